@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The one door for the window and the command line: preset + sequence + options -> Trace.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "array/error.h"
+#include "models/card.h"
+#include "models/hyper.h"
+#include "sequence/sequence.h"
+#include "trace/trace.h"
+
+namespace reclab {
+
+class Registry;  // models/registry.h: the architectures of this build
+
+/// A preset: data that shows an architecture off (schema 1; see presets/ and README).
+struct Preset {
+  std::string id, architecture, title, family, idea;
+  std::vector<std::pair<std::string, HyperValue>> hyper;
+  std::string task = "noise";     ///< the sequence it likes to be shown on
+  std::int64_t task_length = 200;
+  std::uint64_t task_seed = 1;
+  std::vector<std::string> look_at;  ///< panels, first the one that matters most
+  Reference source;
+  std::filesystem::path file;
+};
+
+/// All presets found in the given folders (recursively, *.json). A file with a mistake does not hide the others: its sentence goes to problems.
+class PresetLibrary {
+ public:
+  PresetLibrary(const Registry& registry, const std::vector<std::filesystem::path>& folders);
+  const std::vector<Preset>& presets() const { return presets_; }
+  const std::vector<std::string>& problems() const { return problems_; }
+  /// Throws Error that names the nearest known ids.
+  const Preset& find(std::string_view id) const;
+
+ private:
+  std::vector<Preset> presets_;
+  std::vector<std::string> problems_;
+};
+
+/// The folders that presets are looked for in: $RECLAB_PRESETS, the installation's data folder, the build tree's source, the user's own.
+std::vector<std::filesystem::path> preset_folders();
+
+/// What a run is to compute, beyond the output. Each costs time, so a window asks for what its visible panels show.
+struct Probe {
+  bool states = true, gates = true;
+  bool gradients = true;        ///< gradient/... and dL/dtheta
+  bool spectra = true;
+  bool jacobians = true;        ///< jacobian/<layer>, jacobian_min/<layer>
+  std::vector<std::string> only;  ///< --record: keys or prefixes to keep; empty keeps all of the above
+  std::int64_t spectrum_rows = 0;  ///< at most so many steps for a per-step spectrum of dense Jacobians; 0: every recorded row
+  std::int64_t jacobian_rows = 0;  ///< likewise
+  int singular_values = 4;      ///< k
+};
+
+enum class LossKind { automatic, last, mean, task };  ///< automatic: task when the sequence brings a target, else last
+
+struct RunRequest {
+  Preset preset;
+  std::vector<std::pair<std::string, std::string>> set;  ///< --set key=value over the preset's own, in order
+  Sequence sequence;
+  std::uint64_t seed = 1;
+  std::string form = "sequential";  ///< "auto": the fastest exact form for this length
+  std::string device = "cpu";
+  std::string dtype = "f64";        ///< f64 or f32
+  std::int64_t every = 0;           ///< 0: chosen so that the record stays under record_limit
+  LossKind loss = LossKind::automatic;
+  std::filesystem::path weights, state;  ///< NPZ files; empty: none
+  std::int64_t record_limit = std::int64_t{512} << 20;  ///< bytes
+  Probe probe;
+};
+
+/// fraction in [0, 1] of the whole run, stage: what is being done, in words. Called from the run's thread, often: be quick.
+using Progress = std::function<void(double fraction, std::string_view stage)>;
+using TracePtr = std::shared_ptr<const Trace>;
+/// Called with each completed stage (states and gradients first, then spectra, then Jacobian products), each a superset of the last.
+using Publish = std::function<void(TracePtr)>;
+
+/// The final state of a run, what state.npz holds: "state/<layer>/<name>" -> array (no time axis).
+using FinalState = std::map<std::string, TraceArray>;
+
+struct RunResult {
+  TracePtr trace;
+  FinalState state;
+};
+
+/// Runs. Throws Error for a request that cannot run. A cancelled or diverged run returns normally with that outcome in trace->info and
+/// what was recorded up to there.
+RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish = {});
+
+/// The card of a preset, for its own hyper-parameters and an input of the given width.
+Card card(const Registry& registry, const Preset& preset, std::int64_t input_width = 1);
+/// The complete hyper-parameters of a request: defaults, then the preset's, then the request's.
+Hyper hyper_of(const Registry& registry, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set = {});
+
+struct FormReport {
+  std::string form;
+  double output_error = 0.0;    ///< largest |difference| over largest |value| of the sequential form
+  double gradient_error = 0.0;  ///< likewise, the worst over the input and all parameters
+  double seconds = 0.0;         ///< forward and backward, wall
+  double flops = 0.0, bytes = 0.0;  ///< by formula, forward
+};
+/// Each exact form against the sequential one, on the preset's task at the given length.
+std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop);
+
+/// Times forms against length; returns a Trace with keys timing/<form>/length [K], timing/<form>/seconds [K] (median),
+/// timing/<form>/low and /high (quartiles), timing/<form>/exponent [1] (slope of log time against log length, largest lengths).
+TracePtr time_forms(const Registry& registry, const RunRequest& request, const std::vector<std::int64_t>& lengths, const Progress& progress,
+                    std::stop_token stop, const Publish& publish = {});
+
+/// Writes manifest.json, trace.npz, state.npz and, if asked, a CSV per array into the folder, made if needed. Each file is written under
+/// a temporary name and renamed; on failure the folder is as it was and an Error names the file and the cure.
+void export_run(const RunResult& result, const std::filesystem::path& folder, bool csv);
+
+}  // namespace reclab

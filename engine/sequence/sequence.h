@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Sequence: what a model is run on. Loaded from a file, or made by a synthetic task.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace reclab {
+
+enum class TargetKind {
+  none,     ///< no target: the loss is of the output's own norm
+  regress,  ///< target [length, target_width], half squared error
+  classify  ///< target [length, 1] holds class numbers 0..classes-1, cross-entropy of the head's logits
+};
+
+/// A multivariate series, row-major: entry (t, j) is input[t * width + j].
+struct Sequence {
+  std::string name;         ///< a file's name, or the task's
+  std::string source;       ///< the path as given, or "task adding --length 200 --seed 1"
+  std::string sha256;       ///< of the file's bytes, or of input and target for a task; lower-case hexadecimal
+  std::int64_t length = 0;  ///< T >= 1
+  std::int64_t width = 0;   ///< d_in >= 1
+  std::vector<double> input;
+  std::vector<std::string> names;  ///< one a channel
+  std::vector<double> time;        ///< one a step
+  std::string time_name = "step";
+  std::string time_unit;
+  bool standardised = false;
+  std::vector<double> mean, deviation;  ///< what was subtracted and divided by, one a channel (0 and 1 when not standardised)
+
+  TargetKind target_kind = TargetKind::none;
+  std::int64_t target_width = 0;  ///< columns of target (1 for classify)
+  std::int64_t classes = 0;       ///< for classify
+  std::vector<double> target;
+  std::vector<double> mask;  ///< one a step: 1 where the target counts
+};
+
+struct LoadOptions {
+  std::vector<std::string> columns;  ///< by header name or 1-based number; empty: every numeric column but the time
+  std::optional<std::string> time;   ///< the time column by name or number; unset: a column named t, time, date... whose values increase; "none": no time column
+  bool standardise = true;
+};
+
+/// Reads CSV, TSV or NPY (told by content, not by the ending). Throws Error naming file, line, column and cure; nothing is half-loaded.
+Sequence load_sequence(const std::filesystem::path& file, const LoadOptions& options = {});
+
+/// What a task is, for menus and help.
+struct TaskInfo {
+  std::string name, title, text;  ///< text: one or two sentences, what must be remembered and for how long
+  std::int64_t default_length;
+  std::string source;  ///< who introduced it
+};
+const std::vector<TaskInfo>& tasks();
+
+struct TaskOptions {
+  std::int64_t length = 200;
+  std::uint64_t seed = 1;
+  bool standardise = false;
+};
+/// Makes a synthetic sequence: adding, copy, sine, impulse, noise. Same name, options: the same bits on every machine.
+Sequence make_task(const std::string& name, const TaskOptions& options);
+
+/// Writes a sequence: .csv (time, inputs, targets, mask as columns) or .npz (keys input, target, mask, time). Atomic.
+void save_sequence(const Sequence& sequence, const std::filesystem::path& file);
+
+}  // namespace reclab

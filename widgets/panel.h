@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QColor>
+#include <QString>
+#include <QStringList>
+#include <QWidget>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace reclab {
+
+/// What every panel of the lab is: a picture of a Trace at a time. A panel knows no model, no engine and no other panel.
+/// The window gives it a trace and a time; it says what it was asked by the mouse through signals.
+class Panel : public QWidget {
+  Q_OBJECT
+ public:
+  using QWidget::QWidget;
+
+  virtual QString id() const = 0;     ///< "spectrum": used by presets' look_at, file names and settings
+  virtual QString title() const = 0;  ///< "Spectrum"
+  virtual QString hint() const = 0;   ///< one sentence for a newcomer: what is to be seen here
+
+  /// The run to show; null empties the panel. `pinned` are other runs shown beside it for comparison, colours as given by the window.
+  struct Run {
+    std::shared_ptr<const Trace> trace;
+    QColor colour;
+    QString label;
+  };
+  virtual void setTrace(std::shared_ptr<const Trace> trace) = 0;
+  virtual void setPinned(const std::vector<Run>& runs) { Q_UNUSED(runs) }
+  /// The cursor, a time step (0-based) of the sequence.
+  virtual void setTime(std::int64_t step) = 0;
+  /// The visible range of steps on every time axis.
+  virtual void setTimeRange(std::int64_t first, std::int64_t last) {
+    Q_UNUSED(first)
+    Q_UNUSED(last)
+  }
+
+  /// The one number that matters, for the header line: "|λ|max 0.997". Empty when there is nothing.
+  virtual QString headline() const { return {}; }
+  /// Why there is nothing to show, in words, or empty when there is something.
+  virtual QString emptyReason() const = 0;
+
+  enum class Format { png, svg, pdf };
+  /// Draws what is on the screen into a file, vectors for SVG and PDF where the content is. Returns an empty string, or one sentence that
+  /// says what went wrong. Written under a temporary name and renamed.
+  virtual QString saveFigure(const QString& file, Format format) = 0;
+  virtual void copyFigure() = 0;  ///< to the clipboard, as a picture
+  /// The data behind the picture, with a header line, comma separated.
+  virtual QString dataAsCsv() const = 0;
+
+ signals:
+  void timePicked(std::int64_t step);                            ///< a click or drag on a time axis
+  void timeRangePicked(std::int64_t first, std::int64_t last);  ///< zoom or brush on a time axis
+  void headlineChanged();
+  void detailWanted(const QString& what);                        ///< "timing": something that is computed only when asked for
+};
+
+/// How a panel is made and where it is offered; the list is in panels/panels.cpp and nowhere else.
+struct PanelInfo {
+  QString id, title, hint;
+  std::function<Panel*(QWidget* parent)> make;
+};
+const std::vector<PanelInfo>& panels();
+
+}  // namespace reclab
