@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What every oracle shares: the recording of states and Jacobians, the gradients, and the golden file.
+
+An oracle is a plain loop over time in float64. It calls Record.state(...) for each state right after the cell has computed it, which adds
+a zero variable delta_t to it; dL/d(delta_t) is then dL/ds_t with all states of step t taken as independent coordinates.
+"""
+import json
+import pathlib
+
+import mpmath
+import numpy as np
+import torch
+
+torch.set_default_dtype(torch.float64)
+GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
+SINGULAR_VALUES = 4
+
+
+class Record:
+    """States, their perturbations and the transitions ds_t/ds_{t-1} of one run."""
+
+    def __init__(self):
+        self.states = {}  # (layer, name) -> a value a step
+        self.deltas = {}  # (layer, name) -> a zero leaf a step
+        self.dense = {}  # layer -> a square matrix a step
+        self.diagonal = {}  # layer -> a vector a step
+        self.constant = set()  # layers whose spectrum is one row
+
+    def state(self, layer, name, value):
+        delta = torch.zeros_like(value, requires_grad=True)
+        value = value + delta
+        self.states.setdefault((layer, name), []).append(value)
+        self.deltas.setdefault((layer, name), []).append(delta)
+        return value
+
+    def step(self, layer, function, *previous):
+        """Calls function(*previous) -> states of this step, and keeps its Jacobian with respect to the previous states."""
+        blocks = torch.autograd.functional.jacobian(function, tuple(value.detach() for value in previous))
+        rows = [torch.cat([block.reshape(block.shape[0], -1) for block in row], dim=1) for row in blocks]
+        self.dense.setdefault(layer, []).append(torch.cat(rows, dim=0).numpy())
+        return function(*previous)
+
+    def transition(self, layer, values, constant):
+        """The diagonal of a transition that is linear in the state."""
+        self.diagonal.setdefault(layer, []).append(values.detach().reshape(-1).numpy())
+        if constant:
+            self.constant.add(layer)
+
+
+def log10(values):
+    with np.errstate(divide="ignore"):
+        return np.log10(np.asarray(values, dtype=np.float64))
+
+
+def dense_singular_values(steps):
+    """log10 of the singular values of ds_T/ds_t for every t, at 100 digits: the small ones are far below the rounding of float64."""
+    mpmath.mp.dps = 100
+    n = steps[0].shape[0]
+    product = mpmath.eye(n)
+    rows = []
+    for jacobian in reversed(steps):
+        values = [mpmath.mpf(value) for value in mpmath.svd_r(product, compute_uv=False)]
+        zero = max(values) * mpmath.mpf(10) ** -80
+        rows.append([float(mpmath.log10(value)) if value > zero else -np.inf for value in sorted(values, reverse=True)])
+        product = product * mpmath.matrix(jacobian.tolist())
+    return np.array(rows[::-1])
+
+
+def diagonal_singular_values(steps):
+    """The same for diagonal transitions: sums of logarithms of moduli. A complex state is one coordinate."""
+    logs = log10(np.abs(np.array(steps)))
+    total = np.zeros(logs.shape[1])
+    rows = []
+    for row in logs[::-1]:
+        rows.append(np.sort(total)[::-1])
+        total = total + row
+    return np.array(rows[::-1])
+
+
+def loss_of(output, kind):
+    if kind == "last":
+        return 0.5 * (output[-1] ** 2).sum()
+    assert kind == "mean"
+    return 0.5 * (output**2).sum() / output.shape[0]
+
+
+def close(actual, expected, tolerance, what):
+    """Largest difference relative to the array's largest magnitude."""
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape, f"{what}: shape {actual.shape}, not {expected.shape}"
+    error = np.max(np.abs(actual - expected)) / max(np.max(np.abs(expected)), 1e-300)
+    assert error <= tolerance, f"{what}: relative error {error:.3g} is over {tolerance:.0e}"
+    return error
+
+
+def check_second_form(name, forward, kind, values, x, output, gradients, seed):
+    """An independent NumPy forward pass gives the same output, and its central difference along a random direction the same slope."""
+    numbers = np.random.default_rng(seed + 1000)
+    errors = [close(forward(values, x), output, 1e-10, f"{name}: second form's output")]
+    keys = ["input", *values]
+    for key in keys:  # one direction a parameter, so that none can hide behind a larger one
+        direction = numbers.standard_normal((x if key == "input" else values[key]).shape)
+        slope = float(np.sum(direction * gradients[key]))
+
+        def loss(h):
+            if key == "input":
+                return float(loss_of(forward(values, x + h * direction), kind))
+            return float(loss_of(forward({**values, key: values[key] + h * direction}, x), kind))
+
+        h = 1e-4  # Richardson: the error of the two central differences cancels to h^4
+        central = (4.0 * (loss(h / 2) - loss(-h / 2)) / h - (loss(h) - loss(-h)) / (2 * h)) / 3.0
+        scale = float(np.linalg.norm(gradients[key])) * np.linalg.norm(direction) + 1e-6
+        assert abs(slope - central) <= 1e-7 * scale, f"{name}: gradient of {key}: {slope} against {central}"
+        errors.append(abs(slope - central) / scale)
+    return errors[0], max(errors[1:])
+
+
+def make(name, architecture, settings, loss, source, values, x, forward, second=None, builtin=None, seed=0):
+    """Runs an oracle and writes golden/<name>.npz.
+
+    forward(record, parameters, input) -> output is the step loop in torch; second(values, x) -> output an independent form in NumPy;
+    builtin(values, x, loss) -> (output, gradients) PyTorch's own layer with the same weights.
+    """
+    parameters = {key: torch.tensor(value, requires_grad=True) for key, value in values.items()}
+    inputs = torch.tensor(x, requires_grad=True)
+    record = Record()
+    output = forward(record, parameters, inputs)
+    wanted = [inputs, *parameters.values(), *(delta for deltas in record.deltas.values() for delta in deltas)]
+    found = torch.autograd.grad(loss_of(output, loss), wanted, allow_unused=True)
+    found = [torch.zeros_like(leaf) if gradient is None else gradient for leaf, gradient in zip(wanted, found)]
+    gradients = dict(zip(["input", *parameters], (gradient.numpy() for gradient in found)))
+    of_states = iter(found[1 + len(parameters):])
+
+    said = []
+    if second is not None:
+        errors = check_second_form(name, second, loss, values, x, output.detach().numpy(), gradients, seed)
+        said.append("second form: output %.1e, gradients %.1e" % errors)
+    if builtin is not None:
+        their_output, their_gradients = builtin(values, x, loss)
+        worst = close(output.detach().numpy(), their_output, 1e-12, f"{name}: output of PyTorch's layer")
+        for key, gradient in their_gradients.items():
+            worst = max(worst, close(gradients[key], gradient, 1e-11, f"{name}: PyTorch's gradient of {key}"))
+        said.append("PyTorch's layer: %.1e" % worst)
+    assert said, f"{name} is checked against nothing"
+
+    meta = {"architecture": architecture, "set": settings, "loss": loss, "source": source}
+    arrays = {"meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8), "input": x, "output": output.detach().numpy()}
+    for key, value in values.items():
+        arrays[f"param/{key}"] = value
+        arrays[f"gradient/param/{key}"] = gradients[key]
+    arrays["gradient/input"] = gradients["input"]
+    for (layer, state), steps in record.states.items():
+        arrays[f"state/{layer}/{state}"] = torch.stack(steps).detach().numpy()
+        arrays[f"gradient/state/{layer}/{state}"] = log10([float(torch.linalg.vector_norm(next(of_states))) for _ in steps])
+    for layer, steps in record.dense.items():
+        logs = dense_singular_values(steps)
+        arrays[f"spectrum/{layer}"] = np.array([np.linalg.eigvals(jacobian) for jacobian in steps]).astype(np.complex128)
+        arrays[f"jacobian/{layer}"], arrays[f"jacobian_min/{layer}"] = logs[:, :SINGULAR_VALUES], logs[:, -1]
+    for layer, steps in record.diagonal.items():
+        logs = diagonal_singular_values(steps)
+        rows = steps[:1] if layer in record.constant else steps
+        arrays[f"spectrum/{layer}"] = np.array(rows).astype(np.complex128)
+        arrays[f"jacobian/{layer}"], arrays[f"jacobian_min/{layer}"] = logs[:, :SINGULAR_VALUES], logs[:, -1]
+    for key, value in arrays.items():
+        assert not np.any(np.isnan(value)), f"{name}: {key} has a NaN"
+    path = GOLDEN / f"{name}.npz"
+    np.savez_compressed(path, **arrays)
+    print(f"{path.name}: {len(arrays)} arrays, {path.stat().st_size / 1024:.0f} KiB; {'; '.join(said)}", flush=True)
+
+
+def draw(seed, shapes):
+    """Generic values, not an initialisation: each entry of shapes is (shape, scale) or (shape, scale, centre)."""
+    numbers = np.random.default_rng(seed)
+    values = {}
+    for key, (shape, scale, *centre) in shapes.items():
+        values[key] = (centre[0] if centre else 0.0) + scale * numbers.standard_normal(shape)
+    return values
+
+
+def under(values, prefix):
+    """The entries below a prefix, without it."""
+    return {key[len(prefix):]: value for key, value in values.items() if key.startswith(prefix)}

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""LRU, S4D and Mamba as plain step loops, each checked against a form that computes no state step by step.
+
+LRU  Orvieto et al. 2023; names, GELU (tanh approximation) and norm (eps 1e-6) of NicolasZucchet/minimal-LRU, lru/model.py.
+S4D  Gu et al. 2022; models/s4/s4d.py and the block of example.py in state-spaces/s4 (GELU with erf, eps 1e-5), bilinear rule of its SSM kernels.
+Mamba  Gu and Dao 2023; state-spaces/mamba, modules/mamba_simple.py, RMS norm (eps 1e-5) before each mixer and after the stack.
+"""
+import math
+
+import numpy as np
+import torch
+
+from harness import draw, make, under
+
+erf = np.vectorize(math.erf)
+
+
+def logistic(a):
+    return 1.0 / (1.0 + np.exp(-a))
+
+
+def layer_norm(p, x, eps):
+    return torch.nn.functional.layer_norm(x, x.shape[1:], p["norm.weight"], p["norm.bias"], eps)
+
+
+def numpy_layer_norm(p, x, eps):
+    mean = x.mean(1)[:, None]
+    variance = (x**2).mean(1)[:, None] - mean**2
+    return (x - mean) * (variance + eps) ** -0.5 * p["norm.weight"] + p["norm.bias"]
+
+
+def residual_block(mixer, norm, settings, x):
+    """Prenorm: x + mixer(norm(x)); postnorm: norm(x + mixer(x)); none: mixer(x)."""
+    if settings["block"] == "none":
+        return mixer(x)
+    return x + mixer(norm(x)) if settings["prenorm"] else norm(x + mixer(x))
+
+
+def encode(parameters, x):
+    """The linear encoder in front, where the input is not as wide as the model."""
+    if "encoder/weight" not in parameters:
+        return x
+    return x @ parameters["encoder/weight"].T + parameters["encoder/bias"]
+
+
+# ---------------------------------------------------------------------------------------------------------------- LRU
+
+def lru_mixer(record, layer, settings, p, x):
+    eigenvalues = torch.exp(torch.complex(-torch.exp(p["nu_log"]), torch.exp(p["theta_log"])))
+    B = torch.complex(p["B_re"], p["B_im"]) * torch.exp(p["gamma_log"])[:, None]
+    C = torch.complex(p["C_re"], p["C_im"])
+    h = torch.zeros(settings["state"], dtype=torch.complex128)
+    outputs = []
+    for u in x:
+        record.transition(layer, eigenvalues, constant=True)
+        h = record.state(layer, "h", eigenvalues * h + B @ u.to(torch.complex128))
+        outputs.append((C @ h).real + p["D"] * u)
+    y = torch.stack(outputs)
+    if settings["block"] == "none":
+        return y
+    g = torch.nn.functional.gelu(y, approximate="tanh")
+    return (g @ p["out1.weight"].T + p["out1.bias"]) * torch.sigmoid(g @ p["out2.weight"].T + p["out2.bias"])
+
+
+def numpy_lru_mixer(settings, p, x):
+    """y_t = D u_t + sum_k K_k u_(t-k) with the matrix kernel K_k = Re(C diag(lambda^k gamma) B), in polar form."""
+    modulus, phase = np.exp(-np.exp(p["nu_log"])), np.exp(p["theta_log"])
+    gain = np.exp(p["gamma_log"])
+    y = np.zeros_like(x)
+    for k in range(len(x)):
+        a, b = modulus**k * gain * np.cos(phase * k), modulus**k * gain * np.sin(phase * k)
+        real = p["C_re"] @ (a[:, None] * p["B_re"] - b[:, None] * p["B_im"])
+        imaginary = p["C_im"] @ (a[:, None] * p["B_im"] + b[:, None] * p["B_re"])
+        y[k:] += x[: len(x) - k] @ (real - imaginary).T
+    y = y + x * p["D"]
+    if settings["block"] == "none":
+        return y
+    g = y * logistic(2.0 * math.sqrt(2.0 / math.pi) * (y + 0.044715 * y * y * y))
+    return (g @ p["out1.weight"].T + p["out1.bias"]) * logistic(g @ p["out2.weight"].T + p["out2.bias"])
+
+
+# ---------------------------------------------------------------------------------------------------------------- S4D
+
+def s4d_mixer(record, layer, settings, p, x):
+    A = torch.complex(-torch.exp(p["log_A_real"]), p["A_imag"])
+    C = torch.complex(p["C"][..., 0], p["C"][..., 1])
+    step = torch.exp(p["log_dt"])[:, None]
+    if settings["discretisation"] == "zoh":
+        transition = torch.exp(step * A)
+        drive = (transition - 1.0) / A
+    else:
+        transition = (1.0 + step * A / 2.0) / (1.0 - step * A / 2.0)
+        drive = step / (1.0 - step * A / 2.0)
+    h = torch.zeros_like(A)
+    outputs = []
+    for u in x:
+        record.transition(layer, transition, constant=True)
+        h = record.state(layer, "h", transition * h + drive * u[:, None])
+        outputs.append(2.0 * (C * h).sum(1).real + p["D"] * u)
+    y = torch.nn.functional.gelu(torch.stack(outputs))
+    out, gate = torch.chunk(y @ p["output_linear.weight"][:, :, 0].T + p["output_linear.bias"], 2, dim=1)
+    return out * torch.sigmoid(gate)
+
+
+def numpy_s4d_mixer(settings, p, x):
+    """Convolution by FFT with the kernel of the published layer, which knows no state."""
+    T = len(x)
+    A = -np.exp(p["log_A_real"]) + 1j * p["A_imag"]
+    step_A = A * np.exp(p["log_dt"])[:, None]
+    C = p["C"][..., 0] + 1j * p["C"][..., 1]
+    if settings["discretisation"] == "zoh":
+        log_transition, weight = step_A, C * np.expm1(step_A) / A
+    else:
+        log_transition = np.log1p(step_A / 2) - np.log1p(-step_A / 2)
+        weight = C * step_A / A / (1 - step_A / 2)
+    kernel = 2.0 * np.einsum("hn,hnt->ht", weight, np.exp(log_transition[:, :, None] * np.arange(T))).real
+    spectrum = np.fft.rfft(kernel, n=2 * T, axis=1) * np.fft.rfft(x.T, n=2 * T, axis=1)
+    y = np.fft.irfft(spectrum, n=2 * T, axis=1)[:, :T].T + x * p["D"]
+    y = y * (1.0 - 0.5 * (1.0 - erf(y / math.sqrt(2.0))))
+    projected = np.einsum("oi,ti->to", p["output_linear.weight"].squeeze(2), y) + p["output_linear.bias"]
+    H = settings["width"]
+    return projected[:, :H] * logistic(projected[:, H:])
+
+
+def stack(mixer, settings, eps):
+    """Encoder, then the layers: LRU and S4D share the block's shape."""
+    def run(record, parameters, x):
+        x = encode(parameters, x)
+        for layer in range(settings["layers"]):
+            p = under(parameters, f"{layer}/")
+            x = residual_block(lambda v: mixer(record, layer, settings, p, v), lambda v: layer_norm(p, v, eps), settings, x)
+        return x
+    return run
+
+
+def numpy_stack(mixer, settings, eps):
+    def run(values, x):
+        x = encode(values, x)
+        for layer in range(settings["layers"]):
+            p = under(values, f"{layer}/")
+            x = residual_block(lambda v: mixer(settings, p, v), lambda v: numpy_layer_norm(p, v, eps), settings, x)
+        return x
+    return run
+
+
+# -------------------------------------------------------------------------------------------------------------- Mamba
+
+def mamba_mixer(record, layer, settings, p, x):
+    E, N = p["A_log"].shape
+    K = p["conv1d.weight"].shape[2]
+    rank = p["dt_proj.weight"].shape[1]
+    A = -torch.exp(p["A_log"])
+    window = [torch.zeros(E) for _ in range(K)]  # the last K inputs of the convolution, the newest last
+    h = torch.zeros(E, N)
+    outputs = []
+    for u in x:
+        inner, z = torch.chunk(p["in_proj.weight"] @ u, 2)
+        window = window[1:] + [inner]
+        a = p["conv1d.bias"] + sum(p["conv1d.weight"][:, 0, j] * window[j] for j in range(K))
+        a = a * torch.sigmoid(a)
+        r, B, C = torch.split(p["x_proj.weight"] @ a, [rank, N, N])
+        step = torch.log1p(torch.exp(p["dt_proj.weight"] @ r + p["dt_proj.bias"]))
+        transition = torch.exp(step[:, None] * A)
+        record.transition(layer, transition, constant=False)
+        h = record.state(layer, "h", transition * h + (step * a)[:, None] * B[None, :])
+        y = h @ C + p["D"] * a
+        outputs.append(p["out_proj.weight"] @ (y * z * torch.sigmoid(z)))
+    return torch.stack(outputs)
+
+
+def numpy_mamba_mixer(p, x):
+    """All steps at once: y_t = sum over s <= t of C_t exp(A (c_t - c_s)) B_s dt_s a_s, with c the running sum of dt."""
+    T, (E, N) = len(x), p["A_log"].shape
+    rank = p["dt_proj.weight"].shape[1]
+    both = x @ p["in_proj.weight"].T
+    inner, z = both[:, :E], both[:, E:]
+    a = np.stack([np.convolve(inner[:, e], p["conv1d.weight"][e, 0, ::-1])[:T] + p["conv1d.bias"][e] for e in range(E)], axis=1)
+    a = a * logistic(a)
+    projected = a @ p["x_proj.weight"].T
+    r, B, C = projected[:, :rank], projected[:, rank:rank + N], projected[:, rank + N:]
+    step = np.logaddexp(0.0, r @ p["dt_proj.weight"].T + p["dt_proj.bias"])
+    elapsed = np.cumsum(step, axis=0)
+    decay = np.exp((elapsed[:, None, :, None] - elapsed[None, :, :, None]) * -np.exp(p["A_log"]))
+    decay = np.where(np.tril(np.ones((T, T)))[:, :, None, None] > 0, decay, 0.0)
+    y = np.einsum("tn,tsen,sn,se->te", C, decay, B, step * a) + p["D"] * a
+    return (y * z * logistic(z)) @ p["out_proj.weight"].T
+
+
+def rms_norm(weight, x):
+    return torch.nn.functional.rms_norm(x, x.shape[1:], weight, 1e-5)
+
+
+def numpy_rms_norm(weight, x):
+    return x / np.sqrt((x * x).mean(1)[:, None] + 1e-5) * weight
+
+
+def mamba(mixer_of, norm, settings):
+    def run(parameters, x):
+        x = encode(parameters, x)
+        for layer in range(settings["layers"]):
+            p = under(parameters, f"{layer}/")
+            x = mixer_of(layer, p, x) if settings["block"] == "none" else x + mixer_of(layer, p, norm(p["norm.weight"], x))
+        return x if settings["block"] == "none" else norm(parameters["final/norm_f.weight"], x)
+    return run
+
+
+# -------------------------------------------------------------------------------------------------------------- cases
+
+def encoder_shapes(settings, d_in):
+    H = settings["width"]
+    return {"encoder/weight": ((H, d_in), 0.7), "encoder/bias": ((H,), 0.3)} if d_in != H else {}
+
+
+def lru_case(name, settings, T, d_in, loss, seed):
+    H, N = settings["width"], settings["state"]
+    shapes = encoder_shapes(settings, d_in)
+    for layer in range(settings["layers"]):
+        shapes |= {f"{layer}/theta_log": ((N,), 0.6, -0.5), f"{layer}/nu_log": ((N,), 0.7, -1.8), f"{layer}/gamma_log": ((N,), 0.4, -0.7),
+                   f"{layer}/B_re": ((N, H), 0.3), f"{layer}/B_im": ((N, H), 0.3),
+                   f"{layer}/C_re": ((H, N), 0.35), f"{layer}/C_im": ((H, N), 0.35), f"{layer}/D": ((H,), 0.8)}
+        if settings["block"] != "none":
+            shapes |= {f"{layer}/norm.weight": ((H,), 0.3, 1.0), f"{layer}/norm.bias": ((H,), 0.3),
+                       f"{layer}/out1.weight": ((H, H), 0.5), f"{layer}/out1.bias": ((H,), 0.3),
+                       f"{layer}/out2.weight": ((H, H), 0.5), f"{layer}/out2.bias": ((H,), 0.3)}
+    x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
+    make(name, "lru", settings, loss, "step loop from the equations of minimal-LRU, checked against its kernel form", draw(seed, shapes), x,
+         stack(lru_mixer, settings, 1e-6), second=numpy_stack(numpy_lru_mixer, settings, 1e-6), seed=seed)
+
+
+def s4d_case(name, settings, T, d_in, loss, seed):
+    H, N = settings["width"], settings["state"] // 2
+    shapes = encoder_shapes(settings, d_in)
+    for layer in range(settings["layers"]):
+        shapes |= {f"{layer}/log_dt": ((H,), 0.5, -1.8), f"{layer}/log_A_real": ((H, N), 0.4, -0.7), f"{layer}/A_imag": ((H, N), 2.0, 3.0),
+                   f"{layer}/C": ((H, N, 2), 0.9), f"{layer}/D": ((H,), 0.8),
+                   f"{layer}/output_linear.weight": ((2 * H, H, 1), 0.6), f"{layer}/output_linear.bias": ((2 * H,), 0.3)}
+        if settings["block"] != "none":
+            shapes |= {f"{layer}/norm.weight": ((H,), 0.3, 1.0), f"{layer}/norm.bias": ((H,), 0.3)}
+    x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
+    make(name, "s4d", settings, loss, "step loop from the equations of S4D, checked against its convolution by FFT", draw(seed, shapes), x,
+         stack(s4d_mixer, settings, 1e-5), second=numpy_stack(numpy_s4d_mixer, settings, 1e-5), seed=seed)
+
+
+def mamba_case(name, settings, T, d_in, loss, seed):
+    D, N, E = settings["width"], settings["state"], settings.get("expand", 2) * settings["width"]
+    rank, K = settings.get("rank", 0) or math.ceil(D / 16), settings.get("convolution", 4)
+    shapes = encoder_shapes(settings, d_in)
+    for layer in range(settings["layers"]):
+        shapes |= {f"{layer}/in_proj.weight": ((2 * E, D), 0.6), f"{layer}/conv1d.weight": ((E, 1, K), 0.5), f"{layer}/conv1d.bias": ((E,), 0.3),
+                   f"{layer}/x_proj.weight": ((rank + 2 * N, E), 0.5), f"{layer}/dt_proj.weight": ((E, rank), 0.5),
+                   f"{layer}/dt_proj.bias": ((E,), 0.5, -1.5), f"{layer}/A_log": ((E, N), 0.5, 0.3), f"{layer}/D": ((E,), 0.4, 1.0),
+                   f"{layer}/out_proj.weight": ((D, E), 0.5)}
+        if settings["block"] != "none":
+            shapes |= {f"{layer}/norm.weight": ((D,), 0.3, 1.0)}
+    if settings["block"] != "none":
+        shapes |= {"final/norm_f.weight": ((D,), 0.3, 1.0)}
+    x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
+
+    def forward(record, parameters, inputs):
+        return mamba(lambda layer, p, v: mamba_mixer(record, layer, settings, p, v), rms_norm, settings)(parameters, inputs)
+
+    second = mamba(lambda layer, p, v: numpy_mamba_mixer(p, v), numpy_rms_norm, settings)
+    make(name, "mamba", settings, loss, "step loop from the equations of Mamba, checked against its attention-like sum", draw(seed, shapes), x,
+         forward, second=second, seed=seed)
+
+
+def main():
+    lru_case("lru-mixer", {"width": 5, "state": 8, "layers": 1, "block": "none"}, 20, 5, "last", 41)
+    lru_case("lru-mixer-layers", {"width": 6, "state": 4, "layers": 2, "block": "none"}, 16, 3, "mean", 42)
+    lru_case("lru-block", {"width": 6, "state": 7, "layers": 2, "block": "residual", "prenorm": True}, 18, 3, "mean", 43)
+    lru_case("lru-block-postnorm", {"width": 4, "state": 6, "layers": 2, "block": "residual", "prenorm": False}, 14, 4, "last", 44)
+    s4d_case("s4d-zoh", {"width": 4, "state": 8, "layers": 1, "discretisation": "zoh", "block": "none"}, 20, 4, "last", 51)
+    s4d_case("s4d-bilinear", {"width": 4, "state": 6, "layers": 1, "discretisation": "bilinear", "block": "none"}, 18, 2, "mean", 52)
+    s4d_case("s4d-block", {"width": 4, "state": 6, "layers": 2, "discretisation": "zoh", "block": "residual", "prenorm": False}, 16, 4, "mean", 53)
+    s4d_case("s4d-block-prenorm", {"width": 5, "state": 4, "layers": 2, "discretisation": "bilinear", "block": "residual", "prenorm": True}, 14, 3,
+             "last", 54)
+    mamba_case("mamba-mixer", {"width": 4, "state": 3, "layers": 1, "block": "none"}, 18, 4, "last", 61)
+    mamba_case("mamba-mixer-rank", {"width": 4, "state": 4, "layers": 1, "block": "none", "rank": 3, "convolution": 3}, 14, 2, "mean", 62)
+    mamba_case("mamba-block", {"width": 4, "state": 4, "layers": 2, "block": "residual"}, 16, 3, "mean", 63)
+
+
+if __name__ == "__main__":
+    main()
