@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-namespace reclab {
+#include "array/shape.h"
 
-using Shape = std::vector<std::int64_t>;
+namespace reclab {
 
 /// One axis of a recorded array.
 struct Axis {

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Backend: the array operations that every model is made of, on one kind of device. Pointers are to dense row-major arrays in that
+// device's memory; a call may return before the work is done (finish() waits). Adjoints accumulate: they add to what is there.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+
+#include "array/shape.h"
+
+namespace reclab {
+
+enum class Device : std::uint8_t { cpu, cuda };
+
+enum class Unary : std::uint8_t { affine, exp, log, sqrt, square, reciprocal, sigmoid, tanh, relu, softplus, silu, gelu, gelu_tanh, elu };
+enum class Binary : std::uint8_t { add, subtract, multiply, divide };
+
+/// Up to six dimensions of a broadcast elementwise operation, adjacent ones merged; a stride of 0 repeats the operand.
+struct Broadcast {
+  int rank = 0;
+  std::int64_t size[6] = {};
+  std::int64_t stride_x[6] = {};
+  std::int64_t stride_y[6] = {};
+  std::int64_t elements = 1;
+};
+/// The broadcast of two shapes by NumPy's rule; asserts that they fit. `result` gets the common shape.
+Broadcast broadcast(const Shape& x, const Shape& y, Shape& result);
+
+/// A box inside a strided array, up to six dimensions: element (i...) lies at offset + sum i_d stride_d.
+struct Strided {
+  int rank = 0;
+  std::int64_t size[6] = {};
+  std::int64_t stride[6] = {};
+  std::int64_t offset = 0;
+  std::int64_t elements = 1;
+};
+
+/// C[b] (m x n) = op(A[b]) op(B[b]), op transposes where asked; a batch stride of 0 shares the matrix.
+struct MatMul {
+  std::int64_t batch = 1, m = 0, n = 0, k = 0;
+  bool transpose_a = false, transpose_b = false;
+  std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;
+};
+
+/// s_t = a_t * s_{t-1} + b_t for `width` independent entries over `steps` steps.
+struct DiagonalDims {
+  std::int64_t steps = 0, width = 0;
+  std::int64_t period = 0;  ///< time-invariant a: its size (divides width, repeated); 0: a is [steps, width]
+};
+
+/// S_t = S_{t-1} + k_t v_t^T, o_t = S_t^T q_t for `heads` independent memories (batch included), over `steps` steps.
+struct OuterDims {
+  std::int64_t steps = 0, heads = 0, key = 0, value = 0;
+};
+
+/// y[r, c] = sum_j w[c, j] x[r + j, c]: causal depth-wise convolution; x has taps - 1 rows more than y, oldest first.
+/// Rows are (time, batch) pairs with `batch` innermost.
+struct DepthwiseDims {
+  std::int64_t steps = 0, batch = 1, channels = 0, taps = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual Device device() const = 0;
+  virtual std::string name() const = 0;
+
+  virtual void* allocate(std::size_t bytes) = 0;  ///< throws Error when there is not enough memory
+  virtual void release(void* memory) noexcept = 0;
+  virtual void zero(void* memory, std::size_t bytes) = 0;
+  virtual void upload(void* to, const void* from, std::size_t bytes) = 0;    ///< host to device
+  virtual void download(void* to, const void* from, std::size_t bytes) = 0;  ///< device to host, waits
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;      ///< within the device
+  virtual void finish() = 0;
+
+  virtual void unary(Unary op, DType type, std::int64_t n, const void* x, void* y, double p, double q) = 0;
+  virtual void unary_adjoint(Unary op, DType type, std::int64_t n, const void* x, const void* y, const void* gy, void* gx, double p, double q) = 0;
+  virtual void binary(Binary op, DType type, const Broadcast& shape, const void* x, const void* y, void* z) = 0;
+  /// gx or gy may be null.
+  virtual void binary_adjoint(Binary op, DType type, const Broadcast& shape, const void* x, const void* y, const void* gz, void* gx, void* gy) = 0;
+  /// dense = strided, and strided += dense (or dense += strided with accumulate).
+  virtual void gather(DType type, const Strided& shape, const void* strided, void* dense, bool accumulate) = 0;
+  virtual void scatter(DType type, const Strided& shape, const void* dense, void* strided, bool accumulate) = 0;
+  /// y[o, i] = scale * sum_j x[o, j, i]; and its adjoint gx[o, j, i] += scale * gy[o, i].
+  virtual void sum(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, double scale, const void* x, void* y) = 0;
+  virtual void sum_adjoint(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, double scale, const void* gy, void* gx) = 0;
+  virtual void matmul(DType type, const MatMul& shape, const void* a, const void* b, void* c, bool accumulate) = 0;
+
+  /// complex from two real arrays, and its adjoint: greal += Re g, gimag += Im g (either may be null).
+  virtual void join(DType complex, std::int64_t n, const void* real, const void* imag, void* z) = 0;
+  virtual void join_adjoint(DType complex, std::int64_t n, const void* gz, void* greal, void* gimag) = 0;
+  /// part 0: Re z, 1: Im z; adjoint: gz += g or i g (the gradient of a real loss is dL/dRe + i dL/dIm).
+  virtual void part(DType complex, int which, std::int64_t n, const void* z, void* y) = 0;
+  virtual void part_adjoint(DType complex, int which, std::int64_t n, const void* gy, void* gz) = 0;
+
+  virtual void depthwise(DType type, const DepthwiseDims& dims, const void* x, const void* w, void* y) = 0;
+  virtual void depthwise_adjoint(DType type, const DepthwiseDims& dims, const void* x, const void* w, const void* gy, void* gx, void* gw) = 0;
+
+  /// s [steps, width] from a, b and initial [width] (null: zero); scan: as a tree over time instead of a loop.
+  virtual void diagonal(DType type, const DiagonalDims& dims, bool scan, const void* a, const void* b, const void* initial, void* s,
+                        std::stop_token stop) = 0;
+  /// lambda_t = g_t + conj(a_{t+1}) lambda_{t+1} with lambda_T+1 = 0 apart from `carried` = conj(a) lambda of what follows (already
+  /// multiplied, may be null). Adds lambda to gb, lambda conj(s_{t-1}) to ga, conj(a_0) lambda_0 to ginitial; any may be null.
+  /// log2_norm [steps] (host memory, may be null) gets log2 |lambda_t|_2. lambda is renormalised by powers of two as it goes;
+  /// `exponent` is the power that `carried` comes with and that conj(a_0) lambda_0 leaves with (in ginitial's units).
+  virtual void diagonal_adjoint(DType type, const DiagonalDims& dims, bool scan, const void* a, const void* s, const void* initial,
+                                const void* g, const void* carried, void* ga, void* gb, void* ginitial, double* log2_norm, int* exponent,
+                                std::stop_token stop) = 0;
+
+  /// o [steps, heads, value]; states (may be null) [steps, heads, key, value]; final [heads, key, value].
+  virtual void outer(DType type, const OuterDims& dims, bool attention, const void* q, const void* k, const void* v, const void* initial,
+                     void* o, void* states, void* final_state, std::stop_token stop) = 0;
+  virtual void outer_adjoint(DType type, const OuterDims& dims, bool attention, const void* q, const void* k, const void* v,
+                             const void* initial, const void* go, const void* carried, void* gq, void* gk, void* gv, void* ginitial,
+                             double* log2_norm, std::stop_token stop) = 0;
+
+  /// kernel [channels, steps] = sum_n w[c, n] a[c, n]^k, complex; and its adjoint.
+  virtual void vandermonde(DType complex, std::int64_t channels, std::int64_t modes, std::int64_t steps, const void* w, const void* a,
+                           void* kernel) = 0;
+  virtual void vandermonde_adjoint(DType complex, std::int64_t channels, std::int64_t modes, std::int64_t steps, const void* w,
+                                   const void* a, const void* gkernel, void* gw, void* ga) = 0;
+  /// y[t, b, c] = sum_{j <= t} kernel[c, j] u[t - j, b, c] by FFT; and its adjoint.
+  virtual void convolve(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* u,
+                        void* y) = 0;
+  virtual void convolve_adjoint(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* u,
+                                const void* gy, void* gkernel, void* gu) = 0;
+};
+
+/// The CPU: always there.
+Backend& cpu_backend();
+/// Null when this build or this machine has no CUDA device; `why_not` then says so in a sentence.
+Backend* cuda_backend(std::string* why_not = nullptr);
+
+}  // namespace reclab

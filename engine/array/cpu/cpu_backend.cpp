@@ -1,0 +1,912 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <fftw3.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <complex>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <new>
+#include <type_traits>
+#include <vector>
+
+#include "array/backend.h"
+#include "array/cpu/gemm.h"
+#include "array/error.h"
+#include "array/functions.h"
+
+namespace reclab {
+namespace {
+
+template <class T>
+struct RealOf {
+  using type = T;
+};
+template <class T>
+struct RealOf<std::complex<T>> {
+  using type = T;
+};
+template <class T>
+using real_t = typename RealOf<T>::type;
+template <class T>
+constexpr bool complex_v = !std::is_same_v<T, real_t<T>>;
+
+template <class T>
+T conjugate(T x) {
+  if constexpr (complex_v<T>)
+    return std::conj(x);
+  else
+    return x;
+}
+template <class T>
+real_t<T> square_of(T x) {
+  if constexpr (complex_v<T>)
+    return x.real() * x.real() + x.imag() * x.imag();
+  else
+    return x * x;
+}
+
+template <class T>
+const T* as(const void* p) {
+  return static_cast<const T*>(p);
+}
+template <class T>
+T* as(void* p) {
+  return static_cast<T*>(p);
+}
+
+/// Calls f with a value of the element type.
+template <class F>
+void with_type(DType type, F&& f) {
+  switch (type) {
+    case DType::f32: f(float{}); break;
+    case DType::f64: f(double{}); break;
+    case DType::c64: f(std::complex<float>{}); break;
+    case DType::c128: f(std::complex<double>{}); break;
+  }
+}
+template <class F>
+void with_real(DType type, F&& f) {
+  assert(!is_complex(type));
+  if (type == DType::f32)
+    f(float{});
+  else
+    f(double{});
+}
+
+template <class F>
+void with_unary(Unary op, F&& f) {
+  switch (op) {
+    case Unary::affine: f(fn::Affine{}); break;
+    case Unary::exp: f(fn::Exp{}); break;
+    case Unary::log: f(fn::Log{}); break;
+    case Unary::sqrt: f(fn::Sqrt{}); break;
+    case Unary::square: f(fn::Square{}); break;
+    case Unary::reciprocal: f(fn::Reciprocal{}); break;
+    case Unary::sigmoid: f(fn::Sigmoid{}); break;
+    case Unary::tanh: f(fn::Tanh{}); break;
+    case Unary::relu: f(fn::Relu{}); break;
+    case Unary::softplus: f(fn::Softplus{}); break;
+    case Unary::silu: f(fn::Silu{}); break;
+    case Unary::gelu: f(fn::Gelu{}); break;
+    case Unary::gelu_tanh: f(fn::GeluTanh{}); break;
+    case Unary::elu: f(fn::Elu{}); break;
+  }
+}
+/// The operations that complex arrays have.
+template <class Op>
+constexpr bool for_complex = std::is_same_v<Op, fn::Affine> || std::is_same_v<Op, fn::Exp> || std::is_same_v<Op, fn::Square> ||
+                             std::is_same_v<Op, fn::Reciprocal>;
+
+template <class F>
+void with_binary(Binary op, F&& f) {
+  switch (op) {
+    case Binary::add: f(fn::Add{}); break;
+    case Binary::subtract: f(fn::Subtract{}); break;
+    case Binary::multiply: f(fn::Multiply{}); break;
+    case Binary::divide: f(fn::Divide{}); break;
+  }
+}
+
+void poll(const std::stop_token& stop) {
+  if (stop.stop_requested()) throw Cancelled();
+}
+
+/// Visits every innermost row of a broadcast: f(z offset, x offset, y offset).
+template <class F>
+void for_rows(const Broadcast& shape, F&& f) {
+  const int outer = std::max(0, shape.rank - 1);
+  std::int64_t index[6] = {};
+  std::int64_t x = 0, y = 0, z = 0;
+  const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
+  const std::int64_t rows = inner ? shape.elements / inner : 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    f(z, x, y);
+    z += inner;
+    for (int d = outer - 1; d >= 0; --d) {
+      x += shape.stride_x[d];
+      y += shape.stride_y[d];
+      if (++index[d] < shape.size[d]) break;
+      x -= shape.stride_x[d] * shape.size[d];
+      y -= shape.stride_y[d] * shape.size[d];
+      index[d] = 0;
+    }
+  }
+}
+
+template <class F>
+void for_rows(const Strided& shape, F&& f) {
+  const int outer = std::max(0, shape.rank - 1);
+  std::int64_t index[6] = {};
+  std::int64_t at = shape.offset, dense = 0;
+  const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
+  const std::int64_t rows = inner ? shape.elements / inner : 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    f(at, dense);
+    dense += inner;
+    for (int d = outer - 1; d >= 0; --d) {
+      at += shape.stride[d];
+      if (++index[d] < shape.size[d]) break;
+      at -= shape.stride[d] * shape.size[d];
+      index[d] = 0;
+    }
+  }
+}
+
+/// The associative combination over time as a tree (Blelloch): on return b[t] is s_t for s_{-1} = 0 and a[t] the product a_0..a_t.
+template <class T>
+void tree_scan(std::int64_t steps, std::int64_t width, T* a, T* b, const std::stop_token& stop) {
+  const auto combine = [&](std::int64_t earlier, std::int64_t later) {
+    T* a1 = a + earlier * width;
+    T* b1 = b + earlier * width;
+    T* a2 = a + later * width;
+    T* b2 = b + later * width;
+    for (std::int64_t i = 0; i < width; ++i) {
+      b2[i] = a2[i] * b1[i] + b2[i];
+      a2[i] = a2[i] * a1[i];
+    }
+  };
+  std::int64_t stride = 1;
+  for (; stride < steps; stride *= 2) {
+    poll(stop);
+    for (std::int64_t t = 2 * stride - 1; t < steps; t += 2 * stride) combine(t - stride, t);
+  }
+  for (stride /= 2; stride >= 1; stride /= 2) {
+    poll(stop);
+    for (std::int64_t t = 3 * stride - 1; t < steps; t += 2 * stride) combine(t - stride, t);
+  }
+}
+
+/// The power of two that brings the largest of n entries to [0.5, 1), 0 if all are zero or one is not finite.
+template <class T>
+int exponent_of(std::int64_t n, const T* x) {
+  double largest = 0.0;
+  for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::sqrt(static_cast<double>(square_of(x[i]))));
+  if (largest == 0.0)
+    for (std::int64_t i = 0; i < n; ++i) {
+      if constexpr (complex_v<T>)
+        largest = std::max({largest, std::abs(static_cast<double>(x[i].real())), std::abs(static_cast<double>(x[i].imag()))});
+      else
+        largest = std::max(largest, std::abs(static_cast<double>(x[i])));
+    }
+  if (largest == 0.0 || !std::isfinite(largest)) return 0;
+  return std::ilogb(largest) + 1;
+}
+
+template <class T>
+T scaled(T x, int exponent) {
+  if constexpr (complex_v<T>)
+    return {std::ldexp(x.real(), exponent), std::ldexp(x.imag(), exponent)};
+  else
+    return std::ldexp(x, exponent);
+}
+
+class CpuBackend final : public Backend {
+ public:
+  Device device() const override { return Device::cpu; }
+  std::string name() const override { return "CPU"; }
+
+  void* allocate(std::size_t bytes) override {
+    void* memory = std::aligned_alloc(64, (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64);
+    if (!memory) throw Error("There is not enough memory for an array of " + std::to_string(bytes >> 20) + " MiB: shorten the sequence or make the model smaller.");
+    return memory;
+  }
+  void release(void* memory) noexcept override { std::free(memory); }
+  void zero(void* memory, std::size_t bytes) override { std::memset(memory, 0, bytes); }
+  void upload(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void download(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void finish() override {}
+
+  void unary(Unary op, DType type, std::int64_t n, const void* x_, void* y_, double p, double q) override {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      with_unary(op, [&](auto f) {
+        using Op = decltype(f);
+        if constexpr (!complex_v<T> || for_complex<Op>) {
+          const T* __restrict x = as<T>(x_);
+          T* __restrict y = as<T>(y_);
+          for (std::int64_t i = 0; i < n; ++i) y[i] = Op::value(x[i], p, q);
+        } else {
+          assert(!"not an operation of complex arrays");
+        }
+      });
+    });
+  }
+
+  void unary_adjoint(Unary op, DType type, std::int64_t n, const void* x_, const void* y_, const void* gy_, void* gx_, double p,
+                     double q) override {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      with_unary(op, [&](auto f) {
+        using Op = decltype(f);
+        if constexpr (!complex_v<T> || for_complex<Op>) {
+          const T* __restrict x = as<T>(x_);
+          const T* __restrict y = as<T>(y_);
+          const T* __restrict gy = as<T>(gy_);
+          T* __restrict gx = as<T>(gx_);
+          for (std::int64_t i = 0; i < n; ++i) gx[i] += gy[i] * conjugate(Op::slope(x[i], y[i], p, q));
+        }
+      });
+    });
+  }
+
+  void binary(Binary op, DType type, const Broadcast& shape, const void* x_, const void* y_, void* z_) override {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      with_binary(op, [&](auto f) {
+        using Op = decltype(f);
+        const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
+        const std::int64_t sx = shape.rank ? shape.stride_x[shape.rank - 1] : 0, sy = shape.rank ? shape.stride_y[shape.rank - 1] : 0;
+        for_rows(shape, [&](std::int64_t zo, std::int64_t xo, std::int64_t yo) {
+          const T* __restrict x = as<T>(x_) + xo;
+          const T* __restrict y = as<T>(y_) + yo;
+          T* __restrict z = as<T>(z_) + zo;
+          if (sx && sy)
+            for (std::int64_t i = 0; i < inner; ++i) z[i] = Op::value(x[i], y[i]);
+          else if (sx)
+            for (std::int64_t i = 0; i < inner; ++i) z[i] = Op::value(x[i], y[0]);
+          else if (sy)
+            for (std::int64_t i = 0; i < inner; ++i) z[i] = Op::value(x[0], y[i]);
+          else
+            for (std::int64_t i = 0; i < inner; ++i) z[i] = Op::value(x[0], y[0]);
+        });
+      });
+    });
+  }
+
+  void binary_adjoint(Binary op, DType type, const Broadcast& shape, const void* x_, const void* y_, const void* gz_, void* gx_,
+                      void* gy_) override {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      with_binary(op, [&](auto f) {
+        using Op = decltype(f);
+        const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
+        const std::int64_t sx = shape.rank ? shape.stride_x[shape.rank - 1] : 0, sy = shape.rank ? shape.stride_y[shape.rank - 1] : 0;
+        for_rows(shape, [&](std::int64_t zo, std::int64_t xo, std::int64_t yo) {
+          const T* x = as<T>(x_) + xo;
+          const T* y = as<T>(y_) + yo;
+          const T* gz = as<T>(gz_) + zo;
+          const auto one_side = [&](T* g, std::int64_t own, auto slope) {
+            if (own) {
+              if (sx && sy)
+                for (std::int64_t i = 0; i < inner; ++i) g[i] += gz[i] * conjugate(slope(x[i], y[i]));
+              else
+                for (std::int64_t i = 0; i < inner; ++i) g[i] += gz[i] * conjugate(slope(x[i * sx], y[i * sy]));
+            } else {
+              T sum{};
+              for (std::int64_t i = 0; i < inner; ++i) sum += gz[i] * conjugate(slope(x[i * sx], y[i * sy]));
+              g[0] += sum;
+            }
+          };
+          if (gx_) one_side(as<T>(gx_) + xo, sx, [](T u, T v) { return Op::slope_x(u, v); });
+          if (gy_) one_side(as<T>(gy_) + yo, sy, [](T u, T v) { return Op::slope_y(u, v); });
+        });
+      });
+    });
+  }
+
+  void gather(DType type, const Strided& shape, const void* strided, void* dense, bool accumulate) override {
+    move(type, shape, [&](auto* from_strided, auto* to_dense, std::int64_t inner, std::int64_t stride) {
+      if (accumulate)
+        for (std::int64_t i = 0; i < inner; ++i) to_dense[i] += from_strided[i * stride];
+      else if (stride == 1)
+        std::copy(from_strided, from_strided + inner, to_dense);
+      else
+        for (std::int64_t i = 0; i < inner; ++i) to_dense[i] = from_strided[i * stride];
+    }, const_cast<void*>(strided), dense);
+  }
+  void scatter(DType type, const Strided& shape, const void* dense, void* strided, bool accumulate) override {
+    move(type, shape, [&](auto* to_strided, auto* from_dense, std::int64_t inner, std::int64_t stride) {
+      if (accumulate)
+        for (std::int64_t i = 0; i < inner; ++i) to_strided[i * stride] += from_dense[i];
+      else
+        for (std::int64_t i = 0; i < inner; ++i) to_strided[i * stride] = from_dense[i];
+    }, strided, const_cast<void*>(dense));
+  }
+
+  void sum(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, double scale, const void* x_, void* y_) override {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      const auto s = static_cast<real_t<T>>(scale);
+      for (std::int64_t o = 0; o < outer; ++o) {
+        const T* x = as<T>(x_) + o * n * inner;
+        T* y = as<T>(y_) + o * inner;
+        std::fill(y, y + inner, T{});
+        for (std::int64_t j = 0; j < n; ++j)
+          for (std::int64_t i = 0; i < inner; ++i) y[i] += x[j * inner + i];
+        for (std::int64_t i = 0; i < inner; ++i) y[i] *= s;
+      }
+    });
+  }
+  void sum_adjoint(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, double scale, const void* gy_, void* gx_) override {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      const auto s = static_cast<real_t<T>>(scale);
+      for (std::int64_t o = 0; o < outer; ++o) {
+        const T* gy = as<T>(gy_) + o * inner;
+        T* gx = as<T>(gx_) + o * n * inner;
+        for (std::int64_t j = 0; j < n; ++j)
+          for (std::int64_t i = 0; i < inner; ++i) gx[j * inner + i] += s * gy[i];
+      }
+    });
+  }
+
+  void matmul(DType type, const MatMul& shape, const void* a, const void* b, void* c, bool accumulate) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      const std::int64_t lda = shape.transpose_a ? shape.m : shape.k, ldb = shape.transpose_b ? shape.k : shape.n;
+      for (std::int64_t i = 0; i < shape.batch; ++i)
+        cpu::gemm<T>(shape.transpose_a, shape.transpose_b, shape.m, shape.n, shape.k, as<T>(a) + i * shape.stride_a, lda,
+                     as<T>(b) + i * shape.stride_b, ldb, as<T>(c) + i * shape.stride_c, shape.n, accumulate || (i > 0 && shape.stride_c == 0));
+    });
+  }
+
+  void join(DType complex, std::int64_t n, const void* real, const void* imag, void* z) override {
+    with_real(real_of(complex), [&](auto zero) {
+      using T = decltype(zero);
+      for (std::int64_t i = 0; i < n; ++i) as<std::complex<T>>(z)[i] = {as<T>(real)[i], as<T>(imag)[i]};
+    });
+  }
+  void join_adjoint(DType complex, std::int64_t n, const void* gz, void* greal, void* gimag) override {
+    with_real(real_of(complex), [&](auto zero) {
+      using T = decltype(zero);
+      const auto* g = as<std::complex<T>>(gz);
+      if (greal)
+        for (std::int64_t i = 0; i < n; ++i) as<T>(greal)[i] += g[i].real();
+      if (gimag)
+        for (std::int64_t i = 0; i < n; ++i) as<T>(gimag)[i] += g[i].imag();
+    });
+  }
+  void part(DType complex, int which, std::int64_t n, const void* z, void* y) override {
+    with_real(real_of(complex), [&](auto zero) {
+      using T = decltype(zero);
+      for (std::int64_t i = 0; i < n; ++i) as<T>(y)[i] = which ? as<std::complex<T>>(z)[i].imag() : as<std::complex<T>>(z)[i].real();
+    });
+  }
+  void part_adjoint(DType complex, int which, std::int64_t n, const void* gy, void* gz) override {
+    with_real(real_of(complex), [&](auto zero) {
+      using T = decltype(zero);
+      T* g = as<T>(gz);
+      for (std::int64_t i = 0; i < n; ++i) g[2 * i + which] += as<T>(gy)[i];
+    });
+  }
+
+  void depthwise(DType type, const DepthwiseDims& d, const void* x_, const void* w_, void* y_) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::int64_t t = 0; t < d.steps; ++t)
+        for (std::int64_t b = 0; b < d.batch; ++b) {
+          T* y = as<T>(y_) + (t * d.batch + b) * d.channels;
+          std::fill(y, y + d.channels, T(0));
+          for (std::int64_t j = 0; j < d.taps; ++j) {
+            const T* x = as<T>(x_) + ((t + j) * d.batch + b) * d.channels;
+            const T* w = as<T>(w_) + j;
+            for (std::int64_t c = 0; c < d.channels; ++c) y[c] += w[c * d.taps] * x[c];
+          }
+        }
+    });
+  }
+  void depthwise_adjoint(DType type, const DepthwiseDims& d, const void* x_, const void* w_, const void* gy_, void* gx_, void* gw_) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::int64_t t = 0; t < d.steps; ++t)
+        for (std::int64_t b = 0; b < d.batch; ++b) {
+          const T* gy = as<T>(gy_) + (t * d.batch + b) * d.channels;
+          for (std::int64_t j = 0; j < d.taps; ++j) {
+            const std::int64_t row = ((t + j) * d.batch + b) * d.channels;
+            if (gx_)
+              for (std::int64_t c = 0; c < d.channels; ++c) as<T>(gx_)[row + c] += as<T>(w_)[c * d.taps + j] * gy[c];
+            if (gw_)
+              for (std::int64_t c = 0; c < d.channels; ++c) as<T>(gw_)[c * d.taps + j] += as<T>(x_)[row + c] * gy[c];
+          }
+        }
+    });
+  }
+
+  void diagonal(DType type, const DiagonalDims& d, bool scan, const void* a_, const void* b_, const void* initial_, void* s_,
+                std::stop_token stop) override {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      const T* b = as<T>(b_);
+      const T* initial = as<T>(initial_);
+      T* s = as<T>(s_);
+      if (scan) {
+        std::vector<T> products(static_cast<std::size_t>(d.steps * d.width));
+        spread(d, as<T>(a_), 0, d.steps, products.data());
+        std::copy(b, b + d.steps * d.width, s);
+        if (initial)
+          for (std::int64_t i = 0; i < d.width; ++i) s[i] += products[static_cast<std::size_t>(i)] * initial[i];
+        tree_scan(d.steps, d.width, products.data(), s, stop);
+        return;
+      }
+      const T* previous = initial;
+      for (std::int64_t t = 0; t < d.steps; ++t) {
+        if (t % 256 == 0) poll(stop);
+        T* __restrict now = s + t * d.width;
+        const T* __restrict in = b + t * d.width;
+        if (!previous) {
+          std::copy(in, in + d.width, now);
+        } else {
+          for_transition(d, as<T>(a_), t, [&](const T* a, std::int64_t from, std::int64_t n) {
+            for (std::int64_t i = 0; i < n; ++i) now[from + i] = a[i] * previous[from + i] + in[from + i];
+          });
+        }
+        previous = now;
+      }
+    });
+  }
+
+  void diagonal_adjoint(DType type, const DiagonalDims& d, bool scan, const void* a_, const void* s_, const void* initial_, const void* g_,
+                        const void* carried_, void* ga_, void* gb_, void* ginitial_, double* log2_norm, int* exponent,
+                        std::stop_token stop) override {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      using R = real_t<T>;
+      const std::int64_t width = d.width;
+      const T* s = as<T>(s_);
+      const T* g = as<T>(g_);
+      const T* initial = as<T>(initial_);
+      T* ga = as<T>(ga_);
+      T* gb = as<T>(gb_);
+      T* ginitial = as<T>(ginitial_);
+      const auto use = [&](std::int64_t t, const T* lambda, int power) {  // lambda * 2^power is the adjoint of s_t
+        const T* before = t ? s + (t - 1) * width : initial;
+        const R unit = static_cast<R>(std::ldexp(1.0, std::clamp(power, -1074, 1000)));
+        if (gb)
+          for (std::int64_t i = 0; i < width; ++i) gb[t * width + i] += unit * lambda[i];
+        if (ga && before) {
+          if (d.period) {
+            for (std::int64_t from = 0; from < width; from += d.period)
+              for (std::int64_t i = 0; i < d.period; ++i) ga[i] += unit * (lambda[from + i] * conjugate(before[from + i]));
+          } else {
+            for (std::int64_t i = 0; i < width; ++i) ga[t * width + i] += unit * (lambda[i] * conjugate(before[i]));
+          }
+        }
+        if (log2_norm) {
+          double sum = 0.0;
+          for (std::int64_t i = 0; i < width; ++i) sum += static_cast<double>(square_of(lambda[i]));
+          log2_norm[t] = 0.5 * std::log2(sum) + power;
+        }
+      };
+      if (scan) {
+        // The adjoint is the same recurrence backwards in time with the transition of the next step.
+        std::vector<T> products(static_cast<std::size_t>(d.steps * width)), lambda(static_cast<std::size_t>(d.steps * width));
+        for (std::int64_t r = 0; r < d.steps; ++r) {
+          const std::int64_t t = d.steps - 1 - r;
+          std::copy(g + t * width, g + (t + 1) * width, lambda.begin() + r * width);
+          if (r == 0) {
+            std::fill(products.begin(), products.begin() + width, T(0));
+          } else {
+            for_transition(d, as<T>(a_), t + 1, [&](const T* a, std::int64_t from, std::int64_t n) {
+              for (std::int64_t i = 0; i < n; ++i) products[static_cast<std::size_t>(r * width + from + i)] = conjugate(a[i]);
+            });
+          }
+        }
+        if (carried_)
+          for (std::int64_t i = 0; i < width; ++i) lambda[static_cast<std::size_t>(i)] += scaled(as<T>(carried_)[i], exponent ? *exponent : 0);
+        tree_scan(d.steps, width, products.data(), lambda.data(), stop);
+        for (std::int64_t t = d.steps - 1; t >= 0; --t) use(t, lambda.data() + (d.steps - 1 - t) * width, 0);
+        if (ginitial)
+          for_transition(d, as<T>(a_), 0, [&](const T* a, std::int64_t from, std::int64_t n) {
+            for (std::int64_t i = 0; i < n; ++i)
+              ginitial[from + i] += conjugate(a[i]) * lambda[static_cast<std::size_t>((d.steps - 1) * width + from + i)];
+          });
+        if (exponent) *exponent = 0;
+        return;
+      }
+      std::vector<T> lambda(static_cast<std::size_t>(width), T{});
+      int power = 0;
+      if (carried_) {
+        std::copy(as<T>(carried_), as<T>(carried_) + width, lambda.begin());
+        power = exponent ? *exponent : 0;
+      }
+      for (std::int64_t t = d.steps - 1; t >= 0; --t) {
+        if (t % 256 == 0) poll(stop);
+        if (t < d.steps - 1)
+          for_transition(d, as<T>(a_), t + 1, [&](const T* a, std::int64_t from, std::int64_t n) {
+            for (std::int64_t i = 0; i < n; ++i) lambda[static_cast<std::size_t>(from + i)] *= conjugate(a[i]);
+          });
+        // Bring lambda and the new term to a common power of two, the larger one's.
+        const T* now = g + t * width;
+        const int own = exponent_of(width, lambda.data()), fresh = exponent_of(width, now);
+        const bool none = std::all_of(now, now + width, [](T x) { return x == T(0); });
+        const bool empty = std::all_of(lambda.begin(), lambda.end(), [](T x) { return x == T(0); });
+        if (empty) power = 0;
+        const int common = none ? (empty ? 0 : own + power) : (empty ? fresh : std::max(own + power, fresh));
+        if (std::abs(common - power) > 32 || (none && power != 0 && std::abs(own) > 32)) {
+          const int shift = power - common;
+          for (auto& x : lambda) x = scaled(x, shift);
+          power = common;
+        }
+        if (!none) {
+          if (power == 0)
+            for (std::int64_t i = 0; i < width; ++i) lambda[static_cast<std::size_t>(i)] += now[i];
+          else
+            for (std::int64_t i = 0; i < width; ++i) lambda[static_cast<std::size_t>(i)] += scaled(now[i], -power);
+        }
+        use(t, lambda.data(), power);
+      }
+      const auto leave = [&](int out_power) {
+        if (ginitial)
+          for_transition(d, as<T>(a_), 0, [&](const T* a, std::int64_t from, std::int64_t n) {
+            for (std::int64_t i = 0; i < n; ++i)
+              ginitial[from + i] += scaled(conjugate(a[i]) * lambda[static_cast<std::size_t>(from + i)], power - out_power);
+          });
+      };
+      if (exponent) {
+        leave(power);
+        *exponent = power;
+      } else {
+        leave(0);
+      }
+    });
+  }
+
+  void outer(DType type, const OuterDims& d, bool attention, const void* q_, const void* k_, const void* v_, const void* initial_, void* o_,
+             void* states_, void* final_, std::stop_token stop) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      const std::int64_t size = d.key * d.value;
+      std::vector<T> memory(static_cast<std::size_t>(size));
+      std::vector<T> scores;
+      for (std::int64_t h = 0; h < d.heads; ++h) {
+        const auto key_at = [&](const void* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.key; };
+        const auto value_at = [&](const void* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.value; };
+        if (initial_)
+          std::copy(as<T>(initial_) + h * size, as<T>(initial_) + (h + 1) * size, memory.begin());
+        else
+          std::fill(memory.begin(), memory.end(), T(0));
+        for (std::int64_t t = 0; t < d.steps; ++t) {
+          if (t % 64 == 0) poll(stop);
+          const T* q = key_at(q_, t);
+          T* o = as<T>(o_) + (t * d.heads + h) * d.value;
+          std::fill(o, o + d.value, T(0));
+          if (attention) {
+            if (initial_)
+              for (std::int64_t i = 0; i < d.key; ++i)
+                for (std::int64_t j = 0; j < d.value; ++j) o[j] += q[i] * as<T>(initial_)[h * size + i * d.value + j];
+            for (std::int64_t u = 0; u <= t; ++u) {
+              const T* k = key_at(k_, u);
+              T score = 0;
+              for (std::int64_t i = 0; i < d.key; ++i) score += q[i] * k[i];
+              const T* v = value_at(v_, u);
+              for (std::int64_t j = 0; j < d.value; ++j) o[j] += score * v[j];
+            }
+          } else {
+            const T* k = key_at(k_, t);
+            const T* v = value_at(v_, t);
+            for (std::int64_t i = 0; i < d.key; ++i) {
+              T* row = memory.data() + i * d.value;
+              for (std::int64_t j = 0; j < d.value; ++j) row[j] += k[i] * v[j];
+              for (std::int64_t j = 0; j < d.value; ++j) o[j] += q[i] * row[j];
+            }
+            if (states_) std::copy(memory.begin(), memory.end(), as<T>(states_) + (t * d.heads + h) * size);
+          }
+        }
+        if (attention)
+          for (std::int64_t t = 0; t < d.steps; ++t) add_outer(d, key_at(k_, t), value_at(v_, t), memory.data());
+        if (final_) std::copy(memory.begin(), memory.end(), as<T>(final_) + h * size);
+      }
+    });
+  }
+
+  void outer_adjoint(DType type, const OuterDims& d, bool attention, const void* q_, const void* k_, const void* v_, const void* initial_,
+                     const void* go_, const void* carried_, void* gq_, void* gk_, void* gv_, void* ginitial_, double* log2_norm,
+                     std::stop_token stop) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      const std::int64_t size = d.key * d.value;
+      std::vector<T> memory(static_cast<std::size_t>(size));
+      std::vector<double> squares(log2_norm ? static_cast<std::size_t>(d.steps) : 0, 0.0);
+      for (std::int64_t h = 0; h < d.heads; ++h) {
+        const auto key_at = [&](auto* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.key; };
+        const auto value_at = [&](auto* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.value; };
+        if (attention) {
+          for (std::int64_t t = 0; t < d.steps; ++t) {
+            if (t % 64 == 0) poll(stop);
+            const T* q = key_at(q_, t);
+            const T* go = value_at(go_, t);
+            for (std::int64_t u = 0; u <= t; ++u) {
+              const T* k = key_at(k_, u);
+              const T* v = value_at(v_, u);
+              T score = 0, gscore = 0;
+              for (std::int64_t i = 0; i < d.key; ++i) score += q[i] * k[i];
+              for (std::int64_t j = 0; j < d.value; ++j) gscore += go[j] * v[j];
+              for (std::int64_t i = 0; i < d.key; ++i) {
+                key_at(gq_, t)[i] += gscore * k[i];
+                key_at(gk_, u)[i] += gscore * q[i];
+              }
+              for (std::int64_t j = 0; j < d.value; ++j) value_at(gv_, u)[j] += score * go[j];
+            }
+          }
+          // What flows through the initial and the final memory.
+          if (initial_)
+            for (std::int64_t t = 0; t < d.steps; ++t)
+              for (std::int64_t i = 0; i < d.key; ++i)
+                for (std::int64_t j = 0; j < d.value; ++j)
+                  key_at(gq_, t)[i] += value_at(go_, t)[j] * as<T>(initial_)[h * size + i * d.value + j];
+          std::fill(memory.begin(), memory.end(), T(0));
+          if (carried_) std::copy(as<T>(carried_) + h * size, as<T>(carried_) + (h + 1) * size, memory.begin());
+          for (std::int64_t t = 0; t < d.steps && carried_; ++t)
+            for (std::int64_t i = 0; i < d.key; ++i)
+              for (std::int64_t j = 0; j < d.value; ++j) {
+                key_at(gk_, t)[i] += memory[static_cast<std::size_t>(i * d.value + j)] * value_at(v_, t)[j];
+                value_at(gv_, t)[j] += memory[static_cast<std::size_t>(i * d.value + j)] * key_at(k_, t)[i];
+              }
+          if (ginitial_) {
+            for (std::int64_t t = 0; t < d.steps; ++t) add_outer(d, key_at(q_, t), value_at(go_, t), memory.data());
+            for (std::int64_t i = 0; i < size; ++i) as<T>(ginitial_)[h * size + i] += memory[static_cast<std::size_t>(i)];
+          }
+          continue;
+        }
+        // Sequential: the queries' adjoint on the way there, with the memory rebuilt; keys and values on the way back, with its adjoint.
+        if (initial_)
+          std::copy(as<T>(initial_) + h * size, as<T>(initial_) + (h + 1) * size, memory.begin());
+        else
+          std::fill(memory.begin(), memory.end(), T(0));
+        for (std::int64_t t = 0; t < d.steps; ++t) {
+          if (t % 64 == 0) poll(stop);
+          add_outer(d, key_at(k_, t), value_at(v_, t), memory.data());
+          const T* go = value_at(go_, t);
+          for (std::int64_t i = 0; i < d.key; ++i) {
+            T sum = 0;
+            for (std::int64_t j = 0; j < d.value; ++j) sum += memory[static_cast<std::size_t>(i * d.value + j)] * go[j];
+            key_at(gq_, t)[i] += sum;
+          }
+        }
+        std::fill(memory.begin(), memory.end(), T(0));
+        if (carried_) std::copy(as<T>(carried_) + h * size, as<T>(carried_) + (h + 1) * size, memory.begin());
+        for (std::int64_t t = d.steps - 1; t >= 0; --t) {
+          if (t % 64 == 0) poll(stop);
+          add_outer(d, key_at(q_, t), value_at(go_, t), memory.data());
+          const T* k = key_at(k_, t);
+          const T* v = value_at(v_, t);
+          for (std::int64_t i = 0; i < d.key; ++i) {
+            const T* row = memory.data() + i * d.value;
+            T sum = 0;
+            for (std::int64_t j = 0; j < d.value; ++j) sum += row[j] * v[j];
+            key_at(gk_, t)[i] += sum;
+            for (std::int64_t j = 0; j < d.value; ++j) value_at(gv_, t)[j] += row[j] * k[i];
+          }
+          if (log2_norm)
+            for (const T x : memory) squares[static_cast<std::size_t>(t)] += static_cast<double>(x) * static_cast<double>(x);
+        }
+        if (ginitial_)
+          for (std::int64_t i = 0; i < size; ++i) as<T>(ginitial_)[h * size + i] += memory[static_cast<std::size_t>(i)];
+      }
+      for (std::size_t t = 0; t < squares.size(); ++t) log2_norm[t] = 0.5 * std::log2(squares[t]);
+    });
+  }
+
+  void vandermonde(DType complex, std::int64_t channels, std::int64_t modes, std::int64_t steps, const void* w_, const void* a_,
+                   void* kernel_) override {
+    with_real(real_of(complex), [&](auto zero) {
+      using T = std::complex<decltype(zero)>;
+      for (std::int64_t c = 0; c < channels; ++c) {
+        T* kernel = as<T>(kernel_) + c * steps;
+        std::vector<T> power(as<T>(w_) + c * modes, as<T>(w_) + (c + 1) * modes);
+        const T* a = as<T>(a_) + c * modes;
+        for (std::int64_t t = 0; t < steps; ++t) {
+          T sum{};
+          for (std::int64_t n = 0; n < modes; ++n) {
+            sum += power[static_cast<std::size_t>(n)];
+            power[static_cast<std::size_t>(n)] *= a[n];
+          }
+          kernel[t] = sum;
+        }
+      }
+    });
+  }
+  void vandermonde_adjoint(DType complex, std::int64_t channels, std::int64_t modes, std::int64_t steps, const void* w_, const void* a_,
+                           const void* gkernel_, void* gw_, void* ga_) override {
+    with_real(real_of(complex), [&](auto zero) {
+      using T = std::complex<decltype(zero)>;
+      // Horner backwards in time: value = sum_k g_k conj(a)^k and its derivative sum_k k g_k conj(a)^(k-1).
+      for (std::int64_t c = 0; c < channels; ++c) {
+        const T* g = as<T>(gkernel_) + c * steps;
+        for (std::int64_t n = 0; n < modes; ++n) {
+          const T a = std::conj(as<T>(a_)[c * modes + n]);
+          T value{}, slope{};
+          for (std::int64_t t = steps - 1; t >= 0; --t) {
+            slope = slope * a + value;
+            value = value * a + g[t];
+          }
+          if (gw_) as<T>(gw_)[c * modes + n] += value;
+          if (ga_) as<T>(ga_)[c * modes + n] += std::conj(as<T>(w_)[c * modes + n]) * slope;
+        }
+      }
+    });
+  }
+
+  void convolve(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* u,
+                void* y) override {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      std::vector<std::complex<double>> k, x;
+      const Fourier& fft = fourier(steps);
+      for (std::int64_t c = 0; c < channels; ++c) {
+        load(as<T>(kernel) + c * steps, 1, steps, fft.size, k);
+        fft.forward(k);
+        for (std::int64_t b = 0; b < batch; ++b) {
+          load(as<T>(u) + b * channels + c, batch * channels, steps, fft.size, x);
+          fft.forward(x);
+          for (std::size_t i = 0; i < x.size(); ++i) x[i] *= k[i];
+          fft.backward(x);
+          store(x, 1.0 / static_cast<double>(fft.size), as<T>(y) + b * channels + c, batch * channels, steps, false);
+        }
+      }
+    });
+  }
+  void convolve_adjoint(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* u,
+                        const void* gy, void* gkernel, void* gu) override {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      std::vector<std::complex<double>> k, x, g, sum;
+      const Fourier& fft = fourier(steps);
+      const double unit = 1.0 / static_cast<double>(fft.size);
+      for (std::int64_t c = 0; c < channels; ++c) {
+        load(as<T>(kernel) + c * steps, 1, steps, fft.size, k);
+        fft.forward(k);
+        sum.assign(static_cast<std::size_t>(fft.size), {});
+        for (std::int64_t b = 0; b < batch; ++b) {
+          load(as<T>(gy) + b * channels + c, batch * channels, steps, fft.size, g);
+          fft.forward(g);
+          if (gkernel) {
+            load(as<T>(u) + b * channels + c, batch * channels, steps, fft.size, x);
+            fft.forward(x);
+            for (std::size_t i = 0; i < x.size(); ++i) sum[i] += g[i] * std::conj(x[i]);
+          }
+          if (gu) {
+            for (std::size_t i = 0; i < g.size(); ++i) g[i] *= std::conj(k[i]);
+            fft.backward(g);
+            store(g, unit, as<T>(gu) + b * channels + c, batch * channels, steps, true);
+          }
+        }
+        if (gkernel) {
+          fft.backward(sum);
+          store(sum, unit, as<T>(gkernel) + c * steps, 1, steps, true);
+        }
+      }
+    });
+  }
+
+ private:
+  /// Double-precision transforms of one length; FFTW's planner is not thread-safe, its execution is.
+  struct Fourier {
+    std::int64_t size;
+    fftw_plan there, back;
+    static fftw_complex* raw(std::vector<std::complex<double>>& x) { return reinterpret_cast<fftw_complex*>(x.data()); }
+    void forward(std::vector<std::complex<double>>& x) const { fftw_execute_dft(there, raw(x), raw(x)); }
+    void backward(std::vector<std::complex<double>>& x) const { fftw_execute_dft(back, raw(x), raw(x)); }
+  };
+  std::mutex planner_;
+  std::map<std::int64_t, Fourier> plans_;
+
+  const Fourier& fourier(std::int64_t steps) {
+    std::int64_t size = 1;
+    while (size < 2 * steps) size *= 2;
+    const std::lock_guard lock(planner_);
+    const auto found = plans_.find(size);
+    if (found != plans_.end()) return found->second;
+    std::vector<std::complex<double>> scratch(static_cast<std::size_t>(size));
+    const unsigned flags = FFTW_ESTIMATE | FFTW_UNALIGNED;
+    const Fourier plan{size, fftw_plan_dft_1d(static_cast<int>(size), Fourier::raw(scratch), Fourier::raw(scratch), FFTW_FORWARD, flags),
+                       fftw_plan_dft_1d(static_cast<int>(size), Fourier::raw(scratch), Fourier::raw(scratch), FFTW_BACKWARD, flags)};
+    return plans_.emplace(size, plan).first->second;
+  }
+
+  template <class T>
+  static void load(const T* from, std::int64_t stride, std::int64_t n, std::int64_t size, std::vector<std::complex<double>>& to) {
+    to.assign(static_cast<std::size_t>(size), {});
+    for (std::int64_t i = 0; i < n; ++i) to[static_cast<std::size_t>(i)] = std::complex<double>(from[i * stride]);
+  }
+  template <class T>
+  static void store(const std::vector<std::complex<double>>& from, double unit, T* to, std::int64_t stride, std::int64_t n, bool add) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::complex<double> value = from[static_cast<std::size_t>(i)] * unit;
+      T result;
+      if constexpr (complex_v<T>)
+        result = T(static_cast<real_t<T>>(value.real()), static_cast<real_t<T>>(value.imag()));
+      else
+        result = static_cast<T>(value.real());
+      to[i * stride] = add ? to[i * stride] + result : result;
+    }
+  }
+
+  template <class F>
+  static void move(DType type, const Strided& shape, F&& row, void* strided, void* dense) {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1, stride = shape.rank ? shape.stride[shape.rank - 1] : 1;
+      for_rows(shape, [&](std::int64_t at, std::int64_t to) { row(as<T>(strided) + at, as<T>(dense) + to, inner, stride); });
+    });
+  }
+
+  template <class T, class F>
+  static void for_transition(const DiagonalDims& d, const T* a, std::int64_t t, F&& f) {
+    if (!d.period) {
+      f(a + t * d.width, std::int64_t{0}, d.width);
+    } else {
+      for (std::int64_t from = 0; from < d.width; from += d.period) f(a, from, d.period);
+    }
+  }
+  template <class T>
+  static void spread(const DiagonalDims& d, const T* a, std::int64_t first, std::int64_t last, T* to) {
+    for (std::int64_t t = first; t < last; ++t)
+      for_transition(d, a, t, [&](const T* row, std::int64_t from, std::int64_t n) { std::copy(row, row + n, to + (t - first) * d.width + from); });
+  }
+  template <class T>
+  static void add_outer(const OuterDims& d, const T* k, const T* v, T* memory) {
+    for (std::int64_t i = 0; i < d.key; ++i)
+      for (std::int64_t j = 0; j < d.value; ++j) memory[i * d.value + j] += k[i] * v[j];
+  }
+};
+
+}  // namespace
+
+Backend& cpu_backend() {
+  static CpuBackend backend;
+  return backend;
+}
+
+Broadcast broadcast(const Shape& x, const Shape& y, Shape& result) {
+  const std::size_t rank = std::max(x.size(), y.size());
+  result.assign(rank, 1);
+  std::vector<std::int64_t> sx(rank, 0), sy(rank, 0);
+  std::int64_t run_x = 1, run_y = 1;
+  for (std::size_t i = rank; i-- > 0;) {
+    const std::size_t back = rank - i;
+    const std::int64_t nx = back <= x.size() ? x[x.size() - back] : 1, ny = back <= y.size() ? y[y.size() - back] : 1;
+    assert(nx == ny || nx == 1 || ny == 1);
+    result[i] = std::max(nx, ny);
+    if (nx == 0 || ny == 0) result[i] = 0;
+    sx[i] = nx == 1 ? 0 : run_x;
+    sy[i] = ny == 1 ? 0 : run_y;
+    run_x *= nx;
+    run_y *= ny;
+  }
+  Broadcast merged;
+  merged.elements = count(result);
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (result[i] == 1) continue;
+    const int last = merged.rank - 1;
+    if (merged.rank && merged.stride_x[last] == sx[i] * result[i] && merged.stride_y[last] == sy[i] * result[i]) {
+      merged.size[last] *= result[i];
+      merged.stride_x[last] = sx[i];
+      merged.stride_y[last] = sy[i];
+    } else {
+      assert(merged.rank < 6);
+      merged.size[merged.rank] = result[i];
+      merged.stride_x[merged.rank] = sx[i];
+      merged.stride_y[merged.rank] = sy[i];
+      ++merged.rank;
+    }
+  }
+  return merged;
+}
+
+}  // namespace reclab

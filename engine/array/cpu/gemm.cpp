@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "array/cpu/gemm.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace reclab::cpu {
+namespace {
+
+// A tile of MR rows by NR columns of C is held in registers while k runs; B is packed in panels of NR columns.
+constexpr int row_tile = 6;
+template <class T>
+constexpr int column_tile = static_cast<int>(128 / sizeof(T));
+constexpr std::int64_t depth_block = 256;
+
+template <class T>
+struct Lanes {
+  typedef T type __attribute__((vector_size(64), aligned(sizeof(T))));
+};
+
+template <class T, int Rows>
+void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* packed_b, T* c, std::int64_t ldc, std::int64_t columns) {
+  using V = typename Lanes<T>::type;
+  constexpr int lanes = 64 / sizeof(T);
+  constexpr int nr = column_tile<T>;
+  V sum[Rows][2];
+  alignas(64) T edge[Rows][nr];
+  const bool whole = columns == nr;
+  for (int i = 0; i < Rows; ++i) {
+    if (whole) {
+      sum[i][0] = *reinterpret_cast<const V*>(c + i * ldc);
+      sum[i][1] = *reinterpret_cast<const V*>(c + i * ldc + lanes);
+    } else {
+      for (std::int64_t j = 0; j < nr; ++j) edge[i][j] = j < columns ? c[i * ldc + j] : T(0);
+      sum[i][0] = *reinterpret_cast<const V*>(edge[i]);
+      sum[i][1] = *reinterpret_cast<const V*>(edge[i] + lanes);
+    }
+  }
+  for (std::int64_t p = 0; p < k; ++p) {
+    const V b0 = *reinterpret_cast<const V*>(packed_b + p * nr);
+    const V b1 = *reinterpret_cast<const V*>(packed_b + p * nr + lanes);
+    for (int i = 0; i < Rows; ++i) {
+      const T x = a[i * a_row + p * a_step];
+      sum[i][0] += x * b0;
+      sum[i][1] += x * b1;
+    }
+  }
+  for (int i = 0; i < Rows; ++i) {
+    if (whole) {
+      *reinterpret_cast<V*>(c + i * ldc) = sum[i][0];
+      *reinterpret_cast<V*>(c + i * ldc + lanes) = sum[i][1];
+    } else {
+      *reinterpret_cast<V*>(edge[i]) = sum[i][0];
+      *reinterpret_cast<V*>(edge[i] + lanes) = sum[i][1];
+      for (std::int64_t j = 0; j < columns; ++j) c[i * ldc + j] = edge[i][j];
+    }
+  }
+}
+
+template <class T>
+void tiles(std::int64_t rows, std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* packed_b, T* c, std::int64_t ldc,
+           std::int64_t columns) {
+  std::int64_t i = 0;
+  for (; i + row_tile <= rows; i += row_tile) tile<T, row_tile>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns);
+  switch (rows - i) {
+    case 5: tile<T, 5>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns); break;
+    case 4: tile<T, 4>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns); break;
+    case 3: tile<T, 3>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns); break;
+    case 2: tile<T, 2>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns); break;
+    case 1: tile<T, 1>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns); break;
+    default: break;
+  }
+}
+
+// One row of A against a B whose columns are contiguous: no packing, the sum of each column still runs over k in order.
+template <class T>
+void row_times_matrix(std::int64_t n, std::int64_t k, const T* a, std::int64_t a_step, const T* b, std::int64_t ldb, T* c) {
+  using V = typename Lanes<T>::type;
+  constexpr int lanes = 64 / sizeof(T);
+  constexpr int wide = 8;
+  std::int64_t j = 0;
+  for (; j + wide * lanes <= n; j += wide * lanes) {
+    V sum[wide];
+    for (int w = 0; w < wide; ++w) sum[w] = *reinterpret_cast<const V*>(c + j + w * lanes);
+    for (std::int64_t p = 0; p < k; ++p) {
+      const T x = a[p * a_step];
+      for (int w = 0; w < wide; ++w) sum[w] += x * *reinterpret_cast<const V*>(b + p * ldb + j + w * lanes);
+    }
+    for (int w = 0; w < wide; ++w) *reinterpret_cast<V*>(c + j + w * lanes) = sum[w];
+  }
+  for (; j + lanes <= n; j += lanes) {
+    V sum = *reinterpret_cast<const V*>(c + j);
+    for (std::int64_t p = 0; p < k; ++p) sum += a[p * a_step] * *reinterpret_cast<const V*>(b + p * ldb + j);
+    *reinterpret_cast<V*>(c + j) = sum;
+  }
+  for (; j < n; ++j) {
+    T sum = c[j];
+    for (std::int64_t p = 0; p < k; ++p) sum = std::fma(a[p * a_step], b[p * ldb + j], sum);
+    c[j] = sum;
+  }
+}
+
+}  // namespace
+
+template <class T>
+void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
+          std::int64_t ldb, T* c, std::int64_t ldc, bool accumulate) {
+  if (!accumulate)
+    for (std::int64_t i = 0; i < m; ++i) std::fill(c + i * ldc, c + i * ldc + n, T(0));
+  const std::int64_t a_row = transpose_a ? 1 : lda, a_step = transpose_a ? lda : 1;
+  if (!transpose_b && m <= 3) {
+    for (std::int64_t i = 0; i < m; ++i) row_times_matrix(n, k, a + i * a_row, a_step, b, ldb, c + i * ldc);
+    return;
+  }
+  if (k == 1 && !transpose_b) {
+    for (std::int64_t i = 0; i < m; ++i) row_times_matrix(n, k, a + i * a_row, a_step, b, ldb, c + i * ldc);
+    return;
+  }
+  constexpr int nr = column_tile<T>;
+  thread_local std::vector<T> packed_b, packed_a;
+  packed_b.resize(static_cast<std::size_t>(depth_block * nr));
+  for (std::int64_t p0 = 0; p0 < k; p0 += depth_block) {
+    const std::int64_t depth = std::min(depth_block, k - p0);
+    const T* rows = a + p0 * a_step;
+    std::int64_t rows_row = a_row, rows_step = a_step;
+    if (transpose_a && m >= row_tile) {  // a column-wise A would be read with large strides once a panel: turn it once
+      packed_a.resize(static_cast<std::size_t>(m * depth));
+      for (std::int64_t p = 0; p < depth; ++p)
+        for (std::int64_t i = 0; i < m; ++i) packed_a[static_cast<std::size_t>(i * depth + p)] = a[i + (p0 + p) * lda];
+      rows = packed_a.data();
+      rows_row = depth;
+      rows_step = 1;
+    }
+    for (std::int64_t j0 = 0; j0 < n; j0 += nr) {
+      const std::int64_t columns = std::min<std::int64_t>(nr, n - j0);
+      for (std::int64_t p = 0; p < depth; ++p) {
+        T* to = packed_b.data() + p * nr;
+        if (transpose_b)
+          for (std::int64_t j = 0; j < columns; ++j) to[j] = b[(j0 + j) * ldb + p0 + p];
+        else
+          for (std::int64_t j = 0; j < columns; ++j) to[j] = b[(p0 + p) * ldb + j0 + j];
+        for (std::int64_t j = columns; j < nr; ++j) to[j] = T(0);
+      }
+      tiles(m, depth, rows, rows_row, rows_step, packed_b.data(), c + j0, ldc, columns);
+    }
+  }
+}
+
+template void gemm<float>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const float*, std::int64_t, const float*, std::int64_t, float*,
+                          std::int64_t, bool);
+template void gemm<double>(bool, bool, std::int64_t, std::int64_t, std::int64_t, const double*, std::int64_t, const double*, std::int64_t,
+                           double*, std::int64_t, bool);
+
+}  // namespace reclab::cpu
