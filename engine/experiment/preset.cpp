@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Presets: JSON files, schema 1. What is not understood is a mistake, said in one sentence that names the file and the key.
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <system_error>
+#include <tuple>
+
+#include "array/files.h"
+#include "experiment/experiment.h"
+#include "models/nearest.h"
+
+namespace reclab {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;  // hyper-parameters keep the order of the file
+constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
+
+[[noreturn]] void mistake(const fs::path& file, const std::string& place, const std::string& sentence) {
+  ErrorPlace where;
+  where.file = file.string();
+  where.place = place;
+  throw Error(where.file + ": " + place + (place.empty() ? "" : " ") + sentence, where);
+}
+
+std::string kind_of(const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::null:
+      return "null";
+    case Json::value_t::object:
+      return "an object";
+    case Json::value_t::array:
+      return "a list";
+    case Json::value_t::string:
+      return "the text " + value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    default:
+      return value.dump();
+  }
+}
+
+/// One object of the file: hands out its keys by type, and complains about those that nobody asked for.
+class Object {
+ public:
+  Object(const Json& json, const fs::path& file, std::string place) : json_(json), file_(file), place_(std::move(place)) {
+    if (!json.is_object()) mistake(file, place_, (place_.empty() ? "the preset " : "") + std::string("must be an object in braces, not ") + kind_of(json) + ".");
+  }
+
+  std::string name(const std::string& key) const { return place_.empty() ? key : place_ + "." + key; }
+  const Json* find(const std::string& key) {
+    asked_.push_back(key);
+    const auto found = json_.find(key);
+    return found == json_.end() ? nullptr : &*found;
+  }
+  const Json& need(const std::string& key, const std::string& what) {
+    const Json* value = find(key);
+    if (!value) mistake(file_, name(key), "is missing; it is " + what + ".");
+    return *value;
+  }
+  static constexpr bool required = true;
+  std::string text(const std::string& key, const std::string& what, bool must = required) {
+    const Json* value = must ? &need(key, what) : find(key);
+    if (!value) return {};
+    if (!value->is_string() || value->get_ref<const std::string&>().empty())
+      mistake(file_, name(key), "must be " + what + " in quotes, not " + kind_of(*value) + ".");
+    return value->get<std::string>();
+  }
+  std::int64_t integer(const std::string& key, const std::string& what, std::int64_t low, std::int64_t high, const Json& value) const {
+    const bool fits = value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > largest);
+    if (!fits || value.get<std::int64_t>() < low || value.get<std::int64_t>() > high)
+      mistake(file_, name(key), "must be " + what + ", an integer from " + std::to_string(low) + " to " + std::to_string(high) + ", not " + kind_of(value) + ".");
+    return value.get<std::int64_t>();
+  }
+  void nothing_else() const {
+    for (const auto& [key, value] : json_.items())
+      if (std::ranges::find(asked_, key) == asked_.end())
+        mistake(file_, name(key), "is not a key of a preset; did you mean " + nearest_names(key, asked_, 1) + "?");
+  }
+
+ private:
+  const Json& json_;
+  const fs::path& file_;
+  std::string place_;
+  std::vector<std::string> asked_;
+};
+
+std::string place_of_byte(const std::string& text, std::size_t byte) {
+  const std::string_view before = std::string_view(text).substr(0, std::min(byte > 0 ? byte - 1 : 0, text.size()));
+  const auto line = 1 + std::ranges::count(before, '\n');
+  const std::size_t start = before.rfind('\n');
+  return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - (start == std::string_view::npos ? 0 : start + 1) + 1);
+}
+
+Json parse(const fs::path& file) {
+  const std::string text = read_file(file);
+
+  // The parser keeps the last of two equal keys without a word, so they are watched for while it reads.
+  std::vector<std::set<std::string>> keys;
+  std::string twice;
+  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) twice = parsed.get<std::string>();
+    return true;
+  };
+  Json json;
+  try {
+    json = Json::parse(text, watch);
+  } catch (const Json::parse_error& error) {
+    std::string why = error.what();  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while parsing ..."
+    if (const auto colon = why.find(": "); colon != std::string::npos) why = why.substr(colon + 2);
+    for (char& c : why)
+      if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+    mistake(file, place_of_byte(text, error.byte), "is not valid JSON (" + why + "); correct it there.");
+  } catch (const Json::exception&) {
+    mistake(file, "", "holds a number that is too large for a double; write a smaller one.");
+  }
+  if (!twice.empty()) mistake(file, twice, "is given twice; keep one of them.");
+  return json;
+}
+
+bool is_id(const std::string& text) {
+  return !text.empty() && text.front() != '-' && std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+}
+
+void read_hyper(const Json& json, const fs::path& file, Preset& preset) {
+  if (!json.is_object()) mistake(file, "hyper", "must be an object of keys and values, not " + kind_of(json) + ".");
+  for (const auto& [key, value] : json.items()) {
+    HyperValue read;
+    if (value.is_boolean()) {
+      read = value.get<bool>();
+    } else if (value.is_number_unsigned() && value.get<std::uint64_t>() > largest) {
+      read = value.get<double>();
+    } else if (value.is_number_integer()) {
+      read = value.get<std::int64_t>();
+    } else if (value.is_number_float()) {
+      read = value.get<double>();
+    } else if (value.is_string()) {
+      read = value.get<std::string>();
+    } else {
+      mistake(file, "hyper." + key, "must be a number, true, false or a text in quotes, not " + kind_of(value) + ".");
+    }
+    preset.hyper.emplace_back(key, std::move(read));
+  }
+}
+
+Preset load_preset(const Registry& registry, const fs::path& file) {
+  const Json json = parse(file);
+  Preset preset;
+  preset.file = file;
+
+  Object root(json, file, "");
+  root.integer("schema", "the number of the format that the file is written in", 1, 1, root.need("schema", "the number 1, the format that the file is written in"));
+  preset.id = root.text("id", "the name on the command line");
+  if (!is_id(preset.id)) mistake(file, "id", "must be of lower-case letters, digits and minus signs, not \"" + preset.id + "\".");
+  preset.architecture = root.text("architecture", "the name of an architecture of this program");
+  preset.title = root.text("title", "the name for people");
+  preset.family = root.text("family", "the name of the family that it is listed under");
+  if (!is_id(preset.family)) mistake(file, "family", "must be of lower-case letters, digits and minus signs, not \"" + preset.family + "\".");
+  preset.idea = root.text("idea", "what it changed, what to look at and where it breaks");
+
+  if (const Json* hyper = root.find("hyper")) read_hyper(*hyper, file, preset);
+  if (const Json* sequence = root.find("sequence")) {
+    Object object(*sequence, file, "sequence");
+    preset.task = object.text("task", "the name of a task");
+    std::vector<std::string> known;
+    for (const TaskInfo& task : tasks()) known.push_back(task.name);
+    if (std::ranges::find(known, preset.task) == known.end())
+      mistake(file, "sequence.task", "names no task: \"" + preset.task + "\"; the tasks are " + nearest_names(preset.task, known, known.size()) + ".");
+    if (const Json* length = object.find("length")) preset.task_length = object.integer("length", "a number of steps", 1, 1'000'000'000, *length);
+    if (const Json* seed = object.find("seed"))
+      preset.task_seed = static_cast<std::uint64_t>(object.integer("seed", "a seed", 0, std::numeric_limits<std::int64_t>::max(), *seed));
+    object.nothing_else();
+  }
+  if (const Json* look_at = root.find("look_at")) {
+    if (!look_at->is_array()) mistake(file, "look_at", "must be a list of panels, not " + kind_of(*look_at) + ".");
+    for (const Json& panel : *look_at) {
+      if (!panel.is_string()) mistake(file, "look_at", "must hold names of panels in quotes, not " + kind_of(panel) + ".");
+      preset.look_at.push_back(panel.get<std::string>());
+    }
+  }
+  Object source(root.need("source", "an object with authors, year and title"), file, "source");
+  preset.source.authors = source.text("authors", "the authors' names");
+  preset.source.year = static_cast<int>(source.integer("year", "the year of publication", 1900, 2200, source.need("year", "the year of publication")));
+  preset.source.title = source.text("title", "the title of the paper");
+  preset.source.venue = source.text("venue", "where it was published", !Object::required);
+  preset.source.url = source.text("url", "an address", !Object::required);
+  source.nothing_else();
+  root.nothing_else();
+
+  try {
+    hyper_of(registry, preset);
+  } catch (const Error& error) {
+    const bool of_hyper = !error.where().parameter.empty() && error.where().parameter != "architecture";
+    mistake(file, of_hyper ? "hyper." + error.where().parameter + ":" : "architecture:", error.what());
+  }
+  return preset;
+}
+
+/// Every *.json below the folder, sorted, so that a library is the same on every machine.
+std::vector<fs::path> preset_files(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.path().extension() == ".json" && !entry.is_directory()) files.push_back(entry.path());
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace
+
+PresetLibrary::PresetLibrary(const Registry& registry, const std::vector<fs::path>& folders) {
+  std::set<fs::path> seen;
+  for (const fs::path& folder : folders) {
+    std::vector<fs::path> files;
+    try {
+      files = preset_files(folder);
+    } catch (const fs::filesystem_error& error) {
+      problems_.push_back(folder.string() + ": the folder of presets cannot be read (" + error.code().message() + "); make it, or correct the path.");
+      continue;
+    }
+    for (const fs::path& file : files) {
+      std::error_code ignored;  // a file that cannot be resolved is reported when it is opened
+      const fs::path real = fs::weakly_canonical(file, ignored);
+      if (!seen.insert(ignored ? file : real).second) continue;
+      try {
+        Preset preset = load_preset(registry, file);
+        const auto same = std::ranges::find(presets_, preset.id, &Preset::id);
+        if (same != presets_.end()) mistake(file, "id", "\"" + preset.id + "\" is taken by " + same->file.string() + "; give it another.");
+        presets_.push_back(std::move(preset));
+      } catch (const Error& error) {
+        problems_.emplace_back(error.what());
+      }
+    }
+  }
+  std::ranges::sort(presets_, [](const Preset& a, const Preset& b) {
+    return std::tie(a.family, a.source.year, a.id) < std::tie(b.family, b.source.year, b.id);
+  });
+}
+
+const Preset& PresetLibrary::find(std::string_view id) const {
+  const auto found = std::ranges::find(presets_, id, &Preset::id);
+  if (found != presets_.end()) return *found;
+  ErrorPlace where;
+  where.model = id;
+  // A preset that was found but could not be read is better explained by its mistake.
+  for (const std::string& problem : problems_)
+    if (!id.empty() && problem.find("/" + where.model + ".json: ") != std::string::npos) throw Error(problem, where);
+  std::vector<std::string> known;
+  for (const Preset& preset : presets_) known.push_back(preset.id);
+  where.range = nearest_names(id, known);
+  if (known.empty())
+    throw Error("there is no preset \"" + where.model + "\", and none was found at all; set RECLAB_PRESETS to the folder that holds them.", where);
+  throw Error("there is no preset \"" + where.model + "\"; the nearest are " + where.range + ", and `reclab list` shows all.", where);
+}
+
+std::vector<fs::path> preset_folders() {
+  std::vector<fs::path> folders;
+  if (const char* named = std::getenv("RECLAB_PRESETS")) {
+    std::stringstream list{named};
+    for (std::string folder; std::getline(list, folder, ':');)
+      if (!folder.empty()) folders.emplace_back(folder);
+  }
+  // An installed program reads what was installed with it, one in a build tree reads the source beside it; never both, or every id would be there twice.
+  std::error_code none;
+  const fs::path program = fs::read_symlink("/proc/self/exe", none);
+  for (const fs::path& folder :
+       {program.parent_path().parent_path() / "share/recurrence-lab/presets", fs::path(RECLAB_SOURCE_PRESETS), fs::path(RECLAB_INSTALL_PRESETS)}) {
+    if (!fs::is_directory(folder, none)) continue;
+    folders.push_back(folder);
+    break;
+  }
+  fs::path data;
+  if (const char* xdg = std::getenv("XDG_DATA_HOME"); xdg && *xdg == '/') {
+    data = xdg;
+  } else if (const char* home = std::getenv("HOME"); home && *home) {
+    data = fs::path(home) / ".local/share";
+  }
+  if (!data.empty() && fs::is_directory(data / "recurrence-lab/presets", none)) folders.push_back(data / "recurrence-lab/presets");
+  return folders;
+}
+
+}  // namespace reclab
