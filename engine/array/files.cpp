@@ -240,6 +240,8 @@ void InputFile::read(std::uint64_t offset, void* data, std::size_t count) const 
 AtomicFile::AtomicFile(fs::path file) : path_(std::move(file)) {
   std::error_code ignored;
   if (path_.filename().empty() || fs::is_directory(path_, ignored)) fail_writing(path_, EISDIR);
+  if (fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored))  // a rename would replace the device itself
+    throw Error(path_.string() + " cannot be written because it is a device or a pipe: give the name of a file", {.file = path_.string()});
   if (path_.filename().string().size() > 255) fail_writing(path_, ENAMETOOLONG);
   temporary_ = beside(path_);
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// NumPy's NPY format, versions 1 to 3 (numpy/lib/format.py, NEP 1): one array, with its type, order and shape in a header of Python literals.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "array/error.h"
+#include "array/shape.h"
+
+namespace reclab {
+
+/// An array as read: row-major doubles or complex doubles, whatever its type and order in the file. Integers beyond 2^53 are rounded to
+/// the nearest double.
+struct NpyArray {
+  Shape shape;        ///< empty for a scalar
+  std::string dtype;  ///< as in the file, "<f4"
+  std::vector<double> real;
+  std::vector<std::complex<double>> complex;
+
+  bool is_complex() const { return dtype.size() > 1 && dtype[1] == 'c'; }
+  /// bool or integers, so that a class number is told from a measurement.
+  bool is_integer() const { return dtype.size() > 1 && (dtype[1] == 'i' || dtype[1] == 'u' || dtype[1] == 'b'); }
+};
+
+/// Reads bool, int8-64, uint8-64, float16/32/64 and complex64/128 of both byte orders, C and Fortran order. Errors name the file and the
+/// place (header, byte): not NPY, unknown version, a header that cannot be read, objects, text, dates, records, long double, a shape that
+/// is absurd, bytes that are missing or left over.
+NpyArray parse_npy(std::string_view bytes, const std::string& file);
+NpyArray read_npy(const std::filesystem::path& file);
+
+/// The header of a version 1 file of row-major data: everything before the data, a multiple of 64 bytes. descr as NumPy writes it: "<f8".
+std::string npy_header(const Shape& shape, std::string_view descr);
+
+/// Types that are written, and what NumPy calls them.
+constexpr std::string_view npy_descr(const double*) { return "<f8"; }
+constexpr std::string_view npy_descr(const float*) { return "<f4"; }
+constexpr std::string_view npy_descr(const std::complex<double>*) { return "<c16"; }
+constexpr std::string_view npy_descr(const std::complex<float>*) { return "<c8"; }
+constexpr std::string_view npy_descr(const std::int64_t*) { return "<i8"; }
+
+/// Writes one array, atomically; the data goes from the span to the disk.
+void write_npy(const std::filesystem::path& file, const Shape& shape, std::span<const double> data);
+void write_npy(const std::filesystem::path& file, const Shape& shape, std::span<const float> data);
+void write_npy(const std::filesystem::path& file, const Shape& shape, std::span<const std::complex<double>> data);
+void write_npy(const std::filesystem::path& file, const Shape& shape, std::span<const std::int64_t> data);
+
+}  // namespace reclab
