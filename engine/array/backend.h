@@ -76,6 +76,13 @@ class Backend {
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;      ///< within the device
   virtual void finish() = 0;
 
+  /// y = 2^power x, or y += 2^power x.
+  virtual void add_scaled(DType type, std::int64_t n, int power, const void* x, void* y, bool accumulate) = 0;
+  /// log2 of the 2-norm of 2^power x, without underflow; -infinity for zeros. Waits.
+  virtual double log2_norm(DType type, std::int64_t n, const void* x, int power) = 0;
+  /// The power of two just above the largest entry; a very small number (-100000) when all are zero or one is not finite. Waits.
+  virtual int exponent(DType type, std::int64_t n, const void* x) = 0;
+
   virtual void unary(Unary op, DType type, std::int64_t n, const void* x, void* y, double p, double q) = 0;
   virtual void unary_adjoint(Unary op, DType type, std::int64_t n, const void* x, const void* y, const void* gy, void* gx, double p, double q) = 0;
   virtual void binary(Binary op, DType type, const Broadcast& shape, const void* x, const void* y, void* z) = 0;

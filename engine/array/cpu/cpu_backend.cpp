@@ -42,14 +42,6 @@ T conjugate(T x) {
     return x;
 }
 template <class T>
-real_t<T> square_of(T x) {
-  if constexpr (complex_v<T>)
-    return x.real() * x.real() + x.imag() * x.imag();
-  else
-    return x * x;
-}
-
-template <class T>
 const T* as(const void* p) {
   return static_cast<const T*>(p);
 }
@@ -180,20 +172,46 @@ void tree_scan(std::int64_t steps, std::int64_t width, T* a, T* b, const std::st
   }
 }
 
-/// The power of two that brings the largest of n entries to [0.5, 1), 0 if all are zero or one is not finite.
+constexpr int no_exponent = -100000;
+
+/// The power of two just above the largest real or imaginary part; no_exponent if all are zero or one is not finite.
 template <class T>
 int exponent_of(std::int64_t n, const T* x) {
-  double largest = 0.0;
-  for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, std::sqrt(static_cast<double>(square_of(x[i]))));
-  if (largest == 0.0)
+  using R = real_t<T>;
+  const R* parts = reinterpret_cast<const R*>(x);
+  R largest = 0;
+  for (std::int64_t i = 0; i < n * static_cast<std::int64_t>(sizeof(T) / sizeof(R)); ++i) {
+    const R magnitude = std::abs(parts[i]);
+    largest = magnitude > largest ? magnitude : largest;
+  }
+  return largest == R(0) || !std::isfinite(largest) ? no_exponent : std::ilogb(largest) + 1;
+}
+
+template <class T>
+double log2_norm_of(std::int64_t n, const T* x, int power) {
+  const int own = exponent_of(n, x);
+  double sum = 0.0;
+  if (own == no_exponent || std::abs(own) < 400) {
     for (std::int64_t i = 0; i < n; ++i) {
-      if constexpr (complex_v<T>)
-        largest = std::max({largest, std::abs(static_cast<double>(x[i].real())), std::abs(static_cast<double>(x[i].imag()))});
-      else
-        largest = std::max(largest, std::abs(static_cast<double>(x[i])));
+      if constexpr (complex_v<T>) {
+        const double re = static_cast<double>(x[i].real()), im = static_cast<double>(x[i].imag());
+        sum += re * re + im * im;
+      } else {
+        sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+      }
     }
-  if (largest == 0.0 || !std::isfinite(largest)) return 0;
-  return std::ilogb(largest) + 1;
+    return 0.5 * std::log2(sum) + power;
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    if constexpr (complex_v<T>) {
+      const double re = std::ldexp(static_cast<double>(x[i].real()), -own), im = std::ldexp(static_cast<double>(x[i].imag()), -own);
+      sum += re * re + im * im;
+    } else {
+      const double y = std::ldexp(static_cast<double>(x[i]), -own);
+      sum += y * y;
+    }
+  }
+  return 0.5 * std::log2(sum) + own + power;
 }
 
 template <class T>
@@ -220,6 +238,31 @@ class CpuBackend final : public Backend {
   void download(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
   void finish() override {}
+
+  void add_scaled(DType type, std::int64_t n, int power, const void* x_, void* y_, bool accumulate) override {
+    with_real(real_of(type), [&](auto zero) {
+      using T = decltype(zero);
+      const T* x = as<T>(x_);
+      T* y = as<T>(y_);
+      const std::int64_t parts = is_complex(type) ? 2 * n : n;
+      if (std::abs(power) <= (sizeof(T) == 8 ? 1000 : 100)) {
+        const T factor = std::ldexp(T(1), power);
+        for (std::int64_t i = 0; i < parts; ++i) y[i] = accumulate ? y[i] + factor * x[i] : factor * x[i];
+      } else {
+        for (std::int64_t i = 0; i < parts; ++i) y[i] = std::ldexp(x[i], power) + (accumulate ? y[i] : T(0));
+      }
+    });
+  }
+  double log2_norm(DType type, std::int64_t n, const void* x, int power) override {
+    double result = 0.0;
+    with_type(type, [&](auto zero) { result = log2_norm_of(n, as<decltype(zero)>(x), power); });
+    return result;
+  }
+  int exponent(DType type, std::int64_t n, const void* x) override {
+    int result = 0;
+    with_type(type, [&](auto zero) { result = exponent_of(n, as<decltype(zero)>(x)); });
+    return result;
+  }
 
   void unary(Unary op, DType type, std::int64_t n, const void* x_, void* y_, double p, double q) override {
     with_type(type, [&](auto zero) {
@@ -486,11 +529,7 @@ class CpuBackend final : public Backend {
             for (std::int64_t i = 0; i < width; ++i) ga[t * width + i] += unit * (lambda[i] * conjugate(before[i]));
           }
         }
-        if (log2_norm) {
-          double sum = 0.0;
-          for (std::int64_t i = 0; i < width; ++i) sum += static_cast<double>(square_of(lambda[i]));
-          log2_norm[t] = 0.5 * std::log2(sum) + power;
-        }
+        if (log2_norm) log2_norm[t] = log2_norm_of(width, lambda, power);
       };
       if (scan) {
         // The adjoint is the same recurrence backwards in time with the transition of the next step.
@@ -533,16 +572,13 @@ class CpuBackend final : public Backend {
         // Bring lambda and the new term to a common power of two, the larger one's.
         const T* now = g + t * width;
         const int own = exponent_of(width, lambda.data()), fresh = exponent_of(width, now);
-        const bool none = std::all_of(now, now + width, [](T x) { return x == T(0); });
-        const bool empty = std::all_of(lambda.begin(), lambda.end(), [](T x) { return x == T(0); });
-        if (empty) power = 0;
-        const int common = none ? (empty ? 0 : own + power) : (empty ? fresh : std::max(own + power, fresh));
-        if (std::abs(common - power) > 32 || (none && power != 0 && std::abs(own) > 32)) {
-          const int shift = power - common;
-          for (auto& x : lambda) x = scaled(x, shift);
+        if (own == no_exponent) power = 0;
+        const int common = std::max(own == no_exponent ? own : own + power, fresh);
+        if (common != no_exponent && std::abs(common - power) > 32) {
+          for (auto& x : lambda) x = scaled(x, power - common);
           power = common;
         }
-        if (!none) {
+        if (fresh != no_exponent) {
           if (power == 0)
             for (std::int64_t i = 0; i < width; ++i) lambda[static_cast<std::size_t>(i)] += now[i];
           else

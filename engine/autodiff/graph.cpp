@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "autodiff/graph.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "array/error.h"
+
+namespace reclab {
+
+struct Graph::Node {
+  Shape shape;
+  DType dtype;
+  int step = -1;       // the operation that makes it; -1: a leaf or an alias
+  int base = -1;       // of an alias
+  std::int64_t offset = 0;
+  bool leaf = false, differentiable = false, varying = false;
+  LeafKind kind = LeafKind::constant;
+  std::vector<double> constant;
+  void* value = nullptr;
+  const void* bound = nullptr;
+  void* gradient = nullptr;
+};
+
+struct Graph::Step {
+  std::unique_ptr<Operation> operation;
+  std::vector<int> in, out;
+  bool differentiable = false, varying = false;
+  std::vector<const void*> in_data, out_const, grad_out;
+  std::vector<void*> out_data, grad_in;
+};
+
+const Shape& Var::shape() const { return graph->shape(*this); }
+DType Var::dtype() const { return graph->dtype(*this); }
+std::int64_t Var::dim(int axis) const {
+  const Shape& s = shape();
+  return s[static_cast<std::size_t>(axis < 0 ? axis + static_cast<int>(s.size()) : axis)];
+}
+
+Graph::Graph(DType real, Graph* enclosing, bool frozen) : real_(real), enclosing_(enclosing), frozen_(frozen) { assert(!is_complex(real)); }
+
+Graph::~Graph() {
+  if (backend_)
+    for (void* arena : arena_)
+      if (arena) backend_->release(arena);
+}
+
+Var Graph::leaf(LeafKind kind, Shape shape, DType dtype) {
+  Node node;
+  node.shape = std::move(shape);
+  node.dtype = dtype;
+  node.leaf = true;
+  node.kind = kind;
+  node.differentiable = kind != LeafKind::constant;
+  node.varying = kind == LeafKind::variable;
+  nodes_.push_back(std::move(node));
+  return {this, static_cast<int>(nodes_.size()) - 1};
+}
+
+Var Graph::constant(Shape shape, std::vector<double> values) {
+  assert(count(shape) == static_cast<std::int64_t>(values.size()));
+  const Var var = leaf(LeafKind::constant, std::move(shape), real_);
+  nodes_.back().constant = std::move(values);
+  return var;
+}
+
+Var Graph::adopt(Var var) {
+  assert(var);
+  if (var.graph == this) return var;
+  assert(enclosing_ && "an array of a graph that does not enclose this one");
+  const Var outer = enclosing_->adopt(var);
+  for (const auto& capture : captures_)
+    if (capture.outer.id == outer.id) return capture.inner;
+  const Var inner = leaf(LeafKind::captured, enclosing_->shape(outer), enclosing_->dtype(outer));
+  nodes_.back().differentiable = !frozen_ && enclosing_->wants_gradient(outer);
+  captures_.push_back({outer, inner});
+  return inner;
+}
+
+std::vector<Var> Graph::apply(std::unique_ptr<Operation> operation, std::vector<Var> inputs, std::vector<std::pair<Shape, DType>> outputs) {
+  Step step;
+  step.operation = std::move(operation);
+  for (const Var& input : inputs) {
+    const Var own = adopt(input);
+    step.in.push_back(own.id);
+    const Node& node = nodes_[static_cast<std::size_t>(own.id)];
+    step.differentiable |= node.differentiable;
+    step.varying |= node.varying;
+  }
+  std::vector<Var> made;
+  for (auto& [shape, dtype] : outputs) {
+    Node node;
+    node.shape = std::move(shape);
+    node.dtype = dtype;
+    node.step = static_cast<int>(steps_.size());
+    node.differentiable = step.differentiable;
+    node.varying = step.varying;
+    nodes_.push_back(std::move(node));
+    made.push_back({this, static_cast<int>(nodes_.size()) - 1});
+    step.out.push_back(made.back().id);
+  }
+  steps_.push_back(std::move(step));
+  return made;
+}
+
+Var Graph::alias(Var of, Shape shape, std::int64_t offset) {
+  const Var own = adopt(of);
+  const Node& base = nodes_[static_cast<std::size_t>(own.id)];
+  assert(offset >= 0 && offset + count(shape) <= count(base.shape));
+  Node node;
+  node.shape = std::move(shape);
+  node.dtype = base.dtype;
+  node.base = base.base >= 0 ? base.base : own.id;
+  node.offset = base.offset + offset;
+  node.differentiable = base.differentiable;
+  node.varying = base.varying;
+  nodes_.push_back(std::move(node));
+  return {this, static_cast<int>(nodes_.size()) - 1};
+}
+
+bool Graph::encloses(const Graph& inner) const {
+  for (const Graph* graph = inner.enclosing_; graph; graph = graph->enclosing_)
+    if (graph == this) return true;
+  return false;
+}
+
+const Shape& Graph::shape(Var var) const {
+  assert(var.graph == this);
+  return nodes_[static_cast<std::size_t>(var.id)].shape;
+}
+DType Graph::dtype(Var var) const { return nodes_[static_cast<std::size_t>(var.id)].dtype; }
+bool Graph::wants_gradient(Var var) const { return nodes_[static_cast<std::size_t>(var.id)].differentiable; }
+
+void Graph::allocate(Backend& backend, bool gradients) {
+  assert(!backend_);
+  backend_ = &backend;
+  with_gradients_ = gradients;
+  const auto size_of = [](const Node& node) { return (static_cast<std::size_t>(count(node.shape)) * bytes_of(node.dtype) + 63) / 64 * 64; };
+  // Captured leaves read the enclosing graph's memory; variables may be bound but have memory of their own until then.
+  const auto owns_value = [](const Node& node) { return node.base < 0 && !(node.leaf && node.kind != LeafKind::constant); };
+  for (const Node& node : nodes_) {
+    if (owns_value(node)) arena_bytes_[0] += size_of(node);
+    if (gradients && node.base < 0 && node.differentiable) arena_bytes_[node.varying ? 1 : 2] += size_of(node);
+  }
+  char* next[3] = {};
+  for (int i = 0; i < 3; ++i) {
+    if (arena_bytes_[i]) arena_[i] = backend.allocate(arena_bytes_[i]);
+    next[i] = static_cast<char*>(arena_[i]);
+    bytes_ += static_cast<std::int64_t>(arena_bytes_[i]);
+  }
+  for (Node& node : nodes_) {
+    if (owns_value(node)) {
+      node.value = next[0];
+      next[0] += size_of(node);
+      if (!node.constant.empty()) {
+        if (node.dtype == DType::f64) {
+          backend.upload(node.value, node.constant.data(), node.constant.size() * sizeof(double));
+        } else {
+          const std::vector<float> narrow(node.constant.begin(), node.constant.end());
+          backend.upload(node.value, narrow.data(), narrow.size() * sizeof(float));
+        }
+      }
+    }
+    if (gradients && node.base < 0 && node.differentiable) {
+      char*& at = next[node.varying ? 1 : 2];
+      node.gradient = at;
+      at += size_of(node);
+    }
+    if (node.base >= 0) {
+      Node& base = nodes_[static_cast<std::size_t>(node.base)];
+      if (base.gradient) node.gradient = static_cast<char*>(base.gradient) + node.offset * static_cast<std::int64_t>(bytes_of(node.dtype));
+    }
+  }
+  for (Step& step : steps_) {
+    step.in_data.resize(step.in.size());
+    step.grad_in.resize(step.in.size());
+    step.out_data.resize(step.out.size());
+    step.out_const.resize(step.out.size());
+    step.grad_out.resize(step.out.size());
+    for (std::size_t i = 0; i < step.out.size(); ++i) {
+      const Node& node = nodes_[static_cast<std::size_t>(step.out[i])];
+      step.out_data[i] = node.value;
+      step.out_const[i] = node.value;
+      step.grad_out[i] = node.gradient;
+    }
+    for (std::size_t i = 0; i < step.in.size(); ++i) step.grad_in[i] = nodes_[static_cast<std::size_t>(step.in[i])].gradient;
+  }
+}
+
+void* Graph::data(int id) const {
+  const Node& node = nodes_[static_cast<std::size_t>(id)];
+  if (node.base >= 0) return static_cast<char*>(data(node.base)) + node.offset * static_cast<std::int64_t>(bytes_of(node.dtype));
+  if (node.bound) return const_cast<void*>(node.bound);
+  return node.value;
+}
+
+void Graph::bind(Var leaf, const void* data) {
+  Node& node = nodes_[static_cast<std::size_t>(leaf.id)];
+  assert(leaf.graph == this && node.leaf);
+  node.bound = data;
+}
+const void* Graph::value(Var var) const { return data(var.id); }
+void* Graph::gradient(Var var) const { return nodes_[static_cast<std::size_t>(var.id)].gradient; }
+
+void Graph::run_step(Step& step, std::stop_token stop) {
+  for (std::size_t i = 0; i < step.in.size(); ++i) step.in_data[i] = data(step.in[i]);
+  step.operation->forward({*backend_, step.in_data, step.out_data, std::move(stop)});
+}
+
+void Graph::forward(std::stop_token stop, Part part) {
+  for (Step& step : steps_) {
+    if (part != Part::all && step.varying != (part == Part::varying)) continue;
+    if (stop.stop_requested()) throw Cancelled();
+    run_step(step, stop);
+  }
+}
+
+void Graph::clear_gradients(Part part) {
+  if (part != Part::invariant && arena_[1]) backend_->zero(arena_[1], arena_bytes_[1]);
+  if (part != Part::varying && arena_[2]) backend_->zero(arena_[2], arena_bytes_[2]);
+}
+
+void Graph::backward(std::stop_token stop, Part part) {
+  assert(with_gradients_);
+  for (std::size_t s = steps_.size(); s-- > 0;) {
+    Step& step = steps_[s];
+    if (!step.differentiable) continue;
+    if (part != Part::all && step.varying != (part == Part::varying)) continue;
+    if (stop.stop_requested()) throw Cancelled();
+    for (std::size_t i = 0; i < step.in.size(); ++i) step.in_data[i] = data(step.in[i]);
+    step.operation->backward({*backend_, step.in_data, step.out_const, step.grad_out, step.grad_in, stop});
+  }
+}
+
+Cost Graph::cost() const {
+  Cost total;
+  for (const Step& step : steps_) {
+    const Cost cost = step.operation->cost();
+    total.flops += cost.flops;
+    total.bytes += cost.bytes;
+  }
+  return total;
+}
+
+}  // namespace reclab

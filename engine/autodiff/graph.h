@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Graph: a computation over arrays of fixed shapes, built once and run many times, with its reverse-mode adjoint.
+//
+// Building a Graph computes nothing: it only records operations and shapes, so the same code that runs a model also lists its
+// parameters. Values live in the memory of a Backend; leaves may be bound to memory of the caller's. A Graph may have an enclosing one
+// (the cell of a stepped recurrence inside a layer): a Var of the enclosing graph used inside is captured as a leaf.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "array/backend.h"
+#include "array/shape.h"
+
+namespace reclab {
+
+class Graph;
+
+/// A handle to one array of a Graph; cheap to copy. Default-constructed: no array.
+struct Var {
+  Graph* graph = nullptr;
+  int id = -1;
+  explicit operator bool() const { return graph != nullptr; }
+  const Shape& shape() const;
+  std::int64_t dim(int axis) const;  ///< negative counts from the last
+  DType dtype() const;
+};
+
+/// What an operation is run with. Pointers are in the order of its inputs and outputs.
+struct ForwardCall {
+  Backend& backend;
+  std::span<const void* const> in;
+  std::span<void* const> out;
+  std::stop_token stop;
+};
+struct BackwardCall {
+  Backend& backend;
+  std::span<const void* const> in, out;
+  std::span<const void* const> grad_out;
+  std::span<void* const> grad_in;  ///< null where no gradient is wanted; adjoints add to what is there
+  std::stop_token stop;
+};
+
+/// Work by formula, for what the forms cost.
+struct Cost {
+  double flops = 0.0, bytes = 0.0;
+};
+
+class Operation {
+ public:
+  virtual ~Operation() = default;
+  virtual void forward(const ForwardCall& call) = 0;
+  virtual void backward(const BackwardCall& call) = 0;
+  virtual Cost cost() const = 0;  ///< of one forward call
+};
+
+enum class LeafKind : std::uint8_t {
+  constant,  ///< no gradient
+  variable,  ///< has a gradient: inputs, parameters, states carried in
+  captured   ///< an array of the enclosing graph
+};
+
+class Graph {
+ public:
+  /// real: f32 or f64, of all real arrays; complex arrays are of the same precision. With `frozen` nothing captured has a gradient.
+  explicit Graph(DType real, Graph* enclosing = nullptr, bool frozen = false);
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+  ~Graph();
+
+  DType real() const { return real_; }
+  DType complex() const { return complex_of(real_); }
+
+  Var leaf(LeafKind kind, Shape shape, DType dtype);
+  /// A constant with values, row-major.
+  Var constant(Shape shape, std::vector<double> values);
+  /// An operation's outputs.
+  std::vector<Var> apply(std::unique_ptr<Operation> operation, std::vector<Var> inputs, std::vector<std::pair<Shape, DType>> outputs);
+  /// The same memory seen with another shape, from an element offset on: reshapes and leading-axis slices.
+  Var alias(Var of, Shape shape, std::int64_t offset = 0);
+  /// This graph's handle for a Var of it or of an enclosing graph (captured on first use).
+  Var adopt(Var var);
+
+  /// Whether `inner` is a graph inside this one, at any depth.
+  bool encloses(const Graph& inner) const;
+
+  const Shape& shape(Var var) const;
+  DType dtype(Var var) const;
+
+  /// Takes memory for all values (and gradients). Must be called once, after building.
+  void allocate(Backend& backend, bool gradients);
+  std::int64_t bytes() const { return bytes_; }
+  Backend& backend() const { return *backend_; }
+
+  /// Makes a leaf read from the caller's memory (kept until bound again).
+  void bind(Var leaf, const void* data);
+  const void* value(Var var) const;
+  void* gradient(Var var) const;  ///< null without one
+
+  /// What of a graph is run: all of it, what depends on a variable leaf, or the rest (captured leaves, constants and what is made of
+  /// them alone), which a stepped recurrence computes once and not at every step.
+  enum class Part : std::uint8_t { all, varying, invariant };
+  void forward(std::stop_token stop = {}, Part part = Part::all);
+  /// Sets gradients to zero.
+  void clear_gradients(Part part = Part::all);
+  /// Adds the adjoints, last operation first, to the gradients that the caller put in place.
+  void backward(std::stop_token stop = {}, Part part = Part::all);
+
+  struct Capture {
+    Var outer, inner;
+  };
+  const std::vector<Capture>& captures() const { return captures_; }
+  Cost cost() const;
+  bool wants_gradient(Var var) const;
+
+ private:
+  struct Node;
+  struct Step;
+  DType real_;
+  Graph* enclosing_;
+  bool frozen_;
+  Backend* backend_ = nullptr;
+  std::vector<Node> nodes_;
+  std::vector<Step> steps_;
+  std::vector<Capture> captures_;
+  void* arena_[3] = {};  // values, gradients of what varies, gradients of what does not
+  std::size_t arena_bytes_[3] = {};
+  std::int64_t bytes_ = 0;
+  bool with_gradients_ = false;
+
+  void* data(int id) const;
+  void run_step(Step& step, std::stop_token stop);
+};
+
+}  // namespace reclab

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <cassert>
+#include <cmath>
+
+#include "autodiff/ops.h"
+#include "recurrence/memory.h"
+
+namespace reclab {
+namespace {
+
+/// Reads entry i of an array that the host can see, whatever its type.
+std::complex<double> entry(DType type, const void* data, std::int64_t i) {
+  switch (type) {
+    case DType::f32: return static_cast<const float*>(data)[i];
+    case DType::f64: return static_cast<const double*>(data)[i];
+    case DType::c64: return static_cast<const std::complex<float>*>(data)[i];
+    case DType::c128: return static_cast<const std::complex<double>*>(data)[i];
+  }
+  return {};
+}
+
+void read_factors(Backend& backend, DType type, const void* from, std::int64_t offset, std::span<std::complex<double>> factors) {
+  const std::size_t size = bytes_of(type);
+  std::vector<char> host(factors.size() * size);
+  backend.download(host.data(), static_cast<const char*>(from) + static_cast<std::size_t>(offset) * size, host.size());
+  for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = entry(type, host.data(), static_cast<std::int64_t>(i));
+}
+
+void diagonal_jacobian(const Memory& memory, std::int64_t t, std::span<double> matrix) {
+  const auto n = static_cast<std::size_t>(memory.width());
+  std::vector<std::complex<double>> factors(n);
+  memory.transition(t, factors);
+  std::fill(matrix.begin(), matrix.end(), 0.0);
+  for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] = factors[i].real();
+}
+
+class Diagonal final : public Memory {
+ public:
+  Diagonal(DType type, bool scan, const DiagonalDims& dims, std::int64_t batch) : type_(type), scan_(scan), d_(dims), batch_(batch) {}
+
+  std::int64_t width() const override { return d_.width / batch_; }
+  bool time_invariant() const override { return d_.period > 0; }
+  bool diagonal() const override { return true; }
+  void transition(std::int64_t t, std::span<std::complex<double>> factors) const override {
+    read_factors(*backend_, type_, a_, time_invariant() ? 0 : t * d_.width, factors);
+  }
+  void jacobian(std::int64_t t, std::span<double> matrix) override { diagonal_jacobian(*this, t, matrix); }
+
+  void forward(const ForwardCall& c) override {
+    backend_ = &c.backend;
+    a_ = c.in[0];
+    c.backend.diagonal(type_, d_, scan_, c.in[0], c.in[1], c.in[2], c.out[0], c.stop);
+  }
+  void backward(const BackwardCall& c) override {
+    log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
+    const void* carried = carried_.empty() ? nullptr : carried_[0];
+    if (!carried) exponent_ = 0;
+    c.backend.diagonal_adjoint(type_, d_, scan_, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1], c.grad_in[2],
+                               log2_norms_[0].data(), &exponent_, c.stop);
+  }
+  Cost cost() const override {
+    const double n = static_cast<double>(d_.steps * d_.width), each = is_complex(type_) ? 8.0 : 2.0;
+    const double arrays = d_.period ? 2.0 : 3.0;
+    return {(scan_ ? 3.0 : 1.0) * each * n, (scan_ ? arrays + 2.0 * std::log2(static_cast<double>(d_.steps) + 1.0) : arrays) * n * static_cast<double>(bytes_of(type_))};
+  }
+
+ private:
+  DType type_;
+  bool scan_;
+  DiagonalDims d_;
+  std::int64_t batch_;
+  Backend* backend_ = nullptr;
+  const void* a_ = nullptr;
+};
+
+class Vandermonde final : public Operation {
+ public:
+  Vandermonde(DType type, std::int64_t channels, std::int64_t modes, std::int64_t steps) : type_(type), channels_(channels), modes_(modes), steps_(steps) {}
+  void forward(const ForwardCall& c) override { c.backend.vandermonde(type_, channels_, modes_, steps_, c.in[0], c.in[1], c.out[0]); }
+  void backward(const BackwardCall& c) override {
+    c.backend.vandermonde_adjoint(type_, channels_, modes_, steps_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
+  }
+  Cost cost() const override {
+    const double n = static_cast<double>(channels_ * steps_);
+    return {8.0 * n * static_cast<double>(modes_), n * static_cast<double>(bytes_of(type_))};
+  }
+
+ private:
+  DType type_;
+  std::int64_t channels_, modes_, steps_;
+};
+
+/// kernel [C, steps] = sum_n w[c, n] a[c, n]^k.
+Var vandermonde(Var w, Var a, std::int64_t steps) {
+  const std::int64_t channels = a.dim(0), modes = a.dim(1);
+  assert(is_complex(a.dtype()) && w.dtype() == a.dtype() && w.shape() == a.shape());
+  return a.graph->apply(std::make_unique<Vandermonde>(a.dtype(), channels, modes, steps), {w, a}, {{Shape{channels, steps}, a.dtype()}})[0];
+}
+
+class Convolve final : public Operation {
+ public:
+  Convolve(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels) : type_(type), steps_(steps), batch_(batch), channels_(channels) {}
+  void forward(const ForwardCall& c) override { c.backend.convolve(type_, steps_, batch_, channels_, c.in[0], c.in[1], c.out[0]); }
+  void backward(const BackwardCall& c) override {
+    c.backend.convolve_adjoint(type_, steps_, batch_, channels_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
+  }
+  Cost cost() const override {
+    const double n = static_cast<double>(steps_ * batch_ * channels_);
+    return {10.0 * n * std::log2(2.0 * static_cast<double>(steps_)), 2.0 * n * static_cast<double>(bytes_of(type_))};
+  }
+
+ private:
+  DType type_;
+  std::int64_t steps_, batch_, channels_;
+};
+
+/// y[t, b, c] = sum_{j <= t} kernel[c, j] u[t - j, b, c].
+Var convolve(Var kernel, Var u) {
+  assert(kernel.dtype() == u.dtype() && u.shape().size() == 3);
+  return u.graph->apply(std::make_unique<Convolve>(u.dtype(), u.dim(0), u.dim(1), u.dim(2)), {kernel, u}, {{u.shape(), u.dtype()}})[0];
+}
+
+/// Knows the transition of a bank that is run as a convolution; passes its input through.
+class Witness final : public Memory {
+ public:
+  Witness(DType type, std::int64_t width) : type_(type), width_(width) {}
+  std::int64_t width() const override { return width_; }
+  bool time_invariant() const override { return true; }
+  bool diagonal() const override { return true; }
+  void transition(std::int64_t, std::span<std::complex<double>> factors) const override { read_factors(*backend_, type_, a_, 0, factors); }
+  void jacobian(std::int64_t t, std::span<double> matrix) override { diagonal_jacobian(*this, t, matrix); }
+  void forward(const ForwardCall& c) override {
+    backend_ = &c.backend;
+    a_ = c.in[0];
+    c.backend.add_scaled(type_, width_, 0, c.in[0], c.out[0], false);
+  }
+  void backward(const BackwardCall& c) override {
+    assert((carried_.empty() || !carried_[0]) && "a convolution covers the whole sequence");
+    log2_norms_.clear();
+    exponent_ = 0;
+    if (c.grad_in[0]) c.backend.add_scaled(type_, width_, 0, c.grad_out[0], c.grad_in[0], true);
+  }
+  Cost cost() const override { return {}; }
+
+ private:
+  DType type_;
+  std::int64_t width_;
+  Backend* backend_ = nullptr;
+  const void* a_ = nullptr;
+};
+
+std::pair<Memory*, Var> witness(Var a) {
+  auto operation = std::make_unique<Witness>(a.dtype(), count(a.shape()));
+  Memory* memory = operation.get();
+  return {memory, a.graph->apply(std::move(operation), {a}, {{a.shape(), a.dtype()}})[0]};
+}
+
+}  // namespace
+
+MemoryVars diagonal(Graph& graph, Form form, Var a, Var b) {
+  const std::int64_t steps = b.dim(0), batch = b.dim(1);
+  const bool invariant = a.shape().size() < b.shape().size();
+  Shape state(b.shape().begin() + 1, b.shape().end());
+  MemoryVars vars;
+  vars.initial = {graph.leaf(LeafKind::variable, state, b.dtype())};
+  assert(a.dtype() == b.dtype());
+  if (form == Form::convolution && invariant && is_complex(b.dtype())) {
+    const std::int64_t channels = count(a.shape());
+    const auto [memory, own] = witness(a);
+    const Var factors = reshape(own, {channels, 1});
+    std::vector<double> ones(static_cast<std::size_t>(channels), 1.0);
+    const Var one = graph.constant({channels, 1}, ones);
+    const Var weights = complex(one, affine(one, 0.0, 0.0));
+    const Var kernel = vandermonde(weights, factors, steps);
+    // What the initial state leaves behind, a^(t+1) s_0, is the convolution with an impulse at step 0.
+    const Var driven = reshape(b, {steps, batch, channels});
+    const Var first = slice(driven, 0, 0, 1) + reshape(vars.initial[0], {1, batch, channels}) * reshape(own, {1, 1, channels});
+    Var input = first;
+    if (steps > 1) {
+      const Var parts[] = {first, slice(driven, 0, 1, steps)};
+      input = concat(parts, 0);
+    }
+    vars.memory = memory;
+    vars.trajectories = {reshape(convolve(kernel, input), b.shape())};
+    vars.finals = {last(vars.trajectories[0])};
+    return vars;
+  }
+  DiagonalDims dims{steps, count(state), invariant ? count(a.shape()) : 0};
+  assert(invariant ? count(state) / batch == count(a.shape()) : a.shape() == b.shape());
+  auto operation = std::make_unique<Diagonal>(b.dtype(), form == Form::scan, dims, batch);
+  vars.memory = operation.get();
+  vars.trajectories = graph.apply(std::move(operation), {a, b, vars.initial[0]}, {{b.shape(), b.dtype()}});
+  vars.finals = {last(vars.trajectories[0])};
+  return vars;
+}
+
+BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u) {
+  const std::int64_t steps = u.dim(0), batch = u.dim(1), channels = u.dim(2), modes = a.dim(1);
+  BankVars vars;
+  if (form == Form::convolution) {
+    const auto [memory, own] = witness(a);
+    vars.memory = memory;
+    vars.initial = {graph.leaf(LeafKind::variable, {batch, channels, modes}, a.dtype())};
+    vars.trajectories = {Var{}};
+    vars.finals = {Var{}};
+    const Var kernel = real(vandermonde(w * b, own, steps));
+    vars.output = convolve(kernel, u);
+    // The initial state's own response, Re sum_n w a^(t+1) s_0[n], one a sequence of the batch.
+    std::vector<Var> responses;
+    for (std::int64_t i = 0; i < batch; ++i) {
+      const Var start = reshape(slice(vars.initial[0], 0, i, i + 1), {channels, modes});
+      responses.push_back(reshape(transpose(real(vandermonde(w * start * own, own, steps))), {steps, 1, channels}));
+    }
+    vars.output = vars.output + concat(responses, 1);
+    return vars;
+  }
+  const Var input = reshape(u, {steps, batch, channels, 1});
+  static_cast<MemoryVars&>(vars) = diagonal(graph, form, a, complex(input, affine(input, 0.0, 0.0)) * b);
+  vars.output = sum(real(vars.trajectories[0] * w), -1);
+  return vars;
+}
+
+}  // namespace reclab

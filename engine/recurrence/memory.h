@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Memory: what carries a model from one time step to the next. Every architecture's memory is one of a few kinds; each kind knows its
+// exact execution forms, its adjoint, and its transition (for spectra and for products of ds_t/ds_{t-1}).
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "autodiff/graph.h"
+
+namespace reclab {
+
+/// An execution form: for the same weights and input all exact forms agree to rounding.
+enum class Form : std::uint8_t { sequential, scan, convolution, attention };
+std::string_view to_string(Form form);
+/// Throws Error that names the known forms.
+Form form_from(std::string_view text);
+
+/// The operation of a memory inside a Graph that covers `steps` time steps. Sequences are [steps, batch, ...], states [batch, ...].
+class Memory : public Operation {
+ public:
+  /// How many entries (real or complex) the state has for one sequence of the batch: the size of ds_t/ds_{t-1}.
+  virtual std::int64_t width() const = 0;
+  virtual bool time_invariant() const = 0;
+  /// True when ds_t/ds_{t-1} is diagonal.
+  virtual bool diagonal() const = 0;
+  /// Its diagonal at step t of the segment last run forward, of the first sequence of the batch; [width()].
+  virtual void transition(std::int64_t t, std::span<std::complex<double>> factors) const = 0;
+  /// The whole Jacobian, row-major [width(), width()]: entry (i, j) is d s_t[i] / d s_{t-1}[j], states in the order of their declaration.
+  virtual void jacobian(std::int64_t t, std::span<double> matrix) = 0;
+
+  /// The adjoint of the final state that comes from later segments, one array a state (null: none), times 2^exponent. For the next backward.
+  void carry(std::vector<const void*> adjoints, int exponent) {
+    carried_ = std::move(adjoints);
+    exponent_ = exponent;
+  }
+  /// After backward: the power of two that the gradients of the initial states are to be multiplied with.
+  int exponent() const { return exponent_; }
+  /// log2 |dL/ds_t|_2 of each state at each step of the last backward (of the whole batch); empty in a form that does not form it.
+  const std::vector<std::vector<double>>& log2_norms() const { return log2_norms_; }
+
+ protected:
+  std::vector<const void*> carried_;
+  int exponent_ = 0;
+  std::vector<std::vector<double>> log2_norms_;
+};
+
+/// What a memory gives to the graph. Trajectories hold the state after each step; empty Vars in a form that does not form the state.
+struct MemoryVars {
+  Memory* memory = nullptr;
+  std::vector<Var> initial;       ///< leaves [batch, ...]
+  std::vector<Var> trajectories;  ///< [steps, batch, ...]
+  std::vector<Var> finals;        ///< [batch, ...]; empty Vars likewise
+};
+
+struct StateShape {
+  std::string name;
+  Shape shape;  ///< without batch
+};
+
+/// The gates that a cell names while it is built.
+struct CellGate {
+  std::string name, text;
+  double low, high;
+  Var inner;       ///< in the cell
+  Var trajectory;  ///< [steps, batch, ...] in the layer's graph
+};
+class Cell {
+ public:
+  /// Names a gate for the record and returns it. low = high = 0: unbounded.
+  Var gate(std::string name, Var value, double low, double high, std::string text) {
+    gates_.push_back({std::move(name), std::move(text), low, high, value, {}});
+    return value;
+  }
+  std::vector<CellGate>& gates() { return gates_; }
+
+ private:
+  std::vector<CellGate> gates_;
+};
+/// s_t = f(s_{t-1}, u_t): from this step's tokens [batch, ...] and the previous states [batch, ...] to the new states.
+using CellFunction = std::function<std::vector<Var>(Cell& cell, std::span<const Var> tokens, std::span<const Var> states)>;
+
+struct StepVars : MemoryVars {
+  std::vector<CellGate> gates;
+};
+/// A nonlinear recurrence. Form: sequential.
+StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& cell);
+
+/// s_t = a_t * s_{t-1} + b_t. b [steps, batch, ...] real or complex; a of b's shape, or time-invariant of b's shape without steps and
+/// batch. Forms: sequential, scan; convolution (through FFT, channel by channel) when time-invariant and complex.
+MemoryVars diagonal(Graph& graph, Form form, Var a, Var b);
+
+/// The time-invariant diagonal system of a bank of single-input single-output channels, read out:
+///   s_t[c, n] = a[c, n] s_{t-1}[c, n] + b[c, n] u_t[c],   y_t[c] = Re sum_n w[c, n] s_t[c, n]
+/// u [steps, batch, C] real; a, b, w [C, N] complex; y [steps, batch, C]. In the convolution form the kernel sum_n w b a^k is collapsed
+/// over the modes first, and no state is formed.
+struct BankVars : MemoryVars {
+  Var output;
+};
+BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u);
+
+/// S_t = S_{t-1} + k_t v_t^T, o_t = S_t^T q_t, update before read, per head. q, k [steps, batch, heads, key], v [steps, batch, heads, value].
+/// Forms: sequential, attention (o_t = sum_{s <= t} (q_t . k_s) v_s, quadratic). `record`: the sequential form keeps every S_t.
+struct OuterVars : MemoryVars {
+  Var output;  ///< [steps, batch, heads, value]
+};
+OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, bool record);
+
+}  // namespace reclab

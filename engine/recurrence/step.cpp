@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The stepped recurrence: a cell, built once as a graph of its own, run for every time step. The backward pass keeps only the states
+// and runs the cell again at each step before its adjoint. The adjoint of the state is carried as a mantissa and a power of two, so that
+// its norm is known far beyond the range of the number format.
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "array/error.h"
+#include "autodiff/ops.h"
+#include "recurrence/memory.h"
+
+namespace reclab {
+namespace {
+
+constexpr int small_exponent = -100000;  // what Backend::exponent says of zeros
+constexpr int rescale_at = 32;           // binary orders that the mantissa may drift before it is brought back
+
+class Step final : public Memory {
+ public:
+  Step(Graph& outer, std::int64_t steps, std::int64_t batch, std::vector<StateShape> states, std::vector<Shape> tokens, CellFunction function)
+      : outer_(outer), steps_(steps), batch_(batch), state_shapes_(std::move(states)), token_shapes_(std::move(tokens)), function_(std::move(function)) {
+    for (const auto& state : state_shapes_) width_ += count(state.shape);
+  }
+  ~Step() override {
+    if (backend_)
+      for (void* memory : lambda_)
+        if (memory) backend_->release(memory);
+    if (backend_)
+      for (void* memory : tiles_)
+        if (memory) backend_->release(memory);
+  }
+
+  struct Built {
+    std::unique_ptr<Graph> graph;
+    std::vector<Var> tokens, states, next;
+    std::vector<CellGate> gates;
+  };
+  Built build(std::int64_t batch, bool frozen) {
+    Built built;
+    built.graph = std::make_unique<Graph>(outer_.real(), &outer_, frozen);
+    const auto with_batch = [&](const Shape& shape) {
+      Shape full{batch};
+      full.insert(full.end(), shape.begin(), shape.end());
+      return full;
+    };
+    for (const auto& shape : token_shapes_) {
+      built.tokens.push_back(built.graph->leaf(frozen ? LeafKind::constant : LeafKind::variable, with_batch(shape), outer_.real()));
+    }
+    for (const auto& state : state_shapes_) built.states.push_back(built.graph->leaf(LeafKind::variable, with_batch(state.shape), outer_.real()));
+    Cell cell;
+    built.next = function_(cell, built.tokens, built.states);
+    assert(built.next.size() == state_shapes_.size());
+    for (std::size_t i = 0; i < built.next.size(); ++i) {
+      built.next[i] = built.graph->adopt(built.next[i]);
+      assert(built.next[i].shape() == with_batch(state_shapes_[i].shape));
+    }
+    built.gates = std::move(cell.gates());
+    return built;
+  }
+  Built& cell() { return cell_; }
+  void set_cell(Built built) { cell_ = std::move(built); }
+
+  std::int64_t width() const override { return width_; }
+  bool time_invariant() const override { return false; }
+  bool diagonal() const override { return false; }
+  void transition(std::int64_t, std::span<std::complex<double>>) const override { assert(!"a stepped recurrence has no diagonal transition"); }
+
+  void forward(const ForwardCall& c) override {
+    prepare(c.backend);
+    remember(c.in, c.out);
+    bind_captures(*cell_.graph);
+    cell_.graph->forward(c.stop, Graph::Part::invariant);
+    const std::size_t states = state_shapes_.size();
+    for (std::int64_t t = 0; t < steps_; ++t) {
+      if (t % 64 == 0 && c.stop.stop_requested()) throw Cancelled();
+      bind_step(t);
+      cell_.graph->forward({}, Graph::Part::varying);
+      for (std::size_t i = 0; i < states; ++i)
+        c.backend.copy(row(c.out[i], cell_.next[i].shape(), t), cell_.graph->value(cell_.next[i]), bytes(cell_.next[i].shape()));
+      for (std::size_t i = 0; i < cell_.gates.size(); ++i) {
+        const Var gate = cell_.gates[i].inner;
+        c.backend.copy(row(c.out[states + i], gate.shape(), t), cell_.graph->value(gate), bytes(gate.shape()));
+      }
+    }
+  }
+
+  void backward(const BackwardCall& c) override {
+    Backend& b = c.backend;
+    const DType type = outer_.real();
+    const std::size_t tokens = token_shapes_.size(), states = state_shapes_.size();
+    Graph& graph = *cell_.graph;
+    log2_norms_.assign(states, std::vector<double>(static_cast<std::size_t>(steps_)));
+    bind_captures(graph);
+    graph.forward({}, Graph::Part::invariant);
+    graph.clear_gradients();
+    int power = exponent_;
+    for (std::size_t i = 0; i < states; ++i) {
+      if (i < carried_.size() && carried_[i])
+        b.copy(lambda_[i], carried_[i], bytes(cell_.states[i].shape()));
+      else
+        b.zero(lambda_[i], bytes(cell_.states[i].shape()));
+    }
+    const auto largest = [&](auto&& pointer_of) {
+      int exponent = small_exponent;
+      for (std::size_t i = 0; i < states; ++i) exponent = std::max(exponent, b.exponent(type, count(cell_.states[i].shape()), pointer_of(i)));
+      return exponent;
+    };
+    const auto flush = [&] {  // parameters' adjoints so far, out of the units of 2^power
+      graph.backward({}, Graph::Part::invariant);
+      const auto& captures = graph.captures();
+      for (std::size_t i = 0; i < captures.size(); ++i) {
+        void* to = c.grad_in[tokens + states + i];
+        if (to && graph.gradient(captures[i].inner))
+          b.add_scaled(type, count(captures[i].inner.shape()), power, graph.gradient(captures[i].inner), to, true);
+      }
+      graph.clear_gradients(Graph::Part::invariant);
+    };
+    for (std::int64_t t = steps_ - 1; t >= 0; --t) {
+      if (t % 64 == 0 && c.stop.stop_requested()) throw Cancelled();
+      const auto fresh_at = [&](std::size_t i) { return row(c.grad_out[i], cell_.states[i].shape(), t); };
+      const int own = largest([&](std::size_t i) { return lambda_[i]; }), fresh = largest(fresh_at);
+      const int standing = own == small_exponent ? own : own + power;
+      const int common = std::max(standing, fresh);
+      if (common != small_exponent && std::abs(common - power) > rescale_at) {
+        flush();
+        for (std::size_t i = 0; i < states; ++i)
+          b.add_scaled(type, count(cell_.states[i].shape()), power - common, lambda_[i], lambda_[i], false);
+        power = common;
+      }
+      bind_step(t);
+      graph.forward({}, Graph::Part::varying);
+      graph.clear_gradients(Graph::Part::varying);
+      for (std::size_t i = 0; i < states; ++i) {
+        const std::int64_t n = count(cell_.states[i].shape());
+        if (fresh != small_exponent) b.add_scaled(type, n, -power, fresh_at(i), lambda_[i], true);
+        log2_norms_[i][static_cast<std::size_t>(t)] = b.log2_norm(type, n, lambda_[i], power);
+        b.add_scaled(type, n, 0, lambda_[i], graph.gradient(cell_.next[i]), true);
+      }
+      graph.backward({}, Graph::Part::varying);
+      for (std::size_t i = 0; i < states; ++i) b.copy(lambda_[i], graph.gradient(cell_.states[i]), bytes(cell_.states[i].shape()));
+      for (std::size_t i = 0; i < tokens; ++i)
+        if (c.grad_in[i]) {
+          const Shape& shape = cell_.tokens[i].shape();
+          b.add_scaled(type, count(shape), power, graph.gradient(cell_.tokens[i]), row(c.grad_in[i], shape, t), true);
+        }
+    }
+    flush();
+    for (std::size_t i = 0; i < states; ++i)
+      if (c.grad_in[tokens + i]) b.add_scaled(type, count(cell_.states[i].shape()), 0, lambda_[i], c.grad_in[tokens + i], true);
+    exponent_ = power;
+  }
+
+  void jacobian(std::int64_t t, std::span<double> matrix) override {
+    Backend& b = *backend_;
+    const DType type = outer_.real();
+    const std::size_t item = bytes_of(type);
+    const std::size_t states = state_shapes_.size();
+    if (!tile_.graph) {  // the same cell for `width` copies of one step at once: one backward pass gives every row of the Jacobian
+      tile_ = build(width_, true);
+      tile_.graph->allocate(b, true);
+      for (const Var v : tile_.tokens) tiles_.push_back(b.allocate(bytes(v.shape())));
+      for (const Var v : tile_.states) tiles_.push_back(b.allocate(bytes(v.shape())));
+      std::size_t at = 0;
+      for (const Var v : tile_.tokens) tile_.graph->bind(v, tiles_[at++]);
+      for (const Var v : tile_.states) tile_.graph->bind(v, tiles_[at++]);
+    }
+    bind_captures(*tile_.graph);
+    std::size_t at = 0;
+    const auto repeat = [&](Var v, const void* from) {  // the first sequence of the batch
+      const std::size_t size = bytes(v.shape()) / static_cast<std::size_t>(width_);
+      for (std::int64_t r = 0; r < width_; ++r) b.copy(static_cast<char*>(tiles_[at]) + static_cast<std::size_t>(r) * size, from, size);
+      ++at;
+    };
+    for (std::size_t i = 0; i < tile_.tokens.size(); ++i) repeat(tile_.tokens[i], row(in_[i], cell_.tokens[i].shape(), t));
+    for (std::size_t i = 0; i < states; ++i) repeat(tile_.states[i], state_before(i, t));
+    tile_.graph->forward();
+    tile_.graph->clear_gradients();
+    std::int64_t offset = 0;
+    const double one = 1.0;
+    const float one_narrow = 1.0f;
+    for (std::size_t k = 0; k < states; ++k) {
+      const std::int64_t n = count(state_shapes_[k].shape);
+      auto* seed = static_cast<char*>(tile_.graph->gradient(tile_.next[k]));
+      for (std::int64_t i = 0; i < n; ++i)
+        b.upload(seed + static_cast<std::size_t>((offset + i) * n + i) * item, type == DType::f64 ? static_cast<const void*>(&one) : &one_narrow, item);
+      offset += n;
+    }
+    tile_.graph->backward({}, Graph::Part::varying);
+    offset = 0;
+    std::vector<double> wide;
+    std::vector<float> narrow;
+    for (std::size_t k = 0; k < states; ++k) {
+      const std::int64_t n = count(state_shapes_[k].shape);
+      wide.resize(static_cast<std::size_t>(width_ * n));
+      if (type == DType::f64) {
+        b.download(wide.data(), tile_.graph->gradient(tile_.states[k]), wide.size() * sizeof(double));
+      } else {
+        narrow.resize(wide.size());
+        b.download(narrow.data(), tile_.graph->gradient(tile_.states[k]), narrow.size() * sizeof(float));
+        std::copy(narrow.begin(), narrow.end(), wide.begin());
+      }
+      for (std::int64_t r = 0; r < width_; ++r)
+        for (std::int64_t i = 0; i < n; ++i)
+          matrix[static_cast<std::size_t>(r * width_ + offset + i)] = wide[static_cast<std::size_t>(r * n + i)];
+      offset += n;
+    }
+  }
+
+  Cost cost() const override {
+    const Cost one = cell_.graph->cost();
+    const double steps = static_cast<double>(steps_);
+    return {one.flops * steps, one.bytes * steps};
+  }
+
+ private:
+  Graph& outer_;
+  std::int64_t steps_, batch_, width_ = 0;
+  std::vector<StateShape> state_shapes_;
+  std::vector<Shape> token_shapes_;
+  CellFunction function_;
+  Built cell_, tile_;
+  Backend* backend_ = nullptr;
+  std::vector<void*> lambda_, tiles_;
+  std::vector<const void*> in_;
+  std::vector<void*> out_;
+
+  std::size_t bytes(const Shape& shape) const { return static_cast<std::size_t>(count(shape)) * bytes_of(outer_.real()); }
+  template <class P>
+  P* row(P* base, const Shape& shape, std::int64_t t) const {
+    using Byte = std::conditional_t<std::is_const_v<P>, const char, char>;
+    return static_cast<Byte*>(base) + static_cast<std::size_t>(t) * bytes(shape);
+  }
+  const void* state_before(std::size_t i, std::int64_t t) const {
+    return t == 0 ? in_[token_shapes_.size() + i] : row(static_cast<const void*>(out_[i]), cell_.states[i].shape(), t - 1);
+  }
+  void prepare(Backend& backend) {
+    if (backend_) return;
+    backend_ = &backend;
+    cell_.graph->allocate(backend, true);
+    for (const Var state : cell_.states) lambda_.push_back(backend.allocate(bytes(state.shape())));
+  }
+  void remember(std::span<const void* const> in, std::span<void* const> out) {
+    in_.assign(in.begin(), in.end());
+    out_.assign(out.begin(), out.end());
+  }
+  void bind_captures(Graph& graph) {
+    const auto& captures = graph.captures();
+    for (std::size_t i = 0; i < captures.size(); ++i) graph.bind(captures[i].inner, in_[token_shapes_.size() + state_shapes_.size() + i]);
+  }
+  void bind_step(std::int64_t t) {
+    for (std::size_t i = 0; i < cell_.tokens.size(); ++i) cell_.graph->bind(cell_.tokens[i], row(in_[i], cell_.tokens[i].shape(), t));
+    for (std::size_t i = 0; i < cell_.states.size(); ++i) cell_.graph->bind(cell_.states[i], state_before(i, t));
+  }
+};
+
+}  // namespace
+
+StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& function) {
+  assert(!tokens.empty());
+  const std::int64_t steps = tokens[0].dim(0);
+  std::vector<Shape> token_shapes;
+  for (const Var token : tokens) {
+    assert(token.dim(0) == steps && token.dim(1) == batch);
+    token_shapes.emplace_back(token.shape().begin() + 2, token.shape().end());
+  }
+  auto operation = std::make_unique<Step>(graph, steps, batch, states, token_shapes, function);
+  operation->set_cell(operation->build(batch, false));
+  Step* memory = operation.get();
+
+  StepVars vars;
+  vars.memory = memory;
+  std::vector<Var> inputs = tokens;
+  std::vector<std::pair<Shape, DType>> outputs;
+  const auto over_time = [&](const Shape& shape) {
+    Shape full{steps};
+    full.insert(full.end(), shape.begin(), shape.end());
+    return full;
+  };
+  for (const Var state : memory->cell().states) {
+    vars.initial.push_back(graph.leaf(LeafKind::variable, state.shape(), graph.real()));
+    inputs.push_back(vars.initial.back());
+    outputs.emplace_back(over_time(state.shape()), graph.real());
+  }
+  for (const auto& capture : memory->cell().graph->captures()) inputs.push_back(capture.outer);
+  for (const auto& gate : memory->cell().gates) outputs.emplace_back(over_time(gate.inner.shape()), graph.real());
+  const auto made = graph.apply(std::move(operation), inputs, std::move(outputs));
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    vars.trajectories.push_back(made[i]);
+    vars.finals.push_back(last(made[i]));
+  }
+  vars.gates = memory->cell().gates;
+  for (std::size_t i = 0; i < vars.gates.size(); ++i) vars.gates[i].trajectory = made[states.size() + i];
+  return vars;
+}
+
+}  // namespace reclab
