@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// An array of units over time as colours, thinned to the pixels there are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "plot/plot.h"
+
+namespace reclab {
+
+/// The values of an array as real numbers: itself, or the moduli of complex entries.
+std::shared_ptr<const std::vector<double>> realValues(const TraceArray& array);
+
+/// Values [rows, units], row-major, over the steps of the rows. Keys are steps, values are units (unit j covers j - 0.5 to j + 0.5).
+/// What shares a pixel is averaged; NaN is left out. Reading 100,000 x 256 once at setData() makes later drawing cheap.
+class Heatmap : public QCPAbstractPlottable {
+  Q_OBJECT
+ public:
+  Heatmap(QCPAxis* keyAxis, QCPAxis* valueAxis);
+  void setData(std::shared_ptr<const std::vector<double>> values, std::int64_t units, const std::vector<std::int64_t>& steps);
+  void clear();
+  /// The range that colours stand for. With low < 0 < high the diverging map is used and the range made symmetric.
+  void setScale(double low, double high);
+  double low() const { return low_; }
+  double high() const { return high_; }
+  bool isDiverging() const { return low_ < 0.0 && high_ > 0.0; }
+  /// The range of the data itself, NaN left out; 0 and 0 when there is none.
+  double dataLow() const { return data_low_; }
+  double dataHigh() const { return data_high_; }
+  std::int64_t units() const { return units_; }
+  /// The value under a position in the plot's pixels, in *step and *unit; false outside.
+  bool at(const QPointF& position, std::int64_t* step, std::int64_t* unit, double* value) const;
+  const ColourMap& colours() const;
+
+  double selectTest(const QPointF&, bool, QVariant* = nullptr) const override { return -1; }
+  QCPRange getKeyRange(bool& found, QCP::SignDomain) const override;
+  QCPRange getValueRange(bool& found, QCP::SignDomain, const QCPRange&) const override;
+
+ protected:
+  void draw(QCPPainter* painter) override;
+  void drawLegendIcon(QCPPainter*, const QRectF&) const override {}
+
+ private:
+  std::int64_t rowOf(double step) const;
+  QImage rendered(const QCPRange& keys, const QCPRange& range, QSize size) const;
+
+  std::shared_ptr<const std::vector<double>> values_;
+  std::vector<std::int64_t> steps_;
+  std::int64_t units_ = 0;
+  std::vector<float> coarse_;  // means of coarse_rows_ rows each, when there are very many
+  std::int64_t coarse_rows_ = 0;
+  double low_ = 0.0, high_ = 1.0, data_low_ = 0.0, data_high_ = 0.0;
+  // The picture drawn last, and what it was drawn for.
+  QImage image_;
+  QCPRange image_keys_, image_values_;
+  QSize image_size_;
+  const ColourMap* image_map_ = nullptr;
+};
+
+/// The bar that says what the colours of a heatmap stand for.
+class ColourBar : public QCPColorScale {
+  Q_OBJECT
+ public:
+  explicit ColourBar(Plot* plot);
+  void show(const Heatmap& heatmap, const QString& label);
+};
+
+}  // namespace reclab

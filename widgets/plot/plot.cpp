@@ -1,0 +1,681 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plot/plot.h"
+
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QPdfWriter>
+#include <QSaveFile>
+#include <QSvgGenerator>
+#include <QToolTip>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace reclab {
+
+namespace {
+
+constexpr int frame_ms = 33;
+constexpr int gap = 8;
+
+const Theme& themeOf(const QCustomPlot* plot) { return static_cast<const Plot*>(plot)->theme(); }
+
+/// SVG has no clipping from Qt 6.4's generator, so what leaves an axis rect is painted over, before axes and labels are drawn.
+class OutsideMask : public QCPLayerable {
+ public:
+  explicit OutsideMask(QCustomPlot* plot) : QCPLayerable(plot, QStringLiteral("mask")) {}
+
+ protected:
+  void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(false); }
+  void draw(QCPPainter* painter) override {
+    if (!painter->modes().testFlag(QCPPainter::pmVectorized)) return;
+    QPainterPath outside;
+    outside.addRect(mParentPlot->viewport());
+    for (const QCPAxisRect* rect : mParentPlot->axisRects()) {
+      QPainterPath inside;
+      inside.addRect(rect->rect());
+      outside -= inside;
+    }
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(themeOf(mParentPlot).base);
+    painter->drawPath(outside);
+  }
+};
+
+}  // namespace
+
+// ---------------------------------------------------------------------------------------------------------------- cursor
+
+/// The line at the cursor's step in every time rect, the values of the curves there, and the band that is being drawn to zoom.
+class TimeCursor : public QCPLayerable {
+ public:
+  explicit TimeCursor(Plot* plot) : QCPLayerable(plot, QStringLiteral("overlay")), plot_(plot) {}
+
+ protected:
+  void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(true); }
+  void draw(QCPPainter* painter) override {
+    bool first = true;
+    for (const Plot::TimeRect& time : plot_->time_rects_) {
+      if (!time.rect || !time.rect->realVisibility()) continue;
+      const QRect area = time.rect->rect();
+      if (plot_->drag_ == Plot::Drag::zoom) drawBand(painter, time.rect, area);
+      const QCPAxis* axis = time.rect->axis(QCPAxis::atBottom);
+      if (plot_->cursor_ >= 0 && axis->range().contains(static_cast<double>(plot_->cursor_))) {
+        const double x = std::round(axis->coordToPixel(static_cast<double>(plot_->cursor_))) + 0.5;
+        painter->setPen(QPen(plot_->theme_.accent, 1));
+        painter->drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
+        drawValues(painter, time, area, x, first);
+      }
+      first = false;
+    }
+  }
+
+ private:
+  struct Label {
+    QString text;
+    QColor colour;
+    double y = 0, at = 0;
+  };
+
+  void drawBand(QCPPainter* painter, const QCPAxisRect* rect, const QRect& area) const {
+    const QCPAxis* axis = rect->axis(QCPAxis::atBottom);
+    const double a = std::clamp(axis->coordToPixel(plot_->band_from_), double(area.left()), double(area.right()));
+    const double b = std::clamp(axis->coordToPixel(plot_->band_to_), double(area.left()), double(area.right()));
+    QColor shade = plot_->theme_.accent;
+    shade.setAlphaF(0.18f);
+    painter->fillRect(QRectF(QPointF(std::min(a, b), area.top()), QPointF(std::max(a, b), area.bottom())), shade);
+  }
+
+  void drawValues(QCPPainter* painter, const Plot::TimeRect& time, const QRect& area, double x, bool with_step) const {
+    const Theme& theme = plot_->theme_;
+    const QFontMetrics metrics(theme.small, mParentPlot);
+    const int line = metrics.height();
+    std::vector<Label> labels;
+    for (const QCPGraph* graph : time.rect->graphs()) {
+      if (!graph->realVisibility() || graph->property("quiet").toBool() || graph->data()->isEmpty()) continue;
+      auto at = graph->data()->findBegin(static_cast<double>(plot_->cursor_), true);
+      const auto next = at + 1;
+      if (next != graph->data()->constEnd() && std::abs(next->key - static_cast<double>(plot_->cursor_)) <
+                                                   std::abs(at->key - static_cast<double>(plot_->cursor_)))
+        at = next;
+      if (std::isnan(at->value)) continue;
+      const double y = graph->valueAxis()->coordToPixel(at->value);
+      if (y < area.top() || y > area.bottom()) continue;
+      painter->setPen(QPen(theme.base, 1));
+      painter->setBrush(graph->pen().color());
+      painter->drawEllipse(QPointF(x, y), 3.5, 3.5);
+      labels.push_back({time.format ? time.format(at->value) : number(at->value), graph->pen().color(), y, y});
+    }
+    painter->setFont(theme.small);
+    if (with_step) write(painter, area, x, area.top() + line / 2.0, tr_step(), theme.accent, metrics);
+    // Labels that would overlap move apart, in the order of their values, and stay inside.
+    std::sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) { return a.y < b.y; });
+    double lowest = area.top() + (with_step ? line * 1.5 : line * 0.5);
+    for (Label& label : labels) {
+      label.at = std::max(label.at, lowest);
+      lowest = label.at + line;
+    }
+    double highest = area.bottom() - line * 0.5;
+    for (auto label = labels.rbegin(); label != labels.rend(); ++label) {
+      label->at = std::min(label->at, highest);
+      highest = label->at - line;
+    }
+    for (const Label& label : labels) write(painter, area, x, label.at, label.text, label.colour, metrics);
+  }
+
+  QString tr_step() const { return Plot::tr("step %1").arg(grouped(plot_->cursor_)); }
+
+  void write(QCPPainter* painter, const QRect& area, double x, double y, const QString& text, const QColor& colour,
+             const QFontMetrics& metrics) const {
+    const int width = metrics.horizontalAdvance(text) + 6, height = metrics.height();
+    const double left = x + 6 + width > area.right() && x - 6 - width >= area.left() ? x - 6 - width : x + 6;
+    const QRectF box(left, y - height / 2.0, width, height);
+    QColor ground = plot_->theme_.base;
+    ground.setAlphaF(0.82f);
+    painter->fillRect(box, ground);
+    painter->setPen(colour);
+    painter->drawText(box, Qt::AlignCenter | Qt::TextDontClip, text);
+  }
+
+  Plot* plot_;
+};
+
+// ------------------------------------------------------------------------------------------------------------- paragraph
+
+Paragraph::Paragraph(QCustomPlot* plot) : QCPLayoutElement(plot) { setLayer(QStringLiteral("legend")); }
+
+void Paragraph::setText(const QString& text, bool muted) {
+  text_ = text;
+  muted_ = muted;
+}
+
+QSize Paragraph::minimumOuterSizeHint() const {
+  if (text_.isEmpty()) return {0, 0};
+  const QFontMetrics metrics(themeOf(mParentPlot).normal, mParentPlot);
+  const int width = std::max(60, mParentPlot->viewport().width() - 2 * gap);
+  return {0, metrics.boundingRect(0, 0, width, 10000, Qt::TextWordWrap, text_).height() + 4};
+}
+
+QSize Paragraph::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
+
+void Paragraph::draw(QCPPainter* painter) {
+  if (text_.isEmpty()) return;
+  const Theme& theme = themeOf(mParentPlot);
+  painter->setFont(theme.normal);
+  painter->setPen(muted_ ? theme.muted : theme.text);
+  painter->drawText(outerRect().adjusted(gap, 2, -gap, 0), Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, text_);
+}
+
+// ---------------------------------------------------------------------------------------------------------------- legend
+
+Legend::Legend(QCustomPlot* plot) : QCPLayoutElement(plot) { setLayer(QStringLiteral("legend")); }
+
+void Legend::clear() { entries_.clear(); }
+
+void Legend::add(const QString& key, const QString& text, const QPen& pen, const QList<QCPLayerable*>& shows) {
+  Entry entry{key, text, pen, {}, {}};
+  for (QCPLayerable* layerable : shows) {
+    entry.shows.append(layerable);
+    layerable->setVisible(!hidden_.contains(key));
+  }
+  entries_.push_back(std::move(entry));
+}
+
+int Legend::arrange(int width) const {
+  if (entries_.empty()) return 0;
+  const QFontMetrics metrics(themeOf(mParentPlot).small, mParentPlot);
+  const int line = metrics.height() + 4;
+  int x = 0, y = 0;
+  for (Entry& entry : entries_) {
+    const int wanted = 22 + metrics.horizontalAdvance(entry.text) + 12;
+    if (x > 0 && x + wanted > width) x = 0, y += line;
+    entry.place = QRect(x, y, wanted, line);
+    x += wanted;
+  }
+  return y + line + 2;
+}
+
+QSize Legend::minimumOuterSizeHint() const { return {0, arrange(std::max(60, mParentPlot->viewport().width() - 2 * gap))}; }
+QSize Legend::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
+
+bool Legend::contains(const QPointF& position) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
+    return e.place.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint());
+  });
+}
+
+bool Legend::toggleAt(const QPointF& position) {
+  for (const Entry& entry : entries_) {
+    if (!entry.place.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint())) continue;
+    const bool hide = !hidden_.remove(entry.key);
+    if (hide) hidden_.insert(entry.key);
+    for (const auto& layerable : entry.shows)
+      if (layerable) layerable->setVisible(!hide);
+    return true;
+  }
+  return false;
+}
+
+QRect Legend::placeOf(const QString& key) const {
+  for (const Entry& entry : entries_)
+    if (entry.key == key) return entry.place.translated(outerRect().topLeft() + QPoint(gap, 0));
+  return {};
+}
+
+void Legend::draw(QCPPainter* painter) {
+  arrange(std::max(60, mParentPlot->viewport().width() - 2 * gap));
+  const Theme& theme = themeOf(mParentPlot);
+  painter->setFont(theme.small);
+  for (const Entry& entry : entries_) {
+    const bool hidden = hidden_.contains(entry.key);
+    const QRect place = entry.place.translated(outerRect().topLeft() + QPoint(gap, 0));
+    QPen pen = entry.pen;
+    pen.setWidthF(std::max(2.0, pen.widthF()));
+    if (hidden) pen.setColor(mixed(pen.color(), theme.base, 0.3));
+    painter->setPen(pen);
+    painter->setAntialiasing(false);
+    const int y = place.center().y();
+    painter->drawLine(QLineF(place.left(), y, place.left() + 16, y));
+    painter->setPen(hidden ? mixed(theme.muted, theme.base, 0.6) : theme.text);
+    QFont font = theme.small;
+    font.setStrikeOut(hidden);
+    painter->setFont(font);
+    painter->drawText(place.adjusted(22, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextDontClip, entry.text);
+  }
+}
+
+// --------------------------------------------------------------------------------------------------------------- tickers
+
+double StepTicker::getTickStep(const QCPRange& range) {
+  const double step = cleanMantissa(range.size() / (mTickCount + 1e-10));
+  return origin_ == 0.0 && spacing_ == 1.0 ? std::max(1.0, step) : step;
+}
+
+void StepTicker::generate(const QCPRange& range, const QLocale& locale, QChar formatChar, int precision, QVector<double>& ticks,
+                          QVector<double>* subTicks, QVector<QString>* tickLabels) {
+  const QCPRange times(origin_ + range.lower * spacing_, origin_ + range.upper * spacing_);
+  QCPAxisTicker::generate(times, locale, formatChar, precision, ticks, subTicks, nullptr);
+  if (tickLabels) {
+    tickLabels->clear();
+    const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0;
+    const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 12);
+    for (const double tick : ticks) tickLabels->append(QString::number(tick, 'f', decimals).replace(u'-', QStringLiteral("−")));
+  }
+  for (double& tick : ticks) tick = (tick - origin_) / spacing_;
+  if (subTicks) subTicks->clear();
+}
+
+double PowerTicker::getTickStep(const QCPRange& range) {
+  const double step = QCPAxisTicker::getTickStep(range);
+  return range.size() >= 2.5 ? std::max(1.0, std::round(step)) : step;
+}
+
+// ------------------------------------------------------------------------------------------------------------------ plot
+
+Plot::Plot(QWidget* parent) : QCustomPlot(parent), step_ticker_(new StepTicker) {
+  setLocale(QLocale::c());
+  plotLayout()->clear();
+  plotLayout()->setRowSpacing(4);
+  plotLayout()->setColumnSpacing(gap);
+  addLayer(QStringLiteral("now"), layer(QStringLiteral("main")), limAbove);
+  layer(QStringLiteral("now"))->setMode(QCPLayer::lmBuffered);
+  addLayer(QStringLiteral("mask"), layer(QStringLiteral("now")), limAbove);
+  setCurrentLayer(QStringLiteral("main"));
+  setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
+  setNoAntialiasingOnDrag(false);
+  setMouseTracking(true);
+  setFocusPolicy(Qt::ClickFocus);
+  new OutsideMask(this);
+  time_cursor_ = new TimeCursor(this);
+  timer_.setSingleShot(true);
+  timer_.setTimerType(Qt::PreciseTimer);
+  connect(&timer_, &QTimer::timeout, this, &Plot::flush);
+  since_flush_.start();
+  applyTheme();
+}
+
+Plot::~Plot() = default;
+
+QCPAxisRect* Plot::makeRect() {
+  auto* rect = new QCPAxisRect(this, true);
+  rect->setMinimumSize(30, 20);
+  rect->setMinimumMargins(QMargins(6, 6, 12, 4));
+  for (QCPAxis* axis : rect->axes()) {
+    axis->setLayer(QStringLiteral("axes"));
+    axis->grid()->setLayer(QStringLiteral("grid"));
+    styleAxis(axis);
+  }
+  rect->axis(QCPAxis::atBottom)->ticker()->setTickCount(5);
+  rect->axis(QCPAxis::atLeft)->ticker()->setTickCount(4);
+  return rect;
+}
+
+QCPGraph* Plot::addCurve(QCPAxisRect* rect, const QColor& colour, double width, Qt::PenStyle style) {
+  QCPGraph* graph = addGraph(rect->axis(QCPAxis::atBottom), rect->axis(QCPAxis::atLeft));
+  QPen pen(colour, width, style, Qt::RoundCap, Qt::RoundJoin);
+  graph->setPen(pen);
+  graph->setSelectable(QCP::stNone);
+  graph->setAdaptiveSampling(true);
+  return graph;
+}
+
+void Plot::addTimeRect(QCPAxisRect* rect, std::function<QString(double)> format) {
+  time_rects_.append({rect, std::move(format)});
+  rect->axis(QCPAxis::atBottom)->setTicker(step_ticker_);
+  rect->axis(QCPAxis::atBottom)->setRange(static_cast<double>(first_) - 0.5, static_cast<double>(last_) + 0.5);
+  rect->setRangeDrag({});
+  rect->setRangeZoom({});
+}
+
+void Plot::setTimeExtent(std::int64_t first, std::int64_t last) {
+  if (first == extent_first_ && last == extent_last_) return;
+  extent_first_ = first;
+  extent_last_ = std::max(first, last);
+  first_ = last_ = -1;
+  setTimeRange(extent_first_, extent_last_);
+}
+
+void Plot::setTimeNames(const Trace& trace) {
+  QString name = QString::fromStdString(trace.time_name);
+  double origin = 0.0, spacing = 1.0;
+  bool even = name != u"step" && trace.time.size() > 1 && trace.time.size() == trace.steps.size();
+  if (even) {
+    // Round times can be ticked when the time column is an even grid to within half a step.
+    const double span = static_cast<double>(trace.steps.back() - trace.steps.front());
+    spacing = (trace.time.back() - trace.time.front()) / span;
+    origin = trace.time.front() - spacing * static_cast<double>(trace.steps.front());
+    even = spacing > 0.0 && std::isfinite(origin);
+    for (std::size_t i = 0; even && i < trace.time.size(); ++i)
+      even = std::abs(trace.time[i] - origin - spacing * static_cast<double>(trace.steps[i])) <= 0.5 * spacing;
+  }
+  step_ticker_->setTime(even ? origin : 0.0, even ? spacing : 1.0);
+  QString label = even ? name : tr("step");
+  if (even && !trace.time_unit.empty()) label += QStringLiteral(" (%1)").arg(QString::fromStdString(trace.time_unit));
+  for (const TimeRect& time : time_rects_) {
+    QCPAxis* axis = time.rect->axis(QCPAxis::atBottom);
+    if (axis->tickLabels()) axis->setLabel(label);
+  }
+}
+
+void Plot::setTimeRange(std::int64_t first, std::int64_t last) {
+  if (last <= first) last = first + 1;
+  if (first == first_ && last == last_) return;
+  first_ = first;
+  last_ = last;
+  for (const TimeRect& time : time_rects_)
+    if (time.rect) time.rect->axis(QCPAxis::atBottom)->setRange(static_cast<double>(first_) - 0.5, static_cast<double>(last_) + 0.5);
+  emit timeRangeChanged();
+  redraw();
+}
+
+void Plot::setCursorStep(std::int64_t step) {
+  if (step == cursor_) return;
+  cursor_ = step;
+  redrawNow();
+}
+
+void Plot::redraw() {
+  dirty_ = true;
+  schedule();
+}
+
+void Plot::redrawNow() {
+  now_dirty_ = true;
+  schedule();
+}
+
+void Plot::schedule() {
+  if (timer_.isActive() || !isVisible()) return;
+  timer_.start(static_cast<int>(std::max<qint64>(0, frame_ms - since_flush_.elapsed())));
+}
+
+void Plot::flush() {
+  if (dirty_) {
+    dirty_ = now_dirty_ = false;
+    replot(rpQueuedRefresh);
+  } else if (now_dirty_) {
+    now_dirty_ = false;
+    layer(QStringLiteral("now"))->replot();
+    layer(QStringLiteral("overlay"))->replot();
+  }
+  since_flush_.restart();
+}
+
+void Plot::styleAxis(QCPAxis* axis) {
+  const QPen line(theme_.axis, 1);
+  axis->setBasePen(line);
+  axis->setTickPen(line);
+  axis->setSubTickPen(line);
+  axis->setSubTicks(false);
+  axis->setTickLength(0, 4);
+  axis->setTickLabelFont(theme_.small);
+  axis->setTickLabelColor(theme_.muted);
+  axis->setLabelFont(theme_.normal);
+  axis->setLabelColor(theme_.text);
+  axis->setLabelPadding(3);
+  axis->setTickLabelPadding(4);
+  axis->setSelectableParts(QCPAxis::spNone);
+  axis->grid()->setPen(QPen(theme_.grid, 1));
+  axis->grid()->setZeroLinePen(Qt::NoPen);
+  axis->grid()->setSubGridVisible(false);
+}
+
+void Plot::applyTheme() {
+  theme_ = Theme::of(this);
+  setBackground(QBrush(theme_.base));
+  for (QCPAxisRect* rect : axisRects())
+    for (QCPAxis* axis : rect->axes()) styleAxis(axis);
+}
+
+void Plot::changeEvent(QEvent* event) {
+  QCustomPlot::changeEvent(event);
+  if (event->type() != QEvent::PaletteChange && event->type() != QEvent::ApplicationFontChange) return;
+  applyTheme();
+  emit themeChanged();
+  redraw();
+}
+
+void Plot::showEvent(QShowEvent* event) {
+  QCustomPlot::showEvent(event);
+  redraw();
+}
+
+// ----------------------------------------------------------------------------------------------------------------- mouse
+
+QCPAxisRect* Plot::timeRectAt(const QPointF& position) const {
+  for (const TimeRect& time : time_rects_)
+    if (time.rect && time.rect->realVisibility() && time.rect->rect().adjusted(0, 0, 1, time.rect->margins().bottom()).contains(position.toPoint()))
+      return time.rect;
+  return nullptr;
+}
+
+Legend* Plot::legendAt(const QPointF& position) const {
+  for (QCPLayoutElement* element : plotLayout()->elements(true))
+    if (auto* found = qobject_cast<Legend*>(element); found && found->contains(position)) return found;
+  return nullptr;
+}
+
+double Plot::coordAt(double x) const { return time_rects_.first().rect->axis(QCPAxis::atBottom)->pixelToCoord(x); }
+
+std::int64_t Plot::stepAt(double x) const { return std::clamp(static_cast<std::int64_t>(std::llround(coordAt(x))), first_, last_); }
+
+void Plot::pickRange(double first, double last) {
+  if (extent_last_ <= extent_first_) return;
+  constexpr double least = 4.0;  // steps
+  const double low = static_cast<double>(extent_first_), high = static_cast<double>(extent_last_);
+  double span = std::clamp(last - first, std::min(least, high - low), high - low);
+  first = std::clamp(0.5 * (first + last) - 0.5 * span, low, high - span);
+  const auto a = static_cast<std::int64_t>(std::llround(first));
+  const auto b = std::min(extent_last_, static_cast<std::int64_t>(std::llround(first + span)));
+  if (a == first_ && b == last_) return;
+  setTimeRange(a, b);
+  emit timeRangePicked(a, b);
+}
+
+void Plot::mousePressEvent(QMouseEvent* event) {
+  handled_press_ = true;
+  press_ = event->position();
+  if (Legend* legend_hit = legendAt(press_)) {
+    if (event->button() == Qt::LeftButton && legend_hit->toggleAt(press_)) redraw();
+    return;
+  }
+  if (timeRectAt(press_)) {
+    const bool wants_pan = event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && event->modifiers() & Qt::ShiftModifier);
+    if (wants_pan) {
+      drag_ = Drag::pan;
+      pan_first_ = static_cast<double>(first_);
+      pan_last_ = static_cast<double>(last_);
+    } else if (event->button() == Qt::LeftButton) {
+      const double line = time_rects_.first().rect->axis(QCPAxis::atBottom)->coordToPixel(static_cast<double>(cursor_));
+      drag_ = cursor_ >= 0 && std::abs(press_.x() - line) <= 5.0 ? Drag::scrub : Drag::pending;
+    }
+    return;
+  }
+  handled_press_ = false;
+  QCustomPlot::mousePressEvent(event);
+}
+
+void Plot::mouseMoveEvent(QMouseEvent* event) {
+  const QPointF at = event->position();
+  if (event->buttons() == Qt::NoButton) {
+    const double line = time_rects_.isEmpty() ? -100 : time_rects_.first().rect->axis(QCPAxis::atBottom)->coordToPixel(static_cast<double>(cursor_));
+    const bool on_time = timeRectAt(at) != nullptr;
+    setCursor(legendAt(at)                                             ? Qt::PointingHandCursor
+              : on_time && cursor_ >= 0 && std::abs(at.x() - line) <= 5.0 ? Qt::SizeHorCursor
+                                                                       : Qt::ArrowCursor);
+    const QString tip = legendAt(at) ? tr("Click to hide or show this curve.") : hover_ ? hover_(at) : QString();
+    if (tip.isEmpty()) QToolTip::hideText();
+    else QToolTip::showText(event->globalPosition().toPoint(), tip, this);
+    return;
+  }
+  if (!handled_press_) {
+    QCustomPlot::mouseMoveEvent(event);
+    return;
+  }
+  switch (drag_) {
+    case Drag::none: return;
+    case Drag::pending:
+      if (std::abs(at.x() - press_.x()) < 5.0) return;
+      drag_ = Drag::zoom;
+      band_from_ = coordAt(press_.x());
+      [[fallthrough]];
+    case Drag::zoom:
+      band_to_ = coordAt(at.x());
+      redrawNow();
+      return;
+    case Drag::scrub: emit timePicked(stepAt(at.x())); return;
+    case Drag::pan: {
+      const double moved = coordAt(at.x()) - coordAt(press_.x()), low = static_cast<double>(extent_first_), high = static_cast<double>(extent_last_);
+      const double shift = std::clamp(-moved, low - pan_first_, high - pan_last_);
+      pickRange(pan_first_ + shift, pan_last_ + shift);
+      return;
+    }
+  }
+}
+
+void Plot::mouseReleaseEvent(QMouseEvent* event) {
+  if (!handled_press_) {
+    QCustomPlot::mouseReleaseEvent(event);
+    return;
+  }
+  const Drag was = std::exchange(drag_, Drag::none);
+  if (was == Drag::pending || was == Drag::scrub) emit timePicked(stepAt(event->position().x()));
+  if (was == Drag::zoom) {
+    pickRange(std::min(band_from_, band_to_), std::max(band_from_, band_to_));
+    redrawNow();
+  }
+  handled_press_ = false;
+}
+
+void Plot::mouseDoubleClickEvent(QMouseEvent* event) {
+  if (Legend* legend_hit = legendAt(event->position())) {
+    if (legend_hit->toggleAt(event->position())) redraw();
+  } else if (timeRectAt(event->position())) {
+    pickRange(static_cast<double>(extent_first_), static_cast<double>(extent_last_));
+  } else if (reset_) {
+    reset_();
+  }
+}
+
+void Plot::wheelEvent(QWheelEvent* event) {
+  if (!timeRectAt(event->position())) {
+    QCustomPlot::wheelEvent(event);
+    return;
+  }
+  const QPoint turn = event->angleDelta();
+  const double span = static_cast<double>(last_ - first_);
+  if (std::abs(turn.x()) > std::abs(turn.y()) || event->modifiers() & Qt::ShiftModifier) {
+    const double steps = (turn.x() != 0 ? turn.x() : turn.y()) / 120.0 * span * 0.1;
+    const double low = static_cast<double>(extent_first_ - first_), high = static_cast<double>(extent_last_ - last_);
+    const double shift = std::clamp(-steps, low, high);
+    pickRange(static_cast<double>(first_) + shift, static_cast<double>(last_) + shift);
+  } else if (turn.y() != 0) {
+    const double at = coordAt(event->position().x()), scale = std::pow(0.8, turn.y() / 120.0);
+    const double low = std::max(static_cast<double>(extent_first_), at - (at - static_cast<double>(first_)) * scale);
+    const double high = std::min(static_cast<double>(extent_last_), at + (static_cast<double>(last_) - at) * scale);
+    pickRange(low, high);
+  }
+  event->accept();
+}
+
+void Plot::leaveEvent(QEvent* event) {
+  QToolTip::hideText();
+  QCustomPlot::leaveEvent(event);
+}
+
+// --------------------------------------------------------------------------------------------------------------- figures
+
+QSize Plot::figureSize() const { return size().width() < 200 || size().height() < 140 ? QSize(640, 420) : size(); }
+
+void Plot::drawFigure(QCPPainter* painter, QSize size, const QString& title) {
+  const QFontMetrics metrics(theme_.large, this);
+  const int top = metrics.height() + 2 * gap;
+  painter->fillRect(QRect(QPoint(0, 0), size), theme_.base);
+  painter->setFont(theme_.large);
+  painter->setPen(theme_.text);
+  painter->drawText(QRect(gap, 0, size.width() - 2 * gap, top), Qt::AlignVCenter | Qt::AlignLeft,
+                    metrics.elidedText(title, Qt::ElideRight, size.width() - 2 * gap));
+  painter->translate(0, top);
+  toPainter(painter, size.width(), size.height() - top);
+  painter->resetTransform();
+  redraw();
+}
+
+QString Plot::saveFigure(const QString& file, Panel::Format format, const QString& title) {
+  const QFontMetrics metrics(theme_.large, this);
+  const QSize whole = figureSize() + QSize(0, metrics.height() + 2 * gap);
+  return saveDrawing(file, format, whole, theme_.base, logicalDpiX(), title, [&](QCPPainter* painter) { drawFigure(painter, whole, title); });
+}
+
+void Plot::copyFigure(const QString& title) {
+  const QFontMetrics metrics(theme_.large, this);
+  const QSize whole = figureSize() + QSize(0, metrics.height() + 2 * gap);
+  QGuiApplication::clipboard()->setImage(
+      drawnImage(whole, 2.0, theme_.base, [&](QCPPainter* painter) { drawFigure(painter, whole, title); }));
+}
+
+QImage drawnImage(QSize size, double scale, const QColor& opaque, const std::function<void(QCPPainter*)>& draw) {
+  QImage image((QSizeF(size) * scale).toSize(), QImage::Format_RGB32);
+  image.setDevicePixelRatio(scale);
+  image.fill(opaque);
+  QCPPainter painter(&image);
+  painter.setMode(QCPPainter::pmNoCaching);
+  draw(&painter);
+  return image;
+}
+
+QString saveDrawing(const QString& file, Panel::Format format, QSize size, const QColor& opaque, int dpi, const QString& title,
+                    const std::function<void(QCPPainter*)>& draw) {
+  const auto refused = [&](const QString& reason) {
+    return Plot::tr("The figure could not be written to %1 (%2); choose a folder that exists, that you may write to and that has space left.")
+        .arg(file, reason);
+  };
+  QSaveFile out(file);
+  if (!out.open(QIODevice::WriteOnly)) return refused(out.errorString());
+  if (format == Panel::Format::png) {
+    if (!drawnImage(size, 2.0, opaque, draw).save(&out, "PNG")) return refused(out.errorString());
+  } else if (format == Panel::Format::svg) {
+    QSvgGenerator svg;
+    svg.setOutputDevice(&out);
+    svg.setResolution(dpi);
+    svg.setSize(size);
+    svg.setViewBox(QRect(QPoint(0, 0), size));
+    svg.setTitle(title);
+    QCPPainter painter;
+    if (!painter.begin(&svg)) return refused(out.errorString());
+    painter.setModes(QCPPainter::pmVectorized | QCPPainter::pmNoCaching);
+    painter.fillRect(QRect(QPoint(0, 0), size), opaque);
+    draw(&painter);
+    painter.end();
+  } else {
+    QPdfWriter pdf(&out);
+    pdf.setResolution(dpi);
+    pdf.setTitle(title);
+    pdf.setCreator(QStringLiteral("Recurrence Lab"));
+    pdf.setPageSize(QPageSize(QSizeF(size) * 72.0 / dpi, QPageSize::Point, QString(), QPageSize::ExactMatch));
+    pdf.setPageMargins(QMarginsF(0, 0, 0, 0));
+    QCPPainter painter;
+    if (!painter.begin(&pdf)) return refused(out.errorString());
+    painter.setModes(QCPPainter::pmVectorized | QCPPainter::pmNoCaching);
+    painter.fillRect(QRect(QPoint(0, 0), size), opaque);
+    draw(&painter);
+    if (!painter.end()) return refused(out.errorString());
+  }
+  if (out.error() != QFileDevice::NoError || !out.commit()) return refused(out.errorString());
+  return {};
+}
+
+QString csvCell(const QString& text) {
+  if (!text.contains(u',') && !text.contains(u'"') && !text.contains(u'\n')) return text;
+  return u'"' + QString(text).replace(u'"', QStringLiteral("\"\"")) + u'"';
+}
+
+QByteArray csvNumber(double value) {
+  if (std::isnan(value)) return {};
+  if (std::isinf(value)) return value > 0 ? QByteArray("inf") : QByteArray("-inf");
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return QByteArray(text, end - text);
+}
+
+}  // namespace reclab

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A QCustomPlot in the lab's style: themed by the palette, repainted at most 30 times a second, with time axes (in steps of the sequence)
+// that share a cursor and a range, legends to click, and figures to save.
+#pragma once
+
+#include <qcustomplot.h>
+
+#include <QElapsedTimer>
+#include <QSet>
+#include <QTimer>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "panel.h"
+#include "plot/theme.h"
+
+namespace reclab {
+
+/// Text that wraps at the width of the plot, as a row of its layout.
+class Paragraph : public QCPLayoutElement {
+  Q_OBJECT
+ public:
+  explicit Paragraph(QCustomPlot* plot);
+  void setText(const QString& text, bool muted = false);
+  const QString& text() const { return text_; }
+  QSize minimumOuterSizeHint() const override;
+  QSize maximumOuterSizeHint() const override;
+
+ protected:
+  void draw(QCPPainter* painter) override;
+
+ private:
+  QString text_;
+  bool muted_ = false;
+};
+
+/// The names of curves in a row that wraps. A click on one hides what it names; it stays hidden when the entries are made anew.
+class Legend : public QCPLayoutElement {
+  Q_OBJECT
+ public:
+  explicit Legend(QCustomPlot* plot);
+  void clear();
+  /// `key` is what a hidden entry is remembered by.
+  void add(const QString& key, const QString& text, const QPen& pen, const QList<QCPLayerable*>& shows);
+  /// Hides or shows what lies under the position. False when nothing does.
+  bool toggleAt(const QPointF& position);
+  bool contains(const QPointF& position) const;
+  /// Where an entry was drawn last, in the plot's pixels; null when there is no such entry.
+  QRect placeOf(const QString& key) const;
+  QSize minimumOuterSizeHint() const override;
+  QSize maximumOuterSizeHint() const override;
+
+ protected:
+  void draw(QCPPainter* painter) override;
+
+ private:
+  struct Entry {
+    QString key, text;
+    QPen pen;
+    QList<QPointer<QCPLayerable>> shows;
+    QRect place;  // relative to the legend
+  };
+  int arrange(int width) const;  // places the entries, returns the height
+  mutable std::vector<Entry> entries_;
+  QSet<QString> hidden_;
+};
+
+/// Ticks at whole steps, or, when time is an even grid of something else, at round times.
+class StepTicker : public QCPAxisTicker {
+ public:
+  /// The time of step s is origin + s * spacing.
+  void setTime(double origin, double spacing) { origin_ = origin, spacing_ = spacing; }
+  void generate(const QCPRange& range, const QLocale& locale, QChar formatChar, int precision, QVector<double>& ticks, QVector<double>* subTicks,
+                QVector<QString>* tickLabels) override;
+
+ protected:
+  double getTickStep(const QCPRange& range) override;
+  int getSubTickCount(double) override { return 0; }
+
+ private:
+  double origin_ = 0.0, spacing_ = 1.0;
+};
+
+/// Ticks of an axis that holds log10 of something: whole powers of ten, "10⁻⁴⁰⁰".
+class PowerTicker : public QCPAxisTicker {
+ protected:
+  double getTickStep(const QCPRange& range) override;
+  int getSubTickCount(double) override { return 0; }
+  QString getTickLabel(double tick, const QLocale&, QChar, int) override { return powerOfTen(tick); }
+};
+
+class TimeCursor;
+
+class Plot : public QCustomPlot {
+  Q_OBJECT
+ public:
+  explicit Plot(QWidget* parent = nullptr);
+  ~Plot() override;
+  const Theme& theme() const { return theme_; }
+
+  /// A new axis rect in our style (left and bottom axes, faint grid), to be put into plotLayout() or a nested layout.
+  QCPAxisRect* makeRect();
+  /// A curve in a rect, NaN where it has a gap. Thinned to the pixels when drawn.
+  QCPGraph* addCurve(QCPAxisRect* rect, const QColor& colour, double width = 1.5, Qt::PenStyle style = Qt::SolidLine);
+  /// The cursor writes no value beside this curve.
+  static void setQuiet(QCPGraph* graph) { graph->setProperty("quiet", true); }
+
+  /// Makes the bottom axis of a rect a time axis. Values at the cursor are written by `format`.
+  void addTimeRect(QCPAxisRect* rect, std::function<QString(double)> format = {});
+  /// The steps there are, and what their times are called. The visible range is kept when the extent is the one it was.
+  void setTimeExtent(std::int64_t first, std::int64_t last);
+  void setTimeNames(const Trace& trace);
+  void setTimeRange(std::int64_t first, std::int64_t last);
+  std::int64_t firstStep() const { return first_; }
+  std::int64_t lastStep() const { return last_; }
+  void setCursorStep(std::int64_t step);
+  std::int64_t cursorStep() const { return cursor_; }
+
+  /// Repaints everything, or only what moves with the cursor (the layers "now" and "overlay"); soon, and at most 30 times a second.
+  void redraw();
+  void redrawNow();
+
+  /// For an axis rect that is not a time axis: what to do on a double click there.
+  void setResetHandler(std::function<void()> reset) { reset_ = std::move(reset); }
+  /// A tooltip for a position, in rich text; empty for none.
+  void setHoverHandler(std::function<QString(const QPointF&)> hover) { hover_ = std::move(hover); }
+
+  QString saveFigure(const QString& file, Panel::Format format, const QString& title);
+  void copyFigure(const QString& title);
+
+  QSize minimumSizeHint() const override { return {120, 80}; }
+  QSize sizeHint() const override { return {420, 280}; }
+
+ signals:
+  void timePicked(std::int64_t step);
+  void timeRangePicked(std::int64_t first, std::int64_t last);
+  void timeRangeChanged();  ///< whoever changed it
+  void themeChanged();
+
+ protected:
+  void changeEvent(QEvent* event) override;
+  void showEvent(QShowEvent* event) override;
+  void leaveEvent(QEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void wheelEvent(QWheelEvent* event) override;
+
+ private:
+  friend class TimeCursor;
+  struct TimeRect {
+    QPointer<QCPAxisRect> rect;
+    std::function<QString(double)> format;
+  };
+  enum class Drag { none, pending, scrub, zoom, pan };
+
+  void applyTheme();
+  void styleAxis(QCPAxis* axis);
+  void schedule();
+  void flush();
+  QCPAxisRect* timeRectAt(const QPointF& position) const;
+  Legend* legendAt(const QPointF& position) const;
+  std::int64_t stepAt(double x) const;
+  double coordAt(double x) const;
+  void pickRange(double first, double last);
+  QSize figureSize() const;
+  void drawFigure(QCPPainter* painter, QSize size, const QString& title);
+
+  Theme theme_;
+  QList<TimeRect> time_rects_;
+  QSharedPointer<StepTicker> step_ticker_;
+  TimeCursor* time_cursor_ = nullptr;
+  std::int64_t extent_first_ = 0, extent_last_ = -1, first_ = 0, last_ = 0, cursor_ = -1;
+  Drag drag_ = Drag::none;
+  QPointF press_;
+  double pan_first_ = 0, pan_last_ = 0, band_from_ = 0, band_to_ = 0;
+  bool dirty_ = false, now_dirty_ = false, handled_press_ = false;
+  QTimer timer_;
+  QElapsedTimer since_flush_;
+  std::function<void()> reset_;
+  std::function<QString(const QPointF&)> hover_;
+};
+
+/// Writes a drawing of the given size (logical pixels) through a temporary file. Returns an empty string or one sentence.
+/// `opaque` is what the drawing stands on; `dpi` that of the screen, so that fonts have the size they have there.
+QString saveDrawing(const QString& file, Panel::Format format, QSize size, const QColor& opaque, int dpi, const QString& title,
+                    const std::function<void(QCPPainter*)>& draw);
+QImage drawnImage(QSize size, double scale, const QColor& opaque, const std::function<void(QCPPainter*)>& draw);
+
+/// One cell of a CSV: quoted when it has to be.
+QString csvCell(const QString& text);
+/// A number that reads back to the same value; empty for NaN.
+QByteArray csvNumber(double value);
+
+}  // namespace reclab

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "plot/plot_panel.h"
+
+#include <QClipboard>
+#include <QGuiApplication>
+#include <QVBoxLayout>
+
+namespace reclab {
+
+PlotPanel::PlotPanel(QWidget* parent) : Panel(parent), plot_(new Plot) {
+  auto* shown = new QWidget;
+  auto* column = new QVBoxLayout(shown);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  control_row_ = new QWidget;
+  controls_ = new QHBoxLayout(control_row_);
+  controls_->setContentsMargins(8, 4, 8, 4);
+  controls_->setSpacing(8);
+  column->addWidget(control_row_);
+  column->addWidget(plot_, 1);
+  control_row_->hide();
+
+  auto* empty = new QWidget;
+  empty->setBackgroundRole(QPalette::Base);
+  empty->setAutoFillBackground(true);
+  auto* words = new QVBoxLayout(empty);
+  words->setContentsMargins(24, 16, 24, 16);
+  words->setSpacing(8);
+  sentence_ = new QLabel;
+  sentence_->setWordWrap(true);
+  sentence_->setAlignment(Qt::AlignCenter);
+  offer_ = new QPushButton;
+  offer_->setFlat(true);
+  offer_->setCursor(Qt::PointingHandCursor);
+  offer_->hide();
+  words->addStretch();
+  words->addWidget(sentence_);
+  words->addWidget(offer_, 0, Qt::AlignHCenter);
+  words->addStretch();
+
+  pages_ = new QStackedWidget;
+  pages_->addWidget(shown);
+  pages_->addWidget(empty);
+  auto* all = new QVBoxLayout(this);
+  all->setContentsMargins(0, 0, 0, 0);
+  all->addWidget(pages_);
+
+  connect(plot_, &Plot::timePicked, this, &Panel::timePicked);
+  connect(plot_, &Plot::timeRangePicked, this, &Panel::timeRangePicked);
+  connect(plot_, &Plot::themeChanged, this, &PlotPanel::refresh);
+}
+
+void PlotPanel::setTrace(std::shared_ptr<const Trace> trace) {
+  trace_ = std::move(trace);
+  if (trace_ && trace_->info.length > 0) {
+    plot_->setTimeExtent(0, trace_->info.length - 1);
+    plot_->setTimeNames(*trace_);
+  }
+  refresh();
+}
+
+void PlotPanel::refresh() {
+  reason_ = whyEmpty();
+  if (reason_.isEmpty()) {
+    rebuild();
+    plot_->setCursorStep(step_);
+    moveTime();
+    plot_->redraw();
+  } else {
+    sentence_->setText(reason_);
+  }
+  pages_->setCurrentIndex(reason_.isEmpty() ? 0 : 1);
+  updateHeadline();
+}
+
+void PlotPanel::setTime(std::int64_t step) {
+  if (step == step_) return;
+  step_ = step;
+  plot_->setCursorStep(step);
+  if (!reason_.isEmpty() || !trace_) return;
+  moveTime();
+  updateHeadline();
+}
+
+void PlotPanel::updateHeadline() {
+  const QString headline = reason_.isEmpty() && trace_ ? makeHeadline() : QString();
+  if (headline == headline_) return;
+  headline_ = headline;
+  emit headlineChanged();
+}
+
+QString PlotPanel::figureTitle() const {
+  QString text = title();
+  if (const QString of = subject(); !of.isEmpty()) text += QStringLiteral(": ") + of;
+  if (trace_) {
+    QStringList run;
+    if (!trace_->info.title.empty()) run << QString::fromStdString(trace_->info.title);
+    if (!trace_->info.input_name.empty()) run << QString::fromStdString(trace_->info.input_name);
+    run << tr("seed %1").arg(trace_->info.seed);
+    text += QStringLiteral(" – ") + run.join(QStringLiteral(", "));
+  }
+  return text;
+}
+
+QString PlotPanel::saveFigure(const QString& file, Format format) {
+  if (emptyReason().isEmpty()) return plot_->saveFigure(file, format, figureTitle());
+  // A figure of nothing says why, as the panel does.
+  const QSize size(640, 420);
+  const Theme& theme = plot_->theme();
+  return saveDrawing(file, format, size, theme.base, logicalDpiX(), figureTitle(), [&](QCPPainter* painter) {
+    painter->setPen(theme.text);
+    painter->setFont(theme.large);
+    painter->drawText(QRect(8, 0, size.width() - 16, 40), Qt::AlignVCenter | Qt::AlignLeft, figureTitle());
+    painter->setFont(theme.normal);
+    painter->drawText(QRect(64, 40, size.width() - 128, size.height() - 80), Qt::AlignCenter | Qt::TextWordWrap, emptyReason());
+  });
+}
+
+void PlotPanel::copyFigure() {
+  if (emptyReason().isEmpty()) plot_->copyFigure(figureTitle());
+  else QGuiApplication::clipboard()->setText(emptyReason());
+}
+
+QString noRunSentence(const Trace* trace, const QString& what) {
+  if (!trace) return PlotPanel::tr("Nothing has run yet: choose a model and a sequence, and %1.").arg(what);
+  if (trace->info.outcome != Outcome::finished && !trace->info.sentence.empty()) return QString::fromStdString(trace->info.sentence);
+  return {};
+}
+
+}  // namespace reclab

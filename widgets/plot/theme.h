@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The colours, fonts and colour maps of every plot, all derived from the widget's palette.
+#pragma once
+
+#include <QColor>
+#include <QFont>
+#include <QPalette>
+#include <QRgb>
+#include <QString>
+#include <array>
+#include <cstdint>
+
+class QWidget;
+
+namespace reclab {
+
+/// How a plot looks in a palette. Derive it anew when the palette changes.
+struct Theme {
+  QColor base;    ///< the ground of a plot
+  QColor text;    ///< axis and paragraph text
+  QColor muted;   ///< tick labels, notes; at least 4.5:1 against the base
+  QColor axis;    ///< axis lines and ticks
+  QColor grid;    ///< faint
+  QColor accent;  ///< the cursor and nothing else
+  bool dark = false;
+  QFont small, normal, large;  ///< 9, 10 and 12 pt of the application's family
+
+  static Theme of(const QWidget* widget);
+  static Theme of(const QPalette& palette, const QFont& family);
+  /// The i-th of a cycle of colours that colour-blind readers tell apart (after Okabe and Ito), bright enough for the base.
+  QColor series(int i) const;
+};
+
+/// `part` of a, the rest of b.
+QColor mixed(const QColor& a, const QColor& b, double part);
+/// The contrast ratio of WCAG: 1 (none) to 21.
+double contrast(const QColor& a, const QColor& b);
+
+/// A colour map as 256 colours, low to high.
+using ColourMap = std::array<QRgb, 256>;
+const ColourMap& viridis();                  ///< for magnitudes: perceptually uniform
+const ColourMap& diverging(bool dark);       ///< for signed data, centred at zero: the centre is the ground of a light or a dark plot
+
+/// A number as a person reads it: at most `digits` significant digits, a true minus sign, powers of ten for the very large and small.
+QString number(double value, int digits = 3);
+/// 10 to a (whole or broken) power: "10⁻⁴⁰⁰", "10⁻²·⁵".
+QString powerOfTen(double exponent);
+/// 12345678 as "12,345,678".
+QString grouped(std::int64_t count);
+
+}  // namespace reclab
