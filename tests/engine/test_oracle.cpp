@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The engine against independent implementations: every array of every golden file of tests/oracle/golden (see its README).
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "array/npz.h"
+#include "experiment/experiment.h"
+#include "models/registry.h"
+#include "test.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace reclab;
+using Golden = std::map<std::string, NpyArray>;
+
+constexpr double relative_tolerance = 1e-9;  // of the array's largest magnitude
+constexpr double log_tolerance = 1e-8;       // of logarithms to base 10
+
+bool starts(const std::string& text, const std::string& prefix) { return text.rfind(prefix, 0) == 0; }
+
+/// What is compared in the same way: the keys without layers and names.
+std::string kind_of(const std::string& key) {
+  for (const char* kind : {"state", "gradient/state", "gradient/param", "jacobian_min", "jacobian", "spectrum", "param"})
+    if (starts(key, std::string(kind) + "/")) return kind;
+  return key;
+}
+
+HyperValue value_of(const nlohmann::json& json) {
+  if (json.is_boolean()) return json.get<bool>();
+  if (json.is_number_integer()) return json.get<std::int64_t>();
+  if (json.is_number()) return json.get<double>();
+  return json.get<std::string>();
+}
+
+Golden read_golden(const fs::path& file) {
+  const NpzFile archive(file);
+  Golden arrays;
+  for (const std::string& name : archive.names()) arrays.emplace(name, archive.read(name));
+  return arrays;
+}
+
+nlohmann::json meta_of(const Golden& golden) {
+  const std::vector<double>& bytes = golden.at("meta").real;
+  return nlohmann::json::parse(std::string(bytes.begin(), bytes.end()));
+}
+
+/// A folder of this process that goes away with it.
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("reclab-oracle-" + std::to_string(::getpid()));
+  Folder() { fs::create_directories(path); }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+};
+
+RunRequest request_of(const std::string& name, const Golden& golden, const nlohmann::json& meta, const Folder& folder) {
+  RunRequest request;
+  request.preset.id = request.preset.title = name;
+  request.preset.architecture = meta.at("architecture").get<std::string>();
+  for (const auto& [key, value] : meta.at("set").items()) request.preset.hyper.emplace_back(key, value_of(value));
+
+  const NpyArray& input = golden.at("input");
+  request.sequence.name = request.sequence.source = name;
+  request.sequence.length = input.shape.at(0);
+  request.sequence.width = input.shape.at(1);
+  request.sequence.input = input.real;
+  for (std::int64_t t = 0; t < request.sequence.length; ++t) request.sequence.time.push_back(static_cast<double>(t));
+  for (std::int64_t j = 0; j < request.sequence.width; ++j) {
+    request.sequence.names.push_back("u" + std::to_string(j));
+    request.sequence.mean.push_back(0.0);
+    request.sequence.deviation.push_back(1.0);
+  }
+
+  request.weights = folder.path / (name + ".npz");
+  AtomicFile file(request.weights);
+  NpzWriter weights(file);
+  for (const auto& [key, array] : golden)
+    if (starts(key, "param/")) weights.add(key, array.shape, std::span<const double>(array.real));
+  weights.finish();
+  file.commit();
+
+  request.loss = meta.at("loss") == "last" ? LossKind::last : LossKind::mean;
+  request.every = 1;
+  return request;
+}
+
+/// The largest difference of two values, as a multiple of the tolerance's unit; infinite when only one is finite or one is NaN.
+double difference(double actual, double expected) {
+  if (actual == expected) return 0.0;  // also two infinities of one sign
+  const double gap = std::abs(actual - expected);
+  return std::isfinite(gap) ? gap : std::numeric_limits<double>::infinity();
+}
+double difference(std::complex<double> actual, std::complex<double> expected) {
+  return std::hypot(difference(actual.real(), expected.real()), difference(actual.imag(), expected.imag()));
+}
+
+template <class T>
+double relative_error(const std::vector<T>& actual, const std::vector<T>& expected) {
+  double largest = 0.0, worst = 0.0;
+  for (const T& value : expected) largest = std::max(largest, std::abs(value));
+  for (std::size_t i = 0; i < expected.size(); ++i) worst = std::max(worst, difference(actual[i], expected[i]));
+  return worst == 0.0 ? 0.0 : worst / largest;
+}
+
+double log_error(const std::vector<double>& actual, const std::vector<double>& expected) {
+  double worst = 0.0;
+  for (std::size_t i = 0; i < expected.size(); ++i) worst = std::max(worst, difference(actual[i], expected[i]));
+  return worst;
+}
+
+/// Row by row, each expected eigenvalue with the nearest one not yet taken; relative to the largest modulus of all.
+double spectrum_error(const std::vector<std::complex<double>>& actual, const std::vector<std::complex<double>>& expected, std::size_t rows) {
+  const std::size_t n = expected.size() / rows;
+  double largest = 0.0, worst = 0.0;
+  for (const auto& value : expected) largest = std::max(largest, std::abs(value));
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::vector<std::complex<double>> left(&actual[row * n], &actual[row * n] + n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto wanted = expected[row * n + i];
+      const auto nearest = std::min_element(left.begin(), left.end(), [&](const auto& a, const auto& b) {
+        return difference(a, wanted) < difference(b, wanted);
+      });
+      worst = std::max(worst, difference(*nearest, wanted));
+      left.erase(nearest);
+    }
+  }
+  return worst / largest;
+}
+
+double error_of(const std::string& key, const TraceArray& actual, const NpyArray& expected) {
+  CHECK_SAYS(actual.shape == expected.shape, key + " is " + to_string(actual.shape) + ", not " + to_string(expected.shape));
+  CHECK_SAYS(actual.is_complex() == expected.is_complex(), key + " is real on one side and complex on the other");
+  const std::string kind = kind_of(key);
+  if (kind == "spectrum") return spectrum_error(*actual.complex, expected.complex, static_cast<std::size_t>(expected.shape.at(0)));
+  if (expected.is_complex()) return relative_error(*actual.complex, expected.complex);
+  if (kind == "gradient/state" || starts(kind, "jacobian")) return log_error(*actual.real, expected.real);
+  return relative_error(*actual.real, expected.real);
+}
+
+double tolerance_of(const std::string& kind) {
+  return kind == "gradient/state" || starts(kind, "jacobian") ? log_tolerance : relative_tolerance;
+}
+
+void compare(const fs::path& file) {
+  const Folder folder;
+  const std::string name = file.stem().string();
+  const Golden golden = read_golden(file);
+  const nlohmann::json meta = meta_of(golden);
+  const RunResult result = run(builtin_registry(), request_of(name, golden, meta, folder), {}, {});
+  const Trace& trace = *result.trace;
+  CHECK_SAYS(trace.info.outcome == Outcome::finished, trace.info.sentence);
+
+  std::map<std::string, double> worst;
+  std::vector<std::string> wrong;
+  for (const auto& [key, expected] : golden) {
+    if (key == "meta") continue;
+    const TraceArray* actual = trace.find(key);
+    if (!actual) {
+      wrong.push_back(key + " is missing");
+      continue;
+    }
+    try {
+      const std::string kind = kind_of(key);
+      const double error = error_of(key, *actual, expected);
+      worst[kind] = std::max(worst[kind], error);
+      if (!(error <= tolerance_of(kind))) wrong.push_back(key + " is off by " + test::show(error));
+    } catch (const test::Failure& failure) {
+      wrong.emplace_back(failure.what());
+    }
+  }
+  // What the engine has and the oracle has not would be untested: a parameter, a gradient, a state, a layer.
+  for (const auto& array : trace.arrays())
+    for (const char* prefix : {"param/", "gradient/", "state/", "spectrum/", "jacobian"})
+      if (starts(array->key, prefix) && !golden.count(array->key)) wrong.push_back(array->key + " is not in the golden file");
+
+  std::string summary = name + " (" + meta.at("source").get<std::string>() + "):";
+  for (const auto& [kind, error] : worst) {
+    char text[64];
+    std::snprintf(text, sizeof text, " %s %.1e", kind.c_str(), error);
+    summary += text;
+  }
+  std::printf("%s\n", summary.c_str());
+  std::string all;
+  for (const std::string& sentence : wrong) all += "\n  " + sentence;
+  CHECK_SAYS(wrong.empty(), name + all);
+}
+
+std::vector<fs::path> golden_files() {
+  std::vector<fs::path> files;
+  const fs::path folder = fs::path(RECLAB_SOURCE_DIR) / "tests/oracle/golden";
+  if (fs::is_directory(folder))
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (entry.path().extension() == ".npz") files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// One case a golden file, so that each is reported by its name.
+const bool registered = [] {
+  for (const fs::path& file : golden_files()) test::cases().push_back({"oracle " + file.stem().string(), [file] { compare(file); }});
+  return true;
+}();
+
+}  // namespace
+
+TEST_CASE("there is golden data, and it is of architectures that exist") {
+  CHECK(registered);
+  std::set<std::string> covered;
+  for (const fs::path& file : golden_files()) covered.insert(meta_of(read_golden(file)).at("architecture").get<std::string>());
+  CHECK(covered.size() >= 7);
+}
