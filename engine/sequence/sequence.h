@@ -44,7 +44,10 @@ struct LoadOptions {
   bool standardise = true;
 };
 
-/// Reads CSV, TSV or NPY (told by content, not by the ending). Throws Error naming file, line, column and cure; nothing is half-loaded.
+/// Reads CSV, TSV, NPY ([T] or [T, d], one row a step) or the NPZ of save_sequence, told by content, not by the ending. Throws Error naming
+/// file, line, column and cure; nothing is half-loaded.
+/// In text, delimiter (, ; tab | blanks), header, quotes, decimal comma (where the comma is no delimiter), end of line and encoding are found by
+/// looking; lines that begin with # may stand above the table; columns of words are left out unless chosen; dates (ISO 8601) can be time.
 Sequence load_sequence(const std::filesystem::path& file, const LoadOptions& options = {});
 
 /// What a task is, for menus and help.
@@ -63,7 +66,8 @@ struct TaskOptions {
 /// Makes a synthetic sequence: adding, copy, sine, impulse, noise. Same name, options: the same bits on every machine.
 Sequence make_task(const std::string& name, const TaskOptions& options);
 
-/// Writes a sequence: .csv (time, inputs, targets, mask as columns) or .npz (keys input, target, mask, time). Atomic.
+/// Writes a sequence as it is in memory: .csv (time, inputs, targets, mask as columns) or .npz (keys input [T, d_in], time [T] and, with a
+/// target, target [T, target_width], mask [T], classes [] for classify), which load_sequence reads back with its target. Atomic.
 void save_sequence(const Sequence& sequence, const std::filesystem::path& file);
 
 }  // namespace reclab

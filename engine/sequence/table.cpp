@@ -1,0 +1,749 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "sequence/table.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <optional>
+
+#include "array/error.h"
+
+namespace reclab {
+
+namespace {
+
+constexpr std::size_t sample_records = 200;  // looked at to find the delimiter, the header and the kinds of the columns
+
+// ---- encoding
+
+bool valid_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const std::size_t more = lead < 0x80 ? 0 : lead >> 5 == 6 && lead > 0xc1 ? 1 : lead >> 4 == 14 ? 2 : lead >> 3 == 30 && lead < 0xf5 ? 3 : 4;
+    if (more == 4 || text.size() - i <= more) return false;
+    for (std::size_t k = 1; k <= more; ++k)
+      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
+    i += more + 1;
+  }
+  return true;
+}
+
+void append_utf8(std::string& to, std::uint32_t point) {
+  const auto tail = [&](int shift) { to += static_cast<char>(0x80 | (point >> shift & 63)); };
+  if (point < 0x80) {
+    to += static_cast<char>(point);
+  } else if (point < 0x800) {
+    to += static_cast<char>(0xc0 | point >> 6);
+    tail(0);
+  } else if (point < 0x10000) {
+    to += static_cast<char>(0xe0 | point >> 12);
+    tail(6), tail(0);
+  } else {
+    to += static_cast<char>(0xf0 | point >> 18);
+    tail(12), tail(6), tail(0);
+  }
+}
+
+/// Text that is not UTF-8 is taken as Latin-1, in which every byte is a character.
+std::string to_utf8(std::string_view text) {
+  if (valid_utf8(text)) return std::string(text);
+  std::string result;
+  for (const char c : text) append_utf8(result, static_cast<unsigned char>(c));
+  return result;
+}
+
+std::string from_utf16(std::string_view bytes, bool big) {
+  const auto unit = [&](std::size_t i) {
+    const auto first = static_cast<unsigned char>(bytes[i]), second = static_cast<unsigned char>(bytes[i + 1]);
+    return static_cast<std::uint32_t>(big ? first << 8 | second : second << 8 | first);
+  };
+  std::string text;
+  for (std::size_t i = 2; i + 1 < bytes.size(); i += 2) {
+    std::uint32_t point = unit(i);
+    if (point >> 10 == 0x36 && i + 3 < bytes.size() && unit(i + 2) >> 10 == 0x37) {
+      point = 0x10000 + ((point & 1023) << 10 | (unit(i + 2) & 1023));
+      i += 2;
+    }
+    append_utf8(text, point >> 11 == 0x1b ? 0xfffd : point);  // half a pair is no character
+  }
+  return text;
+}
+
+/// Decodes, and refuses what is not text.
+std::string decoded(std::string bytes, const std::string& file) {
+  if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff")) {
+    bytes = from_utf16(bytes, bytes[0] == '\xfe');
+  } else if (bytes.starts_with("\xef\xbb\xbf")) {
+    bytes.erase(0, 3);
+  }
+  struct Known {
+    std::string_view start;
+    const char *what, *cure;
+  };
+  static constexpr Known known[] = {
+      {"PK\x03\x04", "a ZIP archive (an Excel workbook, perhaps)", "save the table as CSV"},
+      {"\xd0\xcf\x11\xe0", "an old Office file", "save the table as CSV"},
+      {"\x1f\x8b", "compressed with gzip", "unpack it with gunzip"},
+      {"\x89HDF", "an HDF5 file", "save the series as CSV or NPY"},
+      {"MATLAB 5.0 MAT-file", "a MATLAB file", "save the series as CSV or NPY"},
+      {"\x80\x04\x95", "a Python pickle", "save the series with numpy.save"},
+      {"\x80\x05\x95", "a Python pickle", "save the series with numpy.save"},
+      {"RIFF", "a sound or video file", "save the samples as CSV or NPY"},
+      {"%PDF", "a PDF document", "save the table as CSV"},
+      {"PAR1", "a Parquet file", "save the table as CSV"},
+  };
+  for (const auto& [start, what, cure] : known)
+    if (bytes.starts_with(start))
+      throw Error(file + " is not a table of text: it is " + what + "; " + cure, {.file = file, .place = "byte 0"});
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto c = static_cast<unsigned char>(bytes[i]);
+    if (c >= 32 || (c >= 9 && c <= 13)) continue;
+    throw Error(file + " is neither text nor NPY: byte " + std::to_string(i) + " is " + std::to_string(c) +
+                    ", which no text has; save the series as CSV (UTF-8) or NPY",
+                {.file = file, .place = "byte " + std::to_string(i)});
+  }
+  return bytes;
+}
+
+// ---- records
+
+struct Cell {
+  std::string_view text;  ///< without blanks around it and without its quotes
+  bool quoted = false;
+};
+
+std::string unquoted(const Cell& cell) {
+  std::string text(cell.text);
+  if (cell.quoted)
+    for (std::size_t at = 0; (at = text.find("\"\"", at)) != std::string::npos; ++at) text.erase(at, 1);
+  return to_utf8(text);
+}
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
+bool is_end(char c) { return c == '\n' || c == '\r'; }
+
+/// Cuts text into records of cells (RFC 4180, and every end of line). The delimiter ' ' stands for any run of blanks, '\0' for none.
+class Records {
+ public:
+  Records(std::string_view text, char delimiter, const std::string& file) : text_(text), file_(file), delimiter_(delimiter) {}
+
+  /// The next record, false at the end. A line without anything on it is a record without cells.
+  bool next(std::vector<Cell>& cells) {
+    cells.clear();
+    if (at_ >= text_.size()) return false;
+    record_line_ = line_;
+    const char* const end = text_.data() + text_.size();
+    const char* p = text_.data() + at_;
+    for (;;) {
+      while (p < end && is_blank(*p) && *p != delimiter_) ++p;
+      if (delimiter_ == ' ')
+        while (p < end && is_blank(*p)) ++p;
+      if ((p == end || is_end(*p)) && (cells.empty() || delimiter_ == ' ')) break;
+      const char* const start = p;
+      bool quoted = false;
+      if (p < end && *p == '"') {
+        const std::int64_t opened = line_;
+        const char* close = p + 1;
+        for (; close < end && !(*close == '"' && (close + 1 == end || close[1] != '"')); close += *close == '"' ? 2 : 1)
+          if (*close == '\n' || (*close == '\r' && (close + 1 == end || close[1] != '\n'))) ++line_;
+        if (close >= end)
+          throw Error(file_ + ": line " + std::to_string(opened) + ", column " + std::to_string(cells.size() + 1) +
+                          " opens a quote that is never closed: add the missing \"",
+                      {.file = file_, .place = "line " + std::to_string(opened) + ", column " + std::to_string(cells.size() + 1)});
+        const char* after = close + 1;
+        while (after < end && is_blank(*after) && *after != delimiter_) ++after;
+        if (after == end || is_end(*after) || separates(*after)) {
+          cells.push_back({{start + 1, static_cast<std::size_t>(close - start - 1)}, true});
+          quoted = true;
+          p = after;
+        }
+      }
+      if (!quoted) {
+        while (p < end && !is_end(*p) && !separates(*p)) ++p;
+        const char* last = p;
+        while (last > start && is_blank(last[-1])) --last;
+        cells.push_back({{start, static_cast<std::size_t>(last - start)}, false});
+      }
+      if (p == end || is_end(*p)) break;
+      ++p;
+    }
+    if (p < end) {
+      if (*p == '\r' && p + 1 < end && p[1] == '\n') ++p;
+      ++p;
+    }
+    ++line_;
+    at_ = static_cast<std::size_t>(p - text_.data());
+    return true;
+  }
+
+  std::int64_t line() const { return record_line_; }  ///< where the last record began, from 1
+  std::size_t position() const { return at_; }
+  void start_at(std::size_t position, std::int64_t line) {
+    at_ = position;
+    line_ = line;
+  }
+
+ private:
+  bool separates(char c) const { return delimiter_ == ' ' ? is_blank(c) : c == delimiter_ && c != '\0'; }
+
+  std::string_view text_;
+  const std::string& file_;
+  char delimiter_;
+  std::size_t at_ = 0;
+  std::int64_t line_ = 1, record_line_ = 1;
+};
+
+// ---- what a cell is
+
+enum class Kind { number, date, empty, missing, nan, infinite, too_large, word };
+
+bool same_word(std::string_view text, std::string_view lower) {
+  return text.size() == lower.size() && std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) {
+           return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+         });
+}
+
+/// A number in the C notation, whatever the locale.
+Kind plain_number(const char* from, const char* end, double& value) {
+  if (end - from > 1 && *from == '+' && from[1] != '-') ++from;
+  const auto [stop, code] = std::from_chars(from, end, value);
+  if (stop != end || code == std::errc::invalid_argument) return Kind::word;
+  if (code == std::errc::result_out_of_range) {
+    long double wide = 0.0L;  // tells 1e-400, which is 0 to a double, from 1e400
+    if (std::from_chars(from, end, wide).ec != std::errc{} || std::abs(wide) > std::numeric_limits<double>::max()) return Kind::too_large;
+    value = static_cast<double>(wide);
+    return Kind::number;
+  }
+  return std::isfinite(value) ? Kind::number : std::isnan(value) ? Kind::nan : Kind::infinite;
+}
+
+/// A number with a decimal point, or with a decimal comma where the comma is no delimiter. comma tells which; a number with neither leaves it.
+Kind number(std::string_view text, bool allow_comma, double& value, std::optional<bool>& comma) {
+  const Kind kind = plain_number(text.data(), text.data() + text.size(), value);
+  if (kind != Kind::word) {
+    if (allow_comma && kind == Kind::number && text.find('.') != std::string_view::npos) comma = false;
+    return kind;
+  }
+  if (!allow_comma || text.size() > 60) return kind;
+  const std::size_t at = text.find(',');
+  if (at == std::string_view::npos || at + 1 == text.size() || text[at + 1] < '0' || text[at + 1] > '9' || text.find('.') != std::string_view::npos)
+    return kind;
+  char copy[64];
+  std::copy(text.begin(), text.end(), copy);
+  copy[at] = '.';
+  const Kind with_point = plain_number(copy, copy + text.size(), value);
+  if (with_point == Kind::number) comma = true;
+  return with_point;
+}
+
+/// An instant: whole seconds since 1970 (UTC) and the fraction of the next.
+struct Instant {
+  std::int64_t seconds = 0;
+  double fraction = 0.0;
+};
+
+/// ISO 8601: 2024-05-17, 2024-05, 2024/05/17, with a time 12:30[:15[.25]] after T or blank, and a zone Z or +02:00.
+std::optional<Instant> iso_date(std::string_view text) {
+  std::size_t at = 0;
+  const auto digits = [&](std::size_t count) -> int {
+    int value = 0;
+    if (text.size() - at < count) return -1;
+    for (std::size_t i = 0; i < count; ++i) {
+      const char c = text[at + i];
+      if (c < '0' || c > '9') return -1;
+      value = value * 10 + (c - '0');
+    }
+    at += count;
+    return value;
+  };
+  const auto accept = [&](char c) { return at < text.size() && text[at] == c && (++at, true); };
+  const int year = digits(4);
+  const char separator = at < text.size() ? text[at] : '\0';
+  if (year < 0 || (separator != '-' && separator != '/')) return {};
+  ++at;
+  const int month = digits(2), day = accept(separator) ? digits(2) : 1;
+  if (month < 1 || day < 1) return {};
+  using namespace std::chrono;
+  const year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)}, std::chrono::day{static_cast<unsigned>(day)}};
+  if (!date.ok()) return {};
+  Instant instant{std::int64_t{86400} * sys_days{date}.time_since_epoch().count(), 0.0};
+  if (at == text.size()) return instant;
+  if (!accept('T') && !accept(' ')) return {};
+  const int hour = digits(2);
+  if (hour < 0 || hour > 24 || !accept(':')) return {};
+  const int minute = digits(2), second = accept(':') ? digits(2) : 0;
+  if (minute < 0 || minute > 59 || second < 0 || second > 60) return {};
+  instant.seconds += hour * 3600 + minute * 60 + second;
+  if (at < text.size() && (text[at] == '.' || text[at] == ',')) {
+    double place = 0.1;
+    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, place /= 10) instant.fraction += place * (text[at] - '0');
+  }
+  if (accept('Z')) return at == text.size() ? std::optional(instant) : std::nullopt;
+  if (at < text.size() && (text[at] == '+' || text[at] == '-')) {
+    const int sign = text[at++] == '+' ? -1 : 1;
+    const int zone_hour = digits(2);
+    accept(':');
+    const int zone_minute = digits(2);
+    if (zone_hour < 0 || zone_minute < 0) return {};
+    instant.seconds += sign * (zone_hour * 3600 + zone_minute * 60);
+  }
+  return at == text.size() ? std::optional(instant) : std::nullopt;
+}
+
+Kind kind_of(const Cell& cell, bool allow_comma) {
+  if (cell.text.empty()) return Kind::empty;
+  double ignored = 0.0;
+  std::optional<bool> comma;
+  const Kind kind = number(cell.text, allow_comma, ignored, comma);
+  if (kind != Kind::word) return kind;
+  for (const std::string_view mark : {"na", "n/a", "#n/a", "null", "none", "missing", "nat", ".", "-", "--", "?"})
+    if (same_word(cell.text, mark)) return Kind::missing;
+  return iso_date(cell.text) ? Kind::date : Kind::word;
+}
+
+// ---- the dialect
+
+struct Dialect {
+  char delimiter = ',';
+  std::size_t start = 0;         ///< where the first record begins
+  std::int64_t start_line = 1;
+  std::string_view comment;      ///< the last comment line above it, without its #
+};
+
+/// Steps over what may stand above the table: blank lines, comments, and Excel's "sep=;".
+Dialect preamble(std::string_view text) {
+  Dialect dialect;
+  dialect.delimiter = '\0';
+  while (dialect.start < text.size()) {
+    const std::size_t end = std::min(text.find_first_of("\r\n", dialect.start), text.size());
+    std::string_view line = text.substr(dialect.start, end - dialect.start);
+    while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
+    const bool separator = line.size() == 5 && line.starts_with("sep=");
+    if (!line.empty() && line[0] != '#' && !separator) break;
+    if (separator) dialect.delimiter = line[4];
+    if (!line.empty() && line[0] == '#') dialect.comment = line.substr(std::min(line.find_first_not_of('#'), line.size()));
+    dialect.start = end + (text.substr(end).starts_with("\r\n") ? 2 : end < text.size() ? 1 : 0);
+    ++dialect.start_line;
+  }
+  return dialect;
+}
+
+std::vector<std::vector<Cell>> sample(std::string_view text, const Dialect& dialect, char delimiter, const std::string& file) {
+  Records records(text, delimiter, file);
+  records.start_at(dialect.start, dialect.start_line);
+  std::vector<std::vector<Cell>> found;
+  std::vector<Cell> cells;
+  while (found.size() < sample_records && records.next(cells))
+    if (!cells.empty()) found.push_back(cells);
+  return found;
+}
+
+/// Takes the delimiter under which the most cells of the most alike records are numbers.
+char find_delimiter(std::string_view text, const Dialect& dialect, const std::string& file) {
+  double best = -1.0;
+  char delimiter = '\0';
+  std::optional<Error> unclosed;
+  for (const char candidate : {',', '\t', ';', '|', ' ', '\0'}) {
+    std::vector<std::vector<Cell>> records;
+    try {
+      records = sample(text, dialect, candidate, file);
+    } catch (const Error& error) {
+      if (!unclosed) unclosed = error;
+      continue;
+    }
+    const bool only = records.size() == 1;
+    std::map<std::size_t, std::size_t> widths;
+    for (std::size_t i = only ? 0 : 1; i < records.size(); ++i) ++widths[records[i].size()];
+    std::size_t width = 0, alike = 0;
+    for (const auto& [cells, times] : widths)
+      if (times >= alike) width = cells, alike = times;
+    if (candidate == '\0') {
+      // A column of its own only if its first line has nothing that could separate: "1,5" below a header "v" is one and a half.
+      if (!records[0][0].quoted && records[0][0].text.find_first_of(",;\t|") != std::string_view::npos) continue;
+    } else if (width < 2) {
+      continue;
+    }
+    alike += !only && records[0].size() == width;
+    std::size_t cells = 0, numbers = 0;
+    for (std::size_t i = only ? 0 : 1; i < records.size(); ++i)
+      for (const Cell& cell : records[i]) {
+        ++cells;
+        numbers += kind_of(cell, candidate != ',') != Kind::word;
+      }
+    const double score = static_cast<double>(alike) / static_cast<double>(records.size()) * (0.01 + static_cast<double>(numbers) / static_cast<double>(cells));
+    if (score > best) best = score, delimiter = candidate;
+  }
+  if (best < 0.0 && unclosed) throw *unclosed;
+  return delimiter;
+}
+
+/// "time (s)" or "time [s]" is a name and a unit.
+std::pair<std::string, std::string> name_and_unit(const std::string& name) {
+  if (name.size() > 2 && (name.back() == ')' || name.back() == ']')) {
+    const std::size_t open = name.rfind(name.back() == ')' ? '(' : '[');
+    if (open != std::string::npos && open > 0) {
+      std::string bare = name.substr(0, open);
+      while (!bare.empty() && is_blank(bare.back())) bare.pop_back();
+      if (!bare.empty()) return {bare, name.substr(open + 1, name.size() - open - 2)};
+    }
+  }
+  return {name, ""};
+}
+
+bool names_a_time(const std::string& name) {
+  const std::string bare = name_and_unit(name).first;
+  for (const std::string_view word : {"t", "time", "date", "datetime", "timestamp", "year", "years", "seconds", "step"})
+    if (same_word(bare, word)) return true;
+  return false;
+}
+
+std::string iso_text(std::int64_t seconds) {
+  using namespace std::chrono;
+  const sys_seconds instant{std::chrono::seconds{seconds}};
+  const auto day = floor<days>(instant);
+  const year_month_day date{day};
+  const hh_mm_ss clock{instant - day};
+  char text[40];
+  std::snprintf(text, sizeof text, "%04d-%02u-%02u", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
+                static_cast<unsigned>(date.day()));
+  std::string result = text;
+  if (instant != day) {
+    std::snprintf(text, sizeof text, " %02d:%02d:%02d", static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
+                  static_cast<int>(clock.seconds().count()));
+    result += text;
+  }
+  return result;
+}
+
+/// The table while it is read.
+class TableReader {
+ public:
+  TableReader(std::string_view text, const std::string& file, const LoadOptions& options) : text_(text), file_(file), options_(options) {}
+
+  Table read() {
+    dialect_ = preamble(text_);
+    if (dialect_.start >= text_.size()) fail("is empty: give it a row of numbers a time step", "line 1");
+    if (dialect_.delimiter == '\0') dialect_.delimiter = find_delimiter(text_, dialect_, file_);
+    allow_comma_ = dialect_.delimiter != ',';
+    find_header();
+    choose();
+    read_rows();
+    return finish();
+  }
+
+ private:
+  enum class ColumnKind { numbers, dates, text, nothing };
+
+  [[noreturn]] void fail(const std::string& what, const std::string& place) const {
+    throw Error(file_ + " " + what, {.file = file_, .place = place});
+  }
+  [[noreturn]] void fail_line(std::int64_t line, const std::string& what) const {
+    const std::string place = "line " + std::to_string(line);
+    throw Error(file_ + ": " + place + " " + what, {.file = file_, .place = place});
+  }
+  [[noreturn]] void fail_at(std::int64_t line, std::size_t column, const std::string& what, const std::string& value = {}) const {
+    const std::string place = "line " + std::to_string(line) + ", column " + std::to_string(column + 1);
+    throw Error(file_ + ": " + place + (has_names_ && !names_[column].empty() ? " (" + shown(names_[column]) + ") " : " ") + what,
+                {.file = file_, .place = place, .value = value});
+  }
+
+  /// Finds names, and what each column holds.
+  void find_header() {
+    std::vector<std::vector<Cell>> records = sample(text_, dialect_, dialect_.delimiter, file_);
+    const std::vector<Cell> first = records.front();
+    columns_ = first.size();
+    const auto kind = [&](const Cell& cell) { return kind_of(cell, allow_comma_); };
+    // R writes row names without a heading: every row has one cell more than the header.
+    const bool blanks = dialect_.delimiter == ' ' || dialect_.delimiter == '\t';
+    const bool row_names = records.size() > 1 && std::all_of(records.begin() + 1, records.end(), [&](const auto& record) {
+                             return record.size() == columns_ + 1 && (blanks || record[0].quoted);
+                           }) && std::all_of(first.begin(), first.end(), [&](const Cell& cell) { return cell.quoted || kind(cell) == Kind::word; });
+    const std::size_t shift = row_names ? 1 : 0;
+    columns_ += shift;
+
+    std::vector<std::array<std::size_t, 8>> counts(columns_);
+    for (auto& count : counts) count.fill(0);
+    bool quoted_below = false;
+    for (std::size_t i = 1; i < records.size(); ++i)
+      for (std::size_t j = 0; j < std::min(columns_, records[i].size()); ++j) {
+        ++counts[j][static_cast<std::size_t>(kind(records[i][j]))];
+        quoted_below = quoted_below || records[i][j].quoted;
+      }
+    const auto in = [&](std::size_t j, Kind which) { return counts[j][static_cast<std::size_t>(which)]; };
+    const auto words = [&](std::size_t j) { return in(j, Kind::word); };
+    const auto others = [&](std::size_t j) { return records.size() - 1 - words(j); };
+
+    bool header = row_names;
+    for (std::size_t j = shift; j < columns_ && !header; ++j)  // a word above what are mostly no words
+      header = kind(first[j - shift]) == Kind::word && others(j) >= words(j);
+    if (!header && records.size() > 1 && !quoted_below)
+      header = std::all_of(first.begin(), first.end(), [](const Cell& cell) { return cell.quoted; });
+    names_.assign(columns_, "");
+    has_names_ = header;
+    skip_first_ = header;
+    if (header) {
+      for (std::size_t j = shift; j < columns_; ++j) names_[j] = unquoted(first[j - shift]);
+    } else if (!dialect_.comment.empty()) {
+      // numpy.savetxt writes its header as a comment.
+      std::vector<Cell> cells;
+      Records comment(dialect_.comment, dialect_.delimiter, file_);
+      if (comment.next(cells) && cells.size() == columns_ &&
+          std::all_of(cells.begin(), cells.end(), [&](const Cell& cell) { return kind(cell) == Kind::word; })) {
+        for (std::size_t j = 0; j < columns_; ++j) names_[j] = unquoted(cells[j]);
+        has_names_ = true;
+      }
+    }
+    if (header && records.size() == 1)
+      fail("has a header and no rows below it: add a row of numbers a time step", "line " + std::to_string(dialect_.start_line + 1));
+
+    kinds_.resize(columns_);
+    for (std::size_t j = 0; j < columns_; ++j) {
+      if (!header) ++counts[j][static_cast<std::size_t>(kind(first[j]))];
+      const std::size_t numbers = in(j, Kind::number) + in(j, Kind::nan) + in(j, Kind::infinite) + in(j, Kind::too_large), dates = in(j, Kind::date);
+      if (numbers + dates + words(j) + in(j, Kind::missing) == 0)
+        kinds_[j] = names_[j].empty() && columns_ > 1 && has_names_ ? ColumnKind::nothing : ColumnKind::numbers;
+      else if (dates > numbers && dates >= words(j))
+        kinds_[j] = ColumnKind::dates;
+      else
+        kinds_[j] = numbers >= words(j) ? ColumnKind::numbers : ColumnKind::text;
+    }
+    const std::size_t row = header ? 1 : 0;
+    if (row < records.size() && std::none_of(kinds_.begin(), kinds_.end(), [](ColumnKind k) { return k == ColumnKind::numbers; }) &&
+        options_.columns.empty())
+      fail_first_word(records[row]);
+    first_rows_.assign(records.begin() + static_cast<std::ptrdiff_t>(row),
+                       records.begin() + static_cast<std::ptrdiff_t>(std::min(records.size(), row + 2)));
+  }
+
+  [[noreturn]] void fail_first_word(const std::vector<Cell>& cells) const {
+    std::size_t column = 0;
+    while (column + 1 < cells.size() && column + 1 < columns_ && kinds_[column] != ColumnKind::text) ++column;
+    fail_at(dialect_.start_line + (skip_first_ ? 1 : 0), column,
+            "is '" + shown(cells[column].text) + "', and no column of the file holds numbers: give it a column of numbers",
+            shown(cells[column].text));
+  }
+
+  /// Which columns are input, and which is time.
+  void choose() {
+    const std::vector<std::string> known = has_names_ ? names_ : std::vector<std::string>(columns_);
+    std::vector<bool> taken(columns_, false);
+    for (const std::string& wanted : options_.columns) {
+      const std::size_t column = resolve_column(wanted, known, file_);
+      if (taken[column])
+        throw Error(file_ + ": column '" + shown(wanted) + "' is chosen twice; name it once", {.file = file_, .parameter = "columns", .value = wanted});
+      taken[column] = true;
+      wanted_.push_back(column);
+    }
+    if (options_.time && *options_.time != "none") {
+      time_ = resolve_column(*options_.time, known, file_);
+      if (kinds_[*time_] == ColumnKind::text) kinds_[*time_] = ColumnKind::numbers;  // its first word is refused below
+    } else if (!options_.time) {
+      find_time(taken);
+    }
+    if (options_.columns.empty())
+      for (std::size_t j = 0; j < columns_; ++j)
+        if (kinds_[j] == ColumnKind::numbers && (!time_ || j != *time_)) wanted_.push_back(j);
+    if (wanted_.empty())
+      fail("has no column of numbers beside its time, column " + std::to_string(*time_ + 1) + ": add one, or set the time column to none", "header");
+  }
+
+  /// A column that is named like a time, an unnamed first one that counts the rows, or dates.
+  void find_time(const std::vector<bool>& taken) {
+    automatic_time_ = true;
+    for (std::size_t j = 0; j < columns_; ++j)
+      if (has_names_ && !taken[j] && names_a_time(names_[j]) && (kinds_[j] == ColumnKind::numbers || kinds_[j] == ColumnKind::dates)) {
+        // The first two rows tell a year column that repeats (year, month, value) from a time; the rest is seen when it is read.
+        if (kinds_[j] == ColumnKind::numbers && !rises_at_first(j)) continue;
+        if (kinds_[j] == ColumnKind::numbers && columns_ == 1) continue;
+        time_ = j;
+        return;
+      }
+    for (std::size_t j = 0; j < columns_; ++j)
+      if (!taken[j] && kinds_[j] == ColumnKind::dates) {
+        time_ = j;
+        return;
+      }
+    if (has_names_ && columns_ > 1 && names_[0].empty() && !taken[0] && kinds_[0] == ColumnKind::numbers && rises_at_first(0)) time_ = 0;
+  }
+
+  bool rises_at_first(std::size_t column) const {
+    double value[2] = {};
+    std::optional<bool> comma;
+    for (std::size_t i = 0; i < first_rows_.size(); ++i)
+      if (column >= first_rows_[i].size() || number(first_rows_[i][column].text, allow_comma_, value[i], comma) != Kind::number) return true;
+    return first_rows_.size() < 2 || value[0] < value[1];
+  }
+
+  void read_rows() {
+    Records records(text_, dialect_.delimiter, file_);
+    records.start_at(dialect_.start, dialect_.start_line);
+    std::vector<Cell> cells;
+    if (skip_first_) records.next(cells);
+    const auto lines = static_cast<std::size_t>(std::count_if(text_.begin(), text_.end(), [](char c) { return c == '\n'; })) + 1;
+    data_.reserve(lines * wanted_.size());
+    if (time_) times_.reserve(lines);
+    std::int64_t blank_line = 0;
+    std::optional<bool> comma;
+    std::int64_t comma_line = 0;
+    while (records.next(cells)) {
+      const std::int64_t line = records.line();
+      if (cells.empty()) {
+        if (blank_line == 0) blank_line = line;
+        continue;
+      }
+      if (blank_line != 0)
+        fail_line(blank_line, "is empty and rows follow it: fill the gap in or remove the line");
+      if (cells.size() != columns_)
+        fail_line(line, "has " + std::to_string(cells.size()) + (cells.size() == 1 ? " cell" : " cells") + " where the " +
+                            (skip_first_ ? "header" : "first row") + " has " + std::to_string(columns_) + ": make every row as long");
+      std::optional<bool> here;
+      for (const std::size_t column : wanted_) {
+        data_.push_back(value_of(cells[column], line, column, here));
+        if (here && comma && *here != *comma)
+          fail_at(line, column,
+                  std::string("is '") + shown(cells[column].text) + "', with a decimal " + (*here ? "comma" : "point") + " where line " +
+                      std::to_string(comma_line) + " has a decimal " + (*comma ? "comma" : "point") + ": use one of them, and no thousands separators",
+                  shown(cells[column].text));
+        if (here && !comma) comma = here, comma_line = line;
+      }
+      if (time_) read_time(cells[*time_], line, here);
+    }
+  }
+
+  double value_of(const Cell& cell, std::int64_t line, std::size_t column, std::optional<bool>& comma) const {
+    double value = 0.0;
+    if (number(cell.text, allow_comma_, value, comma) == Kind::number) return value;
+    const std::string text = shown(cell.text);
+    const std::string cure = ": correct it, leave the row out, or choose other columns";
+    switch (kind_of(cell, allow_comma_)) {
+      case Kind::empty: fail_at(line, column, "is empty: fill it in, leave the row out, or choose other columns");
+      case Kind::nan: fail_at(line, column, "is NaN" + cure, text);
+      case Kind::missing: fail_at(line, column, "is '" + text + "', a missing value: fill it in, leave the row out, or choose other columns", text);
+      case Kind::infinite: fail_at(line, column, "is infinite" + cure, text);
+      case Kind::too_large: fail_at(line, column, "is " + text + ", beyond the range of a float64: rescale the column", text);
+      default: break;
+    }
+    if (cell.quoted && cell.text.find(',') != std::string_view::npos)
+      fail_at(line, column, "is '" + text + "', which is no plain number: write it with a decimal point and without thousands separators", text);
+    fail_at(line, column, "is '" + text + "', not a number" + cure, text);
+  }
+
+  void read_time(const Cell& cell, std::int64_t line, std::optional<bool>& comma) {
+    if (kinds_[*time_] == ColumnKind::dates) {
+      const auto instant = iso_date(cell.text);
+      if (!instant) fail_at(line, *time_, "is '" + shown(cell.text) + "', not a date like 2024-05-17: correct it, or set the time column to none", shown(cell.text));
+      if (times_.empty()) first_instant_ = {instant->seconds, 0.0};
+      whole_days_ = whole_days_ && instant->fraction == 0.0 && instant->seconds % 86400 == 0;
+      times_.push_back(static_cast<double>(instant->seconds - first_instant_.seconds) + instant->fraction);
+    } else {
+      times_.push_back(value_of(cell, line, *time_, comma));
+    }
+    const std::size_t n = times_.size();
+    if (!time_falls_ && n > 1 && !(times_[n - 1] > times_[n - 2])) {
+      // A column that was taken for time by its name alone is an input after all; dates cannot be one.
+      time_falls_ = true;
+      if (automatic_time_ && kinds_[*time_] == ColumnKind::numbers) return;
+      fail_at(line, *time_, "is '" + shown(cell.text) + "', not later than the row above: sort the rows by time, or set the time column to none",
+              shown(cell.text));
+    }
+  }
+
+  Table finish() {
+    Table table;
+    table.rows = static_cast<std::int64_t>(data_.size() / wanted_.size());
+    if (time_ && time_falls_) {
+      // Back among the inputs, at its place.
+      const auto at = static_cast<std::size_t>(std::lower_bound(wanted_.begin(), wanted_.end(), *time_) - wanted_.begin());
+      const bool chosen = !options_.columns.empty();
+      if (!chosen) {
+        std::vector<double> merged;
+        merged.reserve(data_.size() + times_.size());
+        for (std::size_t t = 0; t < times_.size(); ++t)
+          for (std::size_t k = 0; k <= wanted_.size(); ++k)
+            merged.push_back(k == at ? times_[t] : data_[t * wanted_.size() + k - (k > at)]);
+        data_ = std::move(merged);
+        wanted_.insert(wanted_.begin() + static_cast<std::ptrdiff_t>(at), *time_);
+      }
+      time_.reset();
+    }
+    for (const std::size_t column : wanted_)
+      table.names.push_back(names_[column].empty() ? default_column_name(column, wanted_.size(), file_) : names_[column]);
+    table.data = std::move(data_);
+    if (time_) {
+      std::tie(table.time_name, table.time_unit) = name_and_unit(names_[*time_]);
+      if (kinds_[*time_] == ColumnKind::dates) {
+        if (whole_days_)
+          for (double& time : times_) time /= 86400.0;
+        table.time_unit = (whole_days_ ? "days since " : "s since ") + iso_text(first_instant_.seconds);
+        if (table.time_name.empty()) table.time_name = "date";
+      }
+      if (table.time_name.empty()) table.time_name = "row";
+      table.time = std::move(times_);
+    }
+    return table;
+  }
+
+  std::string_view text_;
+  const std::string& file_;
+  const LoadOptions& options_;
+  Dialect dialect_;
+  bool allow_comma_ = false, has_names_ = false, skip_first_ = false;
+  std::size_t columns_ = 0;
+  std::vector<std::string> names_;
+  std::vector<ColumnKind> kinds_;
+  std::vector<std::vector<Cell>> first_rows_;
+  std::vector<std::size_t> wanted_;
+  std::optional<std::size_t> time_;
+  bool automatic_time_ = false, time_falls_ = false, whole_days_ = true;
+  Instant first_instant_;
+  std::vector<double> data_, times_;
+};
+
+}  // namespace
+
+std::string shown(std::string_view text) {
+  std::string result;
+  for (const char c : to_utf8(text.substr(0, 60))) {
+    if (result.size() >= 40 && (static_cast<unsigned char>(c) & 0xc0) != 0x80) return result + "...";
+    result += c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
+  }
+  return text.size() > 60 ? result + "..." : result;
+}
+
+std::size_t resolve_column(const std::string& wanted, const std::vector<std::string>& names, const std::string& file) {
+  const auto found = std::find(names.begin(), names.end(), wanted);
+  if (found != names.end() && !wanted.empty()) {
+    if (std::find(found + 1, names.end(), wanted) != names.end())
+      throw Error(file + " has two columns named '" + shown(wanted) + "': choose by number, 1 to " + std::to_string(names.size()),
+                  {.file = file, .place = "header", .value = wanted});
+    return static_cast<std::size_t>(found - names.begin());
+  }
+  std::size_t number = 0;
+  const auto [end, code] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
+  if (code == std::errc{} && end == wanted.data() + wanted.size() && number >= 1 && number <= names.size()) return number - 1;
+  std::string known;
+  for (std::size_t i = 0; i < names.size() && i < 12; ++i)
+    if (!names[i].empty()) known += (known.empty() ? "" : ", ") + shown(names[i]);
+  if (names.size() > 12 && !known.empty()) known += ", ...";
+  throw Error(file + " has no column '" + shown(wanted) + "': choose " + (known.empty() ? "" : "from " + known + ", or ") +
+                  (names.size() == 1 ? "number 1" : "a number from 1 to " + std::to_string(names.size())),
+              {.file = file, .place = "header", .value = wanted});
+}
+
+std::string default_column_name(std::size_t column, std::size_t columns, const std::string& file) {
+  const std::string stem = to_utf8(std::filesystem::path(file).stem().string());
+  return columns == 1 && !stem.empty() ? stem : "column " + std::to_string(column + 1);
+}
+
+Table read_text_table(std::string bytes, const std::string& file, const LoadOptions& options) {
+  const std::string text = decoded(std::move(bytes), file);
+  return TableReader(text, file, options).read();
+}
+
+}  // namespace reclab

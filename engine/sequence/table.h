@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The text side of loading: a table of numbers whose delimiter, header, quotes and decimal sign are found by looking. Inside the floor only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sequence/sequence.h"
+
+namespace reclab {
+
+/// What a loader hands on: chosen channels only, row-major, every number finite.
+struct Table {
+  std::vector<std::string> names;  ///< one a channel
+  std::vector<double> data;
+  std::int64_t rows = 0;
+  std::vector<double> time;  ///< one a row, or empty
+  std::string time_name, time_unit;
+};
+
+/// Reads CSV, TSV and their like from the bytes of a file.
+Table read_text_table(std::string bytes, const std::string& file, const LoadOptions& options);
+
+/// The 0-based column that a user means by a header name or a 1-based number. Error naming the columns there are.
+std::size_t resolve_column(const std::string& wanted, const std::vector<std::string>& names, const std::string& file);
+
+/// Names for columns without one: "column 3", and the file's own name when it is the only one.
+std::string default_column_name(std::size_t column, std::size_t columns, const std::string& file);
+
+/// A piece of a file as it can stand in a sentence: short, printable, valid UTF-8.
+std::string shown(std::string_view text);
+
+}  // namespace reclab
