@@ -165,6 +165,7 @@ def main():
     case("lstm-no-bias", "lstm", {"width": 4, "layers": 1, "bias": False}, 16, 4, "last", 24)
     case("gru", "gru", {"width": 6, "layers": 1}, 20, 3, "last", 31)
     case("gru-layers", "gru", {"width": 5, "layers": 2}, 14, 5, "mean", 32, recurrent=1.5)
+    case("gru-no-bias", "gru", {"width": 4, "layers": 1, "bias": False}, 16, 4, "mean", 34, recurrent=1.5)
     before = {"width": 5, "layers": 2, "reset": "before"}
     case("gru-reset-before", "gru", before, 16, 4, "mean", 33, recurrent=1.5, second=numpy_gru_before(before))
 

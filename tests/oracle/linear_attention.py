@@ -64,6 +64,10 @@ def numpy_activation(settings, a):
     return np.maximum(a, 0.0) if settings.get("activation", "relu") == "relu" else a * (1.0 - 0.5 * (1.0 - erf(a / math.sqrt(2.0))))
 
 
+def final_norm(settings):
+    return settings["block"] != "none" and settings.get("final_norm", True)
+
+
 def encoder(attention_of, activation, norm_of, settings):
     def run(parameters, x):
         if "encoder/weight" in parameters:
@@ -75,7 +79,7 @@ def encoder(attention_of, activation, norm_of, settings):
                 continue
             x = norm_of(p, "norm1", x + attention_of(layer, p, x))
             x = norm_of(p, "norm2", x + affine(p, "linear2", activation(settings, affine(p, "linear1", x))))
-        return x if settings["block"] == "none" else norm_of(under(parameters, "final/"), "norm", x)
+        return x if not final_norm(settings) else norm_of(under(parameters, "final/"), "norm", x)
     return run
 
 
@@ -92,7 +96,7 @@ def case(name, settings, T, d_in, loss, seed):
                        f"{layer}/linear2.weight": ((D, F), 1.0 / np.sqrt(F)), f"{layer}/linear2.bias": ((D,), 0.3)}
             for which in ("norm1", "norm2"):
                 shapes |= {f"{layer}/{which}.weight": ((D,), 0.3, 1.0), f"{layer}/{which}.bias": ((D,), 0.3)}
-    if settings["block"] != "none":
+    if final_norm(settings):
         shapes |= {"final/norm.weight": ((D,), 0.3, 1.0), "final/norm.bias": ((D,), 0.3)}
     x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
 
@@ -108,8 +112,9 @@ def main():
     case("linear-attention-mixer", {"width": 6, "heads": 2, "layers": 1, "block": "none"}, 20, 6, "last", 71)
     case("linear-attention-mixer-layers", {"width": 4, "heads": 1, "layers": 2, "block": "none"}, 14, 3, "mean", 72)
     case("linear-attention-block", {"width": 6, "heads": 2, "layers": 2, "block": "residual"}, 16, 6, "mean", 73)
-    case("linear-attention-block-gelu", {"width": 6, "heads": 3, "layers": 2, "block": "residual", "activation": "gelu", "feed_forward": 8}, 12, 2,
-         "last", 74)
+    case("linear-attention-block-bare", {"width": 4, "heads": 2, "layers": 1, "block": "residual", "final_norm": False}, 14, 4, "last", 75)
+    gelu = {"width": 6, "heads": 3, "layers": 2, "block": "residual", "activation": "gelu", "feed_forward": 8}
+    case("linear-attention-block-gelu", gelu, 12, 2, "last", 74)
 
 
 if __name__ == "__main__":

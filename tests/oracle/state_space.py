@@ -30,9 +30,11 @@ def numpy_layer_norm(p, x, eps):
 
 
 def residual_block(mixer, norm, settings, x):
-    """Prenorm: x + mixer(norm(x)); postnorm: norm(x + mixer(x)); none: mixer(x)."""
+    """Prenorm: x + mixer(norm(x)); postnorm: norm(x + mixer(x)); block none: mixer(x)."""
     if settings["block"] == "none":
         return mixer(x)
+    if settings.get("norm", "layer") == "none":
+        return x + mixer(x)
     return x + mixer(norm(x)) if settings["prenorm"] else norm(x + mixer(x))
 
 
@@ -154,9 +156,9 @@ def mamba_mixer(record, layer, settings, p, x):
     h = torch.zeros(E, N)
     outputs = []
     for u in x:
-        inner, z = torch.chunk(p["in_proj.weight"] @ u, 2)
+        inner, z = torch.chunk(p["in_proj.weight"] @ u + p.get("in_proj.bias", 0.0), 2)
         window = window[1:] + [inner]
-        a = p["conv1d.bias"] + sum(p["conv1d.weight"][:, 0, j] * window[j] for j in range(K))
+        a = p.get("conv1d.bias", 0.0) + sum(p["conv1d.weight"][:, 0, j] * window[j] for j in range(K))
         a = a * torch.sigmoid(a)
         r, B, C = torch.split(p["x_proj.weight"] @ a, [rank, N, N])
         step = torch.log1p(torch.exp(p["dt_proj.weight"] @ r + p["dt_proj.bias"]))
@@ -164,7 +166,7 @@ def mamba_mixer(record, layer, settings, p, x):
         record.transition(layer, transition, constant=False)
         h = record.state(layer, "h", transition * h + (step * a)[:, None] * B[None, :])
         y = h @ C + p["D"] * a
-        outputs.append(p["out_proj.weight"] @ (y * z * torch.sigmoid(z)))
+        outputs.append(p["out_proj.weight"] @ (y * z * torch.sigmoid(z)) + p.get("out_proj.bias", 0.0))
     return torch.stack(outputs)
 
 
@@ -172,9 +174,10 @@ def numpy_mamba_mixer(p, x):
     """All steps at once: y_t = sum over s <= t of C_t exp(A (c_t - c_s)) B_s dt_s a_s, with c the running sum of dt."""
     T, (E, N) = len(x), p["A_log"].shape
     rank = p["dt_proj.weight"].shape[1]
-    both = x @ p["in_proj.weight"].T
+    both = x @ p["in_proj.weight"].T + p.get("in_proj.bias", np.zeros(2 * E))
     inner, z = both[:, :E], both[:, E:]
-    a = np.stack([np.convolve(inner[:, e], p["conv1d.weight"][e, 0, ::-1])[:T] + p["conv1d.bias"][e] for e in range(E)], axis=1)
+    a = np.stack([np.convolve(inner[:, e], p["conv1d.weight"][e, 0, ::-1])[:T] for e in range(E)], axis=1)
+    a = a + p.get("conv1d.bias", np.zeros(E))
     a = a * logistic(a)
     projected = a @ p["x_proj.weight"].T
     r, B, C = projected[:, :rank], projected[:, rank:rank + N], projected[:, rank + N:]
@@ -183,7 +186,7 @@ def numpy_mamba_mixer(p, x):
     decay = np.exp((elapsed[:, None, :, None] - elapsed[None, :, :, None]) * -np.exp(p["A_log"]))
     decay = np.where(np.tril(np.ones((T, T)))[:, :, None, None] > 0, decay, 0.0)
     y = np.einsum("tn,tsen,sn,se->te", C, decay, B, step * a) + p["D"] * a
-    return (y * z * logistic(z)) @ p["out_proj.weight"].T
+    return (y * z * logistic(z)) @ p["out_proj.weight"].T + p.get("out_proj.bias", np.zeros(x.shape[1]))
 
 
 def rms_norm(weight, x):
@@ -218,9 +221,10 @@ def lru_case(name, settings, T, d_in, loss, seed):
         shapes |= {f"{layer}/theta_log": ((N,), 0.6, -0.5), f"{layer}/nu_log": ((N,), 0.7, -1.8), f"{layer}/gamma_log": ((N,), 0.4, -0.7),
                    f"{layer}/B_re": ((N, H), 0.3), f"{layer}/B_im": ((N, H), 0.3),
                    f"{layer}/C_re": ((H, N), 0.35), f"{layer}/C_im": ((H, N), 0.35), f"{layer}/D": ((H,), 0.8)}
+        if settings["block"] != "none" and settings.get("norm", "layer") == "layer":
+            shapes |= {f"{layer}/norm.weight": ((H,), 0.3, 1.0), f"{layer}/norm.bias": ((H,), 0.3)}
         if settings["block"] != "none":
-            shapes |= {f"{layer}/norm.weight": ((H,), 0.3, 1.0), f"{layer}/norm.bias": ((H,), 0.3),
-                       f"{layer}/out1.weight": ((H, H), 0.5), f"{layer}/out1.bias": ((H,), 0.3),
+            shapes |= {f"{layer}/out1.weight": ((H, H), 0.5), f"{layer}/out1.bias": ((H,), 0.3),
                        f"{layer}/out2.weight": ((H, H), 0.5), f"{layer}/out2.bias": ((H,), 0.3)}
     x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
     make(name, "lru", settings, loss, "step loop from the equations of minimal-LRU, checked against its kernel form", draw(seed, shapes), x,
@@ -243,13 +247,17 @@ def s4d_case(name, settings, T, d_in, loss, seed):
 
 def mamba_case(name, settings, T, d_in, loss, seed):
     D, N, E = settings["width"], settings["state"], settings.get("expand", 2) * settings["width"]
-    rank, K = settings.get("rank", 0) or math.ceil(D / 16), settings.get("convolution", 4)
+    rank, K = settings.get("rank", 0) or math.ceil(D / 16), settings.get("conv", 4)
     shapes = encoder_shapes(settings, d_in)
     for layer in range(settings["layers"]):
-        shapes |= {f"{layer}/in_proj.weight": ((2 * E, D), 0.6), f"{layer}/conv1d.weight": ((E, 1, K), 0.5), f"{layer}/conv1d.bias": ((E,), 0.3),
-                   f"{layer}/x_proj.weight": ((rank + 2 * N, E), 0.5), f"{layer}/dt_proj.weight": ((E, rank), 0.5),
+        shapes |= {f"{layer}/in_proj.weight": ((2 * E, D), 0.6), f"{layer}/conv1d.weight": ((E, 1, K), 0.5),
+                   f"{layer}/conv1d.bias": ((E,), 0.3), f"{layer}/x_proj.weight": ((rank + 2 * N, E), 0.5), f"{layer}/dt_proj.weight": ((E, rank), 0.5),
                    f"{layer}/dt_proj.bias": ((E,), 0.5, -1.5), f"{layer}/A_log": ((E, N), 0.5, 0.3), f"{layer}/D": ((E,), 0.4, 1.0),
                    f"{layer}/out_proj.weight": ((D, E), 0.5)}
+        if not settings.get("conv_bias", True):
+            del shapes[f"{layer}/conv1d.bias"]
+        if settings.get("bias", False):
+            shapes |= {f"{layer}/in_proj.bias": ((2 * E,), 0.3), f"{layer}/out_proj.bias": ((D,), 0.3)}
         if settings["block"] != "none":
             shapes |= {f"{layer}/norm.weight": ((D,), 0.3, 1.0)}
     if settings["block"] != "none":
@@ -269,13 +277,16 @@ def main():
     lru_case("lru-mixer-layers", {"width": 6, "state": 4, "layers": 2, "block": "none"}, 16, 3, "mean", 42)
     lru_case("lru-block", {"width": 6, "state": 7, "layers": 2, "block": "residual", "prenorm": True}, 18, 3, "mean", 43)
     lru_case("lru-block-postnorm", {"width": 4, "state": 6, "layers": 2, "block": "residual", "prenorm": False}, 14, 4, "last", 44)
+    lru_case("lru-block-no-norm", {"width": 4, "state": 5, "layers": 2, "block": "residual", "norm": "none"}, 14, 2, "mean", 45)
     s4d_case("s4d-zoh", {"width": 4, "state": 8, "layers": 1, "discretisation": "zoh", "block": "none"}, 20, 4, "last", 51)
     s4d_case("s4d-bilinear", {"width": 4, "state": 6, "layers": 1, "discretisation": "bilinear", "block": "none"}, 18, 2, "mean", 52)
     s4d_case("s4d-block", {"width": 4, "state": 6, "layers": 2, "discretisation": "zoh", "block": "residual", "prenorm": False}, 16, 4, "mean", 53)
     s4d_case("s4d-block-prenorm", {"width": 5, "state": 4, "layers": 2, "discretisation": "bilinear", "block": "residual", "prenorm": True}, 14, 3,
              "last", 54)
     mamba_case("mamba-mixer", {"width": 4, "state": 3, "layers": 1, "block": "none"}, 18, 4, "last", 61)
-    mamba_case("mamba-mixer-rank", {"width": 4, "state": 4, "layers": 1, "block": "none", "rank": 3, "convolution": 3}, 14, 2, "mean", 62)
+    mamba_case("mamba-mixer-rank", {"width": 4, "state": 4, "layers": 1, "block": "none", "rank": 3, "conv": 3}, 14, 2, "mean", 62)
+    biases = {"width": 4, "state": 3, "layers": 1, "block": "none", "expand": 3, "bias": True, "conv_bias": False}
+    mamba_case("mamba-mixer-biases", biases, 14, 4, "mean", 64)
     mamba_case("mamba-block", {"width": 4, "state": 4, "layers": 2, "block": "residual"}, 16, 3, "mean", 63)
 
 
