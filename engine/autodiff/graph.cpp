@@ -131,13 +131,24 @@ const Shape& Graph::shape(Var var) const {
 DType Graph::dtype(Var var) const { return nodes_[static_cast<std::size_t>(var.id)].dtype; }
 bool Graph::wants_gradient(Var var) const { return nodes_[static_cast<std::size_t>(var.id)].differentiable; }
 
+std::size_t Graph::size_of(const Node& node) { return (static_cast<std::size_t>(count(node.shape)) * bytes_of(node.dtype) + 63) / 64 * 64; }
+
+// Constants and results have memory of their own; variables and captured leaves read what is bound to them.
+bool Graph::owns_value(const Node& node) { return node.base < 0 && !(node.leaf && node.kind != LeafKind::constant); }
+
+std::int64_t Graph::planned_bytes(bool gradients) const {
+  std::size_t bytes = 0;
+  for (const Node& node : nodes_) {
+    if (owns_value(node)) bytes += size_of(node);
+    if (gradients && node.base < 0 && node.differentiable) bytes += size_of(node);
+  }
+  return static_cast<std::int64_t>(bytes);
+}
+
 void Graph::allocate(Backend& backend, bool gradients) {
   assert(!backend_);
   backend_ = &backend;
   with_gradients_ = gradients;
-  const auto size_of = [](const Node& node) { return (static_cast<std::size_t>(count(node.shape)) * bytes_of(node.dtype) + 63) / 64 * 64; };
-  // Captured leaves read the enclosing graph's memory; variables may be bound but have memory of their own until then.
-  const auto owns_value = [](const Node& node) { return node.base < 0 && !(node.leaf && node.kind != LeafKind::constant); };
   for (const Node& node : nodes_) {
     if (owns_value(node)) arena_bytes_[0] += size_of(node);
     if (gradients && node.base < 0 && node.differentiable) arena_bytes_[node.varying ? 1 : 2] += size_of(node);
@@ -146,7 +157,6 @@ void Graph::allocate(Backend& backend, bool gradients) {
   for (int i = 0; i < 3; ++i) {
     if (arena_bytes_[i]) arena_[i] = backend.allocate(arena_bytes_[i]);
     next[i] = static_cast<char*>(arena_[i]);
-    bytes_ += static_cast<std::int64_t>(arena_bytes_[i]);
   }
   for (Node& node : nodes_) {
     if (owns_value(node)) {

@@ -91,9 +91,10 @@ class Graph {
   const Shape& shape(Var var) const;
   DType dtype(Var var) const;
 
+  /// The memory that allocate() will take.
+  std::int64_t planned_bytes(bool gradients) const;
   /// Takes memory for all values (and gradients). Must be called once, after building.
   void allocate(Backend& backend, bool gradients);
-  std::int64_t bytes() const { return bytes_; }
   Backend& backend() const { return *backend_; }
 
   /// Makes a leaf read from the caller's memory (kept until bound again).
@@ -129,9 +130,10 @@ class Graph {
   std::vector<Capture> captures_;
   void* arena_[3] = {};  // values, gradients of what varies, gradients of what does not
   std::size_t arena_bytes_[3] = {};
-  std::int64_t bytes_ = 0;
   bool with_gradients_ = false;
 
+  static std::size_t size_of(const Node& node);
+  static bool owns_value(const Node& node);
   void* data(int id) const;
   void run_step(Step& step, std::stop_token stop);
 };

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Architecture: what a file under models/<family>/ defines, once, for every form, device, precision and use: the function `layer`
+// written with array operations and one or more memories. Building it lists parameters, states and gates; running it computes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autodiff/ops.h"
+#include "models/card.h"
+#include "models/hyper.h"
+#include "models/init.h"
+#include "recurrence/memory.h"
+
+namespace reclab {
+
+class Network;
+
+/// A state array as a model declares it; shape without time and batch.
+struct StateSpec {
+  std::string name;
+  Shape shape;
+  std::string text;
+};
+
+/// What a model's layer function builds with. Sequences are [steps, batch, features...]: write for the last axes.
+class Layer {
+ public:
+  Layer(Network& network, Graph& graph, const Hyper& values, std::string prefix, int index)
+      : hyper(values), network_(network), graph_(graph), prefix_(std::move(prefix)), index_(index) {}
+
+  const Hyper& hyper;
+  int index() const { return index_; }  ///< 0-based; -1 outside the stack of layers
+  std::int64_t steps() const;
+  std::int64_t batch() const;
+
+  /// A trainable array; `text` names its role, the order of its rows and the reference implementation's name for it.
+  Var parameter(const std::string& name, Shape shape, const Init& init, const std::string& text);
+  /// Names a sequence as a gate and returns it. low = high = 0: unbounded.
+  Var gate(const std::string& name, Var value, double low, double high, const std::string& text);
+
+  /// A nonlinear recurrence; returns each state's trajectory [steps, batch, ...].
+  std::vector<Var> step(const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell);
+  /// s_t = a_t * s_{t-1} + b_t; returns the trajectory.
+  Var diagonal(const StateSpec& state, Var a, Var b);
+  /// A bank of time-invariant single-input single-output diagonal systems (recurrence/memory.h); returns Re sum_n w s.
+  Var diagonal_bank(const StateSpec& state, Var a, Var b, Var w, Var u);
+  /// S_t = S_{t-1} + k_t v_t^T read with q_t; returns the reads.
+  Var outer(const StateSpec& state, Var q, Var k, Var v);
+  /// The last `count` entries of a sequence, carried over: returns x with them in front, [count + steps, batch, ...].
+  Var history(const std::string& name, Var x, std::int64_t count, const std::string& text);
+
+ private:
+  Network& network_;
+  Graph& graph_;
+  std::string prefix_;
+  int index_;
+};
+
+struct Architecture {
+  std::string id, family;  ///< set by the registry from the file's name and folder
+  std::string title;
+  std::vector<std::string> equations;  ///< plain Unicode, one line each
+  std::vector<std::string> notes;      ///< conventions, one sentence each
+  std::vector<HyperSpec> hyper;
+  std::string spectrum;  ///< what spectrum/<layer> holds
+  Reference source;
+
+  /// The width that the first layer needs its input to have; 0: any. A linear encoder is put in front where they differ.
+  std::function<std::int64_t(const Hyper&)> input_width;
+  /// Throws Error for values that do not go together.
+  std::function<void(const Hyper&)> check;
+  /// One layer: [steps, batch, in] -> [steps, batch, out].
+  std::function<Var(Layer&, Var)> layer;
+  /// After the last layer (a final norm); may be empty.
+  std::function<Var(Layer&, Var)> finish;
+};
+
+}  // namespace reclab

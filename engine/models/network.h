@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Network: an architecture with its hyper-parameters, built as a graph over a segment of a sequence: encoder, layers, head.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/architecture.h"
+
+namespace reclab {
+
+/// The weights: by key ("0/weight_ih", "encoder/weight"), float64, in the order of declaration.
+class Parameters {
+ public:
+  struct Entry {
+    std::string name, text;
+    Shape shape;
+    std::vector<double> values;
+  };
+  const std::vector<Entry>& entries() const { return entries_; }
+  std::vector<Entry>& entries() { return entries_; }
+  Entry* find(std::string_view name);
+  std::int64_t count() const;
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+struct NetworkOptions {
+  std::int64_t steps = 1, batch = 1;
+  std::int64_t input = 1;   ///< d_in
+  std::int64_t head = 0;    ///< outputs of a linear head; 0: none
+  Form form = Form::sequential;
+  DType real = DType::f64;
+  bool record = true;       ///< memories keep every state, also those they could do without
+};
+
+class Network {
+ public:
+  Network(const Architecture& architecture, const Hyper& hyper, const NetworkOptions& options);
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+
+  struct ParameterVar {
+    std::string name, text;
+    Var var;
+    Init init;
+  };
+  /// One array of a layer's memory.
+  struct StateVar {
+    int layer;
+    std::string name, text;
+    Shape shape;  ///< without time and batch
+    Memory* memory = nullptr;  ///< null for a buffer (carried over, not recorded)
+    int slot = 0;              ///< which of the memory's states
+    Var initial, trajectory, final_state;
+  };
+  struct GateVar {
+    int layer;
+    std::string name, text;
+    double low, high;
+    Var var;
+  };
+
+  Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
+  const NetworkOptions& options() const { return options_; }
+  Var input() const { return input_; }    ///< [steps, batch, d_in]
+  Var output() const { return output_; }  ///< [steps, batch, d_out]
+  const std::vector<ParameterVar>& parameters() const { return parameters_; }
+  const std::vector<StateVar>& states() const { return states_; }
+  const std::vector<GateVar>& gates() const { return gates_; }
+  /// The memories of a layer, in the order of declaration.
+  std::vector<Memory*> memories(int layer) const;
+  std::int64_t layers() const { return layers_; }
+
+  /// Draws all parameters; a parameter's values depend on the seed, its name and the hyper-parameters only.
+  Parameters initialise(std::uint64_t seed) const;
+  /// The exact forms of this network, sequential first.
+  std::vector<Form> forms() const;
+
+ private:
+  friend class Layer;
+  NetworkOptions options_;
+  Graph graph_;
+  Var input_, output_;
+  std::int64_t layers_ = 0;
+  std::vector<ParameterVar> parameters_;
+  std::vector<StateVar> states_;
+  std::vector<GateVar> gates_;
+  bool has_scan_ = false, has_convolution_ = false, has_attention_ = false;
+};
+
+}  // namespace reclab

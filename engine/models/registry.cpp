@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "models/registry.h"
+
+#include <algorithm>
+
+#include "array/error.h"
+#include "models/nearest.h"
+
+namespace reclab {
+
+void Registry::add(std::string id, std::string family, Architecture architecture) {
+  std::replace(family.begin(), family.end(), '_', '-');
+  architecture.id = std::move(id);
+  architecture.family = std::move(family);
+  all_.push_back(std::move(architecture));
+}
+
+const Architecture& Registry::find(std::string_view id) const {
+  std::vector<std::string> known;
+  for (const auto& architecture : all_) {
+    if (architecture.id == id) return architecture;
+    known.push_back(architecture.id);
+  }
+  throw Error("There is no architecture \"" + std::string(id) + "\"; the nearest are " + nearest_names(id, known) + ".",
+              {.model = std::string(id), .range = nearest_names(id, known)});
+}
+
+}  // namespace reclab
