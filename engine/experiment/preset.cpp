@@ -12,6 +12,7 @@
 #include "array/files.h"
 #include "experiment/experiment.h"
 #include "models/nearest.h"
+#include "models/registry.h"
 
 namespace reclab {
 namespace {
@@ -29,16 +30,11 @@ constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
 
 std::string kind_of(const Json& value) {
   switch (value.type()) {
-    case Json::value_t::null:
-      return "null";
-    case Json::value_t::object:
-      return "an object";
-    case Json::value_t::array:
-      return "a list";
-    case Json::value_t::string:
-      return "the text " + value.dump(-1, ' ', false, Json::error_handler_t::replace);
-    default:
-      return value.dump();
+    case Json::value_t::null: return "null";
+    case Json::value_t::object: return "an object";
+    case Json::value_t::array: return "a list";
+    case Json::value_t::string: return "the text " + value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    default: return value.dump();
   }
 }
 
@@ -46,7 +42,8 @@ std::string kind_of(const Json& value) {
 class Object {
  public:
   Object(const Json& json, const fs::path& file, std::string place) : json_(json), file_(file), place_(std::move(place)) {
-    if (!json.is_object()) mistake(file, place_, (place_.empty() ? "the preset " : "") + std::string("must be an object in braces, not ") + kind_of(json) + ".");
+    if (!json.is_object())
+      mistake(file, place_, (place_.empty() ? "the preset " : "") + std::string("must be an object in braces, not ") + kind_of(json) + ".");
   }
 
   std::string name(const std::string& key) const { return place_.empty() ? key : place_ + "." + key; }
@@ -71,7 +68,9 @@ class Object {
   std::int64_t integer(const std::string& key, const std::string& what, std::int64_t low, std::int64_t high, const Json& value) const {
     const bool fits = value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > largest);
     if (!fits || value.get<std::int64_t>() < low || value.get<std::int64_t>() > high)
-      mistake(file_, name(key), "must be " + what + ", an integer from " + std::to_string(low) + " to " + std::to_string(high) + ", not " + kind_of(value) + ".");
+      mistake(
+          file_, name(key),
+          "must be " + what + ", an integer from " + std::to_string(low) + " to " + std::to_string(high) + ", not " + kind_of(value) + ".");
     return value.get<std::int64_t>();
   }
   void nothing_else() const {
@@ -91,7 +90,8 @@ std::string place_of_byte(const std::string& text, std::size_t byte) {
   const std::string_view before = std::string_view(text).substr(0, std::min(byte > 0 ? byte - 1 : 0, text.size()));
   const auto line = 1 + std::ranges::count(before, '\n');
   const std::size_t start = before.rfind('\n');
-  return "line " + std::to_string(line) + ", column " + std::to_string(before.size() - (start == std::string_view::npos ? 0 : start + 1) + 1);
+  return "line " + std::to_string(line) + ", column " +
+         std::to_string(before.size() - (start == std::string_view::npos ? 0 : start + 1) + 1);
 }
 
 Json parse(const fs::path& file) {
@@ -123,7 +123,8 @@ Json parse(const fs::path& file) {
 }
 
 bool is_id(const std::string& text) {
-  return !text.empty() && text.front() != '-' && std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
+  return !text.empty() && text.front() != '-' &&
+         std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
 }
 
 void read_hyper(const Json& json, const fs::path& file, Preset& preset) {
@@ -153,13 +154,15 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
   preset.file = file;
 
   Object root(json, file, "");
-  root.integer("schema", "the number of the format that the file is written in", 1, 1, root.need("schema", "the number 1, the format that the file is written in"));
+  root.integer("schema", "the number of the format that the file is written in", 1, 1,
+               root.need("schema", "the number 1, the format that the file is written in"));
   preset.id = root.text("id", "the name on the command line");
   if (!is_id(preset.id)) mistake(file, "id", "must be of lower-case letters, digits and minus signs, not \"" + preset.id + "\".");
   preset.architecture = root.text("architecture", "the name of an architecture of this program");
   preset.title = root.text("title", "the name for people");
   preset.family = root.text("family", "the name of the family that it is listed under");
-  if (!is_id(preset.family)) mistake(file, "family", "must be of lower-case letters, digits and minus signs, not \"" + preset.family + "\".");
+  if (!is_id(preset.family))
+    mistake(file, "family", "must be of lower-case letters, digits and minus signs, not \"" + preset.family + "\".");
   preset.idea = root.text("idea", "what it changed, what to look at and where it breaks");
 
   if (const Json* hyper = root.find("hyper")) read_hyper(*hyper, file, preset);
@@ -169,8 +172,10 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
     std::vector<std::string> known;
     for (const TaskInfo& task : tasks()) known.push_back(task.name);
     if (std::ranges::find(known, preset.task) == known.end())
-      mistake(file, "sequence.task", "names no task: \"" + preset.task + "\"; the tasks are " + nearest_names(preset.task, known, known.size()) + ".");
-    if (const Json* length = object.find("length")) preset.task_length = object.integer("length", "a number of steps", 1, 1'000'000'000, *length);
+      mistake(file, "sequence.task",
+              "names no task: \"" + preset.task + "\"; the tasks are " + nearest_names(preset.task, known, known.size()) + ".");
+    if (const Json* length = object.find("length"))
+      preset.task_length = object.integer("length", "a number of steps", 1, 1'000'000'000, *length);
     if (const Json* seed = object.find("seed"))
       preset.task_seed = static_cast<std::uint64_t>(object.integer("seed", "a seed", 0, std::numeric_limits<std::int64_t>::max(), *seed));
     object.nothing_else();
@@ -184,18 +189,26 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
   }
   Object source(root.need("source", "an object with authors, year and title"), file, "source");
   preset.source.authors = source.text("authors", "the authors' names");
-  preset.source.year = static_cast<int>(source.integer("year", "the year of publication", 1900, 2200, source.need("year", "the year of publication")));
+  preset.source.year =
+      static_cast<int>(source.integer("year", "the year of publication", 1900, 2200, source.need("year", "the year of publication")));
   preset.source.title = source.text("title", "the title of the paper");
   preset.source.venue = source.text("venue", "where it was published", !Object::required);
   preset.source.url = source.text("url", "an address", !Object::required);
   source.nothing_else();
   root.nothing_else();
 
+  const Architecture* architecture = nullptr;
   try {
-    hyper_of(registry, preset);
+    architecture = &registry.find(preset.architecture);
   } catch (const Error& error) {
-    const bool of_hyper = !error.where().parameter.empty() && error.where().parameter != "architecture";
-    mistake(file, of_hyper ? "hyper." + error.where().parameter + ":" : "architecture:", error.what());
+    mistake(file, "architecture:", error.what());
+  }
+  try {
+    const Hyper hyper = hyper_of(registry, preset);
+    if (architecture->check) architecture->check(hyper);
+  } catch (const Error& error) {
+    const std::string& key = error.where().parameter;
+    mistake(file, key.empty() ? "hyper:" : "hyper." + key + ":", error.what());
   }
   return preset;
 }
@@ -218,7 +231,8 @@ PresetLibrary::PresetLibrary(const Registry& registry, const std::vector<fs::pat
     try {
       files = preset_files(folder);
     } catch (const fs::filesystem_error& error) {
-      problems_.push_back(folder.string() + ": the folder of presets cannot be read (" + error.code().message() + "); make it, or correct the path.");
+      problems_.push_back(folder.string() + ": the folder of presets cannot be read (" + error.code().message() +
+                          "); make it, or correct the path.");
       continue;
     }
     for (const fs::path& file : files) {
@@ -252,7 +266,8 @@ const Preset& PresetLibrary::find(std::string_view id) const {
   for (const Preset& preset : presets_) known.push_back(preset.id);
   where.range = nearest_names(id, known);
   if (known.empty())
-    throw Error("there is no preset \"" + where.model + "\", and none was found at all; set RECLAB_PRESETS to the folder that holds them.", where);
+    throw Error("there is no preset \"" + where.model + "\", and none was found at all; set RECLAB_PRESETS to the folder that holds them.",
+                where);
   throw Error("there is no preset \"" + where.model + "\"; the nearest are " + where.range + ", and `reclab list` shows all.", where);
 }
 
@@ -263,11 +278,12 @@ std::vector<fs::path> preset_folders() {
     for (std::string folder; std::getline(list, folder, ':');)
       if (!folder.empty()) folders.emplace_back(folder);
   }
-  // An installed program reads what was installed with it, one in a build tree reads the source beside it; never both, or every id would be there twice.
+  // An installed program reads what was installed with it, one in a build tree reads the source beside it; never both, or every id would be
+  // there twice.
   std::error_code none;
   const fs::path program = fs::read_symlink("/proc/self/exe", none);
-  for (const fs::path& folder :
-       {program.parent_path().parent_path() / "share/recurrence-lab/presets", fs::path(RECLAB_SOURCE_PRESETS), fs::path(RECLAB_INSTALL_PRESETS)}) {
+  for (const fs::path& folder : {program.parent_path().parent_path() / "share/recurrence-lab/presets", fs::path(RECLAB_SOURCE_PRESETS),
+                                 fs::path(RECLAB_INSTALL_PRESETS)}) {
     if (!fs::is_directory(folder, none)) continue;
     folders.push_back(folder);
     break;

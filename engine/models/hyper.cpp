@@ -50,14 +50,11 @@ bool reads(std::string_view text, Number& number) {
 /// What a value of this row may be, in words: "an integer from 1 to 4096".
 std::string range_of(const HyperSpec& row) {
   switch (row.kind) {
-    case HyperKind::flag:
-      return "true or false";
+    case HyperKind::flag: return "true or false";
     case HyperKind::integer:
       return "an integer from " + shortest(static_cast<std::int64_t>(row.low)) + " to " + shortest(static_cast<std::int64_t>(row.high));
-    case HyperKind::real:
-      return "a number from " + shortest(row.low) + " to " + shortest(row.high);
-    case HyperKind::choice:
-      break;
+    case HyperKind::real: return "a number from " + shortest(row.low) + " to " + shortest(row.high);
+    case HyperKind::choice: break;
   }
   std::string text = row.choices.size() > 1 ? "one of " : "";
   for (std::size_t i = 0; i < row.choices.size(); ++i) text += (i ? ", " : "") + row.choices[i];
@@ -93,7 +90,8 @@ HyperValue checked(const HyperSpec& row, const HyperValue& value, std::string_vi
       if (integer && in_range(static_cast<double>(*integer))) return static_cast<double>(*integer);
       break;
     case HyperKind::choice:
-      if (const auto* text = std::get_if<std::string>(&value); text && std::ranges::find(row.choices, *text) != row.choices.end()) return value;
+      if (const auto* text = std::get_if<std::string>(&value); text && std::ranges::find(row.choices, *text) != row.choices.end())
+        return value;
       break;
   }
   refuse(row, as_text(value), model);
@@ -117,7 +115,8 @@ std::size_t known(const std::vector<HyperSpec>& table, std::string_view key, std
   place.model = model;
   place.parameter = key;
   place.range = nearest_names(key, keys, keys.size());
-  throw Error(place.model + " has no hyper-parameter \"" + place.parameter + "\"; it has " + (keys.empty() ? "none" : place.range) + ".", place);
+  throw Error(place.model + " has no hyper-parameter \"" + place.parameter + "\"; it has " + (keys.empty() ? "none" : place.range) + ".",
+              place);
 }
 
 }  // namespace
@@ -184,8 +183,7 @@ void Hyper::set_text(std::string_view key, std::string_view text, std::string_vi
         value = real;
       }
       break;
-    case HyperKind::choice:
-      break;
+    case HyperKind::choice: break;
   }
   // The user's own spelling goes into the sentence ("64x", not what was read of it).
   try {

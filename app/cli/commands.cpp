@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `reclab run`, `forms`, `bench` and `task`.
+#include "commands.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "array/error.h"
+#include "models/nearest.h"
+#include "models/registry.h"
+#include "text.h"
+
+namespace reclab::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr std::int64_t longest = std::int64_t{1} << 40;
+constexpr std::int64_t any_seed = std::numeric_limits<std::int64_t>::max();
+
+/// The line at the bottom of a terminal while something runs; nothing where standard error is none.
+class ProgressLine {
+ public:
+  ~ProgressLine() { clear(); }
+  Progress callback() {
+    if (!isatty(STDERR_FILENO)) return {};
+    return [this](double fraction, std::string_view stage) {
+      const auto now = std::chrono::steady_clock::now();
+      if (now - last_ < std::chrono::milliseconds(50)) return;
+      last_ = now;
+      shown_ = true;
+      std::fprintf(stderr, "\r\033[K%3.0f %%  %.*s", 100.0 * fraction, static_cast<int>(stage.size()), stage.data());
+      std::fflush(stderr);
+    };
+  }
+  void clear() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+    shown_ = false;
+  }
+
+ private:
+  std::chrono::steady_clock::time_point last_;
+  bool shown_ = false;
+};
+
+bool yes_or_no(const std::string& option, const std::string& text, bool standard) {
+  if (text.empty()) return standard;
+  if (text == "yes") return true;
+  if (text == "no") return false;
+  usage_error(option, "is \"" + text + "\"; give yes or no.");
+}
+
+void one_of(const std::string& option, const std::string& text, const std::vector<std::string>& known) {
+  if (std::ranges::find(known, text) == known.end()) usage_error(option, "is \"" + text + "\"; give " + joined(known, " or ") + ".");
+}
+
+RunRequest request_of(const ModelOptions& options, const PresetLibrary& all) {
+  one_of("--device", options.device, {"cpu", "cuda"});
+  one_of("--dtype", options.dtype, {"f32", "f64"});
+  RunRequest request;
+  request.preset = all.find(options.id);
+  request.set = settings(options.set);
+  request.seed = static_cast<std::uint64_t>(integer("--seed", options.seed, 0, any_seed).value_or(1));
+  request.device = options.device;
+  request.dtype = options.dtype;
+  hyper_of(builtin_registry(), request.preset, request.set);  // a wrong value is said before a long file is read
+  return request;
+}
+
+Sequence sequence_of(const RunOptions& options, const Preset& preset) {
+  if (!options.input.empty() && !options.task.empty()) usage_error("--task", "and --input exclude each other; give one of them.");
+  if (!options.input.empty()) {
+    if (!options.length.empty()) usage_error("--length", "belongs to --task; a file is as long as it is.");
+    LoadOptions load;
+    load.columns = options.columns;
+    if (!options.time.empty()) load.time = options.time;
+    load.standardise = yes_or_no("--standardise", options.standardise, true);
+    return load_sequence(options.input, load);
+  }
+  if (!options.columns.empty()) usage_error("--columns", "belongs to --input; a task has the columns it has.");
+  if (!options.time.empty()) usage_error("--time", "belongs to --input; a task counts its steps.");
+  TaskOptions make;
+  make.length = integer("--length", options.length, 1, longest).value_or(preset.task_length);
+  make.seed =
+      static_cast<std::uint64_t>(integer("--seed", options.seed, 0, any_seed).value_or(static_cast<std::int64_t>(preset.task_seed)));
+  make.standardise = yes_or_no("--standardise", options.standardise, false);
+  return make_task(options.task.empty() ? preset.task : options.task, make);
+}
+
+/// --record: what is not asked for is not computed either.
+Probe probe_of(const std::vector<std::string>& record) {
+  Probe probe;
+  if (record.empty() || (record.size() == 1 && record[0] == "all")) return probe;
+  static const std::vector<std::string> kinds{"input", "output",   "target",   "mask",     "time",         "state",
+                                              "gate",  "spectrum", "gradient", "jacobian", "jacobian_min", "param"};
+  const auto asks = [&](std::string_view kind) {
+    return std::ranges::any_of(record, [&](const std::string& name) { return name.substr(0, name.find('/')) == kind; });
+  };
+  for (const std::string& name : record) {
+    const std::string kind = name.substr(0, name.find('/'));
+    if (std::ranges::find(kinds, kind) == kinds.end())
+      usage_error("--record", "names \"" + name + "\", which no run records; give all, or names that begin with " + joined(kinds) + ".");
+  }
+  probe.only = record;
+  probe.states = asks("state");
+  probe.gates = asks("gate");
+  probe.spectra = asks("spectrum");
+  probe.gradients = asks("gradient");
+  probe.jacobians = asks("jacobian") || asks("jacobian_min");
+  return probe;
+}
+
+LossKind loss_of(const std::string& text) {
+  if (text.empty()) return LossKind::automatic;
+  one_of("--loss", text, {"last", "mean", "task"});
+  return text == "last" ? LossKind::last : text == "mean" ? LossKind::mean : LossKind::task;
+}
+
+std::string radius_text(const TraceArray& spectrum, bool continuous) {
+  const std::int64_t n = spectrum.row_size(), rows = n > 0 ? spectrum.size() / n : 0;
+  if (rows == 0) return "no eigenvalues";
+  double sum = 0.0, largest = -std::numeric_limits<double>::infinity();
+  for (std::int64_t t = 0; t < rows; ++t) {
+    double radius = -std::numeric_limits<double>::infinity();
+    for (std::int64_t i = 0; i < n; ++i) {
+      const auto lambda = (*spectrum.complex)[static_cast<std::size_t>(t * n + i)];
+      radius = std::max(radius, continuous ? lambda.real() : std::abs(lambda));
+    }
+    sum += radius;
+    largest = std::max(largest, radius);
+  }
+  const std::string name = continuous ? "largest real part " : "largest modulus ";
+  if (rows == 1) return name + number_text(largest);
+  return name + number_text(sum / static_cast<double>(rows)) + " in the mean over " + counted(rows, "step") + ", " + number_text(largest) +
+         " at most";
+}
+
+/// "10^-9.31 at the first step, 10^-0.42 at the last: -0.0446 decades a step back"
+std::string gradient_text(const Trace& trace, const TraceArray& norms) {
+  const auto& log = *norms.real;
+  const auto& steps = norms.steps.empty() ? trace.steps : norms.steps;
+  std::size_t first = 0, last = std::min(log.size(), steps.size());
+  while (first < last && !std::isfinite(log[first])) ++first;
+  while (last > first && !std::isfinite(log[last - 1])) --last;
+  if (first == last) return "zero at every step";
+  const double from = log[last - 1], to = log[first];
+  std::string text = "10^" + number_text(from, 3) + " at step " + std::to_string(steps[last - 1]) + ", 10^" + number_text(to, 3) +
+                     " at step " + std::to_string(steps[first]);
+  const auto between = static_cast<double>(steps[last - 1] - steps[first]);
+  if (between > 0) {
+    const double slope = (to - from) / between;
+    text += std::abs(to - from) < 1.0 ? ": it holds" : slope < 0 ? ": it vanishes" : ": it explodes";
+    text += " (" + number_text(slope, 3) + " decades a step back)";
+  }
+  return text;
+}
+
+void print_summary(const RunResult& result, const Sequence& sequence) {
+  const Trace& trace = *result.trace;
+  const RunInfo& info = trace.info;
+  auto& out = std::cout;
+  out << heading(info.title + " on " + sequence.name) << ": " << counted(sequence.length, "step") << ", "
+      << counted(sequence.width, "input") << ", " << counted(info.layers, "layer") << ", seed " << info.seed << '\n';
+  Table table(2);
+  if (const TraceArray* output = trace.find("output")) table.row({"output", shape_text(output->shape)});
+  table.row({"loss", number_text(info.loss_value, 6) + (info.loss.empty() ? "" : "  (" + info.loss + ")")});
+  for (const TraceArray* spectrum : trace.matching("spectrum/")) {
+    if (!spectrum->is_complex()) continue;
+    const auto layer = static_cast<std::size_t>(std::atoi(spectrum->key.c_str() + std::string_view("spectrum/").size()));
+    table.row({spectrum->key, radius_text(*spectrum, layer < info.spectra.size() && info.spectra[layer].continuous)});
+  }
+  for (const TraceArray* norms : trace.matching("gradient/state/"))
+    if (!norms->is_complex()) table.row({norms->key, gradient_text(trace, *norms)});
+  table.row({"time", seconds_text(info.seconds) + ", " + info.form + ", " + info.dtype + ", " + info.device});
+  table.row({"memory", bytes_text(static_cast<double>(info.bytes))});
+  table.print(out);
+}
+
+void print_remarks(const RunInfo& info) {
+  if (!info.sentence.empty()) paragraph(std::cout, info.sentence);
+  for (const std::string& note : info.notes) paragraph(std::cout, note);
+}
+
+void print_written(const std::filesystem::path& folder, bool csv) {
+  Table table(2);
+  const auto add = [&](const std::string& name) {
+    std::error_code none;
+    const auto size = std::filesystem::file_size(folder / name, none);
+    if (!none) table.row({name, bytes_text(static_cast<double>(size))});
+  };
+  for (const char* name : {"manifest.json", "trace.npz", "state.npz"}) add(name);
+  std::cout << "Wrote " << folder.string() << '\n';
+  if (csv) table.row({"*.csv", "one an array"});
+  table.print(std::cout);
+}
+
+int cancelled(const std::string& where) {
+  std::cout.flush();
+  std::cerr << "cancelled " << where << "; nothing was exported" << std::endl;
+  // Gigabytes of a record are given back faster by ending than by taking them apart.
+  _exit(interrupted_status);
+}
+
+Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+}  // namespace
+
+void usage_error(const std::string& option, const std::string& sentence) {
+  ErrorPlace where;
+  where.parameter = option;
+  throw Error(option + " " + sentence, where);
+}
+
+PresetLibrary library(bool tell) {
+  PresetLibrary all(builtin_registry(), preset_folders());
+  if (tell)
+    for (const std::string& problem : all.problems()) std::cerr << "reclab: " << one_line(problem) << '\n';
+  return all;
+}
+
+std::vector<std::pair<std::string, std::string>> settings(const std::vector<std::string>& texts) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) usage_error("--set", "is \"" + text + "\"; give key=value, as in --set width=64.");
+    pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return pairs;
+}
+
+std::optional<std::int64_t> integer(const std::string& option, const std::string& text, std::int64_t low, std::int64_t high) {
+  if (text.empty()) return {};
+  std::int64_t value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec != std::errc() || end.ptr != text.data() + text.size() || value < low || value > high)
+    usage_error(option, "is \"" + text + "\"; give an integer from " + std::to_string(low) + " to " + std::to_string(high) + ".");
+  return value;
+}
+
+int run(const RunOptions& options, Interrupt& interrupt) {
+  if (options.csv && options.folder.empty()) usage_error("--csv", "needs --export DIR, the folder to write to.");
+  const PresetLibrary all = library();
+  RunRequest request = request_of(options, all);
+  request.form = options.form;
+  request.every = integer("--every", options.every, 1, longest).value_or(0);
+  request.loss = loss_of(options.loss);
+  request.weights = options.weights;
+  request.state = options.state;
+  request.probe = probe_of(options.record);
+  if (options.folder.empty()) {
+    // A summary needs no more of these than a reader does.
+    request.probe.spectrum_rows = 200;
+    request.probe.jacobians = false;
+  }
+  request.sequence = sequence_of(options, request.preset);
+
+  ProgressLine line;
+  interrupt.enter(Interrupt::Phase::running);
+  const RunResult result = reclab::run(builtin_registry(), request, line.callback(), interrupt.token());
+  line.clear();
+  const RunInfo& info = result.trace->info;
+  if (info.outcome == Outcome::cancelled)
+    return cancelled("at step " + std::to_string(result.trace->steps.empty() ? 0 : result.trace->steps.back() + 1));
+
+  interrupt.enter(Interrupt::Phase::writing);
+  if (!options.folder.empty()) export_run(result, options.folder, options.csv);
+  if (options.folder.empty()) print_summary(result, request.sequence);
+  if (!options.folder.empty()) print_written(options.folder, options.csv);
+  if (info.outcome == Outcome::finished) {
+    print_remarks(info);
+    return 0;
+  }
+  std::cout.flush();
+  std::cerr << "reclab: " << one_line(info.sentence) << '\n';
+  return 1;
+}
+
+int forms(const FormsOptions& options, Interrupt& interrupt) {
+  const PresetLibrary all = library();
+  RunRequest request = request_of(options, all);
+  RunOptions shown_on;
+  shown_on.length = options.length;
+  shown_on.seed = options.seed;
+  request.sequence = sequence_of(shown_on, request.preset);
+  interrupt.enter(Interrupt::Phase::running);
+  std::vector<FormReport> reports;
+  try {
+    reports = compare_forms(builtin_registry(), request, interrupt.token());
+  } catch (const Cancelled&) {
+    return cancelled("during the comparison");
+  }
+  if (options.json) {
+    Json json = {{"id", request.preset.id}, {"length", request.sequence.length}, {"dtype", request.dtype}, {"forms", Json::array()}};
+    for (const FormReport& report : reports)
+      json["forms"].push_back({{"form", report.form},
+                               {"output_error", number_json(report.output_error)},
+                               {"gradient_error", number_json(report.gradient_error)},
+                               {"seconds", number_json(report.seconds)},
+                               {"flops", number_json(report.flops)},
+                               {"bytes", number_json(report.bytes)}});
+    std::cout << json.dump(2) << '\n';
+    return 0;
+  }
+  std::cout << heading(request.preset.title) << ", " << counted(request.sequence.length, "step") << ", " << request.dtype
+            << ": errors relative to the sequential form\n";
+  Table table(2);
+  table.row({"form", "output", "gradients", "time", "operations", "memory"});
+  for (const FormReport& report : reports)
+    table.row({report.form, number_text(report.output_error, 2), number_text(report.gradient_error, 2), seconds_text(report.seconds),
+               number_text(report.flops, 3), bytes_text(report.bytes)});
+  for (const std::size_t column : {1, 2, 3, 4}) table.right_align(column);
+  table.print(std::cout);
+  return 0;
+}
+
+int bench(const BenchOptions& options, Interrupt& interrupt) {
+  const PresetLibrary all = library();
+  RunRequest request = request_of(options, all);
+  std::vector<std::int64_t> lengths;
+  for (const std::string& text : options.lengths) lengths.push_back(*integer("--lengths", text, 1, longest));
+  if (lengths.empty()) lengths = {64, 128, 256, 512, 1024, 2048, 4096};
+  std::ranges::sort(lengths);
+  const Card shown = card(builtin_registry(), request.preset);
+  for (const std::string& form : options.forms)
+    if (std::ranges::find(shown.forms, form) == shown.forms.end())
+      usage_error("--forms", "names \"" + form + "\"; " + request.preset.id + " has " + joined(shown.forms) + ".");
+  RunOptions shown_on;
+  shown_on.length = std::to_string(lengths.front());
+  shown_on.seed = options.seed;
+  request.sequence = sequence_of(shown_on, request.preset);
+
+  ProgressLine line;
+  interrupt.enter(Interrupt::Phase::running);
+  TracePtr trace;
+  try {
+    trace = time_forms(builtin_registry(), request, lengths, line.callback(), interrupt.token());
+  } catch (const Cancelled&) {
+    line.clear();
+    return cancelled("during the timing");
+  }
+  line.clear();
+  if (trace->info.outcome == Outcome::cancelled) return cancelled("during the timing");
+
+  const auto values = [&](const std::string& form, const char* what) -> std::vector<double> {
+    const TraceArray* array = trace->find("timing/" + form + "/" + what);
+    return array && array->real ? *array->real : std::vector<double>{};
+  };
+  Json json = {{"id", request.preset.id}, {"device", request.device}, {"dtype", request.dtype}, {"forms", Json::array()}};
+  Table table(2);
+  table.row({"form", "length", "median", "quartiles", "exponent"});
+  for (const std::string& form : options.forms.empty() ? shown.forms : options.forms) {
+    const auto length = values(form, "length"), seconds = values(form, "seconds"), low = values(form, "low"), high = values(form, "high"),
+               exponent = values(form, "exponent");
+    Json entry = {{"form", form}, {"exponent", exponent.empty() ? Json() : number_json(exponent[0])}, {"lengths", Json::array()}};
+    for (const double steps : length) entry["lengths"].push_back(static_cast<std::int64_t>(steps));
+    entry["seconds"] = seconds;
+    entry["low"] = low;
+    entry["high"] = high;
+    json["forms"].push_back(entry);
+    for (std::size_t i = 0; i < length.size(); ++i)
+      table.row({i == 0 ? form : "", number_text(length[i], 9), seconds_text(seconds[i]),
+                 seconds_text(low[i]) + " to " + seconds_text(high[i]), i == 0 && !exponent.empty() ? number_text(exponent[0], 3) : ""});
+  }
+  if (options.json) {
+    std::cout << json.dump(2) << '\n';
+    return 0;
+  }
+  std::cout << heading(request.preset.title) << ", " << request.device << ", " << request.dtype << ": time of one pass forward and back\n";
+  table.right_align(1);
+  table.right_align(2);
+  table.print(std::cout);
+  return 0;
+}
+
+int task(const TaskOptionsText& options) {
+  TaskOptions make;
+  make.length = *integer("--length", options.length, 1, longest);
+  make.seed = static_cast<std::uint64_t>(integer("--seed", options.seed, 0, any_seed).value_or(1));
+  make.standardise = yes_or_no("--standardise", options.standardise, false);
+  const Sequence sequence = make_task(options.name, make);
+  save_sequence(sequence, options.file);
+  std::cout << "Wrote " << options.file << ": " << counted(sequence.length, "step") << ", " << counted(sequence.width, "input") << " ("
+            << joined(sequence.names) << ")" << (sequence.target_kind == TargetKind::none ? "" : ", a target and its mask") << '\n';
+  return 0;
+}
+
+}  // namespace reclab::cli

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the subcommands of reclab do, once their options are read. Each returns the exit status and throws Error.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "interrupt.h"
+
+namespace reclab::cli {
+
+struct ListOptions {
+  std::string family;
+  bool json = false;
+};
+int list(const ListOptions& options);
+
+struct ShowOptions {
+  std::string id;
+  std::vector<std::string> set;
+  std::string inputs;
+  bool json = false;
+};
+int show(const ShowOptions& options);
+
+/// What `run`, `forms` and `bench` share: text as it was typed, empty where it was not.
+struct ModelOptions {
+  std::string id;
+  std::vector<std::string> set;
+  std::string seed, device = "cpu", dtype = "f64";
+};
+
+struct RunOptions : ModelOptions {
+  std::string input, task, length, form = "sequential", every, loss, weights, state, time, standardise, folder;
+  std::vector<std::string> record, columns;
+  bool csv = false;
+};
+int run(const RunOptions& options, Interrupt& interrupt);
+
+struct FormsOptions : ModelOptions {
+  std::string length;
+  bool json = false;
+};
+int forms(const FormsOptions& options, Interrupt& interrupt);
+
+struct BenchOptions : ModelOptions {
+  std::vector<std::string> forms, lengths;
+  bool json = false;
+};
+int bench(const BenchOptions& options, Interrupt& interrupt);
+
+struct TaskOptionsText {
+  std::string name, length, seed, standardise, file;
+};
+int task(const TaskOptionsText& options);
+
+/// A user's mistake in an option, one sentence.
+[[noreturn]] void usage_error(const std::string& option, const std::string& sentence);
+
+/// The presets of this machine. Their mistakes go to standard error, a line each, when `tell` is set.
+PresetLibrary library(bool tell = false);
+/// "key=value" texts as pairs.
+std::vector<std::pair<std::string, std::string>> settings(const std::vector<std::string>& texts);
+/// An integer that was typed; empty text gives nothing.
+std::optional<std::int64_t> integer(const std::string& option, const std::string& text, std::int64_t low, std::int64_t high);
+
+}  // namespace reclab::cli

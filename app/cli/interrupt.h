@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Ctrl-C and a polite kill as a stop token, without work in a signal handler: a thread of its own waits for the signals.
+#pragma once
+
+#include <atomic>
+#include <stop_token>
+#include <thread>
+
+namespace reclab::cli {
+
+class Interrupt {
+ public:
+  /// Blocks SIGINT and SIGTERM for this thread and all that it starts from now on: make it before any other thread.
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+
+  std::stop_token token() const { return stop_.get_token(); }
+  /// What a signal does. Before a run there is nothing to keep, so the process ends at once; a run is asked to stop; an export is let
+  /// finish, because half of one is worth nothing.
+  enum class Phase { preparing, running, writing };
+  void enter(Phase phase) { phase_ = phase; }
+
+ private:
+  std::stop_source stop_;
+  std::atomic<Phase> phase_{Phase::preparing};
+  std::atomic<bool> ending_{false};
+  std::thread watcher_;
+};
+
+constexpr int interrupted_status = 130;
+
+}  // namespace reclab::cli

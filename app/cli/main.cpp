@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// reclab: the lab without a window. Mistakes of the user's are one line on standard error and exit status 2.
+#include <CLI/CLI.hpp>
+#include <iostream>
+#include <new>
+
+#include "array/error.h"
+#include "commands.h"
+#include "models/nearest.h"
+#include "text.h"
+
+namespace {
+
+using namespace reclab;
+using namespace reclab::cli;
+
+constexpr int mistake_status = 2;
+
+int complain(const std::string& sentence, int status = mistake_status) {
+  std::cout.flush();
+  std::cerr << "reclab: " << one_line(sentence) << '\n';
+  return status;
+}
+
+void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values, const char* text) {
+  app.add_option(flag, values, text)->delimiter(',')->allow_extra_args(false);
+}
+
+void add_model(CLI::App& app, ModelOptions& options) {
+  app.add_option("id", options.id, "The preset; `reclab list` shows all")->required()->type_name("ID");
+  app.add_option("--set", options.set, "A hyper-parameter; `reclab show ID` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
+  app.add_option("--seed", options.seed, "Of the weights and of the task (1)")->type_name("N");
+  app.add_option("--device", options.device, "cpu or cuda (cpu)")->type_name("D");
+  app.add_option("--dtype", options.dtype, "f32 or f64 (f64)")->type_name("TYPE");
+}
+
+/// CLI11's complaint in a line of ours, with the nearest name that there is.
+std::string sentence_of(const CLI::ParseError& error, CLI::App& app, int argc, char** argv) {
+  CLI::App* command = &app;
+  if (const auto used = app.get_subcommands(); !used.empty()) command = used.front();
+  const std::string help = "`reclab " + (command == &app ? "" : command->get_name() + " ") + "--help`";
+
+  if (command == &app) {
+    std::vector<std::string> commands;
+    for (const CLI::App* sub : app.get_subcommands({})) commands.push_back(sub->get_name());
+    if (argc < 2) return "give a command: " + joined(commands) + "; see " + help + ".";
+    return "there is no command \"" + std::string(argv[1]) + "\"; did you mean " + nearest_names(argv[1], commands, 1) + "? See " + help +
+           ".";
+  }
+  if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+    const auto extras = command->remaining(true);
+    const std::string extra = extras.empty() ? "" : extras.front();
+    std::vector<std::string> known;
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    if (extra.starts_with("-"))
+      return command->get_name() + " has no option \"" + extra + "\"; did you mean " + nearest_names(extra, known, 1) + "? See " + help +
+             ".";
+    return command->get_name() + ": \"" + extra + "\" is one argument too many; see " + help + ".";
+  }
+  return command->get_name() + ": " + std::string(error.what()) + "; see " + help + ".";
+}
+
+int reclab_main(int argc, char** argv, Interrupt& interrupt) {
+  CLI::App app{"See how recurrent sequence models behave, without a window.\nErrors are one line on standard error; exit status 2.",
+               "reclab"};
+  app.set_version_flag("--version", RECLAB_VERSION, "Print the version");
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(28);
+
+  ListOptions list_options;
+  CLI::App* sub = app.add_subcommand("list", "Every preset");
+  sub->add_option("--family", list_options.family, "Of this family only")->type_name("F");
+  sub->add_flag("--json", list_options.json, "For scripts");
+  int status = 0;
+  sub->callback([&] { status = list(list_options); });
+
+  ShowOptions show_options;
+  sub = app.add_subcommand("show", "The card of a preset: equations, hyper-parameters, parameters, source");
+  sub->add_option("id", show_options.id, "The preset")->required()->type_name("ID");
+  sub->add_option("--set", show_options.set, "A hyper-parameter that shapes depend on")->allow_extra_args(false)->type_name("KEY=VALUE");
+  sub->add_option("--inputs", show_options.inputs, "Width of the input that shapes depend on (1)")->type_name("N");
+  sub->add_flag("--json", show_options.json, "For scripts");
+  sub->callback([&] { status = show(show_options); });
+
+  RunOptions run_options;
+  sub = app.add_subcommand("run", "Run a preset on a file or a task; prints a summary, or exports everything");
+  add_model(*sub, run_options);
+  sub->add_option("--input", run_options.input, "A CSV, TSV or NPY file")->type_name("FILE");
+  sub->add_option("--task", run_options.task, "A synthetic sequence (the preset's own)")->type_name("NAME");
+  sub->add_option("--length", run_options.length, "Steps of the task")->type_name("T");
+  sub->add_option("--weights", run_options.weights, "NPZ file, keys as in trace.npz, with or without param/")->type_name("FILE");
+  sub->add_option("--state", run_options.state, "NPZ file to start from, as state.npz of an export")->type_name("FILE");
+  sub->add_option("--form", run_options.form, "An exact form of the preset, or auto (sequential)")->type_name("FORM");
+  add_list(*sub, "--record", run_options.record, "all, or keys of trace.npz or their beginnings, as state,gate/0");
+  sub->add_option("--every", run_options.every, "Record every K-th step (chosen by the memory it takes)")->type_name("K");
+  sub->add_option("--loss", run_options.loss, "last, mean or task (task where there is a target, else last)")->type_name("L");
+  add_list(*sub, "--columns", run_options.columns, "Columns of the file, by name or number from 1");
+  sub->add_option("--time", run_options.time, "The time column of the file, or none")->type_name("NAME");
+  sub->add_option("--standardise", run_options.standardise, "yes or no (yes for files, no for tasks)")->type_name("Y");
+  sub->add_flag("--csv", run_options.csv, "With --export: a CSV for every array too");
+  sub->add_option("--export", run_options.folder, "Folder for manifest.json, trace.npz and state.npz")->type_name("DIR");
+  sub->callback([&] { status = run(run_options, interrupt); });
+
+  FormsOptions forms_options;
+  sub = app.add_subcommand("forms", "Each exact form against the sequential one: errors of outputs and gradients");
+  add_model(*sub, forms_options);
+  sub->add_option("--length", forms_options.length, "Steps of the preset's task")->type_name("T");
+  sub->add_flag("--json", forms_options.json, "For scripts");
+  sub->callback([&] { status = forms(forms_options, interrupt); });
+
+  BenchOptions bench_options;
+  sub = app.add_subcommand("bench", "Time the forms of a preset against length");
+  add_model(*sub, bench_options);
+  add_list(*sub, "--forms", bench_options.forms, "Only these");
+  add_list(*sub, "--lengths", bench_options.lengths, "Lengths to time (64,128,...,4096)");
+  sub->add_flag("--json", bench_options.json, "For scripts");
+  sub->callback([&] { status = bench(bench_options, interrupt); });
+
+  TaskOptionsText task_options;
+  sub = app.add_subcommand("task", "Write a synthetic sequence to a CSV or NPZ file");
+  std::vector<std::string> names;
+  for (const TaskInfo& task : tasks()) names.push_back(task.name);
+  sub->add_option("name", task_options.name, joined(names))->required()->type_name("NAME");
+  sub->add_option("--length", task_options.length, "Steps")->required()->type_name("T");
+  sub->add_option("--seed", task_options.seed, "Seed (1)")->type_name("N");
+  sub->add_option("--standardise", task_options.standardise, "yes or no (no)")->type_name("Y");
+  sub->add_option("--export", task_options.file, "The file, .csv or .npz")->required()->type_name("FILE");
+  sub->callback([&] { status = task(task_options); });
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return complain(sentence_of(error, app, argc, argv));
+  } catch (const Error& error) {
+    return complain(error.what());
+  } catch (const std::bad_alloc&) {
+    return complain(
+        "there is not enough memory for this; record less with --every or --record, or take a shorter sequence or a smaller width.");
+  }
+  std::cout.flush();
+  if (!std::cout) return complain("standard output cannot be written; is the disk full?");
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Interrupt interrupt;
+  try {
+    return reclab_main(argc, argv, interrupt);
+  } catch (const std::exception& error) {
+    return complain(std::string("a mistake in reclab itself, not yours: ") + error.what(), 1);
+  }
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `reclab list` and `reclab show`: what there is, and the card of one preset.
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "array/error.h"
+#include "commands.h"
+#include "models/nearest.h"
+#include "models/registry.h"
+#include "text.h"
+
+namespace reclab::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> names(const auto& infos) {
+  std::vector<std::string> all;
+  for (const auto& info : infos) all.push_back(info.name);
+  return all;
+}
+
+std::string or_dash(std::string text) { return text.empty() ? "-" : text; }
+
+Json value_json(const HyperValue& value) {
+  return std::visit([](const auto& typed) { return Json(typed); }, value);
+}
+
+Json source_json(const Reference& source) {
+  return {{"authors", source.authors}, {"year", source.year}, {"title", source.title}, {"venue", source.venue}, {"url", source.url}};
+}
+
+Json card_json(const Card& card, const Hyper& hyper, const Preset& preset) {
+  Json json = {{"id", card.id},     {"title", card.title},         {"family", card.family}, {"architecture", card.architecture},
+               {"idea", card.idea}, {"equations", card.equations}, {"notes", card.notes}};
+  json["hyper"] = Json::array();
+  for (const HyperSpec& row : card.hyper) {
+    static constexpr const char* kinds[] = {"flag", "integer", "real", "choice"};
+    Json entry = {{"key", row.key},
+                  {"symbol", row.symbol},
+                  {"unit", row.unit},
+                  {"kind", kinds[static_cast<int>(row.kind)]},
+                  {"value", value_json(hyper.value(row.key))},
+                  {"default", value_json(row.standard)}};
+    if (row.kind == HyperKind::integer || row.kind == HyperKind::real) entry["low"] = row.low, entry["high"] = row.high;
+    if (row.kind == HyperKind::choice) entry["choices"] = row.choices;
+    entry["text"] = row.text;
+    json["hyper"].push_back(entry);
+  }
+  json["parameters"] = Json::array();
+  for (const ParameterInfo& info : card.parameters)
+    json["parameters"].push_back({{"name", info.name}, {"shape", info.shape}, {"text", info.text}});
+  json["states"] = Json::array();
+  for (const StateInfo& info : card.states)
+    json["states"].push_back(
+        {{"name", info.name}, {"shape", info.shape}, {"complex", info.complex}, {"recorded", info.recorded}, {"text", info.text}});
+  json["gates"] = Json::array();
+  for (const GateInfo& info : card.gates) {
+    Json range = info.low < info.high ? Json::array({info.low, info.high}) : Json();
+    json["gates"].push_back({{"name", info.name}, {"shape", info.shape}, {"range", range}, {"text", info.text}});
+  }
+  json["spectrum"] = card.spectrum;
+  json["forms"] = card.forms;
+  json["sequence"] = {{"task", preset.task}, {"length", preset.task_length}, {"seed", preset.task_seed}};
+  json["look_at"] = preset.look_at;
+  json["source"] = source_json(card.source);
+  return json;
+}
+
+std::string range_text(const HyperSpec& row) {
+  switch (row.kind) {
+    case HyperKind::flag: return "true, false";
+    case HyperKind::choice: return joined(row.choices);
+    default: return number_text(row.low, 6) + " to " + number_text(row.high, 7);
+  }
+}
+
+void section(std::string_view title) { std::cout << '\n' << heading(title) << '\n'; }
+
+void print_card(const Card& card, const Hyper& hyper, const Preset& preset, std::int64_t inputs) {
+  constexpr std::size_t indent = 2;
+  auto& out = std::cout;
+  const std::string facts = card.family + ", " + std::to_string(card.source.year);
+  const std::string title = card.title + (card.id == card.architecture ? "" : "  (" + card.architecture + ")");
+  out << heading(title)
+      << std::string(std::max<std::size_t>(2, page_width - std::min(page_width, columns_of(title) + columns_of(facts))), ' ') << facts
+      << "\n\n";
+  paragraph(out, card.idea);
+
+  if (!card.equations.empty()) section("Equations");
+  for (const std::string& line : card.equations) out << std::string(indent, ' ') << line << '\n';
+
+  section("Hyper-parameters");
+  Table table(indent);
+  table.row({"key", "symbol", "value", "default", "range", ""});
+  for (const HyperSpec& row : card.hyper) {
+    const std::string standard = Hyper(card.hyper).text(row.key);
+    const std::string value = hyper.text(row.key);
+    table.row({row.key, row.symbol, value, standard, range_text(row), row.text + (row.unit.empty() ? "" : " [" + row.unit + "]")});
+  }
+  table.right_align(2);
+  table.right_align(3);
+  table.print(out);
+
+  section("Parameters for " + counted(inputs, "input"));
+  Table parameters(indent);
+  for (const ParameterInfo& info : card.parameters) parameters.row({info.name, shape_text(info.shape), info.text});
+  parameters.print(out);
+
+  section("States of a layer");
+  Table states(indent);
+  for (const StateInfo& info : card.states)
+    states.row({info.name, shape_text(info.shape) + (info.complex ? " complex" : ""),
+                info.text + (info.recorded ? "" : " (a buffer, not recorded)")});
+  states.print(out);
+
+  if (!card.gates.empty()) {
+    section("Gates of a layer");
+    Table gates(indent);
+    for (const GateInfo& info : card.gates)
+      gates.row({info.name, shape_text(info.shape),
+                 info.low < info.high ? number_text(info.low) + " to " + number_text(info.high) : "unbounded", info.text});
+    gates.print(out);
+  }
+  if (!card.spectrum.empty()) {
+    section("Spectrum");
+    paragraph(out, card.spectrum, indent);
+  }
+  section("Exact forms");
+  paragraph(out, joined(card.forms), indent);
+  section("Shown on");
+  paragraph(out, "task " + preset.task + ", " + counted(preset.task_length, "step") + "; look at " + or_dash(joined(preset.look_at)),
+            indent);
+  if (!card.notes.empty()) section("Notes");
+  for (const std::string& note : card.notes) {
+    const auto lines = wrapped(note, page_width - indent - 2);
+    for (std::size_t i = 0; i < lines.size(); ++i) out << std::string(indent, ' ') << (i ? "  " : "- ") << lines[i] << '\n';
+  }
+  section("Source");
+  paragraph(out,
+            card.source.authors + " (" + std::to_string(card.source.year) + "). " + card.source.title + "." +
+                (card.source.venue.empty() ? "" : " " + card.source.venue + "."),
+            indent);
+  if (!card.source.url.empty()) out << std::string(indent, ' ') << card.source.url << '\n';
+}
+
+}  // namespace
+
+int list(const ListOptions& options) {
+  const PresetLibrary all = library(true);
+  std::vector<std::string> families;
+  for (const Preset& preset : all.presets())
+    if (std::ranges::find(families, preset.family) == families.end()) families.push_back(preset.family);
+  if (!options.family.empty() && std::ranges::find(families, options.family) == families.end())
+    usage_error("--family", "there is no family \"" + options.family + "\"; the families are " + joined(families) + ".");
+
+  Json json = Json::array();
+  Table table;
+  table.row({"id", "title", "family", "year", "states", "gates", "forms"});
+  for (const Preset& preset : all.presets()) {
+    if (!options.family.empty() && preset.family != options.family) continue;
+    const Card shown = card(builtin_registry(), preset);
+    json.push_back({{"id", preset.id},
+                    {"title", preset.title},
+                    {"family", preset.family},
+                    {"year", preset.source.year},
+                    {"forms", shown.forms},
+                    {"gates", names(shown.gates)},
+                    {"states", names(shown.states)}});
+    table.row({preset.id, preset.title, preset.family, std::to_string(preset.source.year), or_dash(joined(names(shown.states))),
+               or_dash(joined(names(shown.gates))), joined(shown.forms)});
+  }
+  if (options.json) {
+    std::cout << json.dump(2) << '\n';
+  } else {
+    table.print(std::cout);
+  }
+  return 0;
+}
+
+int show(const ShowOptions& options) {
+  const Registry& registry = builtin_registry();
+  const PresetLibrary all = library();
+  Preset preset = all.find(options.id);
+  const std::int64_t inputs = integer("--inputs", options.inputs, 1, 1'000'000).value_or(1);
+  const Hyper hyper = hyper_of(registry, preset, settings(options.set));
+  preset.hyper.clear();  // the card's shapes are those of the values with --set
+  for (const HyperSpec& row : hyper.table()) preset.hyper.emplace_back(row.key, hyper.value(row.key));
+  const Card shown = card(registry, preset, inputs);
+  if (options.json) {
+    std::cout << card_json(shown, hyper, preset).dump(2) << '\n';
+  } else {
+    print_card(shown, hyper, preset, inputs);
+  }
+  return 0;
+}
+
+}  // namespace reclab::cli

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "text.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace reclab::cli {
+
+std::size_t columns_of(std::string_view utf8) {
+  std::size_t columns = 0;
+  for (std::size_t i = 0; i < utf8.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(utf8[i]);
+    if ((byte & 0xc0) == 0x80) continue;  // the rest of a character
+    const unsigned next = i + 1 < utf8.size() ? static_cast<unsigned char>(utf8[i + 1]) : 0;
+    const bool combining = byte == 0xcc || (byte == 0xcd && next < 0xb0);  // U+0300 to U+036F
+    if (!combining) ++columns;
+  }
+  return columns;
+}
+
+std::string padded(std::string_view utf8, std::size_t columns) {
+  const std::size_t have = columns_of(utf8);
+  return std::string(utf8) + std::string(have < columns ? columns - have : 0, ' ');
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  std::size_t used = 0;
+  while (!text.empty()) {
+    const std::size_t space = text.find(' ');
+    const std::string_view word = text.substr(0, space);
+    text.remove_prefix(space == std::string_view::npos ? text.size() : space + 1);
+    if (word.empty()) continue;
+    const std::size_t columns = columns_of(word);
+    if (used > 0 && used + 1 + columns > width) {
+      lines.emplace_back();
+      used = 0;
+    }
+    if (used > 0) lines.back() += ' ', ++used;
+    lines.back() += word;
+    used += columns;
+  }
+  return lines;
+}
+
+void paragraph(std::ostream& out, std::string_view text, std::size_t indent) {
+  for (const std::string& line : wrapped(text, page_width - indent)) out << std::string(indent, ' ') << line << '\n';
+}
+
+std::string heading(std::string_view text) {
+  static const bool bold = isatty(STDOUT_FILENO) && !std::getenv("NO_COLOR");
+  return bold ? "\033[1m" + std::string(text) + "\033[0m" : std::string(text);
+}
+
+void Table::print(std::ostream& out) const {
+  std::vector<std::size_t> widths;
+  for (const auto& cells : rows_) {
+    widths.resize(std::max(widths.size(), cells.size()));
+    for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], columns_of(cells[i]));
+  }
+  constexpr std::size_t gap = 2;
+  std::size_t left = indent_;
+  for (std::size_t i = 0; i + 1 < widths.size(); ++i) left += widths[i] + gap;
+  const std::size_t rest = page_width > left + 20 ? page_width - left : 20;
+  for (const auto& cells : rows_) {
+    std::string line(indent_, ' ');
+    for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
+      const bool right = std::ranges::find(right_, i) != right_.end();
+      if (right) line += std::string(widths[i] - columns_of(cells[i]), ' ') + cells[i];
+      if (!right) line += padded(cells[i], widths[i]);
+      line += std::string(gap, ' ');
+    }
+    const auto last = wrapped(cells.back(), rest);
+    line += last.front();
+    line.erase(line.find_last_not_of(' ') + 1);
+    out << line << '\n';
+    for (std::size_t i = 1; i < last.size(); ++i) out << std::string(left, ' ') << last[i] << '\n';
+  }
+}
+
+std::string number_text(double value, int digits) {
+  std::array<char, 40> buffer{};
+  std::snprintf(buffer.data(), buffer.size(), "%.*g", digits, value);
+  return buffer.data();
+}
+
+std::string bytes_text(double bytes) {
+  static constexpr std::array units{"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1023.5 && unit + 1 < units.size()) bytes /= 1024, ++unit;
+  return number_text(bytes, bytes < 9.95 && unit > 0 ? 2 : 4) + " " + units[unit];
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds < 1e-3) return number_text(seconds * 1e6, 3) + " µs";
+  if (seconds < 1.0) return number_text(seconds * 1e3, 3) + " ms";
+  if (seconds < 120.0) return number_text(seconds, 3) + " s";
+  return number_text(std::round(seconds / 6.0) / 10.0, 4) + " min";
+}
+
+std::string shape_text(const Shape& shape) {
+  if (shape.empty()) return "1";
+  std::string text;
+  for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? " × " : "") + std::to_string(shape[i]);
+  return text;
+}
+
+std::string joined(const std::vector<std::string>& parts, std::string_view between) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) text += (i ? std::string(between) : "") + parts[i];
+  return text;
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
+
+std::string one_line(std::string text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  return text;
+}
+
+}  // namespace reclab::cli
