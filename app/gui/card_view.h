@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QTextBrowser>
+#include <QTimer>
+
+#include "gui/setup.h"
+
+namespace reclab {
+
+/// What an architecture says of itself: idea, equations, parameters, states, gates, and who introduced it.
+class CardView : public QTextBrowser {
+  Q_OBJECT
+ public:
+  explicit CardView(QWidget* parent = nullptr);
+  void setModel(const ModelPtr& model);
+  void redraw();  ///< after the theme changed
+
+ private:
+  ModelPtr model_;
+  QTimer soon_;  ///< shapes follow a moving slider when it rests
+};
+
+/// The card as HTML in the colours of the palette.
+QString cardHtml(const Card& card, const QPalette& palette);
+
+}  // namespace reclab

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QGuiApplication>
+#include <cstdio>
+#include <memory>
+
+#include "gui/files.h"
+#include "gui/options.h"
+#include "gui/session_controller.h"
+#include "models/registry.h"
+
+namespace reclab {
+
+int drawFigures(const Options& options) {
+  try {
+    const Registry& registry = builtin_registry();
+    const Library library{PresetLibrary(registry, preset_folders()), tasks()};
+    Setup setup = beginning(options, library);
+    setup.sequence = loadChoice(beginningSequence(options, library));
+    QStringList ids;
+    for (const PanelInfo& info : panels()) ids << info.id;
+    const RunRequest request = requestFor(setup, library.presets.find(setup.preset), probeFor(ids, false));
+    TracePtr trace = run(registry, request, {}, {}).trace;
+    if (trace->info.outcome != Outcome::finished) std::fprintf(stderr, "recurrence-lab: %s\n", trace->info.sentence.c_str());
+    RunRequest small = request;
+    small.form = "sequential";
+    trace = merged(trace, time_forms(registry, small, {64, 128, 256, 512, 1024, 2048}, {}, {}));
+
+    std::vector<std::unique_ptr<Panel>> made;
+    std::vector<Panel*> all;
+    const std::int64_t length = setup.sequence->sequence.length;
+    for (const PanelInfo& info : panels()) {
+      made.emplace_back(info.make(nullptr));
+      Panel* panel = made.back().get();
+      // Laid out and given its graphics context like a shown one, on no screen.
+      panel->setAttribute(Qt::WA_DontShowOnScreen);
+      panel->resize(900, 560);
+      panel->show();
+      panel->setTrace(trace);
+      panel->setTimeRange(0, length - 1);
+      panel->setTime(length / 2);
+      all.push_back(panel);
+    }
+    QCoreApplication::processEvents();
+    QString sentence;
+    for (const QString& path : saveFigures(all, options.figures, options.format, &sentence)) std::printf("%s\n", qUtf8Printable(path));
+    if (sentence.isEmpty()) return 0;
+    std::fprintf(stderr, "recurrence-lab: %s\n", qUtf8Printable(sentence));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
+  }
+  return 2;
+}
+
+}  // namespace reclab

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The look: a light and a dark palette (resources/themes), one sans family, and flat icons that follow the palette.
+#pragma once
+
+#include <QColor>
+#include <QFont>
+#include <QHash>
+#include <QIcon>
+#include <QObject>
+#include <QPalette>
+#include <QTemporaryDir>
+
+class QLabel;
+class QWidget;
+
+namespace reclab {
+
+enum class ThemeChoice { system, light, dark };
+QString toString(ThemeChoice choice);
+ThemeChoice themeChoice(const QString& text);  ///< "system" for anything unknown
+
+/// The theme of the whole program. Plots take it from QApplication's palette: Base is their ground, Text their ink, Mid a thin axis,
+/// Midlight a faint grid, Highlight the accent.
+class Look : public QObject {
+  Q_OBJECT
+ public:
+  explicit Look(QObject* parent = nullptr);
+  void apply(ThemeChoice choice);
+  ThemeChoice choice() const { return choice_; }
+
+ signals:
+  void changed();
+
+ private:
+  QString arrow(const QString& name, const QColor& colour) const;
+  ThemeChoice choice_ = ThemeChoice::system;
+  bool systemIsDark_ = false;
+  QTemporaryDir arrows_;  ///< the style sheet wants its arrows as files in the colour of the theme
+};
+
+/// An icon of resources/icons in the colour of the text, muted when disabled; it is drawn anew when the palette changes.
+QIcon icon(const QString& name);
+/// The same in a colour of its own, for a button on the accent.
+QIcon icon(const QString& name, QPalette::ColorRole role);
+
+QFont uiFont();      ///< 10 pt
+QFont smallFont();   ///< 9 pt, the smallest there is
+QFont numberFont();  ///< 9 pt, tabular figures
+QFont monoFont();
+
+QLabel* label(const QString& text, const char* role, QWidget* parent = nullptr);  ///< role: "title", "muted", "section"
+
+/// Colours for runs that are pinned beside the current one; distinct for colour-blind eyes too.
+QColor pinColour(int index);
+
+}  // namespace reclab

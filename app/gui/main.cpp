@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QApplication>
+#include <QIcon>
+#include <QSettings>
+#include <cstdio>
+
+#include "array/error.h"
+#include "gui/look.h"
+#include "gui/main_window.h"
+#include "gui/options.h"
+#include "scene/vtk_frame.h"
+
+int main(int argc, char** argv) {
+  QStringList arguments;
+  for (int i = 0; i < argc; ++i) arguments << QString::fromLocal8Bit(argv[i]);
+  reclab::Options options;
+  try {
+    options = reclab::readOptions(arguments);
+  } catch (const reclab::Error& error) {
+    std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
+    return 2;
+  }
+  if (options.help || options.version) {
+    std::fputs(qUtf8Printable(options.text), stdout);
+    return 0;
+  }
+  if (!options.figures.isEmpty() && qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY") &&
+      qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM"))
+    qputenv("QT_QPA_PLATFORM", "offscreen");
+  reclab::prepareOpenGl();
+  QApplication application(argc, argv);
+  QApplication::setOrganizationName("recurrence-lab");
+  QApplication::setApplicationName("recurrence-lab");
+  QApplication::setApplicationDisplayName("Recurrence Lab");
+  QApplication::setDesktopFileName("recurrence-lab");
+  QSettings::setDefaultFormat(QSettings::IniFormat);
+
+  reclab::Look look;
+  look.apply(options.theme.value_or(options.figures.isEmpty() ? reclab::themeChoice(QSettings().value("theme").toString()) : reclab::ThemeChoice::light));
+  QApplication::setWindowIcon(QIcon(":/recurrence-lab.svg"));
+  if (!options.figures.isEmpty()) return reclab::drawFigures(options);
+
+  // What was asked for by name is read before there is a window, so that a mistake ends here.
+  std::optional<reclab::Setup> first;
+  if (options.named()) try {
+      first = reclab::loadedBeginning(options);
+    } catch (const reclab::Error& error) {
+      std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
+      return 2;
+    }
+  reclab::MainWindow window(&look, options, first);
+  window.show();
+  return QApplication::exec();
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/main_window.h"
+
+#include <QApplication>
+#include <QComboBox>
+#include <QDir>
+#include <QDragEnterEvent>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenuBar>
+#include <QMimeData>
+#include <QToolBar>
+#include <QToolButton>
+#include <QUndoStack>
+#include <QVBoxLayout>
+#include <utility>
+
+#include "gui/card_view.h"
+#include "gui/commands.h"
+#include "gui/inspector_view.h"
+#include "gui/models_view.h"
+#include "gui/panel_area.h"
+#include "gui/scrubber.h"
+#include "gui/sequence_view.h"
+#include "gui/status_line.h"
+
+namespace reclab {
+
+MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
+    : look_(look), options_(std::move(options)), first_(std::move(first)), session_(new SessionController(this)), time_(new TimeLink(this)),
+      undo_(new QUndoStack(this)) {
+  setWindowTitle(tr("Recurrence Lab"));
+  setAcceptDrops(true);
+  setDockNestingEnabled(true);
+  setContextMenuPolicy(Qt::PreventContextMenu);
+
+  auto* middle = new QWidget(this);
+  auto* column = new QVBoxLayout(middle);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  area_ = new PanelArea(time_, &chooser_, middle);
+  banner_ = new Banner(middle);
+  column->addWidget(area_, 1);
+  column->addWidget(banner_);
+  setCentralWidget(middle);
+
+  status_ = new StatusLine(this);
+  setStatusBar(status_);
+  buildDocks();
+  scrubber_ = new Scrubber(time_, this);
+  addToolBar(Qt::BottomToolBarArea, scrubber_);
+  buildToolBar();
+  buildMenus();
+  connectSession();
+  connect(look_, &Look::changed, card_, &CardView::redraw);
+  connect(look_, &Look::changed, this, [this] {
+    if (session_->library()) models_->setLibrary(session_->library());
+    models_->setCurrent(QString::fromStdString(session_->setup().preset));
+  });
+  qApp->installEventFilter(this);
+
+  resize(1600, 1000);
+  session_->setVisiblePanels(area_->visiblePanels());
+  session_->open();
+}
+
+MainWindow::~MainWindow() { qApp->removeEventFilter(this); }
+
+void MainWindow::buildDocks() {
+  models_ = new ModelsView(this);
+  sequence_ = new SequenceView(this);
+  inspector_ = new InspectorView(this);
+  card_ = new CardView(this);
+  const auto dock = [this](const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea where) {
+    auto* made = new FlatDock(id, title, this);
+    made->setWidget(content);
+    auto* hide = made->header()->addButton("close", tr("Hide (View ▸ Panels shows it again)"));
+    connect(hide, &QToolButton::clicked, made, &QDockWidget::hide);
+    addDockWidget(where, made);
+    docks_.push_back(made);
+  };
+  dock("dock.models", tr("Models"), models_, Qt::LeftDockWidgetArea);
+  dock("dock.sequence", tr("Sequence"), sequence_, Qt::LeftDockWidgetArea);
+  dock("dock.inspector", tr("Inspector"), inspector_, Qt::RightDockWidgetArea);
+  dock("dock.card", tr("Card"), card_, Qt::RightDockWidgetArea);
+
+  connect(models_, &ModelsView::picked, this, [this](const QString& id) {
+    if (id.toStdString() == session_->setup().preset) return;
+    Setup after = session_->setup();
+    after.preset = id.toStdString();
+    change(after, tr("model %1").arg(id));
+  });
+  connect(inspector_, &InspectorView::edited, this, [this](const QString& key, const QString& text, bool live, int gesture) {
+    Setup after = session_->setup();
+    after.setValue(key.toStdString(), text.toStdString());
+    change(after, tr("%1 of %2").arg(key, QString::fromStdString(after.preset)), gesture, live);
+  });
+  connect(inspector_, &InspectorView::seedEdited, this, [this](quint64 seed, int gesture) {
+    Setup after = session_->setup();
+    after.seed = seed;
+    change(after, tr("seed"), gesture);
+  });
+  connect(inspector_, &InspectorView::resetWanted, this, [this] {
+    Setup after = session_->setup();
+    after.set.erase(after.preset);
+    change(after, tr("back to the preset"));
+  });
+  connect(sequence_, &SequenceView::openWanted, this, [this] { action("open")->trigger(); });
+  connect(sequence_, &SequenceView::chosen, session_, &SessionController::loadSequence);
+}
+
+void MainWindow::buildToolBar() {
+  auto* bar = addToolBar(tr("Run"));
+  bar->setObjectName("toolbar");
+  bar->setMovable(false);
+  bar->setIconSize({16, 16});
+  bar->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+
+  auto* run = add("run", {}, tr("Run"), {}, [this] { session_->run(); });
+  run->setIcon(icon("run", QPalette::HighlightedText));
+  run->setToolTip(tr("Run once more, in full"));
+  auto* stop = add("stop", "stop", tr("Stop"), QKeySequence(Qt::Key_Escape), [this] { session_->stop(); });
+  stop->setToolTip(tr("Stop what is running (Esc); what is shown stays"));
+  bar->addAction(run);
+  bar->widgetForAction(run)->setObjectName("primary");
+  bar->addAction(stop);
+  bar->addSeparator();
+
+  const auto field = [&](const QString& name, const QString& tip) {
+    auto* words = label(name, "muted", bar);
+    words->setContentsMargins(6, 0, 4, 0);
+    bar->addWidget(words);
+    auto* box = new QComboBox(bar);
+    box->setToolTip(tip);
+    box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    box->setFocusPolicy(Qt::ClickFocus);
+    bar->addWidget(box);
+    return box;
+  };
+  device_ = field(tr("Device"), tr("Where the next run computes"));
+  device_->addItem(tr("CPU"), "cpu");
+  device_->addItem(tr("CUDA"), "cuda");
+  form_ = field(tr("Form"), tr("How the recurrence is computed: all of them give the same numbers, at different speeds"));
+  form_->addItem(tr("auto"), "auto");
+  precision_ = field(tr("Precision"), tr("float64 for science, float32 for speed"));
+  precision_->addItem("float64", "f64");
+  precision_->addItem("float32", "f32");
+  const auto pick = [this](QComboBox* box, std::string Setup::*field_, const QString& text) {
+    connect(box, &QComboBox::activated, this, [this, box, field_, text](int index) {
+      Setup after = session_->setup();
+      after.*field_ = box->itemData(index).toString().toStdString();
+      if (after.*field_ != session_->setup().*field_) change(after, text);
+    });
+  };
+  pick(device_, &Setup::device, tr("device"));
+  pick(form_, &Setup::form, tr("form"));
+  pick(precision_, &Setup::dtype, tr("precision"));
+  bar->addSeparator();
+
+  auto* pinAction = add("pin", "pin", tr("Pin for comparison"), QKeySequence(tr("Ctrl+P")), [this] { pin(); });
+  pinAction->setToolTip(tr("Keep this run in the plots beside those that follow (Ctrl+P)"));
+  bar->addAction(pinAction);
+  auto* chips = new QWidget(bar);
+  chips_ = new QHBoxLayout(chips);
+  chips_->setContentsMargins(4, 0, 4, 0);
+  chips_->setSpacing(4);
+  bar->addWidget(chips);
+
+  auto* space = new QWidget(bar);
+  space->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+  bar->addWidget(space);
+  layout_ = field(tr("Layout"), tr("Which panels are shown, and where"));
+  for (const PanelLayout& one : area_->layouts()) layout_->addItem(one.name);
+  connect(layout_, &QComboBox::activated, this, [this](int index) { area_->arrange(area_->layouts()[static_cast<std::size_t>(index)]); });
+}
+
+QAction* MainWindow::add(const QString& name, const QString& iconName, const QString& text, const QKeySequence& keys, std::function<void()> does) {
+  auto* made = new QAction(text, this);
+  made->setObjectName("action." + name);
+  if (!iconName.isEmpty()) made->setIcon(icon(iconName));
+  made->setShortcut(keys);
+  connect(made, &QAction::triggered, this, std::move(does));
+  addAction(made);
+  return made;
+}
+
+QAction* MainWindow::action(const QString& name) const { return findChild<QAction*>("action." + name, Qt::FindDirectChildrenOnly); }
+
+void MainWindow::change(const Setup& after, const QString& text, int gesture, bool live) {
+  undo_->push(new ChangeSetup(session_, after, text, gesture, live));
+}
+
+void MainWindow::connectSession() {
+  connect(session_, &SessionController::libraryReady, this, &MainWindow::begin);
+  connect(session_, &SessionController::setupChanged, this, &MainWindow::showSetup);
+  connect(session_, &SessionController::modelDescribed, this, &MainWindow::showModel);
+  connect(session_, &SessionController::traceChanged, this, &MainWindow::showTrace);
+  connect(session_, &SessionController::said, this, &MainWindow::say);
+  connect(session_, &SessionController::progressed, status_, &StatusLine::setProgress);
+  connect(session_, &SessionController::runningChanged, this, [this](bool running) {
+    status_->setRunning(running);
+    action("stop")->setEnabled(true);
+  });
+  connect(session_, &SessionController::sequenceLoaded, this, [this](const LoadedSequencePtr& loaded) {
+    Setup after = session_->setup();
+    after.sequence = loaded;
+    banner_->hide();
+    if (session_->setup().sequence)
+      change(after, tr("sequence %1").arg(QString::fromStdString(loaded->sequence.name)));
+    else
+      session_->apply(after, false);  // the start is nothing to undo
+  });
+  connect(area_, &PanelArea::visiblePanelsChanged, this, [this] { session_->setVisiblePanels(area_->visiblePanels()); });
+  connect(area_, &PanelArea::detailWanted, this, [this](const QString& what) {
+    if (what == "timing") session_->wantTiming();
+  });
+  connect(area_, &PanelArea::said, this, [this](const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); });
+}
+
+void MainWindow::begin() {
+  models_->setLibrary(session_->library());
+  sequence_->setLibrary(session_->library());
+  try {
+    const Library& library = *session_->library();
+    const Setup setup = first_ ? *first_ : beginning(options_, library);
+    session_->apply(setup, false);
+    if (!setup.sequence) session_->loadSequence(beginningSequence(options_, library));
+  } catch (const Error& error) {
+    say(QString::fromUtf8(error.what()), Tone::warning);
+  }
+}
+
+void MainWindow::showSetup() {
+  const Setup& setup = session_->setup();
+  models_->setCurrent(QString::fromStdString(setup.preset));
+  inspector_->setSeed(setup.seed);
+  const auto select = [](QComboBox* box, const std::string& value) { box->setCurrentIndex(std::max(0, box->findData(QString::fromStdString(value)))); };
+  select(device_, setup.device);
+  select(form_, setup.form);
+  select(precision_, setup.dtype);
+  sequence_->setSequence(setup.sequence);
+  if (setup.sequence != shownSequence_) {
+    shownSequence_ = setup.sequence;
+    scrubber_->setPlaying(false);
+    if (setup.sequence) {
+      const std::int64_t length = setup.sequence->sequence.length;
+      const bool first = time_->length() <= 1;
+      time_->setLength(length);
+      if (first) time_->setStep(length / 2);
+    }
+    scrubber_->setSequence(setup.sequence);
+    for (FlatDock* dock : docks_)
+      if (dock->objectName() == "dock.sequence" && setup.sequence) dock->header()->setHeadline(QString::fromStdString(setup.sequence->sequence.name));
+  }
+}
+
+void MainWindow::showModel(const ModelPtr& model) {
+  inspector_->setModel(model);
+  card_->setModel(model);
+  sequence_->setModelTask(model->preset);
+  const QString title = QString::fromStdString(model->preset.title);
+  for (FlatDock* dock : docks_)
+    if (dock->objectName() == "dock.inspector" || dock->objectName() == "dock.card") dock->header()->setHeadline(title);
+  // The forms that this model has.
+  form_->clear();
+  form_->addItem(tr("auto"), "auto");
+  for (const auto& form : model->card.forms) form_->addItem(QString::fromStdString(form), QString::fromStdString(form));
+  const int at = form_->findData(QString::fromStdString(session_->setup().form));
+  form_->setCurrentIndex(std::max(0, at));
+  if (at < 0) {  // a form that the model before had, and this one has not
+    Setup after = session_->setup();
+    after.form = "auto";
+    session_->apply(after, false);
+  }
+}
+
+void MainWindow::showTrace(const TracePtr& trace) {
+  status_->setRun(trace);
+  area_->setRuns(trace, pins_);
+}
+
+void MainWindow::say(const QString& sentence, Tone tone) {
+  status_->say(sentence, tone);
+  if (tone == Tone::warning)
+    banner_->show(sentence);
+  else if (tone == Tone::info)
+    banner_->hide();
+}
+
+void MainWindow::pin() {
+  const TracePtr& trace = session_->trace();
+  if (!trace) return say(tr("There is no run to pin yet."), Tone::info);
+  if (pins_.size() >= 4) return say(tr("Four runs are pinned already; unpin one of them first."), Tone::warning);
+  const RunInfo& run = trace->info;
+  const QString name = QString::fromStdString(run.title.empty() ? run.preset : run.title);
+  QStringList same;
+  for (const Panel::Run& one : pins_) same << one.label;
+  QString unique = name;
+  for (int i = 2; same.contains(unique); ++i) unique = tr("%1 (%2)").arg(name).arg(i);
+  int colour = 0;  // the first that is free, so that the others keep theirs
+  const auto taken = [&](int i) { return std::any_of(pins_.begin(), pins_.end(), [i](const Panel::Run& one) { return one.colour == pinColour(i); }); };
+  while (taken(colour)) ++colour;
+  pins_.push_back({trace, pinColour(colour), unique});
+  showPins();
+}
+
+void MainWindow::unpin(std::size_t index) {
+  if (index >= pins_.size()) return;
+  session_->discard(std::move(pins_[index].trace));
+  pins_.erase(pins_.begin() + static_cast<std::ptrdiff_t>(index));
+  showPins();
+}
+
+void MainWindow::showPins() {
+  while (QLayoutItem* old = chips_->takeAt(0)) {
+    if (old->widget() != nullptr) old->widget()->deleteLater();
+    delete old;
+  }
+  for (std::size_t i = 0; i < pins_.size(); ++i) {
+    auto* chip = new QFrame;
+    chip->setObjectName("chip");
+    auto* row = new QHBoxLayout(chip);
+    row->setContentsMargins(8, 1, 4, 1);
+    row->setSpacing(6);
+    auto* dot = new QLabel;
+    dot->setFixedSize(9, 9);
+    dot->setStyleSheet(QString("background:%1; border-radius:4px").arg(pins_[i].colour.name()));
+    auto* shut = new QToolButton;
+    shut->setIcon(icon("close", QPalette::Dark));
+    shut->setIconSize({10, 10});
+    shut->setToolTip(tr("Unpin"));
+    row->addWidget(dot);
+    row->addWidget(new QLabel(pins_[i].label));
+    row->addWidget(shut);
+    connect(shut, &QToolButton::clicked, this, [this, i] { unpin(i); });
+    QStringList hyper;
+    for (const auto& [key, value] : pins_[i].trace->info.hyper) hyper << QString::fromStdString(key + " = " + value);
+    chip->setToolTip(tr("%1, seed %2\n%3").arg(pins_[i].label).arg(pins_[i].trace->info.seed).arg(hyper.join("\n")));
+    chips_->addWidget(chip);
+  }
+  area_->setRuns(session_->trace(), pins_);
+}
+
+void MainWindow::openFile(const QString& file) {
+  SequenceChoice choice;
+  choice.isFile = true;
+  choice.file = file.toStdString();
+  choice.load.standardise = sequence_->wantsStandardised();
+  session_->loadSequence(choice);
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasUrls() && event->mimeData()->urls().front().isLocalFile()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  const QList<QUrl> urls = event->mimeData()->urls();
+  if (urls.isEmpty() || !urls.front().isLocalFile()) return;
+  event->acceptProposedAction();
+  openFile(urls.front().toLocalFile());
+}
+
+bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+  // Space and the arrows are the time's wherever they mean nothing to what has the focus; a field for text keeps them.
+  if (event->type() == QEvent::ShortcutOverride && isActiveWindow()) {
+    const auto* key = static_cast<QKeyEvent*>(event);
+    const bool times = key->modifiers() == Qt::NoModifier && (key->key() == Qt::Key_Space || key->key() == Qt::Key_Left || key->key() == Qt::Key_Right);
+    if (times && (qobject_cast<QLineEdit*>(watched) != nullptr || watched->inherits("QAbstractSpinBox") || watched->inherits("QAbstractSlider"))) {
+      event->accept();
+      return true;
+    }
+  }
+  return QMainWindow::eventFilter(watched, event);
+}
+
+void MainWindow::showEvent(QShowEvent* event) {
+  QMainWindow::showEvent(event);
+  if (!std::exchange(restored_, true)) restoreLayout();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  saveLayout();
+  session_->stop();
+  QMainWindow::closeEvent(event);
+}
+
+}  // namespace reclab

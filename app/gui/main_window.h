@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window: it puts the parts together and passes on what they say. What is computed is the session's, what is shown the panels'.
+#pragma once
+
+#include <QMainWindow>
+#include <optional>
+#include <vector>
+
+#include "gui/files.h"
+#include "gui/options.h"
+#include "gui/session_controller.h"
+#include "gui/time_link.h"
+#include "panel.h"
+
+class QComboBox;
+class QHBoxLayout;
+class QToolButton;
+class QUndoStack;
+
+namespace reclab {
+
+class Banner;
+class CardView;
+class FlatDock;
+class InspectorView;
+class ModelsView;
+class PanelArea;
+class Scrubber;
+class SequenceView;
+class StatusLine;
+
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+ public:
+  /// `first`: what to begin with when it is loaded already.
+  explicit MainWindow(Look* look, Options options = {}, std::optional<Setup> first = {});
+  ~MainWindow() override;
+
+  /// How paths are asked for; tests answer themselves.
+  void setFileChooser(FileChooser chooser) { chooser_ = std::move(chooser); }
+
+  SessionController* session() const { return session_; }
+  TimeLink* time() const { return time_; }
+  ModelsView* models() const { return models_; }
+  InspectorView* inspector() const { return inspector_; }
+  SequenceView* sequenceView() const { return sequence_; }
+  Scrubber* scrubber() const { return scrubber_; }
+  PanelArea* area() const { return area_; }
+  StatusLine* statusLine() const { return status_; }
+  Banner* banner() const { return banner_; }
+  QUndoStack* undoStack() const { return undo_; }
+  QAction* action(const QString& name) const;  ///< "open", "stop", "exportRun", ...
+
+  /// Opens a sequence file, as the action and a drop do.
+  void openFile(const QString& file);
+
+ protected:
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+  void closeEvent(QCloseEvent* event) override;
+  void showEvent(QShowEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  QAction* add(const QString& name, const QString& iconName, const QString& text, const QKeySequence& keys, std::function<void()> does);
+  void buildDocks();
+  void buildToolBar();
+  void buildMenus();
+  void connectSession();
+  void begin();
+  void change(const Setup& after, const QString& text, int gesture = 0, bool live = false);
+  void showSetup();
+  void showTrace(const TracePtr& trace);
+  void showModel(const ModelPtr& model);
+  void pin();
+  void unpin(std::size_t index);
+  void showPins();
+  void say(const QString& sentence, Tone tone);
+  void saveAllFigures(Panel::Format format);
+  void exportData();
+  void searchModels();
+  void resetLayout();
+  void restoreLayout();
+  void saveLayout() const;
+
+  Look* look_;
+  Options options_;
+  std::optional<Setup> first_;
+  FileChooser chooser_ = dialogChooser();
+  SessionController* session_;
+  TimeLink* time_;
+  QUndoStack* undo_;
+  PanelArea* area_ = nullptr;
+  ModelsView* models_ = nullptr;
+  SequenceView* sequence_ = nullptr;
+  CardView* card_ = nullptr;
+  InspectorView* inspector_ = nullptr;
+  Scrubber* scrubber_ = nullptr;
+  StatusLine* status_ = nullptr;
+  Banner* banner_ = nullptr;
+  std::vector<FlatDock*> docks_;  ///< models, sequence, inspector, card
+  QComboBox *device_ = nullptr, *form_ = nullptr, *precision_ = nullptr, *layout_ = nullptr;
+  QHBoxLayout* chips_ = nullptr;
+  std::vector<Panel::Run> pins_;
+  LoadedSequencePtr shownSequence_;
+  bool restored_ = false;
+};
+
+}  // namespace reclab

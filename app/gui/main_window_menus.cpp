@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The menus of the window and what only they do: figures, exports, layouts, help.
+#include <QActionGroup>
+#include <QApplication>
+#include <QComboBox>
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QGridLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenuBar>
+#include <QSettings>
+#include <QUndoStack>
+#include <QVBoxLayout>
+
+#include "gui/main_window.h"
+#include "gui/models_view.h"
+#include "gui/panel_area.h"
+#include "gui/scrubber.h"
+
+namespace reclab {
+namespace {
+
+constexpr int layoutVersion = 1;
+
+/// A checksum goes with a state, so that a damaged file is seen before Qt takes it apart.
+QByteArray sealed(const QByteArray& state) { return QByteArray::number(qChecksum(state)) + ':' + state.toBase64(); }
+QByteArray unsealed(const QByteArray& kept) {
+  const auto at = kept.indexOf(':');
+  if (at < 1) return {};
+  const QByteArray state = QByteArray::fromBase64(kept.mid(at + 1));
+  return QByteArray::number(qChecksum(state)) == kept.left(at) ? state : QByteArray();
+}
+
+void showDialog(QWidget* parent, const QString& title, QWidget* content) {
+  auto* dialog = new QDialog(parent);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(title);
+  auto* column = new QVBoxLayout(dialog);
+  column->setContentsMargins(24, 24, 24, 16);
+  column->setSpacing(16);
+  column->addWidget(content);
+  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
+  QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+  column->addWidget(buttons);
+  dialog->open();
+}
+
+void showAbout(QWidget* parent) {
+  auto* content = new QWidget;
+  auto* row = new QHBoxLayout(content);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(24);
+  auto* mark = new QLabel;
+  mark->setPixmap(QIcon(":/recurrence-lab.svg").pixmap(72, 72));
+  row->addWidget(mark, 0, Qt::AlignTop);
+  auto* words = new QLabel(QObject::tr("<p style='font-size:15pt; font-weight:600; margin:0'>Recurrence Lab</p><p>Version %1</p>"
+                                       "<p>See how recurrent sequence models remember and forget: eigenvalues, states, gates and gradients of every step, "
+                                       "on a sequence of your own.</p><p>Free software under the GNU General Public License, version 3 or later. "
+                                       "It stands on Qt, VTK, QCustomPlot, Eigen and FFTW.</p>")
+                               .arg(RECLAB_VERSION));
+  words->setWordWrap(true);
+  words->setFixedWidth(360);
+  row->addWidget(words);
+  showDialog(parent, QObject::tr("About Recurrence Lab"), content);
+}
+
+void showShortcuts(QWidget* parent) {
+  auto* content = new QWidget;
+  auto* grid = new QGridLayout(content);
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setHorizontalSpacing(24);
+  grid->setVerticalSpacing(6);
+  const std::pair<QString, QString> keys[] = {{QObject::tr("Space"), QObject::tr("Play or pause")},
+                                              {QObject::tr("← →"), QObject::tr("One step back or forward")},
+                                              {QObject::tr("Esc"), QObject::tr("Stop what is running")},
+                                              {QObject::tr("Ctrl+O"), QObject::tr("Open a sequence")},
+                                              {QObject::tr("Ctrl+E"), QObject::tr("Export the run")},
+                                              {QObject::tr("Ctrl+P"), QObject::tr("Pin the run for comparison")},
+                                              {QObject::tr("Ctrl+Z, Ctrl+Y"), QObject::tr("Undo, redo")},
+                                              {QObject::tr("Ctrl+F"), QObject::tr("Search the models")},
+                                              {QObject::tr("Shift-drag on the input"), QObject::tr("Zoom every time axis to a range")},
+                                              {QObject::tr("Double-click on the input"), QObject::tr("The whole sequence again")},
+                                              {QObject::tr("Double-click on a panel's title"), QObject::tr("Only this panel, or all again")}};
+  int line = 0;
+  for (const auto& [key, text] : keys) {
+    grid->addWidget(label(key, "title"), line, 0);
+    grid->addWidget(new QLabel(text), line++, 1);
+  }
+  showDialog(parent, QObject::tr("Shortcuts"), content);
+}
+
+}  // namespace
+
+void MainWindow::buildMenus() {
+  QMenu* file = menuBar()->addMenu(tr("&File"));
+  file->addAction(add("open", "open", tr("Open sequence…"), QKeySequence::Open, [this] {
+    const QString path = chooser_.open(this, tr("Open a sequence"), tr("Sequences (*.csv *.tsv *.txt *.dat *.npy);;All files (*)"));
+    if (!path.isEmpty()) openFile(path);
+  }));
+  file->addAction(add("weights", "weights", tr("Load weights…"), {}, [this] {
+    const QString path = chooser_.open(this, tr("Load trained weights"), tr("NumPy archives (*.npz);;All files (*)"));
+    if (path.isEmpty()) return;
+    Setup after = session_->setup();
+    after.weights[after.preset] = path.toStdString();
+    change(after, tr("weights"));
+  }));
+  file->addSeparator();
+  QMenu* figures = file->addMenu(icon("image"), tr("Save all figures"));
+  for (const auto& [name, format] : {std::pair{"PNG", Panel::Format::png}, {"SVG", Panel::Format::svg}, {"PDF", Panel::Format::pdf}})
+    figures->addAction(add("figures." + QString(name).toLower(), {}, tr("As %1…").arg(name), {}, [this, format = format] { saveAllFigures(format); }));
+  file->addAction(add("exportRun", "export", tr("Export run…"), QKeySequence(tr("Ctrl+E")), [this] {
+    const QString folder = chooser_.folder(this, tr("Export the run into a folder"));
+    if (!folder.isEmpty()) session_->exportRun(folder, false);
+  }));
+  file->addAction(add("exportData", "table", tr("Export data behind the figures…"), {}, [this] { exportData(); }));
+  file->addSeparator();
+  file->addAction(add("quit", {}, tr("Quit"), QKeySequence::Quit, [this] { close(); }));
+
+  QMenu* edit = menuBar()->addMenu(tr("&Edit"));
+  QAction* undo = undo_->createUndoAction(this, tr("Undo"));
+  QAction* redo = undo_->createRedoAction(this, tr("Redo"));
+  undo->setObjectName("action.undo");
+  redo->setObjectName("action.redo");
+  undo->setIcon(icon("undo"));
+  redo->setIcon(icon("redo"));
+  undo->setShortcut(QKeySequence(tr("Ctrl+Z")));
+  redo->setShortcuts({QKeySequence(tr("Ctrl+Y")), QKeySequence(tr("Ctrl+Shift+Z"))});
+  edit->addActions({undo, redo});
+  edit->addSeparator();
+  edit->addAction(add("search", "search", tr("Search models"), QKeySequence::Find, [this] { searchModels(); }));
+
+  QMenu* view = menuBar()->addMenu(tr("&View"));
+  QMenu* theme = view->addMenu(icon("theme"), tr("Theme"));
+  auto* themes = new QActionGroup(this);
+  for (const auto& [text, choice] : {std::pair{tr("As the system"), ThemeChoice::system}, {tr("Light"), ThemeChoice::light}, {tr("Dark"), ThemeChoice::dark}}) {
+    QAction* one = add("theme." + toString(choice), {}, text, {}, [this, choice = choice] {
+      look_->apply(choice);
+      QSettings().setValue("theme", toString(choice));
+    });
+    one->setCheckable(true);
+    one->setChecked(look_->choice() == choice);
+    themes->addAction(one);
+    theme->addAction(one);
+  }
+  QMenu* shown = view->addMenu(icon("layout"), tr("Panels"));
+  for (PanelDock* dock : area_->docks()) shown->addAction(dock->toggleViewAction());
+  shown->addSeparator();
+  for (FlatDock* dock : docks_) shown->addAction(dock->toggleViewAction());
+  view->addAction(add("resetLayout", "reset", tr("Reset layout"), {}, [this] { resetLayout(); }));
+  view->addSeparator();
+  view->addAction(add("allTime", {}, tr("Show all of the time"), QKeySequence(tr("Ctrl+0")), [this] { time_->resetRange(); }));
+
+  QMenu* run = menuBar()->addMenu(tr("&Run"));
+  run->addActions({action("run"), action("stop")});
+  run->addSeparator();
+  run->addActions({scrubber_->playAction(), scrubber_->backAction(), scrubber_->forwardAction()});
+  run->addSeparator();
+  run->addAction(action("pin"));
+
+  QMenu* help = menuBar()->addMenu(tr("&Help"));
+  help->addAction(add("shortcuts", "keyboard", tr("Shortcuts"), QKeySequence(Qt::Key_F1), [this] { showShortcuts(this); }));
+  help->addAction(add("about", "info", tr("About Recurrence Lab"), {}, [this] { showAbout(this); }));
+}
+
+void MainWindow::saveAllFigures(Panel::Format format) {
+  const QString folder = chooser_.folder(this, tr("Save all figures into a folder"));
+  if (folder.isEmpty()) return;
+  std::vector<Panel*> shown;
+  for (PanelDock* dock : area_->docks())
+    if (!dock->isHidden()) shown.push_back(dock->panel());
+  QString sentence;
+  const QStringList written = saveFigures(shown, folder, format, &sentence);
+  if (sentence.isEmpty())
+    say(tr("%1 figures are in %2.").arg(written.size()).arg(folder), Tone::info);
+  else
+    say(sentence, Tone::warning);
+}
+
+void MainWindow::exportData() {
+  const QString folder = chooser_.folder(this, tr("Export the data behind the figures into a folder"));
+  if (folder.isEmpty()) return;
+  std::vector<Panel*> shown;
+  for (PanelDock* dock : area_->docks())
+    if (!dock->isHidden()) shown.push_back(dock->panel());
+  QString sentence;
+  const QStringList written = saveData(shown, folder, &sentence);
+  if (sentence.isEmpty())
+    say(tr("The data of %1 panels are in %2.").arg(written.size()).arg(folder), Tone::info);
+  else
+    say(sentence, Tone::warning);
+}
+
+void MainWindow::searchModels() {
+  docks_[0]->show();
+  models_->searchField()->setFocus(Qt::ShortcutFocusReason);
+  models_->searchField()->selectAll();
+}
+
+void MainWindow::resetLayout() {
+  for (FlatDock* dock : docks_) {
+    dock->setFloating(false);
+    removeDockWidget(dock);
+  }
+  const Qt::DockWidgetArea where[] = {Qt::LeftDockWidgetArea, Qt::LeftDockWidgetArea, Qt::RightDockWidgetArea, Qt::RightDockWidgetArea};
+  for (std::size_t i = 0; i < docks_.size(); ++i) {
+    addDockWidget(where[i], docks_[i]);
+    docks_[i]->show();
+  }
+  const int side = qBound(230, width() / 6, 300);
+  resizeDocks({docks_[0], docks_[2]}, {side, side + 20}, Qt::Horizontal);
+  resizeDocks({docks_[0], docks_[1], docks_[2], docks_[3]}, {540, 330, 380, 490}, Qt::Vertical);
+  area_->arrange(area_->layouts().front());
+  layout_->setCurrentIndex(0);
+}
+
+void MainWindow::saveLayout() const {
+  QSettings settings;
+  settings.setValue("window/geometry", sealed(saveGeometry()));
+  settings.setValue("window/docks", sealed(saveState(layoutVersion)));
+  settings.setValue("window/panels", sealed(area_->saveState(layoutVersion)));
+  settings.setValue("window/layout", layout_->currentIndex());
+}
+
+void MainWindow::restoreLayout() {
+  resetLayout();
+  const QSettings settings;
+  const QByteArray geometry = unsealed(settings.value("window/geometry").toByteArray()), docks = unsealed(settings.value("window/docks").toByteArray()),
+                   shown = unsealed(settings.value("window/panels").toByteArray());
+  if (geometry.isEmpty() || docks.isEmpty() || shown.isEmpty()) return;
+  restoreGeometry(geometry);
+  if (!restoreState(docks, layoutVersion) || !area_->restoreState(shown, layoutVersion)) return resetLayout();
+  layout_->setCurrentIndex(qBound(0, settings.value("window/layout").toInt(), layout_->count() - 1));
+  if (area_->visiblePanels().isEmpty()) resetLayout();
+}
+
+}  // namespace reclab

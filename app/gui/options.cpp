@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/options.h"
+
+#include <QCommandLineParser>
+
+#include "models/registry.h"
+
+namespace reclab {
+namespace {
+
+std::uint64_t wholeNumber(const QString& text, const char* option, std::uint64_t least) {
+  bool good = false;
+  const qulonglong value = text.toULongLong(&good);
+  if (!good || value < least)
+    throw Error("--" + std::string(option) + " is " + text.toStdString() + "; it takes a whole number from " + std::to_string(least) + " on.",
+                {.parameter = option, .value = text.toStdString()});
+  return value;
+}
+
+}  // namespace
+
+Options readOptions(const QStringList& arguments) {
+  QCommandLineParser parser;
+  parser.setApplicationDescription("See how recurrent sequence models remember and forget.");
+  parser.addPositionalArgument("ID", "The model to begin with, as `reclab list` names it.", "[ID]");
+  const auto help = parser.addHelpOption();
+  const auto version = parser.addVersionOption();
+  parser.addOption({"input", "The sequence, a CSV, TSV or NPY file.", "FILE"});
+  parser.addOption({"task", "A synthetic sequence instead: adding, copy, sine, impulse, noise.", "NAME"});
+  parser.addOption({"length", "Its length in steps.", "T"});
+  parser.addOption({"set", "A hyper-parameter; may be given several times.", "key=value"});
+  parser.addOption({"weights", "Trained weights, an NPZ file.", "FILE"});
+  parser.addOption({"seed", "What the weights are drawn from (1).", "N"});
+  parser.addOption({"theme", "light, dark or system.", "NAME"});
+  parser.addOption({"figures", "Draw every panel into this folder, without a window.", "DIR"});
+  parser.addOption({"format", "Of the figures: png, svg (the default) or pdf.", "FORMAT"});
+
+  const auto refuse = [](const QString& sentence) -> void { throw Error(sentence.toStdString()); };
+  if (!parser.parse(arguments)) refuse(parser.errorText().remove('\n') + (parser.errorText().endsWith('.') ? "" : ".") + " See recurrence-lab --help.");
+  Options options;
+  options.help = parser.isSet(help);
+  options.version = parser.isSet(version);
+  if (options.help) options.text = parser.helpText();
+  if (options.version) options.text = "recurrence-lab " RECLAB_VERSION "\n";
+  const QStringList positional = parser.positionalArguments();
+  if (positional.size() > 1) refuse("One model is looked at at a time, and " + positional[1] + " is a second; pin it for comparison in the window.");
+  options.model = positional.value(0);
+  options.input = parser.value("input");
+  options.task = parser.value("task");
+  options.weights = parser.value("weights");
+  options.figures = parser.value("figures");
+  if (!options.input.isEmpty() && !options.task.isEmpty()) refuse("--input and --task are two sequences; give one of them.");
+  if (parser.isSet("length")) {
+    if (options.task.isEmpty()) refuse("--length belongs to --task; a file is as long as it is.");
+    options.length = static_cast<std::int64_t>(std::min<std::uint64_t>(wholeNumber(parser.value("length"), "length", 1), 1'000'000'000));
+  }
+  if (parser.isSet("seed")) options.seed = wholeNumber(parser.value("seed"), "seed", 0);
+  for (const QString& pair : parser.values("set")) {
+    const auto at = pair.indexOf('=');
+    if (at < 1) refuse("--set " + pair + " has no value; write --set key=value.");
+    options.set.emplace_back(pair.left(at).toStdString(), pair.mid(at + 1).toStdString());
+  }
+  if (parser.isSet("theme")) {
+    const QString name = parser.value("theme");
+    if (name != "light" && name != "dark" && name != "system") refuse("--theme is " + name + "; it is light, dark or system.");
+    options.theme = themeChoice(name);
+  }
+  if (parser.isSet("format")) {
+    const QString name = parser.value("format");
+    if (options.figures.isEmpty()) refuse("--format belongs to --figures.");
+    if (name == "png")
+      options.format = Panel::Format::png;
+    else if (name == "pdf")
+      options.format = Panel::Format::pdf;
+    else if (name != "svg")
+      refuse("--format is " + name + "; it is png, svg or pdf.");
+  }
+  if (parser.isSet("figures") && options.figures.isEmpty()) refuse("--figures has no folder; write --figures DIR.");
+  return options;
+}
+
+SequenceChoice beginningSequence(const Options& options, const Library& library) {
+  SequenceChoice choice;
+  choice.options.seed = options.seed;
+  const QString sample = dataFile("samples/sunspots.csv");
+  if (!options.input.isEmpty()) {
+    choice.isFile = true;
+    choice.file = options.input.toStdString();
+  } else if (!options.task.isEmpty()) {
+    choice.task = options.task.toStdString();
+    choice.options.length = options.length;
+    for (const TaskInfo& task : library.tasks)
+      if (options.length == 0 && task.name == choice.task) choice.options.length = task.default_length;
+  } else if (options.model.isEmpty() && !sample.isEmpty()) {
+    choice.isFile = true;
+    choice.file = sample.toStdString();
+  } else {
+    const Preset& preset = library.presets.find(options.model.isEmpty() ? "lstm" : options.model.toStdString());
+    choice.task = preset.task;
+    choice.options.length = preset.task_length;
+    choice.options.seed = preset.task_seed;
+  }
+  return choice;
+}
+
+Setup beginning(const Options& options, const Library& library) {
+  Setup setup;
+  setup.preset = library.presets.find(options.model.isEmpty() ? "lstm" : options.model.toStdString()).id;
+  setup.seed = options.seed;
+  if (!options.set.empty()) setup.set[setup.preset] = options.set;
+  if (!options.weights.isEmpty()) setup.weights[setup.preset] = options.weights.toStdString();
+  return setup;
+}
+
+Setup loadedBeginning(const Options& options) {
+  const Library library{PresetLibrary(builtin_registry(), preset_folders()), tasks()};
+  Setup setup = beginning(options, library);
+  hyper_of(builtin_registry(), library.presets.find(setup.preset), setup.settings());
+  setup.sequence = loadChoice(beginningSequence(options, library));
+  return setup;
+}
+
+}  // namespace reclab

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The command line of recurrence-lab.
+#pragma once
+
+#include <QStringList>
+#include <optional>
+
+#include "gui/look.h"
+#include "gui/setup.h"
+#include "panel.h"
+
+namespace reclab {
+
+struct Options {
+  QString model;  ///< a preset's id; empty: the start
+  QString input, task, weights, figures;
+  std::int64_t length = 0;  ///< of the task; 0: the task's own
+  Settings set;
+  std::uint64_t seed = 1;
+  std::optional<ThemeChoice> theme;
+  Panel::Format format = Panel::Format::svg;
+  bool help = false, version = false;
+  bool named() const { return !model.isEmpty() || !input.isEmpty() || !task.isEmpty() || !weights.isEmpty() || !set.empty(); }
+  QString text;  ///< what --help and --version say
+};
+
+/// Reads the arguments (the first is the program). Throws Error with one sentence for what cannot be understood.
+Options readOptions(const QStringList& arguments);
+
+/// What to begin with, its sequence not yet loaded: the options, and what they leave open as the start has it, an LSTM. Throws Error.
+Setup beginning(const Options& options, const Library& library);
+/// What the sequence is to be: the sunspot numbers when nothing is said.
+SequenceChoice beginningSequence(const Options& options, const Library& library);
+
+/// Both, loaded and with the hyper-parameters checked. Throws Error.
+Setup loadedBeginning(const Options& options);
+
+/// Draws every panel into options.figures without a window; prints the paths. Returns the exit status.
+int drawFigures(const Options& options);
+
+}  // namespace reclab

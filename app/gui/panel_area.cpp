@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/panel_area.h"
+
+#include <QLabel>
+#include <QMenu>
+#include <QTimer>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <QWidgetAction>
+#include <algorithm>
+
+#include "gui/look.h"
+
+namespace reclab {
+
+PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* chooser, QWidget* parent)
+    : FlatDock("panel." + info.id, info.title, parent), panel_(info.make(this)), time_(time), chooser_(chooser), menu_(new QMenu(this)) {
+  auto* paper = new QWidget(this);
+  paper->setObjectName("paper");
+  paper->setAttribute(Qt::WA_StyledBackground);
+  auto* column = new QVBoxLayout(paper);
+  column->setContentsMargins(4, 2, 4, 4);
+  column->addWidget(panel_);
+  setWidget(paper);
+  setMinimumSize(220, 150);
+  header()->setToolTip(info.hint);
+
+  using Format = Panel::Format;
+  menu_->addAction(icon("image"), tr("Save as PNG…"), this, [this] { save(Format::png); });
+  menu_->addAction(icon("vector"), tr("Save as SVG…"), this, [this] { save(Format::svg); });
+  menu_->addAction(icon("vector"), tr("Save as PDF…"), this, [this] { save(Format::pdf); });
+  menu_->addAction(icon("copy"), tr("Copy as a picture"), this, [this] { panel_->copyFigure(); });
+  menu_->addAction(icon("table"), tr("Save the data as CSV…"), this, [this] { saveData(); });
+  menu_->addSeparator();
+  menu_->addAction(icon("float"), tr("Float, or put back"), this, [this] { setFloating(!isFloating()); });
+  menu_->addAction(icon("close"), tr("Hide (View ▸ Panels shows it again)"), this, [this] { hide(); });
+  menu_->addSeparator();
+  auto* hint = label(info.hint, "muted");
+  hint->setWordWrap(true);
+  hint->setFixedWidth(280);
+  hint->setContentsMargins(10, 6, 10, 8);
+  hint->setFont(smallFont());
+  hint->setFixedHeight(hint->heightForWidth(280));
+  auto* hintAction = new QWidgetAction(menu_);
+  hintAction->setDefaultWidget(hint);
+  menu_->addAction(hintAction);
+
+  auto* larger = header()->addButton("enlarge", tr("Only this panel, or all again (double-click on the title does the same)"));
+  connect(larger, &QToolButton::clicked, this, &PanelDock::enlargeWanted);
+  connect(header(), &FlatHeader::doubleClicked, this, &PanelDock::enlargeWanted);
+  auto* more = header()->addButton("menu", tr("Save, copy, data"));
+  more->setObjectName("more");
+  more->setMenu(menu_);
+  more->setPopupMode(QToolButton::InstantPopup);
+
+  connect(panel_, &Panel::headlineChanged, this, [this] { header()->setHeadline(panel_->headline()); });
+  connect(panel_, &Panel::timePicked, time_, &TimeLink::setStep);
+  connect(panel_, &Panel::timeRangePicked, time_, &TimeLink::setRange);
+  connect(time_, &TimeLink::stepChanged, this, [this](std::int64_t step) {
+    if (visible_) panel_->setTime(step);
+  });
+  connect(time_, &TimeLink::rangeChanged, this, [this](std::int64_t first, std::int64_t last) {
+    if (visible_) panel_->setTimeRange(first, last);
+  });
+  connect(this, &QDockWidget::visibilityChanged, this, [this](bool visible) {
+    visible_ = visible;
+    if (visible) catchUp();
+    emit shownChanged();
+  });
+}
+
+void PanelDock::setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned) {
+  const auto same = [](const Panel::Run& a, const Panel::Run& b) { return a.trace == b.trace && a.colour == b.colour && a.label == b.label; };
+  if (!std::equal(pinned.begin(), pinned.end(), pinned_.begin(), pinned_.end(), same)) pinsBehind_ = true;
+  behind_ = behind_ || trace != trace_;
+  trace_ = std::move(trace);
+  pinned_ = pinned;
+  if (visible_) catchUp();
+}
+
+void PanelDock::catchUp() {
+  if (std::exchange(pinsBehind_, false)) panel_->setPinned(pinned_);
+  if (std::exchange(behind_, false)) panel_->setTrace(trace_);
+  panel_->setTimeRange(time_->first(), time_->last());
+  panel_->setTime(time_->step());
+  header()->setHeadline(panel_->headline());
+}
+
+void PanelDock::save(Panel::Format format) {
+  const QString suffix = suffixOf(format);
+  QString file = chooser_->save(this, tr("Save %1").arg(panel_->title()), panel_->id() + "." + suffix, tr("%1 figure (*.%2)").arg(suffix.toUpper(), suffix));
+  if (file.isEmpty()) return;
+  if (!file.endsWith("." + suffix, Qt::CaseInsensitive)) file += "." + suffix;
+  const QString sentence = panel_->saveFigure(file, format);
+  emit said(sentence.isEmpty() ? tr("%1 is in %2.").arg(panel_->title(), file) : sentence, !sentence.isEmpty());
+}
+
+void PanelDock::saveData() {
+  const QString text = panel_->dataAsCsv();
+  if (text.isEmpty()) return emit said(tr("%1 has no data yet: %2").arg(panel_->title(), panel_->emptyReason()), true);
+  QString file = chooser_->save(this, tr("Save the data of %1").arg(panel_->title()), panel_->id() + ".csv", tr("Comma separated values (*.csv)"));
+  if (file.isEmpty()) return;
+  if (!file.contains('.')) file += ".csv";
+  const QString sentence = writeText(file, text);
+  emit said(sentence.isEmpty() ? tr("The data of %1 are in %2.").arg(panel_->title(), file) : sentence, !sentence.isEmpty());
+}
+
+PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent) : QMainWindow(parent, Qt::Widget) {
+  setObjectName("panels");
+  setDockNestingEnabled(true);
+  setContextMenuPolicy(Qt::PreventContextMenu);
+  QStringList ids;
+  for (const PanelInfo& info : panels()) {
+    auto* made = new PanelDock(info, time, chooser, this);
+    docks_.push_back(made);
+    ids << info.id;
+    connect(made, &PanelDock::shownChanged, this, &PanelArea::visiblePanelsChanged);
+    connect(made, &PanelDock::said, this, &PanelArea::said);
+    connect(made, &PanelDock::enlargeWanted, this, [this, made] { enlarge(made); });
+    connect(made->panel(), &Panel::detailWanted, this, &PanelArea::detailWanted);
+  }
+  // The first two on top, the others below: whatever panels there are, all are in the first layout.
+  layouts_ = {{tr("Explore"), {ids.mid(0, 2), ids.mid(2)}},
+              {tr("Memory"), {{"gradients"}, {"spectrum", "trajectories"}}},
+              {tr("States"), {{"trajectories"}, {"gating"}}},
+              {tr("Speed"), {{"timing"}}}};
+  arrange(layouts_.front());
+}
+
+PanelDock* PanelArea::dock(const QString& id) const {
+  const auto found = std::find_if(docks_.begin(), docks_.end(), [&](PanelDock* one) { return one->panel()->id() == id; });
+  return found == docks_.end() ? nullptr : *found;
+}
+
+QStringList PanelArea::visiblePanels() const {
+  QStringList ids;
+  for (PanelDock* one : docks_)
+    if (!one->isHidden()) ids << one->panel()->id();
+  return ids;
+}
+
+void PanelArea::setRuns(const std::shared_ptr<const Trace>& trace, const std::vector<Panel::Run>& pinned) {
+  for (PanelDock* one : docks_) one->setRuns(trace, pinned);
+}
+
+void PanelArea::arrange(const PanelLayout& layout) {
+  enlarged_ = nullptr;
+  for (PanelDock* one : docks_) {
+    one->setFloating(false);
+    removeDockWidget(one);
+  }
+  // First the rows under each other, then each row from left to right: splitting is of the cell that is there.
+  std::vector<QList<QDockWidget*>> rows;
+  QList<QDockWidget*> heads;
+  for (const QStringList& row : layout.rows) {
+    QList<QDockWidget*> present;
+    for (const QString& id : row)
+      if (PanelDock* one = dock(id)) present << one;
+    if (present.isEmpty()) continue;
+    if (heads.isEmpty())
+      addDockWidget(Qt::LeftDockWidgetArea, present.front());
+    else
+      splitDockWidget(heads.back(), present.front(), Qt::Vertical);
+    heads << present.front();
+    rows.push_back(present);
+  }
+  for (const auto& row : rows) {
+    for (qsizetype i = 0; i < row.size(); ++i) {
+      if (i > 0) splitDockWidget(row[i - 1], row[i], Qt::Horizontal);
+      row[i]->show();
+    }
+  }
+  for (const auto& row : rows) resizeDocks(row, QList<int>(row.size(), 1000), Qt::Horizontal);
+  resizeDocks(heads, QList<int>(heads.size(), 1000), Qt::Vertical);
+  emit visiblePanelsChanged();
+}
+
+void PanelArea::enlarge(PanelDock* dock) {
+  if (enlarged_ == dock) {
+    enlarged_ = nullptr;
+    restoreState(before_);
+    return;
+  }
+  if (enlarged_ == nullptr) before_ = saveState();
+  enlarged_ = dock;
+  for (PanelDock* one : docks_) one->setVisible(one == dock);
+}
+
+}  // namespace reclab

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/sequence_view.h"
+
+#include <QButtonGroup>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFileInfo>
+#include <QFormLayout>
+#include <QLabel>
+#include <QLocale>
+#include <QMenu>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QStackedWidget>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <limits>
+
+#include "gui/look.h"
+#include "gui/series_view.h"
+
+namespace reclab {
+
+SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
+  setObjectName("paper");
+  setAttribute(Qt::WA_StyledBackground);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(8, 8, 8, 8);
+  column->setSpacing(8);
+
+  auto* tabs = new QHBoxLayout;
+  tabs->setSpacing(4);
+  fileTab_ = new QPushButton(icon("file"), tr("File"), this);
+  taskTab_ = new QPushButton(icon("task"), tr("Task"), this);
+  auto* group = new QButtonGroup(this);
+  for (QPushButton* tab : {fileTab_, taskTab_}) {
+    tab->setCheckable(true);
+    group->addButton(tab);
+    tabs->addWidget(tab, 1);
+  }
+  fileTab_->setChecked(true);
+  column->addLayout(tabs);
+
+  pages_ = new QStackedWidget(this);
+  column->addWidget(pages_);
+
+  auto* filePage = new QWidget;
+  auto* fileForm = new QFormLayout(filePage);
+  fileForm->setContentsMargins(0, 0, 0, 0);
+  fileForm->setVerticalSpacing(4);
+  fileForm->setHorizontalSpacing(8);
+  name_ = label(tr("No file yet"), "title");
+  name_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  open_ = new QPushButton(icon("open"), tr("Open…"));
+  open_->setToolTip(tr("A CSV, TSV or NPY file (Ctrl+O), or drop one anywhere on the window"));
+  auto* nameRow = new QHBoxLayout;
+  nameRow->addWidget(name_, 1);
+  nameRow->addWidget(open_);
+  fileForm->addRow(nameRow);
+  columns_ = new QToolButton;
+  columns_->setObjectName("field");
+  columns_->setPopupMode(QToolButton::InstantPopup);
+  columns_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  columns_->setToolTip(tr("Which columns are the input"));
+  columnsMenu_ = new QMenu(columns_);
+  columns_->setMenu(columnsMenu_);
+  fileForm->addRow(tr("Columns"), columns_);
+  time_ = new QComboBox;
+  time_->setToolTip(tr("Which column is the time"));
+  fileForm->addRow(tr("Time"), time_);
+  standardise_ = new QCheckBox(tr("Standardise"));
+  standardise_->setToolTip(tr("Subtract each column's mean and divide by its standard deviation"));
+  standardise_->setChecked(true);
+  fileForm->addRow(standardise_);
+  pages_->addWidget(filePage);
+
+  auto* taskPage = new QWidget;
+  auto* taskForm = new QFormLayout(taskPage);
+  taskForm->setContentsMargins(0, 0, 0, 0);
+  taskForm->setVerticalSpacing(4);
+  taskForm->setHorizontalSpacing(8);
+  task_ = new QComboBox;
+  task_->setObjectName("task");
+  taskForm->addRow(tr("Task"), task_);
+  length_ = new QSpinBox;
+  length_->setObjectName("length");
+  length_->setRange(2, 10'000'000);
+  length_->setValue(200);
+  length_->setKeyboardTracking(false);
+  length_->setSuffix(tr(" steps"));
+  length_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+  taskForm->addRow(tr("Length"), length_);
+  seed_ = new QSpinBox;
+  seed_->setRange(0, std::numeric_limits<int>::max());
+  seed_->setValue(1);
+  seed_->setKeyboardTracking(false);
+  seed_->setToolTip(tr("What the sequence is drawn from; the model's own seed is in the inspector"));
+  taskForm->addRow(tr("Seed"), seed_);
+  taskText_ = label({}, "muted");
+  taskText_->setWordWrap(true);
+  taskText_->setFont(smallFont());
+  taskForm->addRow(taskText_);
+  modelsOwn_ = new QPushButton(tr("The model's own task"));
+  modelsOwn_->setProperty("link", true);
+  modelsOwn_->setToolTip(tr("What the present model likes to be shown on"));
+  taskForm->addRow(modelsOwn_);
+  pages_->addWidget(taskPage);
+
+  preview_ = new SeriesView(this);
+  preview_->setMinimumHeight(44);
+  preview_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Expanding);
+  preview_->setMaximumHeight(96);
+  column->addWidget(preview_, 1);
+  facts_ = label({}, "muted");
+  facts_->setWordWrap(true);
+  facts_->setFont(smallFont());
+  column->addWidget(facts_);
+  column->addStretch();
+
+  connect(open_, &QPushButton::clicked, this, &SequenceView::openWanted);
+  connect(fileTab_, &QPushButton::clicked, this, [this] {
+    pages_->setCurrentIndex(0);
+    if (lastFile_.isEmpty() || (shown_ && shown_->choice.isFile)) return;
+    SequenceChoice choice;
+    choice.isFile = true;
+    choice.file = lastFile_.toStdString();
+    choice.load.standardise = standardise_->isChecked();
+    emit chosen(choice);
+  });
+  connect(taskTab_, &QPushButton::clicked, this, [this] {
+    pages_->setCurrentIndex(1);
+    if (!shown_ || shown_->choice.isFile) chooseTask();
+  });
+  connect(task_, &QComboBox::activated, this, &SequenceView::chooseTask);
+  connect(length_, &QSpinBox::valueChanged, this, &SequenceView::chooseTask);
+  connect(seed_, &QSpinBox::valueChanged, this, &SequenceView::chooseTask);
+  connect(modelsOwn_, &QPushButton::clicked, this, [this] { emit chosen(modelTask_); });
+  connect(standardise_, &QCheckBox::toggled, this, [this](bool on) {
+    if (showing_ || !shown_ || !shown_->choice.isFile) return;
+    SequenceChoice choice = shown_->choice;
+    choice.load.standardise = on;
+    emit chosen(choice);
+  });
+  connect(time_, &QComboBox::activated, this, [this](int index) {
+    if (!shown_ || !shown_->choice.isFile) return;
+    SequenceChoice choice = shown_->choice;
+    const QString picked = time_->itemData(index).toString();
+    choice.load.time.reset();
+    if (!picked.isEmpty()) choice.load.time = picked.toStdString();
+    std::erase(choice.load.columns, picked.toStdString());
+    emit chosen(choice);
+  });
+}
+
+void SequenceView::setLibrary(const LibraryPtr& library) {
+  library_ = library;
+  const QSignalBlocker quiet(task_);
+  task_->clear();
+  for (const TaskInfo& task : library->tasks) {
+    task_->addItem(QString::fromStdString(task.title), QString::fromStdString(task.name));
+    task_->setItemData(task_->count() - 1, QString::fromStdString(task.text), Qt::ToolTipRole);
+  }
+}
+
+void SequenceView::setModelTask(const Preset& preset) {
+  modelTask_ = {};
+  modelTask_.task = preset.task;
+  modelTask_.options.length = preset.task_length;
+  modelTask_.options.seed = preset.task_seed;
+  modelsOwn_->setText(tr("What %1 likes: %2, %3 steps")
+                          .arg(QString::fromStdString(preset.title), QString::fromStdString(preset.task), QLocale::c().toString(static_cast<qlonglong>(preset.task_length))));
+}
+
+bool SequenceView::wantsStandardised() const { return standardise_->isChecked(); }
+
+void SequenceView::chooseTask() {
+  if (showing_ || task_->count() == 0) return;
+  SequenceChoice choice;
+  choice.task = task_->currentData().toString().toStdString();
+  choice.options.length = length_->value();
+  choice.options.seed = static_cast<std::uint64_t>(seed_->value());
+  emit chosen(choice);
+}
+
+void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
+  shown_ = sequence;
+  preview_->setSequence(sequence);
+  if (!sequence) return;
+  showing_ = true;
+  const Sequence& series = sequence->sequence;
+  const SequenceChoice& choice = sequence->choice;
+  (choice.isFile ? fileTab_ : taskTab_)->setChecked(true);
+  pages_->setCurrentIndex(choice.isFile ? 0 : 1);
+  if (choice.isFile) {
+    lastFile_ = QString::fromStdString(choice.file);
+    name_->setText(QFileInfo(lastFile_).fileName());
+    name_->setToolTip(lastFile_);
+    standardise_->setChecked(choice.load.standardise);
+    buildColumns();
+    time_->clear();
+    time_->addItem(choice.load.time ? tr("found by looking") : series.time_name == "step" ? tr("found by looking: none") : tr("%1 (found)").arg(QString::fromStdString(series.time_name)), QString());
+    time_->addItem(tr("none, count steps"), "none");
+    for (const auto& name : sequence->columns) time_->addItem(QString::fromStdString(name), QString::fromStdString(name));
+    time_->setCurrentIndex(choice.load.time ? std::max(0, time_->findData(QString::fromStdString(*choice.load.time))) : 0);
+  } else {
+    task_->setCurrentIndex(std::max(0, task_->findData(QString::fromStdString(choice.task))));
+    length_->setValue(static_cast<int>(std::min<std::int64_t>(choice.options.length, length_->maximum())));
+    seed_->setValue(static_cast<int>(choice.options.seed));
+    if (library_)
+      for (const TaskInfo& task : library_->tasks)
+        if (task.name == choice.task) taskText_->setText(QString::fromStdString(task.text));
+  }
+  const QLocale locale(QLocale::English);
+  const QString steps = locale.toString(static_cast<qlonglong>(series.length));
+  QString facts = series.width == 1 ? tr("%1 steps, 1 input").arg(steps) : tr("%1 steps, %2 inputs").arg(steps).arg(series.width);
+  if (series.standardised && !series.mean.empty() && series.width == 1)
+    facts += tr("; mean %1, deviation %2 taken out").arg(locale.toString(series.mean[0], 'g', 4), locale.toString(series.deviation[0], 'g', 4));
+  if (series.target_kind != TargetKind::none) facts += series.target_kind == TargetKind::classify ? tr("; %1 classes to tell").arg(series.classes) : tr("; with a target");
+  facts_->setText(facts);
+  showing_ = false;
+}
+
+void SequenceView::buildColumns() {
+  columnsMenu_->clear();
+  const Sequence& series = shown_->sequence;
+  std::vector<std::string> inputs = shown_->columns;
+  std::erase(inputs, series.time_name);
+  for (const auto& name : inputs) {
+    QAction* action = columnsMenu_->addAction(QString::fromStdString(name));
+    action->setCheckable(true);
+    action->setChecked(std::find(series.names.begin(), series.names.end(), name) != series.names.end());
+    connect(action, &QAction::toggled, this, [this] {
+      SequenceChoice choice = shown_->choice;
+      choice.load.columns.clear();
+      const auto actions = columnsMenu_->actions();
+      for (const QAction* one : actions)
+        if (one->isChecked()) choice.load.columns.push_back(one->text().toStdString());
+      if (choice.load.columns.empty()) {  // at least one; the menu is made anew after this action is done
+        QMetaObject::invokeMethod(this, &SequenceView::buildColumns, Qt::QueuedConnection);
+        return;
+      }
+      if (choice.load.columns.size() == static_cast<std::size_t>(actions.size())) choice.load.columns.clear();
+      emit chosen(choice);
+    });
+  }
+  QStringList chosenNames;
+  for (const auto& name : series.names) chosenNames << QString::fromStdString(name);
+  const QString text = chosenNames.size() <= 3 ? chosenNames.join(", ") : tr("%1 of %2").arg(chosenNames.size()).arg(inputs.size());
+  columns_->setText(columns_->fontMetrics().elidedText(text, Qt::ElideRight, 150));
+  columns_->setToolTip(tr("Which columns are the input: %1").arg(chosenNames.join(", ")));
+}
+
+}  // namespace reclab

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/session_controller.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "models/registry.h"
+
+namespace reclab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto frame = std::chrono::milliseconds(33);
+
+/// The sentence for whatever a job threw.
+QString sentenceOf(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    return QString::fromUtf8(error.what());
+  } catch (const std::bad_alloc&) {
+    return QObject::tr("There is not enough memory for this; take a shorter sequence or a narrower model.");
+  } catch (const std::exception& error) {
+    return QObject::tr("Something went wrong inside the program: %1.").arg(QString::fromUtf8(error.what()));
+  }
+}
+
+/// Passes progress on at most 30 times a second.
+class Throttle {
+ public:
+  bool ready() {
+    const auto now = Clock::now();
+    if (now - last_ < frame) return false;
+    last_ = now;
+    return true;
+  }
+
+ private:
+  Clock::time_point last_;
+};
+
+QString elapsed(double seconds) {
+  return seconds < 1.0 ? QObject::tr("%1 ms").arg(qRound(seconds * 1000.0)) : QObject::tr("%1 s").arg(seconds, 0, 'f', 1);
+}
+
+}  // namespace
+
+Probe probeFor(const QStringList& visible, bool live) {
+  Probe probe;
+  const bool spectrum = visible.contains("spectrum"), gradients = visible.contains("gradients");
+  const bool gating = visible.contains("gating"), trajectories = visible.contains("trajectories");
+  // A panel that is not one of these may show anything.
+  int known = spectrum + gradients + gating + trajectories + visible.contains("timing");
+  const bool anything = known != visible.size();
+  probe.states = anything || trajectories;
+  probe.gates = anything || gating;
+  probe.gradients = anything || gradients;
+  probe.spectra = anything || spectrum;
+  probe.jacobians = anything || gradients;
+  probe.spectrum_rows = live ? 64 : 400;
+  probe.jacobian_rows = live ? 64 : 400;
+  return probe;
+}
+
+RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& probe) {
+  RunRequest request;
+  request.preset = preset;
+  request.set = setup.settings();
+  if (setup.sequence) request.sequence = setup.sequence->sequence;
+  request.seed = setup.seed;
+  request.form = setup.form;
+  request.device = setup.device;
+  request.dtype = setup.dtype;
+  if (const auto found = setup.weights.find(setup.preset); found != setup.weights.end()) request.weights = found->second;
+  request.probe = probe;
+  return request;
+}
+
+TracePtr merged(const TracePtr& trace, const TracePtr& more) {
+  if (!more) return trace;
+  if (!trace) return more;
+  auto both = std::make_shared<Trace>(*trace);
+  for (const auto& array : more->arrays()) both->put(*array);
+  return both;
+}
+
+SessionController::SessionController(QObject* parent) : QObject(parent), timings_(10) {
+  qRegisterMetaType<TracePtr>("reclab::TracePtr");
+  qRegisterMetaType<ModelPtr>("reclab::ModelPtr");
+  qRegisterMetaType<LoadedSequencePtr>("reclab::LoadedSequencePtr");
+  qRegisterMetaType<Outcome>("reclab::Outcome");
+  qRegisterMetaType<Tone>("reclab::Tone");
+  for (QTimer* timer : {&rest_, &patience_, &timingSoon_}) timer->setSingleShot(true);
+  rest_.setInterval(250);
+  patience_.setInterval(400);
+  timingSoon_.setInterval(400);
+  connect(&rest_, &QTimer::timeout, this, [this] { start(false); });
+  connect(&patience_, &QTimer::timeout, this, [this] {
+    if (liveWaits_) start(true);
+  });
+  connect(&timingSoon_, &QTimer::timeout, this, &SessionController::startTiming);
+}
+
+SessionController::~SessionController() = default;
+
+void SessionController::open() {
+  cards_.post([this](std::stop_token) {
+    try {
+      auto library = std::make_shared<const Library>(Library{PresetLibrary(builtin_registry(), preset_folders()), tasks()});
+      later([this, library] {
+        library_ = library;
+        for (const std::string& problem : library->presets.problems()) emit said(QString::fromStdString(problem), Tone::warning);
+        emit libraryReady();
+      });
+    } catch (...) {
+      later([this, sentence = sentenceOf(std::current_exception())] { emit said(sentence, Tone::warning); });
+    }
+  });
+}
+
+void SessionController::apply(const Setup& setup, bool live) {
+  setup_ = setup;
+  emit setupChanged();
+  describe();
+  if (timingOf_ != timingKey()) {  // of another model than the one that is about to be shown
+    timings_.stop();
+    ++timingRun_;
+    timingRuns_ = false;
+    timing_.reset();
+    timingOf_.clear();
+  }
+  if (live) rest_.start();
+  start(live);
+}
+
+void SessionController::run() { start(false); }
+
+void SessionController::describe() {
+  if (!library_ || setup_.preset.empty()) return;
+  const std::int64_t width = setup_.sequence ? setup_.sequence->sequence.width : 1;
+  std::string key = setup_.preset + '\n' + std::to_string(width);
+  for (const auto& [name, value] : setup_.settings()) key += '\n' + name + '=' + value;
+  if (key == describedOf_) return;
+  describedOf_ = key;
+  const std::uint64_t number = ++description_;
+  cards_.replace([this, number, width, library = library_, id = setup_.preset, set = setup_.settings()](std::stop_token) {
+    try {
+      auto model = std::make_shared<ModelDescription>();
+      model->preset = library->presets.find(id);
+      model->standard = hyper_of(builtin_registry(), model->preset);
+      model->hyper = hyper_of(builtin_registry(), model->preset, set);
+      Preset changed = model->preset;
+      changed.hyper.clear();
+      for (const HyperSpec& row : model->hyper.table()) changed.hyper.emplace_back(row.key, model->hyper.value(row.key));
+      model->card = card(builtin_registry(), changed, width);
+      later([this, number, described = ModelPtr(model)] {
+        if (number == description_) emit modelDescribed(described);
+      });
+    } catch (...) {
+      later([this, number, sentence = sentenceOf(std::current_exception())] {
+        if (number == description_) emit said(sentence, Tone::warning);
+      });
+    }
+  });
+}
+
+void SessionController::start(bool live) {
+  if (!library_ || !setup_.sequence || setup_.preset.empty()) return;
+  // A newer request always ends an older one. But while a slider moves, each request is given the time for its first pictures, so
+  // that the plots follow the hand: the newest value waits until then, or until patience ends.
+  if (live && running_ && firstStage_ && Clock::now() - started_ < std::chrono::milliseconds(400)) {
+    liveWaits_ = true;
+    return;
+  }
+  if (!live) rest_.stop();
+  liveWaits_ = false;
+  firstStage_ = true;
+  stopping_ = false;
+  started_ = Clock::now();
+  patience_.start();
+  timingSoon_.stop();
+  const std::uint64_t number = ++run_;
+  const Probe probe = lastProbe_ = probeFor(visible_, live);
+  runs_.replace([this, number, probe, library = library_, setup = setup_](std::stop_token stop) {
+    auto throttle = std::make_shared<Throttle>();
+    const auto progress = [this, number, throttle](double fraction, std::string_view stage) {
+      if (!throttle->ready()) return;
+      later([this, number, fraction, text = QString::fromUtf8(stage.data(), static_cast<qsizetype>(stage.size()))] {
+        if (number == run_ && running_) emit progressed(fraction, text);
+      });
+    };
+    const auto publish = [this, number](TracePtr trace) {
+      later([this, number, trace = std::move(trace)] {
+        if (number != run_ || stopping_) return;
+        show(trace);
+        firstStage_ = false;
+        if (liveWaits_) start(true);
+      });
+    };
+    try {
+      const RunRequest request = requestFor(setup, library->presets.find(setup.preset), probe);
+      RunResult result = reclab::run(builtin_registry(), request, progress, stop, publish);
+      later([this, number, trace = std::move(result.trace)] {
+        if (number != run_) return;
+        if (trace->info.outcome != Outcome::cancelled) show(trace);
+        endRun(trace->info.outcome, QString::fromStdString(trace->info.sentence));
+      });
+    } catch (const Cancelled&) {
+      later([this, number] {
+        if (number == run_) endRun(Outcome::cancelled, {});
+      });
+    } catch (...) {
+      later([this, number, sentence = sentenceOf(std::current_exception())] {
+        if (number == run_) endRun(Outcome::failed, sentence);
+      });
+    }
+  });
+  if (!std::exchange(running_, true)) emit runningChanged(true);
+}
+
+void SessionController::endRun(Outcome outcome, const QString& sentence) {
+  if (!std::exchange(running_, false)) return;
+  firstStage_ = false;
+  patience_.stop();
+  emit runningChanged(false);
+  if (outcome == Outcome::cancelled)
+    emit said(tr("Stopped after %1; what is shown was complete before.").arg(elapsed(std::chrono::duration<double>(Clock::now() - started_).count())),
+              Tone::info);
+  else if (outcome == Outcome::finished)
+    emit said(sentence, Tone::info);
+  else
+    emit said(sentence, Tone::warning);
+  emit runEnded(outcome);
+  if (liveWaits_)
+    start(true);
+  else if (outcome == Outcome::finished && (timingWanted_ || visible_.contains("timing")))
+    timingSoon_.start();
+}
+
+void SessionController::show(const TracePtr& trace) {
+  TracePtr old = std::exchange(shown_, timingOf_ == timingKey() ? merged(trace, timing_) : trace);
+  emit traceChanged(shown_);
+  discard(std::move(old));
+}
+
+void SessionController::discard(TracePtr trace) {
+  if (trace && trace.use_count() == 1) files_.post([trace = std::move(trace)](std::stop_token) {});
+}
+
+void SessionController::stop() {
+  rest_.stop();
+  timingSoon_.stop();
+  liveWaits_ = false;
+  timings_.stop();
+  timingRuns_ = false;
+  ++timingRun_;
+  if (exporting_) exports_.stop();
+  if (!running_) return;
+  stopping_ = true;
+  // If the run had not begun it will not report; this one does in its place, and is not heard otherwise.
+  runs_.replace([this, number = run_](std::stop_token) {
+    later([this, number] {
+      if (number == run_) endRun(Outcome::cancelled, {});
+    });
+  });
+}
+
+void SessionController::loadSequence(const SequenceChoice& choice) {
+  const std::uint64_t number = ++load_;
+  if (choice.isFile) emit said(tr("Reading %1…").arg(QFileInfo(QString::fromStdString(choice.file)).fileName()), Tone::busy);
+  files_.post([this, number, choice](std::stop_token) {
+    try {
+      LoadedSequencePtr loaded = loadChoice(choice);
+      later([this, number, loaded] {
+        if (number == load_) emit sequenceLoaded(loaded);
+      });
+    } catch (...) {
+      later([this, number, sentence = sentenceOf(std::current_exception())] {
+        if (number != load_) return;
+        emit said(sentence, Tone::warning);
+        emit setupChanged();  // editors show again what is
+      });
+    }
+  });
+}
+
+void SessionController::setVisiblePanels(const QStringList& ids) {
+  if (ids == visible_) return;
+  visible_ = ids;
+  const Probe wanted = probeFor(ids, false);
+  const auto lacks = [](bool want, bool has) { return want && !has; };
+  if (lacks(wanted.states, lastProbe_.states) || lacks(wanted.gates, lastProbe_.gates) || lacks(wanted.gradients, lastProbe_.gradients) ||
+      lacks(wanted.spectra, lastProbe_.spectra) || lacks(wanted.jacobians, lastProbe_.jacobians))
+    start(false);
+  else if (ids.contains("timing") && shown_ && !running_)
+    timingSoon_.start();
+}
+
+std::string SessionController::timingKey() const {
+  std::string key = setup_.preset + ' ' + setup_.device + ' ' + setup_.dtype;
+  for (const auto& [name, value] : setup_.settings()) key += ' ' + name + '=' + value;
+  return key;
+}
+
+void SessionController::wantTiming() {
+  timingWanted_ = true;
+  if (!running_ && shown_) timingSoon_.start();
+}
+
+void SessionController::startTiming() {
+  if (running_ || timingRuns_ || !library_ || !setup_.sequence || timingOf_ == timingKey()) return;
+  const std::uint64_t number = ++timingRun_;
+  timingRuns_ = true;
+  const std::string key = timingKey();
+  timings_.replace([this, number, key, library = library_, setup = setup_](std::stop_token stop) {
+    const auto publish = [this, number, key](TracePtr timing) {
+      later([this, number, key, timing = std::move(timing)] {
+        if (number != timingRun_ || key != timingKey() || !shown_) return;
+        timing_ = timing;
+        timingOf_ = key;
+        TracePtr old = std::exchange(shown_, merged(shown_, timing));
+        emit traceChanged(shown_);
+        discard(std::move(old));
+      });
+    };
+    QString sentence;
+    try {
+      Setup small = setup;
+      small.form = "sequential";
+      RunRequest request = requestFor(small, library->presets.find(setup.preset), {});
+      const TracePtr timing = time_forms(builtin_registry(), request, {64, 128, 256, 512, 1024, 2048}, {}, stop, publish);
+      if (!stop.stop_requested()) publish(timing);
+    } catch (const Cancelled&) {
+    } catch (...) {
+      sentence = sentenceOf(std::current_exception());
+    }
+    later([this, number, sentence] {
+      if (number != timingRun_) return;
+      timingRuns_ = false;
+      if (!sentence.isEmpty()) emit said(sentence, Tone::warning);
+    });
+  });
+}
+
+void SessionController::exportRun(const QString& folder, bool csv) {
+  if (!library_ || !setup_.sequence || setup_.preset.empty()) {
+    emit said(tr("There is no run to export yet; choose a model and a sequence first."), Tone::warning);
+    return;
+  }
+  exporting_ = true;
+  emit said(tr("Recording everything for %1…").arg(QDir::toNativeSeparators(folder)), Tone::busy);
+  exports_.post([this, folder, csv, library = library_, setup = setup_](std::stop_token stop) {
+    QString sentence;
+    try {
+      auto throttle = std::make_shared<Throttle>();
+      const auto progress = [this, throttle](double fraction, std::string_view stage) {
+        if (!throttle->ready()) return;
+        later([this, fraction, text = QString::fromUtf8(stage.data(), static_cast<qsizetype>(stage.size()))] { emit progressed(fraction, text); });
+      };
+      const RunRequest request = requestFor(setup, library->presets.find(setup.preset), Probe{});
+      const RunResult result = reclab::run(builtin_registry(), request, progress, stop);
+      if (result.trace->info.outcome == Outcome::cancelled) throw Cancelled();
+      export_run(result, folder.toStdString(), csv);
+    } catch (const Cancelled&) {
+      sentence = tr("The export was stopped; nothing was written.");
+    } catch (...) {
+      sentence = sentenceOf(std::current_exception());
+    }
+    later([this, folder, sentence] {
+      exporting_ = false;
+      emit progressed(1.0, {});
+      if (sentence.isEmpty()) {
+        emit said(tr("The run is in %1: manifest.json, trace.npz and state.npz.").arg(QDir::toNativeSeparators(folder)), Tone::info);
+        emit exported(folder);
+      } else {
+        emit said(sentence, Tone::warning);
+      }
+    });
+  });
+}
+
+}  // namespace reclab

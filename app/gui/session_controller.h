@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Owns what is looked at and computes it, never on the GUI thread. The window tells it what is wanted and hears what came of it.
+#pragma once
+
+#include <QObject>
+#include <QSet>
+#include <QStringList>
+#include <QTimer>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "gui/setup.h"
+#include "gui/worker.h"
+
+namespace reclab {
+
+enum class Tone { info, busy, warning };
+
+/// What a run is to record, from what the visible panels show. `live`: while a slider moves, when a quick answer is worth more than a full one.
+Probe probeFor(const QStringList& visiblePanels, bool live);
+/// The request that a setup stands for.
+RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& probe);
+/// A trace with the arrays of another added: timings beside a run.
+TracePtr merged(const TracePtr& trace, const TracePtr& more);
+
+class SessionController : public QObject {
+  Q_OBJECT
+ public:
+  explicit SessionController(QObject* parent = nullptr);
+  ~SessionController() override;
+
+  void open();  ///< reads the presets; libraryReady follows
+  const LibraryPtr& library() const { return library_; }
+  const Setup& setup() const { return setup_; }
+  const TracePtr& trace() const { return shown_; }
+  bool running() const { return running_; }
+
+  /// Makes it what is looked at, and runs it. live: more changes are about to follow (a slider moves).
+  void apply(const Setup& setup, bool live);
+  void run();
+  void stop();
+  /// Loads; sequenceLoaded follows, or a sentence, with everything as it was.
+  void loadSequence(const SequenceChoice& choice);
+  void setVisiblePanels(const QStringList& ids);
+  void wantTiming();
+  /// Runs once more with everything recorded, and writes it.
+  void exportRun(const QString& folder, bool csv);
+  /// Frees a large run somewhere else than on the GUI thread.
+  void discard(TracePtr trace);
+
+ signals:
+  void libraryReady();
+  void setupChanged();
+  void modelDescribed(reclab::ModelPtr model);
+  void sequenceLoaded(reclab::LoadedSequencePtr sequence);
+  void traceChanged(reclab::TracePtr trace);
+  void runningChanged(bool running);
+  void progressed(double fraction, QString stage);
+  void runEnded(reclab::Outcome outcome);
+  void said(QString sentence, reclab::Tone tone);
+  void exported(QString folder);
+
+ private:
+  void start(bool live);
+  void describe();
+  void startTiming();
+  void show(const TracePtr& trace);
+  void endRun(Outcome outcome, const QString& sentence);
+  std::string timingKey() const;
+  template <class Function>
+  void later(Function&& function) {  // from a worker to the GUI thread
+    QMetaObject::invokeMethod(this, std::forward<Function>(function), Qt::QueuedConnection);
+  }
+
+  Setup setup_;
+  LibraryPtr library_;
+  QStringList visible_;
+  TracePtr shown_, timing_;
+  std::string timingOf_, describedOf_;  ///< keys: what the timing is of, what was last described
+  std::uint64_t run_ = 0, description_ = 0, load_ = 0, timingRun_ = 0;  ///< numbers of the newest request of each kind
+  bool running_ = false, firstStage_ = false, liveWaits_ = false, timingWanted_ = false, stopping_ = false, timingRuns_ = false;
+  bool exporting_ = false;
+  Probe lastProbe_;
+  std::chrono::steady_clock::time_point started_;
+  QTimer rest_, patience_, timingSoon_;
+  Worker runs_, cards_, files_, exports_, timings_;  // last: joined before what they report to is gone
+};
+
+}  // namespace reclab

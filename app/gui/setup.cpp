@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/setup.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+namespace reclab {
+
+bool SequenceChoice::operator==(const SequenceChoice& other) const {
+  if (isFile != other.isFile) return false;
+  if (isFile)
+    return std::tie(file, load.columns, load.time, load.standardise) ==
+           std::tie(other.file, other.load.columns, other.load.time, other.load.standardise);
+  return std::tie(task, options.length, options.seed, options.standardise) ==
+         std::tie(other.task, other.options.length, other.options.seed, other.options.standardise);
+}
+
+Overview overviewOf(const Sequence& sequence) {
+  constexpr std::int64_t most_bins = 4096, most_channels = 4;
+  Overview overview;
+  const std::int64_t bins = std::min(sequence.length, most_bins), width = sequence.width;
+  overview.low = std::numeric_limits<double>::infinity();
+  overview.high = -overview.low;
+  for (std::int64_t channel = 0; channel < std::min(width, most_channels); ++channel) {
+    Overview::Channel made;
+    for (std::int64_t bin = 0; bin < bins; ++bin) {
+      const std::int64_t first = bin * sequence.length / bins, last = (bin + 1) * sequence.length / bins;
+      double low = sequence.input[static_cast<std::size_t>(first * width + channel)], high = low;
+      for (std::int64_t t = first + 1; t < last; ++t) {
+        const double value = sequence.input[static_cast<std::size_t>(t * width + channel)];
+        low = std::min(low, value);
+        high = std::max(high, value);
+      }
+      made.low.push_back(low);
+      made.high.push_back(high);
+      overview.low = std::min(overview.low, low);
+      overview.high = std::max(overview.high, high);
+    }
+    overview.channels.push_back(std::move(made));
+  }
+  if (!(overview.low < overview.high)) {
+    overview.low = std::isfinite(overview.low) ? overview.low - 1.0 : -1.0;
+    overview.high = overview.low + 2.0;
+  }
+  return overview;
+}
+
+LoadedSequencePtr loadChoice(const SequenceChoice& choice) {
+  auto loaded = std::make_shared<LoadedSequence>();
+  loaded->choice = choice;
+  if (choice.isFile) {
+    loaded->sequence = load_sequence(choice.file, choice.load);
+    // With columns chosen, the others are still there to be chosen.
+    const bool all = choice.load.columns.empty() && !choice.load.time;
+    const Sequence whole = all ? Sequence{} : load_sequence(choice.file, LoadOptions{});
+    const Sequence& source = all ? loaded->sequence : whole;
+    loaded->columns = source.names;
+    if (source.time_name != "step") loaded->columns.insert(loaded->columns.begin(), source.time_name);
+  } else {
+    loaded->sequence = make_task(choice.task, choice.options);
+  }
+  loaded->overview = overviewOf(loaded->sequence);
+  return loaded;
+}
+
+Settings Setup::settings() const {
+  const auto found = set.find(preset);
+  return found == set.end() ? Settings{} : found->second;
+}
+
+void Setup::setValue(const std::string& key, const std::string& text) {
+  Settings& values = set[preset];
+  const auto found = std::find_if(values.begin(), values.end(), [&](const auto& entry) { return entry.first == key; });
+  if (found == values.end())
+    values.emplace_back(key, text);
+  else
+    found->second = text;
+}
+
+QString dataFile(const QString& name) {
+  for (const QString& folder : {QCoreApplication::applicationDirPath() + "/../share/recurrence-lab", QString(RECLAB_SOURCE_RESOURCES),
+                                QString(RECLAB_INSTALL_RESOURCES)}) {
+    const QFileInfo file(QDir(folder).filePath(name));
+    if (file.isReadable()) return file.canonicalFilePath();
+  }
+  return {};
+}
+
+}  // namespace reclab

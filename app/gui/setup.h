@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is looked at: a value that undo keeps, the inspector edits and a run is made from. Cheap to copy.
+#pragma once
+
+#include <QMetaType>
+#include <QString>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiment/experiment.h"
+
+namespace reclab {
+
+/// Where a sequence comes from: a file and how it is read, or a task and its options.
+struct SequenceChoice {
+  bool isFile = false;
+  std::string file;
+  LoadOptions load;
+  std::string task = "noise";
+  TaskOptions options;
+  bool operator==(const SequenceChoice& other) const;
+};
+
+/// The smallest and largest value in each of at most 4096 equal stretches of a channel: all that a line on a screen can show.
+struct Overview {
+  struct Channel {
+    std::vector<double> low, high;
+  };
+  std::vector<Channel> channels;  ///< the first four
+  double low = 0.0, high = 1.0;   ///< of all of them
+};
+Overview overviewOf(const Sequence& sequence);
+
+/// A sequence as it was chosen, loaded, and how it looks from afar. Immutable.
+struct LoadedSequence {
+  SequenceChoice choice;
+  Sequence sequence;
+  Overview overview;
+  std::vector<std::string> columns;  ///< every column that may be chosen, for files
+};
+using LoadedSequencePtr = std::shared_ptr<const LoadedSequence>;
+/// Reads the file or makes the task. Throws Error.
+LoadedSequencePtr loadChoice(const SequenceChoice& choice);
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+struct Setup {
+  std::string preset;
+  std::map<std::string, Settings> set;                       ///< what was changed of each preset, kept when another is looked at
+  std::map<std::string, std::filesystem::path> weights;      ///< likewise
+  LoadedSequencePtr sequence;
+  std::uint64_t seed = 1;
+  std::string form = "auto", device = "cpu", dtype = "f64";
+
+  Settings settings() const;                                 ///< of the present preset
+  void setValue(const std::string& key, const std::string& text);
+};
+
+/// Everything that there is to choose from.
+struct Library {
+  PresetLibrary presets;
+  std::vector<TaskInfo> tasks;
+};
+using LibraryPtr = std::shared_ptr<const Library>;
+
+/// A preset with the values that are set now, its shapes as they are with these.
+struct ModelDescription {
+  Preset preset;
+  Card card;
+  Hyper hyper, standard;  ///< now, and as the preset has them
+};
+using ModelPtr = std::shared_ptr<const ModelDescription>;
+
+/// The installed resources: a file below share/recurrence-lab, or below resources/ in the source tree; empty when there is none.
+QString dataFile(const QString& name);
+
+}  // namespace reclab
+
+Q_DECLARE_METATYPE(reclab::SequenceChoice)

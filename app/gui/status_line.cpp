@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/status_line.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QProgressBar>
+
+#include "gui/look.h"
+
+namespace reclab {
+namespace {
+
+QString duration(double seconds) {
+  if (seconds < 0.001) return QObject::tr("%1 µs").arg(seconds * 1e6, 0, 'f', 0);
+  if (seconds < 1.0) return QObject::tr("%1 ms").arg(seconds * 1e3, 0, 'f', seconds < 0.01 ? 1 : 0);
+  return seconds < 120.0 ? QObject::tr("%1 s").arg(seconds, 0, 'f', seconds < 10.0 ? 2 : 1) : QObject::tr("%1 min").arg(seconds / 60.0, 0, 'f', 1);
+}
+
+QString memory(std::int64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  if (size < 1024.0 * 1024.0) return QObject::tr("%1 KiB").arg(size / 1024.0, 0, 'f', 0);
+  if (size < 1024.0 * 1024.0 * 1024.0) return QObject::tr("%1 MiB").arg(size / (1024.0 * 1024.0), 0, 'f', size < 10.0 * 1024.0 * 1024.0 ? 1 : 0);
+  return QObject::tr("%1 GiB").arg(size / (1024.0 * 1024.0 * 1024.0), 0, 'f', 2);
+}
+
+}  // namespace
+
+StatusLine::StatusLine(QWidget* parent) : QStatusBar(parent) {
+  setSizeGripEnabled(false);
+  auto* line = new QWidget(this);
+  auto* row = new QHBoxLayout(line);
+  row->setContentsMargins(8, 2, 8, 2);
+  row->setSpacing(16);
+  const auto add = [&](const QString& tip) {
+    auto* made = label({}, "muted", line);
+    made->setFont(numberFont());
+    made->setToolTip(tip);
+    made->setVisible(false);
+    row->addWidget(made);
+    return made;
+  };
+  what_ = add(tr("The device, form and precision that really ran"));
+  time_ = add(tr("Wall time of the forward and the backward pass"));
+  memory_ = add(tr("Memory that the arrays of the run took, with what was recorded"));
+  seed_ = add(tr("What the weights were drawn from"));
+  dot_ = new QLabel(line);
+  dot_->setFixedSize(8, 8);
+  row->addWidget(dot_);
+  words_ = new QLabel(line);
+  words_->setFont(smallFont());
+  words_->setTextFormat(Qt::PlainText);
+  words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  row->addWidget(words_, 1);
+  bar_ = new QProgressBar(line);
+  bar_->setRange(0, 1000);
+  bar_->setTextVisible(false);
+  bar_->setFixedWidth(140);
+  bar_->setVisible(false);
+  row->addWidget(bar_);
+  addWidget(line, 1);
+  patience_.setSingleShot(true);
+  patience_.setInterval(200);
+  connect(&patience_, &QTimer::timeout, this, [this] {
+    bar_->setVisible(true);
+    say(tr("Running…"), Tone::busy);
+  });
+}
+
+void StatusLine::setRun(const TracePtr& trace) {
+  for (QLabel* one : {what_, time_, memory_, seed_}) one->setVisible(trace != nullptr);
+  if (!trace) return;
+  const RunInfo& run = trace->info;
+  QString what = QString::fromStdString(run.device == "cpu" ? "CPU" : run.device == "cuda" ? "CUDA" : run.device) + ", " + QString::fromStdString(run.form) + ", " +
+                 QString::fromStdString(run.dtype);
+  if (run.every > 1) what += tr(", every %1th step").arg(run.every);
+  what_->setText(what);
+  time_->setText(duration(run.seconds));
+  memory_->setText(memory(run.bytes));
+  seed_->setText(tr("seed %1").arg(run.seed));
+}
+
+QString StatusLine::facts() const { return QStringList{what_->text(), time_->text(), memory_->text(), seed_->text()}.join(" | "); }
+
+void StatusLine::say(const QString& sentence, Tone tone) {
+  sentence_ = sentence;
+  const QColor colour = tone == Tone::warning ? palette().color(QPalette::BrightText) : tone == Tone::busy ? palette().color(QPalette::Highlight) : QColor();
+  dot_->setStyleSheet(colour.isValid() ? QString("background:%1; border-radius:4px").arg(colour.name()) : QString());
+  elide();
+}
+
+void StatusLine::elide() {
+  words_->setText(words_->fontMetrics().elidedText(sentence_, Qt::ElideRight, std::max(words_->width(), 60)));
+  words_->setToolTip(sentence_);
+}
+
+void StatusLine::resizeEvent(QResizeEvent* event) {
+  QStatusBar::resizeEvent(event);
+  QMetaObject::invokeMethod(this, [this] { elide(); }, Qt::QueuedConnection);  // once the words have their new width
+}
+
+void StatusLine::setProgress(double fraction, const QString& stage) {
+  if (!bar_->isVisible()) return;
+  bar_->setValue(qRound(1000.0 * fraction));
+  if (!stage.isEmpty()) say(tr("Running: %1, %2 %").arg(stage).arg(qRound(100.0 * fraction)), Tone::busy);
+}
+
+void StatusLine::setRunning(bool running) {
+  if (running) {
+    if (!bar_->isVisible()) patience_.start();
+    bar_->setValue(0);
+  } else {
+    patience_.stop();
+    bar_->setVisible(false);
+  }
+}
+
+Banner::Banner(QWidget* parent) : QFrame(parent) {
+  setObjectName("banner");
+  setAttribute(Qt::WA_StyledBackground);
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(12, 6, 8, 6);
+  row->setSpacing(10);
+  auto* sign = new QLabel(this);
+  sign->setPixmap(icon("warning", QPalette::BrightText).pixmap(16, 16));
+  sign->setFixedWidth(16);
+  row->addWidget(sign, 0, Qt::AlignTop);
+  words_ = new QLabel(this);
+  words_->setWordWrap(true);
+  words_->setTextFormat(Qt::PlainText);
+  words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  row->addWidget(words_, 1);
+  auto* shut = new QToolButton(this);
+  shut->setIcon(icon("close", QPalette::Dark));
+  shut->setIconSize({14, 14});
+  shut->setToolTip(tr("Close"));
+  row->addWidget(shut, 0, Qt::AlignTop);
+  connect(shut, &QToolButton::clicked, this, &QWidget::hide);
+  hide();
+}
+
+void Banner::show(const QString& sentence) {
+  words_->setText(sentence);
+  setVisible(true);
+}
+
+QString Banner::sentence() const { return isHidden() ? QString() : words_->text(); }
+
+}  // namespace reclab

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QFrame>
+#include <QStatusBar>
+#include <QTimer>
+#include <QToolButton>
+
+#include "gui/session_controller.h"
+
+class QLabel;
+class QProgressBar;
+
+namespace reclab {
+
+/// The last line of the window: what really ran and what it took, then what is running or wrong, in words.
+class StatusLine : public QStatusBar {
+  Q_OBJECT
+ public:
+  explicit StatusLine(QWidget* parent = nullptr);
+  void setRun(const TracePtr& trace);
+  void say(const QString& sentence, Tone tone);
+  void setProgress(double fraction, const QString& stage);
+  void setRunning(bool running);
+  QString sentence() const { return sentence_; }
+  QString facts() const;
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  void elide();
+  QLabel *what_, *time_, *memory_, *seed_, *dot_, *words_;
+  QProgressBar* bar_;
+  QTimer patience_;  ///< short runs do not flicker
+  QString sentence_;
+};
+
+/// A sentence about what went wrong, above the time line, until it is closed or something goes right.
+class Banner : public QFrame {
+  Q_OBJECT
+ public:
+  explicit Banner(QWidget* parent = nullptr);
+  void show(const QString& sentence);
+  QString sentence() const;
+
+ private:
+  QLabel* words_;
+};
+
+}  // namespace reclab

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+namespace reclab {
+
+/// One thread that does one job after the other, off the GUI thread. A job gets a token of its own and ends soon after it is stopped.
+class Worker {
+ public:
+  using Job = std::function<void(std::stop_token)>;
+  explicit Worker(int niceness = 0);
+  ~Worker();  ///< stops what runs, forgets what waits
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  void post(Job job);     ///< after all that wait
+  void replace(Job job);  ///< instead of all that wait, stopping what runs
+  void stop();            ///< forgets what waits, stops what runs
+
+ private:
+  void loop(std::stop_token end, int niceness);
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::deque<Job> waiting_;
+  std::stop_source current_;
+  std::jthread thread_;  // last: it is joined before what it uses is gone
+};
+
+}  // namespace reclab
