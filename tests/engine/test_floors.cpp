@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The rules of the house, read off the #include lines: floors see only what is under them, the engine sees no window, a panel no model.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "test.h"
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// What each floor of engine/ may include, beside itself.
+const std::map<std::string, std::set<std::string>> below{
+    {"array", {}},
+    {"autodiff", {"array"}},
+    {"recurrence", {"array", "autodiff"}},
+    {"trace", {"array"}},
+    {"sequence", {"array", "trace"}},
+    {"models", {"array", "autodiff", "recurrence", "trace", "sequence"}},
+    {"analysis", {"array", "autodiff", "recurrence", "trace", "sequence", "models"}},
+    {"learning", {"array", "autodiff", "recurrence", "trace", "sequence", "models", "analysis"}},
+    {"experiment", {"array", "autodiff", "recurrence", "trace", "sequence", "models", "analysis", "learning"}}};
+
+struct Include {
+  int line;
+  std::string name;
+  bool quoted;
+};
+
+bool is_source(const fs::path& file) {
+  static const std::set<std::string> endings{".h", ".hpp", ".cpp", ".cu", ".cuh", ".in"};
+  return endings.contains(file.extension().string());
+}
+
+std::string contents(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  CHECK_SAYS(stream.good(), file.string());
+  std::stringstream buffer;
+  buffer << stream.rdbuf();
+  return buffer.str();
+}
+
+/// The text without comments and without what stands in quotes; lines stay where they are.
+std::string code_of(const std::string& text) {
+  static const std::regex quiet(R"(//[^\n]*|/\*[^]*?\*/|"(?:\\.|[^"\\\n])*")");
+  std::string code;
+  auto last = text.cbegin();
+  for (std::sregex_iterator match(text.begin(), text.end(), quiet), end; match != end; ++match) {
+    code.append(last, text.cbegin() + match->position());
+    const std::string gone = match->str();
+    code.append(static_cast<std::size_t>(std::ranges::count(gone, '\n')), '\n');
+    last = text.cbegin() + match->position() + match->length();
+  }
+  return code.append(last, text.cend());
+}
+
+std::vector<Include> includes_of(const std::string& text) {
+  static const std::regex pattern(R"re(^\s*#\s*include\s*(["<])([^">]+)[">].*)re");
+  std::vector<Include> found;
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::smatch match;
+    if (std::regex_match(line, match, pattern)) found.push_back({number, match[2], match[1] == "\""});
+  }
+  return found;
+}
+
+bool is_window(const std::string& include) {
+  static const std::regex pattern(R"((Q[A-Z]\w*|Qt\w*|q[a-z]+\.h|vtk\w+\.h|VTK|qcustomplot\.h)(/.*)?)");
+  return std::regex_match(include, pattern);
+}
+
+bool is_eigen_or_cuda(const std::string& include) {
+  static const std::regex pattern(
+      R"((unsupported/)?Eigen/.*|cu[a-z_]*\.h|cublas\w*\.h|cufft\w*\.h|thrust/.*|cub/.*|cooperative_groups.*|.*\.cuh)");
+  return std::regex_match(include, pattern);
+}
+
+/// The path below `engine/` that an include names, however it is spelt; empty when it names nothing there.
+fs::path engine_path(const fs::path& root, const fs::path& file, const Include& include) {
+  for (const fs::path& base : {root / "engine", file.parent_path(), root}) {
+    const fs::path target = (base / include.name).lexically_normal();
+    const fs::path inside = target.lexically_relative(root / "engine");
+    if (inside.has_parent_path() && *inside.begin() != ".." && below.contains(inside.begin()->string()) &&
+        (fs::exists(target) || base == root / "engine"))
+      return inside;
+  }
+  return {};
+}
+
+/// Every broken rule below `root`, a sentence each.
+std::vector<std::string> violations(const fs::path& root, std::size_t* files_read = nullptr) {
+  std::vector<std::string> found;
+  std::size_t count = 0;
+  for (const char* top : {"engine", "widgets", "app"}) {
+    if (!fs::exists(root / top)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+      if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+      ++count;
+      const fs::path file = entry.path(), relative = file.lexically_relative(root);
+      auto part = relative.begin();
+      const std::string house = (part++)->string(), floor = part->string();
+      const std::string text = contents(file);
+      const auto say = [&](int line, const std::string& sentence) {
+        found.push_back(relative.string() + ":" + std::to_string(line) + ": " + sentence);
+      };
+
+      const bool windowless = house == "engine" || (house == "app" && floor == "cli");
+      if (house == "engine" && relative.has_parent_path() && std::distance(relative.begin(), relative.end()) > 2 && !below.contains(floor))
+        say(1, "engine/" + floor + " is no floor of the engine");
+      for (const Include& include : includes_of(text)) {
+        const fs::path inside = engine_path(root, file, include);
+        const std::string target = inside.empty() ? "" : inside.begin()->string();
+        if (windowless && is_window(include.name)) say(include.line, "what has no window includes <" + include.name + ">");
+        if (house == "engine" && below.contains(floor)) {
+          if (!target.empty() && target != floor && !below.at(floor).contains(target))
+            say(include.line, "the floor " + floor + " includes " + inside.string() + " of a floor that is not under it");
+          if (floor == "models" && is_eigen_or_cuda(include.name)) say(include.line, "a model includes <" + include.name + ">");
+        }
+        if (house == "engine" &&
+            (include.name.starts_with("widgets/") || include.name.starts_with("gui/") || include.name.starts_with("app/")))
+          say(include.line, "the engine includes " + include.name);
+        if (house == "widgets" && !target.empty() && target != "trace" && inside != "array/error.h")
+          say(include.line, "a widget includes " + inside.string() + "; it knows a Trace and nothing else of the engine");
+        if (house == "widgets" && (include.name.starts_with("gui/") || include.name.starts_with("app/")))
+          say(include.line, "a widget includes " + include.name);
+        if (house == "app" && floor == "cli" && include.name.starts_with("gui/")) say(include.line, "the command line includes the window");
+        if (house == "app" && floor == "gui" && include.name.starts_with("cli/")) say(include.line, "the window includes the command line");
+      }
+      if (windowless) {
+        // A forward declaration needs no #include.
+        static const std::regex of_qt(
+            R"(\bQ(Application|CoreApplication|GuiApplication|Object|String|Widget|Thread|Timer|Variant|_OBJECT)\b)");
+        std::istringstream lines(code_of(text));
+        int number = 0;
+        for (std::string line; std::getline(lines, line);) {
+          ++number;
+          std::smatch match;
+          if (line.find("#") == std::string::npos && std::regex_search(line, match, of_qt))
+            say(number, "what has no window names " + match.str());
+        }
+      }
+    }
+  }
+  if (files_read) *files_read = count;
+  return found;
+}
+
+/// A small house of its own, removed at the end of the case.
+class Planted {
+ public:
+  Planted() : root_(fs::temp_directory_path() / ("reclab-floors-" + std::to_string(std::hash<const void*>{}(this)))) {
+    fs::create_directories(root_);
+  }
+  ~Planted() {
+    std::error_code ignored;
+    fs::remove_all(root_, ignored);
+  }
+  Planted& file(const std::string& name, const std::string& text) {
+    fs::create_directories((root_ / name).parent_path());
+    std::ofstream(root_ / name) << text;
+    return *this;
+  }
+  const fs::path& root() const { return root_; }
+
+ private:
+  fs::path root_;
+};
+
+std::string said(const std::vector<std::string>& sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences) text += "\n  " + sentence;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("no floor of this house includes what it must not") {
+  std::size_t files = 0;
+  const auto found = violations(RECLAB_SOURCE_DIR, &files);
+  CHECK_SAYS(files > 10, std::to_string(files) + " files read");
+  CHECK_SAYS(found.empty(), said(found));
+}
+
+TEST_CASE("every floor that is built is one of those that are checked, and links what it may include") {
+  const std::string cmake = contents(fs::path(RECLAB_SOURCE_DIR) / "engine/CMakeLists.txt");
+  static const std::regex line(R"(reclab_floor\((\w+) USES([^)]*)\))");
+  std::set<std::string> built;
+  for (std::sregex_iterator match(cmake.begin(), cmake.end(), line), end; match != end; ++match) {
+    const std::string floor = (*match)[1];
+    built.insert(floor);
+    CHECK_SAYS(below.contains(floor), floor);
+    std::istringstream uses((*match)[2]);
+    for (std::string use; uses >> use;)
+      CHECK_SAYS(below.at(floor).contains(use.substr(std::string("reclab_").size())), floor + " links " + use);
+  }
+  CHECK_EQUAL(built.size(), below.size());
+  CHECK_SAYS(cmake.find("Qt6") == std::string::npos && cmake.find("VTK") == std::string::npos, "engine/CMakeLists.txt looks for Qt or VTK");
+}
+
+TEST_CASE("a house that keeps the rules is not complained about") {
+  Planted planted;
+  planted.file("engine/array/error.h", "#include <string>\n")
+      .file("engine/trace/trace.h", "#include \"array/error.h\"\n")
+      .file("engine/models/gated/lstm.cpp",
+            "#include \"models/card.h\"\n#include \"recurrence/memory.h\"\n// QString and QWidget in words are fine\n")
+      .file("engine/array/cpu/gemm.cpp", "#include <Eigen/Dense>\nconst char* text = \"QObject\";\n")
+      .file("widgets/panel.h", "#include <QWidget>\n#include \"trace/trace.h\"\n#include \"array/error.h\"\n")
+      .file("app/gui/main.cpp", "#include <QApplication>\n#include \"experiment/experiment.h\"\n");
+  const auto found = violations(planted.root());
+  CHECK_SAYS(found.empty(), said(found));
+}
+
+TEST_CASE("each planted violation is found, with file and line") {
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {"engine/array/a.cpp", "\n#include <QString>\n"},
+      {"engine/trace/a.h", "\n#include <QtCore/QObject>\n"},
+      {"engine/trace/a.cpp", "\n#include <vtkRenderer.h>\n"},
+      {"engine/analysis/a.cpp", "\n  #  include \"qcustomplot.h\"\n"},
+      {"engine/experiment/a.cpp", "\nclass QApplication;\n"},
+      {"engine/array/b.cpp", "\n#include \"autodiff/graph.h\"\n"},
+      {"engine/autodiff/b.cpp", "\n#include \"recurrence/memory.h\"\n"},
+      {"engine/recurrence/b.cpp", "\n#include \"models/card.h\"\n"},
+      {"engine/trace/b.cpp", "\n#include \"sequence/sequence.h\"\n"},
+      {"engine/sequence/b.cpp", "\n#include \"autodiff/graph.h\"\n"},
+      {"engine/models/b.cpp", "\n#include <analysis/product.h>\n"},
+      {"engine/models/gated/b.cpp", "\n#include \"../../experiment/experiment.h\"\n"},
+      {"engine/learning/b.cpp", "\n#include \"experiment/experiment.h\"\n"},
+      {"engine/models/c.cpp", "\n#include <Eigen/Dense>\n"},
+      {"engine/models/gated/c.cpp", "\n#include <cuda_runtime.h>\n"},
+      {"engine/attic/a.cpp", "\n"},
+      {"widgets/panels/a.cpp", "\n#include \"models/card.h\"\n"},
+      {"widgets/panels/b.h", "\n#include \"experiment/experiment.h\"\n"},
+      {"widgets/panels/c.h", "\n#include \"gui/setup.h\"\n"},
+      {"app/cli/a.cpp", "\n#include <QCoreApplication>\n"},
+  };
+  for (const auto& [name, text] : wrong) {
+    Planted planted;
+    planted.file("engine/experiment/experiment.h", "").file("engine/models/card.h", "").file(name, text);
+    const auto found = violations(planted.root());
+    CHECK_SAYS(found.size() == 1, name + ":" + said(found));
+    const std::string line = name == "engine/attic/a.cpp" ? ":1: " : ":2: ";
+    CHECK_SAYS(found[0].starts_with(name + line), found[0]);
+  }
+}
