@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "array/error.h"
+#include "experiment/experiment.h"
+#include "models/registry.h"
+#include "test.h"
+
+namespace fs = std::filesystem;
+using namespace reclab;
+
+namespace {
+
+const fs::path shipped = fs::path(RECLAB_SOURCE_DIR) / "presets";
+
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "reclab-presets-XXXXXX").string();
+    CHECK(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  void write(const std::string& name, const std::string& text) const {
+    fs::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name, std::ios::binary) << text;
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+std::string preset_text(const std::string& id, const std::string& more = "") {
+  return "{\"schema\": 1, \"id\": \"" + id +
+         "\", \"architecture\": \"lstm\", \"title\": \"Mine\", \"family\": \"gated\", \"idea\": \"An idea.\",\n"
+         "\"source\": {\"authors\": \"A\", \"year\": 1997, \"title\": \"T\"}" +
+         more + "}";
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  CHECK_SAYS(at != std::string::npos, from);
+  return text.replace(at, from.size(), to);
+}
+
+std::string all_of(const std::vector<std::string>& sentences) {
+  std::string text;
+  for (const std::string& sentence : sentences) text += "\n  " + sentence;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("every preset of this house loads, and is where it says it is") {
+  const PresetLibrary library(builtin_registry(), {shipped});
+  CHECK_SAYS(library.problems().empty(), all_of(library.problems()));
+  std::size_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(shipped)) files += entry.path().extension() == ".json";
+  CHECK_EQUAL(library.presets().size(), files);
+  for (const Preset& preset : library.presets()) {
+    CHECK_EQUAL(preset.file.stem().string(), preset.id);
+    CHECK_EQUAL(preset.file.parent_path().filename().string(), preset.family);
+    CHECK_EQUAL(builtin_registry().find(preset.architecture).family, preset.family);
+    std::size_t sentences = 0;
+    for (std::size_t i = 0; i < preset.idea.size(); ++i)
+      sentences += preset.idea[i] == '.' && (i + 1 == preset.idea.size() || preset.idea[i + 1] == ' ');
+    CHECK_SAYS(sentences == 3, preset.id + ": the idea has " + std::to_string(sentences) + " sentences");
+    CHECK_SAYS(!preset.look_at.empty(), preset.id);
+    for (const std::string& panel : preset.look_at) {
+      static const std::set<std::string> panels{"spectrum", "trajectories", "gating", "gradients", "timing"};
+      CHECK_SAYS(panels.contains(panel), preset.id + " looks at " + panel);
+    }
+    const Card shown = card(builtin_registry(), preset);
+    CHECK_EQUAL(shown.id, preset.id);
+    CHECK_EQUAL(shown.idea, preset.idea);
+    CHECK_SAYS(!shown.parameters.empty() && !shown.states.empty() && !shown.equations.empty(), preset.id);
+    CHECK_SAYS(!shown.forms.empty() && shown.forms.front() == "sequential", preset.id);
+  }
+}
+
+TEST_CASE("every architecture has a preset") {
+  const PresetLibrary library(builtin_registry(), {shipped});
+  for (const Architecture& architecture : builtin_registry().all())
+    CHECK_SAYS(std::ranges::find(library.presets(), architecture.id, &Preset::architecture) != library.presets().end(), architecture.id);
+}
+
+TEST_CASE("what a preset says is what is read") {
+  Folder folder;
+  folder.write("deep/er/mine.json",
+               preset_text("mine",
+                           ",\"hyper\": {\"forget_bias\": 2, \"width\": 8.0},"
+                           "\"sequence\": {\"task\": \"adding\", \"length\": 77, \"seed\": 9}, \"look_at\": [\"gating\", \"spectrum\"]"));
+  folder.write("notes.txt", "not a preset");
+  const PresetLibrary library(builtin_registry(), {folder.path()});
+  CHECK_SAYS(library.problems().empty(), all_of(library.problems()));
+  const Preset& preset = library.find("mine");
+  CHECK_EQUAL(preset.title, std::string("Mine"));
+  CHECK_EQUAL(preset.task, std::string("adding"));
+  CHECK_EQUAL(preset.task_length, 77);
+  CHECK_EQUAL(preset.task_seed, std::uint64_t{9});
+  CHECK_EQUAL(preset.source.year, 1997);
+  CHECK_EQUAL(preset.look_at.size(), std::size_t{2});
+  CHECK_EQUAL(preset.hyper.front().first, std::string("forget_bias"));  // the order of the file
+  const Hyper hyper = hyper_of(builtin_registry(), preset);
+  CHECK_EQUAL(hyper.integer("width"), 8);
+  CHECK_EQUAL(hyper.real("forget_bias"), 2.0);
+}
+
+TEST_CASE("each mistake is one sentence that names the file and the key, and hides no other preset") {
+  const std::string good = preset_text("mine");
+  struct Mistake {
+    std::string text, says;
+  };
+  const std::vector<Mistake> mistakes{
+      {"", "line 1, column 1 is not valid JSON"},
+      {"{\"schema\": 1,\n  oops}", "line 2, column 3 is not valid JSON"},
+      {good.substr(0, 60), "is not valid JSON"},
+      {"[1, 2]", "the preset must be an object in braces, not a list"},
+      {std::string("\x89PNG\r\n\x1a\n\0\0", 10), "is not valid JSON"},
+      {replaced(good, "\"schema\": 1", "\"schema\": 2"), "schema must be"},
+      {replaced(good, "\"schema\": 1, ", ""), "schema is missing"},
+      {replaced(good, "\"title\": \"Mine\"", "\"title\": 5"), "title must be the name for people in quotes, not 5"},
+      {replaced(good, "\"title\": \"Mine\"", "\"title\": \"\""), "title must be"},
+      {replaced(good, "\"title\"", "\"titel\""), "title is missing"},
+      {replaced(good, "\"idea\"", "\"title\": \"Again\", \"idea\""), "title is given twice"},
+      {replaced(good, "\"id\": \"mine\"", "\"id\": \"My Preset\""), "id must be of lower-case letters"},
+      {replaced(good, "\"lstm\"", "\"lstn\""), "architecture: "},
+      {replaced(good, "\"year\": 1997", "\"year\": \"1997\""), "source.year must be"},
+      {replaced(good, "\"authors\": \"A\", ", ""), "source.authors is missing"},
+      {replaced(good, "\"title\": \"T\"", "\"title\": \"T\", \"journal\": \"J\""), "source.journal is not a key of a preset"},
+      {preset_text("mine", ",\"hypr\": {}"), "hypr is not a key of a preset; did you mean hyper?"},
+      {preset_text("mine", ",\"hyper\": []"), "hyper must be an object"},
+      {preset_text("mine", ",\"hyper\": {\"widht\": 3}"), "hyper.widht: lstm has no hyper-parameter"},
+      {preset_text("mine", ",\"hyper\": {\"width\": 0}"), "hyper.width: lstm: width = 0"},
+      {preset_text("mine", ",\"hyper\": {\"width\": null}"), "hyper.width must be a number"},
+      {preset_text("mine", ",\"hyper\": {\"width\": 18446744073709551615}"), "hyper.width"},
+      {preset_text("mine", ",\"hyper\": {\"forget_bias\": 1e999}"), "too large"},
+      {preset_text("mine", ",\"sequence\": {\"task\": \"ading\"}"), "sequence.task names no task: \"ading\""},
+      {preset_text("mine", ",\"sequence\": {\"task\": \"adding\", \"length\": 0}"), "sequence.length must be"},
+      {preset_text("mine", ",\"sequence\": {\"task\": \"adding\", \"seed\": -1}"), "sequence.seed must be"},
+      {preset_text("mine", ",\"sequence\": {\"task\": \"adding\", \"steps\": 5}"), "sequence.steps is not a key of a preset"},
+      {preset_text("mine", ",\"look_at\": \"gating\""), "look_at must be a list"},
+      {preset_text("mine", ",\"look_at\": [1]"), "look_at must hold names"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    Folder folder;
+    folder.write("wrong.json", mistake.text);
+    folder.write("other.json", preset_text("other"));
+    const PresetLibrary library(builtin_registry(), {folder.path()});
+    CHECK_SAYS(library.problems().size() == 1, mistake.says + all_of(library.problems()));
+    const std::string& problem = library.problems().front();
+    CHECK_SAYS(problem.starts_with((folder.path() / "wrong.json").string() + ": "), problem);
+    CHECK_SAYS(problem.find(mistake.says) != std::string::npos, problem + "  does not say  " + mistake.says);
+    CHECK_SAYS(problem.find('\n') == std::string::npos && problem.ends_with("."), problem);
+    CHECK_EQUAL(library.presets().size(), std::size_t{1});
+    CHECK_EQUAL(library.find("other").id, std::string("other"));
+    // Who asks for the preset that could not be read hears why.
+    CHECK_ERROR(library.find("wrong"), mistake.says);
+  }
+}
+
+TEST_CASE("an id is there once, and a file that is reached twice is one file") {
+  Folder folder;
+  folder.write("a/mine.json", preset_text("mine"));
+  folder.write("b/mine.json", preset_text("mine"));
+  const PresetLibrary twice(builtin_registry(), {folder.path() / "a", folder.path() / "b"});
+  CHECK_EQUAL(twice.presets().size(), std::size_t{1});
+  CHECK_EQUAL(twice.problems().size(), std::size_t{1});
+  CHECK(twice.problems()[0].find("is taken by " + (folder.path() / "a/mine.json").string()) != std::string::npos);
+  const PresetLibrary same(builtin_registry(), {folder.path() / "a", folder.path() / "a/../a"});
+  CHECK_EQUAL(same.presets().size(), std::size_t{1});
+  CHECK_SAYS(same.problems().empty(), all_of(same.problems()));
+}
+
+TEST_CASE("an unknown preset names the nearest, and a missing folder is said") {
+  const PresetLibrary library(builtin_registry(), {shipped});
+  CHECK_ERROR(library.find("lsmt"), "there is no preset \"lsmt\"; the nearest are lstm");
+  CHECK_ERROR(library.find(""), "there is no preset");
+  const PresetLibrary none(builtin_registry(), {"/nonexistent/presets"});
+  CHECK_EQUAL(none.problems().size(), std::size_t{1});
+  CHECK(none.problems()[0].find("/nonexistent/presets: the folder of presets cannot be read") == 0);
+  CHECK_ERROR(none.find("lstm"), "RECLAB_PRESETS");
+}
+
+TEST_CASE("presets are looked for where the user says, in the source and in the user's data folder") {
+  Folder folder;
+  folder.write("data/recurrence-lab/presets/mine.json", preset_text("mine"));
+  const std::string named = (folder.path() / "named").string(), data = (folder.path() / "data").string();
+  setenv("RECLAB_PRESETS", (named + "::" + shipped.string()).c_str(), 1);
+  setenv("XDG_DATA_HOME", data.c_str(), 1);
+  const auto folders = preset_folders();
+  CHECK_EQUAL(folders.front().string(), named);
+  CHECK(std::ranges::find(folders, shipped) != folders.end());
+  CHECK_EQUAL(folders.back().string(), data + "/recurrence-lab/presets");
+  unsetenv("RECLAB_PRESETS");
+  const PresetLibrary library(builtin_registry(), preset_folders());
+  CHECK_EQUAL(library.find("mine").id, std::string("mine"));
+  CHECK_EQUAL(library.find("lstm").id, std::string("lstm"));
+}
