@@ -2,8 +2,6 @@
 #include "sequence/sequence.h"
 
 #include <algorithm>
-#include <cassert>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 
@@ -12,6 +10,7 @@
 #include "array/npz.h"
 #include "sequence/standardise.h"
 #include "sequence/table.h"
+#include "trace/writers.h"
 
 namespace reclab {
 
@@ -142,18 +141,6 @@ Table from_archive(Sequence& sequence, const std::string& file, const LoadOption
   return table;
 }
 
-void append(std::string& to, double value) {
-  char text[32];
-  to.append(text, std::to_chars(text, text + sizeof text, value).ptr);
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n#") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 }  // namespace
 
 void standardise(Sequence& sequence) {
@@ -195,7 +182,7 @@ Sequence load_sequence(const fs::path& path, const LoadOptions& options) {
   Table table;
   if (bytes.empty()) {
     throw Error(file + " is empty: give it a row of numbers a time step", {.file = file, .place = "line 1"});
-  } else if (bytes.starts_with("\x93NUMPY")) {
+  } else if (bytes[0] == '\x93') {
     table = table_of(parse_npy(bytes, file), file);
     choose_columns(table, file, options);
   } else if (bytes.starts_with("PK")) {
@@ -257,11 +244,11 @@ void save_sequence(const Sequence& sequence, const fs::path& file) {
   }
   text += '\n';
   for (std::size_t t = 0; t < length; ++t) {
-    append(text, sequence.time[t]);
-    for (std::size_t j = 0; j < width; ++j) append(text += ',', sequence.input[t * width + j]);
+    append_number(text, sequence.time[t]);
+    for (std::size_t j = 0; j < width; ++j) append_number(text += ',', sequence.input[t * width + j]);
     if (target) {
-      for (std::size_t j = 0; j < target_width; ++j) append(text += ',', sequence.target[t * target_width + j]);
-      append(text += ',', sequence.mask[t]);
+      for (std::size_t j = 0; j < target_width; ++j) append_number(text += ',', sequence.target[t * target_width + j]);
+      append_number(text += ',', sequence.mask[t]);
     }
     text += '\n';
     out.write(text);

@@ -201,7 +201,8 @@ class Records {
 
 // ---- what a cell is
 
-enum class Kind { number, date, empty, missing, nan, infinite, too_large, word };
+enum class Kind { number, date, empty, missing, nan, infinite, too_large, grouped, word };
+constexpr std::size_t kinds = 9;
 
 bool same_word(std::string_view text, std::string_view lower) {
   return text.size() == lower.size() && std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) {
@@ -296,6 +297,28 @@ std::optional<Instant> iso_date(std::string_view text) {
   return at == text.size() ? std::optional(instant) : std::nullopt;
 }
 
+/// 1,234 or 1.234.567,8 or 12'000: meant as a number, but which one depends on the country.
+bool has_thousands(std::string_view text) {
+  std::size_t at = !text.empty() && (text[0] == '+' || text[0] == '-');
+  const auto digits = [&] {
+    const std::size_t from = at;
+    while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
+    return at - from;
+  };
+  const std::size_t lead = digits();
+  if (lead < 1 || lead > 3 || at == text.size() || std::string_view(",.' ").find(text[at]) == std::string_view::npos) return false;
+  const char separator = text[at];
+  while (at < text.size() && text[at] == separator) {
+    ++at;
+    if (digits() != 3) return false;
+  }
+  if (at < text.size() && (text[at] == '.' || text[at] == ',')) {
+    ++at;
+    digits();
+  }
+  return at == text.size();
+}
+
 Kind kind_of(const Cell& cell, bool allow_comma) {
   if (cell.text.empty()) return Kind::empty;
   double ignored = 0.0;
@@ -304,6 +327,7 @@ Kind kind_of(const Cell& cell, bool allow_comma) {
   if (kind != Kind::word) return kind;
   for (const std::string_view mark : {"na", "n/a", "#n/a", "null", "none", "missing", "nat", ".", "-", "--", "?"})
     if (same_word(cell.text, mark)) return Kind::missing;
+  if (has_thousands(cell.text)) return Kind::grouped;
   return iso_date(cell.text) ? Kind::date : Kind::word;
 }
 
@@ -334,13 +358,17 @@ Dialect preamble(std::string_view text) {
   return dialect;
 }
 
-std::vector<std::vector<Cell>> sample(std::string_view text, const Dialect& dialect, char delimiter, const std::string& file) {
+std::vector<std::vector<Cell>> sample(std::string_view text, const Dialect& dialect, char delimiter, const std::string& file,
+                                      std::vector<std::int64_t>* lines = nullptr) {
   Records records(text, delimiter, file);
   records.start_at(dialect.start, dialect.start_line);
   std::vector<std::vector<Cell>> found;
   std::vector<Cell> cells;
-  while (found.size() < sample_records && records.next(cells))
-    if (!cells.empty()) found.push_back(cells);
+  while (found.size() < sample_records && records.next(cells)) {
+    if (cells.empty()) continue;
+    found.push_back(cells);
+    if (lines) lines->push_back(records.line());
+  }
   return found;
 }
 
@@ -455,7 +483,8 @@ class TableReader {
 
   /// Finds names, and what each column holds.
   void find_header() {
-    std::vector<std::vector<Cell>> records = sample(text_, dialect_, dialect_.delimiter, file_);
+    std::vector<std::int64_t> lines;
+    std::vector<std::vector<Cell>> records = sample(text_, dialect_, dialect_.delimiter, file_, &lines);
     const std::vector<Cell> first = records.front();
     columns_ = first.size();
     const auto kind = [&](const Cell& cell) { return kind_of(cell, allow_comma_); };
@@ -467,7 +496,7 @@ class TableReader {
     const std::size_t shift = row_names ? 1 : 0;
     columns_ += shift;
 
-    std::vector<std::array<std::size_t, 8>> counts(columns_);
+    std::vector<std::array<std::size_t, kinds>> counts(columns_);
     for (auto& count : counts) count.fill(0);
     bool quoted_below = false;
     for (std::size_t i = 1; i < records.size(); ++i)
@@ -500,12 +529,14 @@ class TableReader {
       }
     }
     if (header && records.size() == 1)
-      fail("has a header and no rows below it: add a row of numbers a time step", "line " + std::to_string(dialect_.start_line + 1));
+      fail("has a header in line " + std::to_string(lines[0]) + " and no rows below it: add a row of numbers a time step",
+           "line " + std::to_string(lines[0]));
 
     kinds_.resize(columns_);
     for (std::size_t j = 0; j < columns_; ++j) {
       if (!header) ++counts[j][static_cast<std::size_t>(kind(first[j]))];
-      const std::size_t numbers = in(j, Kind::number) + in(j, Kind::nan) + in(j, Kind::infinite) + in(j, Kind::too_large), dates = in(j, Kind::date);
+      const std::size_t numbers = in(j, Kind::number) + in(j, Kind::nan) + in(j, Kind::infinite) + in(j, Kind::too_large) + in(j, Kind::grouped),
+                        dates = in(j, Kind::date);
       if (numbers + dates + words(j) + in(j, Kind::missing) == 0)
         kinds_[j] = names_[j].empty() && columns_ > 1 && has_names_ ? ColumnKind::nothing : ColumnKind::numbers;
       else if (dates > numbers && dates >= words(j))
@@ -513,20 +544,21 @@ class TableReader {
       else
         kinds_[j] = numbers >= words(j) ? ColumnKind::numbers : ColumnKind::text;
     }
+    if (std::none_of(kinds_.begin(), kinds_.end(), [](ColumnKind k) { return k == ColumnKind::numbers; }) &&
+        options_.columns.empty()) {
+      const std::size_t i = records.size() > 1 ? 1 : 0;  // the first line may be a header, so the second shows what is wrong
+      fail_word(records[i], lines[i]);
+    }
     const std::size_t row = header ? 1 : 0;
-    if (row < records.size() && std::none_of(kinds_.begin(), kinds_.end(), [](ColumnKind k) { return k == ColumnKind::numbers; }) &&
-        options_.columns.empty())
-      fail_first_word(records[row]);
     first_rows_.assign(records.begin() + static_cast<std::ptrdiff_t>(row),
                        records.begin() + static_cast<std::ptrdiff_t>(std::min(records.size(), row + 2)));
   }
 
-  [[noreturn]] void fail_first_word(const std::vector<Cell>& cells) const {
+  [[noreturn]] void fail_word(const std::vector<Cell>& cells, std::int64_t line) const {
     std::size_t column = 0;
-    while (column + 1 < cells.size() && column + 1 < columns_ && kinds_[column] != ColumnKind::text) ++column;
-    fail_at(dialect_.start_line + (skip_first_ ? 1 : 0), column,
-            "is '" + shown(cells[column].text) + "', and no column of the file holds numbers: give it a column of numbers",
-            shown(cells[column].text));
+    while (column + 1 < std::min(cells.size(), columns_) && kinds_[column] != ColumnKind::text) ++column;
+    const std::string text = shown(cells[column].text);
+    fail_at(line, column, "is '" + text + "', and no column of the file holds numbers: give it a column of numbers", text);
   }
 
   /// Which columns are input, and which is time.
@@ -627,10 +659,10 @@ class TableReader {
       case Kind::missing: fail_at(line, column, "is '" + text + "', a missing value: fill it in, leave the row out, or choose other columns", text);
       case Kind::infinite: fail_at(line, column, "is infinite" + cure, text);
       case Kind::too_large: fail_at(line, column, "is " + text + ", beyond the range of a float64: rescale the column", text);
+      case Kind::grouped:
+        fail_at(line, column, "is '" + text + "', which is no plain number: write it with a decimal point and without thousands separators", text);
       default: break;
     }
-    if (cell.quoted && cell.text.find(',') != std::string_view::npos)
-      fail_at(line, column, "is '" + text + "', which is no plain number: write it with a decimal point and without thousands separators", text);
     fail_at(line, column, "is '" + text + "', not a number" + cure, text);
   }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The synthetic tasks. Everything random comes from Rng streams named after what they draw.
-#include <cassert>
 #include <cmath>
 #include <numeric>
 

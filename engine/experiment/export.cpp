@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <cassert>
+#include <set>
+
+#include "array/files.h"
+#include "array/npz.h"
+#include "experiment/experiment.h"
+#include "trace/writers.h"
+
+namespace reclab {
+
+void export_run(const RunResult& result, const std::filesystem::path& folder, bool csv) {
+  assert(result.trace);
+  const Trace& trace = *result.trace;
+  AtomicFolder out(folder);
+  const auto write = [&](const std::string& name, const auto& writer) {
+    AtomicFile& file = out.file(name);
+    writer(file);
+    out.finish(file);
+  };
+  write("manifest.json", [&](AtomicFile& file) { file.write(manifest_json(trace)); });
+  write("trace.npz", [&](AtomicFile& file) { write_trace_npz(trace, file); });
+  write("state.npz", [&](AtomicFile& file) {
+    NpzWriter archive(file);
+    for (const auto& [key, array] : result.state) {
+      if (array.is_complex())
+        archive.add(key, array.shape, std::span<const std::complex<double>>(*array.complex));
+      else
+        archive.add(key, array.shape, std::span<const double>(*array.real));
+    }
+    archive.finish();
+  });
+  if (csv) {
+    std::set<std::string> taken;
+    for (const auto& array : trace.arrays()) {
+      std::string key = array->key;
+      while (!taken.insert(csv_file_name(key)).second) key += "_";  // "a/b" and "a_b" are two arrays
+      write(csv_file_name(key), [&](AtomicFile& file) { write_csv(trace, *array, file); });
+    }
+  }
+  out.commit();
+}
+
+}  // namespace reclab
