@@ -86,7 +86,9 @@ class Loss {
     return 0.5 * sum / static_cast<double>(network_.options().steps);
   }
   /// (f(x + h) - f(x - h)) / 2h at h and h/2, combined so that the error falls with the fourth power of h.
-  double slope(const std::string& key, std::size_t entry, double h) { return (4.0 * central(key, entry, h / 2) - central(key, entry, h)) / 3.0; }
+  double slope(const std::string& key, std::size_t entry, double h) {
+    return (4.0 * central(key, entry, h / 2) - central(key, entry, h)) / 3.0;
+  }
 
  private:
   double central(const std::string& key, std::size_t entry, double h) { return (moved(key, entry, h) - moved(key, entry, -h)) / (2 * h); }

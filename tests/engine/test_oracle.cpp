@@ -123,7 +123,8 @@ double log_error(const std::vector<double>& actual, const std::vector<double>& e
 }
 
 /// Row by row, each expected eigenvalue with the nearest one not yet taken; relative to the largest modulus of all.
-double spectrum_error(const std::vector<std::complex<double>>& actual, const std::vector<std::complex<double>>& expected, std::size_t rows) {
+double spectrum_error(const std::vector<std::complex<double>>& actual, const std::vector<std::complex<double>>& expected,
+                      std::size_t rows) {
   const std::size_t n = expected.size() / rows;
   double largest = 0.0, worst = 0.0;
   for (const auto& value : expected) largest = std::max(largest, std::abs(value));
@@ -131,9 +132,8 @@ double spectrum_error(const std::vector<std::complex<double>>& actual, const std
     std::vector<std::complex<double>> left(&actual[row * n], &actual[row * n] + n);
     for (std::size_t i = 0; i < n; ++i) {
       const auto wanted = expected[row * n + i];
-      const auto nearest = std::min_element(left.begin(), left.end(), [&](const auto& a, const auto& b) {
-        return difference(a, wanted) < difference(b, wanted);
-      });
+      const auto nearest = std::min_element(left.begin(), left.end(),
+                                            [&](const auto& a, const auto& b) { return difference(a, wanted) < difference(b, wanted); });
       worst = std::max(worst, difference(*nearest, wanted));
       left.erase(nearest);
     }
@@ -155,37 +155,57 @@ double tolerance_of(const std::string& kind) {
   return kind == "gradient/state" || starts(kind, "jacobian") ? log_tolerance : relative_tolerance;
 }
 
-void compare(const fs::path& file) {
+/// Compares every golden array that `wanted` takes with the trace's; adds what is wrong, and the worst error of each kind.
+template <class Wanted>
+void compare(const Golden& golden, const Trace& trace, const std::string& prefix, const Wanted& wanted,
+             std::map<std::string, double>& worst, std::vector<std::string>& wrong) {
+  for (const auto& [key, expected] : golden) {
+    const std::string kind = kind_of(key);
+    if (key == "meta" || !wanted(kind)) continue;
+    const TraceArray* actual = trace.find(key);
+    if (!actual) {
+      wrong.push_back(prefix + key + " is missing");
+      continue;
+    }
+    try {
+      const double error = error_of(key, *actual, expected);
+      worst[prefix + kind] = std::max(worst[prefix + kind], error);
+      if (!(error <= tolerance_of(kind))) wrong.push_back(prefix + key + " is off by " + test::show(error));
+    } catch (const test::Failure& failure) {
+      wrong.push_back(prefix + failure.what());
+    }
+  }
+}
+
+void compare_with_engine(const fs::path& file) {
   const Folder folder;
   const std::string name = file.stem().string();
   const Golden golden = read_golden(file);
   const nlohmann::json meta = meta_of(golden);
-  const RunResult result = run(builtin_registry(), request_of(name, golden, meta, folder), {}, {});
+  RunRequest request = request_of(name, golden, meta, folder);
+  const RunResult result = run(builtin_registry(), request, {}, {});
   const Trace& trace = *result.trace;
   CHECK_SAYS(trace.info.outcome == Outcome::finished, trace.info.sentence);
 
   std::map<std::string, double> worst;
   std::vector<std::string> wrong;
-  for (const auto& [key, expected] : golden) {
-    if (key == "meta") continue;
-    const TraceArray* actual = trace.find(key);
-    if (!actual) {
-      wrong.push_back(key + " is missing");
-      continue;
-    }
-    try {
-      const std::string kind = kind_of(key);
-      const double error = error_of(key, *actual, expected);
-      worst[kind] = std::max(worst[kind], error);
-      if (!(error <= tolerance_of(kind))) wrong.push_back(key + " is off by " + test::show(error));
-    } catch (const test::Failure& failure) {
-      wrong.emplace_back(failure.what());
-    }
-  }
+  compare(
+      golden, trace, "", [](const std::string&) { return true; }, worst, wrong);
   // What the engine has and the oracle has not would be untested: a parameter, a gradient, a state, a layer.
   for (const auto& array : trace.arrays())
     for (const char* prefix : {"param/", "gradient/", "state/", "spectrum/", "jacobian"})
       if (starts(array->key, prefix) && !golden.count(array->key)) wrong.push_back(array->key + " is not in the golden file");
+
+  // Every other exact form gives the same output and the same gradients.
+  for (const std::string& form : card(builtin_registry(), request.preset, request.sequence.width).forms) {
+    if (form == "sequential") continue;
+    request.form = form;
+    const RunResult other = run(builtin_registry(), request, {}, {});
+    CHECK_EQUAL(other.trace->info.form, form);
+    compare(
+        golden, *other.trace, form + ":",
+        [](const std::string& kind) { return kind == "output" || kind == "gradient/input" || kind == "gradient/param"; }, worst, wrong);
+  }
 
   std::string summary = name + " (" + meta.at("source").get<std::string>() + "):";
   for (const auto& [kind, error] : worst) {
@@ -211,7 +231,8 @@ std::vector<fs::path> golden_files() {
 
 /// One case a golden file, so that each is reported by its name.
 const bool registered = [] {
-  for (const fs::path& file : golden_files()) test::cases().push_back({"oracle " + file.stem().string(), [file] { compare(file); }});
+  for (const fs::path& file : golden_files())
+    test::cases().push_back({"oracle " + file.stem().string(), [file] { compare_with_engine(file); }});
   return true;
 }();
 

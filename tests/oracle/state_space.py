@@ -2,7 +2,8 @@
 """LRU, S4D and Mamba as plain step loops, each checked against a form that computes no state step by step.
 
 LRU  Orvieto et al. 2023; names, GELU (tanh approximation) and norm (eps 1e-6) of NicolasZucchet/minimal-LRU, lru/model.py.
-S4D  Gu et al. 2022; models/s4/s4d.py and the block of example.py in state-spaces/s4 (GELU with erf, eps 1e-5), bilinear rule of its SSM kernels.
+S4D  Gu et al. 2022; models/s4/s4d.py and the block of example.py in state-spaces/s4 (GELU with erf, eps 1e-5), the bilinear rule of its
+     SSM kernels.
 Mamba  Gu and Dao 2023; state-spaces/mamba, modules/mamba_simple.py, RMS norm (eps 1e-5) before each mixer and after the stack.
 """
 import math
@@ -251,9 +252,9 @@ def mamba_case(name, settings, T, d_in, loss, seed):
     shapes = encoder_shapes(settings, d_in)
     for layer in range(settings["layers"]):
         shapes |= {f"{layer}/in_proj.weight": ((2 * E, D), 0.6), f"{layer}/conv1d.weight": ((E, 1, K), 0.5),
-                   f"{layer}/conv1d.bias": ((E,), 0.3), f"{layer}/x_proj.weight": ((rank + 2 * N, E), 0.5), f"{layer}/dt_proj.weight": ((E, rank), 0.5),
-                   f"{layer}/dt_proj.bias": ((E,), 0.5, -1.5), f"{layer}/A_log": ((E, N), 0.5, 0.3), f"{layer}/D": ((E,), 0.4, 1.0),
-                   f"{layer}/out_proj.weight": ((D, E), 0.5)}
+                   f"{layer}/conv1d.bias": ((E,), 0.3), f"{layer}/x_proj.weight": ((rank + 2 * N, E), 0.5),
+                   f"{layer}/dt_proj.weight": ((E, rank), 0.5), f"{layer}/dt_proj.bias": ((E,), 0.5, -1.5),
+                   f"{layer}/A_log": ((E, N), 0.5, 0.3), f"{layer}/D": ((E,), 0.4, 1.0), f"{layer}/out_proj.weight": ((D, E), 0.5)}
         if not settings.get("conv_bias", True):
             del shapes[f"{layer}/conv1d.bias"]
         if settings.get("bias", False):
@@ -268,8 +269,8 @@ def mamba_case(name, settings, T, d_in, loss, seed):
         return mamba(lambda layer, p, v: mamba_mixer(record, layer, settings, p, v), rms_norm, settings)(parameters, inputs)
 
     second = mamba(lambda layer, p, v: numpy_mamba_mixer(p, v), numpy_rms_norm, settings)
-    make(name, "mamba", settings, loss, "step loop from the equations of Mamba, checked against its attention-like sum", draw(seed, shapes), x,
-         forward, second=second, seed=seed)
+    make(name, "mamba", settings, loss, "step loop from the equations of Mamba, checked against its attention-like sum",
+         draw(seed, shapes), x, forward, second=second, seed=seed)
 
 
 def main():
@@ -280,9 +281,10 @@ def main():
     lru_case("lru-block-no-norm", {"width": 4, "state": 5, "layers": 2, "block": "residual", "norm": "none"}, 14, 2, "mean", 45)
     s4d_case("s4d-zoh", {"width": 4, "state": 8, "layers": 1, "discretisation": "zoh", "block": "none"}, 20, 4, "last", 51)
     s4d_case("s4d-bilinear", {"width": 4, "state": 6, "layers": 1, "discretisation": "bilinear", "block": "none"}, 18, 2, "mean", 52)
-    s4d_case("s4d-block", {"width": 4, "state": 6, "layers": 2, "discretisation": "zoh", "block": "residual", "prenorm": False}, 16, 4, "mean", 53)
-    s4d_case("s4d-block-prenorm", {"width": 5, "state": 4, "layers": 2, "discretisation": "bilinear", "block": "residual", "prenorm": True}, 14, 3,
-             "last", 54)
+    block = {"width": 4, "state": 6, "layers": 2, "discretisation": "zoh", "block": "residual", "prenorm": False}
+    s4d_case("s4d-block", block, 16, 4, "mean", 53)
+    block = {"width": 5, "state": 4, "layers": 2, "discretisation": "bilinear", "block": "residual", "prenorm": True}
+    s4d_case("s4d-block-prenorm", block, 14, 3, "last", 54)
     mamba_case("mamba-mixer", {"width": 4, "state": 3, "layers": 1, "block": "none"}, 18, 4, "last", 61)
     mamba_case("mamba-mixer-rank", {"width": 4, "state": 4, "layers": 1, "block": "none", "rank": 3, "conv": 3}, 14, 2, "mean", 62)
     biases = {"width": 4, "state": 3, "layers": 1, "block": "none", "expand": 3, "bias": True, "conv_bias": False}
