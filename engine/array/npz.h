@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,6 +71,7 @@ class NpzWriter {
   AtomicFile& file_;
   std::uint64_t start_, zip64_from_;
   std::vector<Member> members_;
+  std::set<std::string> names_;  ///< each once (asserted)
 };
 
 }  // namespace reclab

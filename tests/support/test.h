@@ -60,8 +60,8 @@ std::string show(const T& value) {
   } while (false)
 #define CHECK_EQUAL(actual, expected)                                                                                     \
   do {                                                                                                                    \
-    const auto& actual_ = (actual);                                                                                       \
-    const auto& expected_ = (expected);                                                                                   \
+    const auto actual_ = (actual); /* copies: a reference into a temporary of the expression would dangle */              \
+    const auto expected_ = (expected);                                                                                    \
     if (!(actual_ == expected_))                                                                                          \
       ::reclab::test::fail(__FILE__, __LINE__, std::string(#actual " is ") + ::reclab::test::show(actual_) + ", not " +   \
                                                    ::reclab::test::show(expected_));                                      \

@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// NPY, NPZ, SHA-256 and whole-or-not-at-all writing. The golden bytes were made by NumPy 2.4.6 and Python's zipfile with the lines beside them.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <complex>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "array/files.h"
+#include "array/npy.h"
+#include "array/npz.h"
+#include "scratch.h"
+#include "test.h"
+
+using namespace reclab;
+using reclab::test::bytes_of_file;
+using reclab::test::listing;
+using reclab::test::Scratch;
+
+namespace {
+
+std::string unhex(std::string_view text) {
+  const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2) bytes += static_cast<char>(digit(text[i]) * 16 + digit(text[i + 1]));
+  return bytes;
+}
+
+/// A version 1 file with the header as given.
+std::string npy(std::string header, const std::string& data) {
+  header.append(63 - (10 + header.size()) % 64, ' ');
+  header += '\n';
+  std::string bytes = "\x93NUMPY";
+  bytes += {'\x01', '\x00', static_cast<char>(header.size() & 255), static_cast<char>(header.size() >> 8)};
+  return bytes + header + data;
+}
+std::string npy_of(const std::string& descr, const std::string& shape, const std::string& data, const char* fortran = "False") {
+  return npy("{'descr': '" + descr + "', 'fortran_order': " + fortran + ", 'shape': " + shape + ", }", data);
+}
+
+/// The sentence of the error that something throws; fails the test when there is none.
+template <class F>
+std::string sentence_of(F&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  test::fail(__FILE__, __LINE__, "no error");
+}
+
+void check_says(const std::string& sentence, std::initializer_list<const char*> parts) {
+  for (const char* part : parts) CHECK_SAYS(sentence.find(part) != std::string::npos, "\"" + sentence + "\" has no \"" + part + "\"");
+  CHECK_SAYS(sentence.find('\n') == std::string::npos, sentence);
+}
+
+// numpy.save of [[1., -2., 3.5]]
+const char* const saved_f8 =
+    "934e554d5059010076007b276465736372273a20273c6638272c2027666f727472616e5f6f72646572273a2046616c73652c20277368617065273a20"
+    "28312c2033292c207d202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020"
+    "202020202020200a000000000000f03f00000000000000c00000000000000c40";
+
+// numpy.savez_compressed(f, **{'a': arange(3.), '0/b': [[1+2j]]}): deflated, with zip64 fields in the local headers
+const char* const saved_npz =
+    "504b03042d0000000800000021002421e12bffffffffffffffff05001400612e6e70790100100098000000000000004c000000000000009bec17ea1b"
+    "10c9c850c650ad9e925a9c5ca46ea5a06e9366a1aea3a09e965f54529498179f5f94920a12774bcc294e058a17672416a402f91ac63a9a3a0ab50a14"
+    "002e0614f0c11eca700000504b03042d0000000800000021008b9bec7dffffffffffffffff07001400302f622e6e7079010010009000000000000000"
+    "4f000000000000009bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e936c68a6aea3a09e965f54529498179f5f94920a92704bcc294e058a1767"
+    "2416a402f91a863a0a869a3a0ab50ae4022e0630f8600fa1191c00504b01022d032d0000000800000021002421e12b4c000000980000000500000000"
+    "00000000000000800100000000612e6e7079504b01022d032d0000000800000021008b9bec7d4f000000900000000700000000000000000000008001"
+    "83000000302f622e6e7079504b05060000000002000200680000000b0100000000";
+
+// zipfile into something that cannot seek, x.npy = arange(2.): deflated, with a data descriptor
+const char* const saved_descriptor =
+    "504b03041400080008000000210000000000000000000000000005000000782e6e70799bec17ea1b10c9c850c650ad9e925a9c5ca46ea5a06e9366a1"
+    "aea3a09e965f54529498179f5f94920a12774bcc294e058a17672416a402f91a463a9a3a0ab50a14002e0614f0c11e00504b0708ee55688a49000000"
+    "90000000504b0102140314000800080000002100ee55688a4900000090000000050000000000000000000000800100000000782e6e7079504b050600"
+    "00000001000100330000007c0000000000";
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+struct TypeCase {
+  const char *dtype, *data;
+  std::vector<double> values;  ///< shape (2, 3); for complex numbers real and imaginary parts in turn
+};
+
+// a.astype(dtype).tobytes().hex()
+const TypeCase types[] = {
+    {"|b1", "010001000101", {1, 0, 1, 0, 1, 1}},
+    {"|i1", "01fe03fc0564", {1, -2, 3, -4, 5, 100}},
+    {"<i2", "0100feff0300fcff0500d08a", {1, -2, 3, -4, 5, -30000}},
+    {">i2", "0001fffe0003fffc00058ad0", {1, -2, 3, -4, 5, -30000}},
+    {"<i4", "01000000feffffff03000000fcffffff05000000006cca88", {1, -2, 3, -4, 5, -2000000000}},
+    {">i4", "00000001fffffffe00000003fffffffc0000000588ca6c00", {1, -2, 3, -4, 5, -2000000000}},
+    {"<i8", "0100000000000000feffffffffffffff0300000000000000fcffffffffffffff0500000000000000000000000000e0ff",
+     {1, -2, 3, -4, 5, -9007199254740992.0}},
+    {">i8", "0000000000000001fffffffffffffffe0000000000000003fffffffffffffffc0000000000000005ffe0000000000000",
+     {1, -2, 3, -4, 5, -9007199254740992.0}},
+    {"|u1", "0102030405fa", {1, 2, 3, 4, 5, 250}},
+    {"<u2", "01000200030004000500e8fd", {1, 2, 3, 4, 5, 65000}},
+    {">u2", "00010002000300040005fde8", {1, 2, 3, 4, 5, 65000}},
+    {"<u4", "010000000200000003000000040000000500000000286bee", {1, 2, 3, 4, 5, 4000000000}},
+    {">u4", "0000000100000002000000030000000400000005ee6b2800", {1, 2, 3, 4, 5, 4000000000}},
+    {"<u8", "010000000000000002000000000000000300000000000000040000000000000005000000000000000000000000000080", {1, 2, 3, 4, 5, 0x1p63}},
+    {">u8", "000000000000000100000000000000020000000000000003000000000000000400000000000000058000000000000000", {1, 2, 3, 4, 5, 0x1p63}},
+    {"<f2", "003c00c0662e0100ff7b007c", {1, -2, 0.0999755859375, 0x1p-24, 65504, infinity}},
+    {">f2", "3c00c0002e6600017bff7c00", {1, -2, 0.0999755859375, 0x1p-24, 65504, infinity}},
+    {"<f4", "0000803f000020c0000200000000008000008071000080ff", {1, -2.5, 0x1p-140, -0.0, 0x1p100, -infinity}},
+    {">f4", "3f800000c0200000000002008000000071800000ff800000", {1, -2.5, 0x1p-140, -0.0, 0x1p100, -infinity}},
+    {"<f8", "000000000000f03f00000000000004c000000000000030370000000000000080ea8ca039593e2946000000000000f0ff",
+     {1, -2.5, 0x1p-140, -0.0, 1e30, -infinity}},
+    {">f8", "3ff0000000000000c0040000000000003730000000000000800000000000000046293e5939a08ceafff0000000000000",
+     {1, -2.5, 0x1p-140, -0.0, 1e30, -infinity}},
+    {"<c8", "0000803f0000004000000080000040c00000003f0000000000008040000080be0000a040000000000000c0c00000e040",
+     {1, 2, -0.0, -3, 0.5, 0, 4, -0.25, 5, 0, -6, 7}},
+    {">c8", "3f8000004000000080000000c04000003f0000000000000040800000be80000040a0000000000000c0c0000040e00000",
+     {1, 2, -0.0, -3, 0.5, 0, 4, -0.25, 5, 0, -6, 7}},
+    {"<c16",
+     "000000000000f03f0000000000000040000000000000008000000000000008c0000000000000e03f0000000000000000"
+     "0000000000001040000000000000d0bf0000000000001440000000000000000000000000000018c00000000000001c40",
+     {1, 2, -0.0, -3, 0.5, 0, 4, -0.25, 5, 0, -6, 7}},
+    {">c16",
+     "3ff000000000000040000000000000008000000000000000c0080000000000003fe00000000000000000000000000000"
+     "4010000000000000bfd000000000000040140000000000000000000000000000c018000000000000401c000000000000",
+     {1, 2, -0.0, -3, 0.5, 0, 4, -0.25, 5, 0, -6, 7}},
+};
+
+/// Root may do everything, so a test of permissions becomes another user for its time.
+struct Unprivileged {
+  bool root = ::geteuid() == 0;
+  Unprivileged() {
+    if (root && ::seteuid(65534) != 0) throw test::Skip("root cannot become another user here");
+  }
+  ~Unprivileged() {
+    if (root && ::seteuid(0) != 0) std::abort();
+  }
+};
+
+bool same_bits(double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+
+}  // namespace
+
+TEST_CASE("SHA-256 gives the published digests") {
+  // FIPS 180-4 examples, and the million letters a of the same suite.
+  CHECK_EQUAL(sha256_hex(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+  CHECK_EQUAL(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  CHECK_EQUAL(sha256_hex("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+              "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  const std::string million(1'000'000, 'a');
+  const std::string digest = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
+  CHECK_EQUAL(sha256_hex(million), digest);
+  Sha256 pieces;  // in pieces that never fall on a block's end
+  for (std::size_t at = 0; at < million.size(); at += 37) pieces.update(million.data() + at, std::min<std::size_t>(37, million.size() - at));
+  CHECK_EQUAL(pieces.hex(), digest);
+  Scratch scratch;
+  CHECK_EQUAL(sha256_of_file(scratch.file("a", million)), digest);
+}
+
+TEST_CASE("NPY of every numeric type and byte order is read exactly") {
+  for (const TypeCase& type : types) {
+    const NpyArray array = parse_npy(npy_of(type.dtype, "(2, 3)", unhex(type.data)), "x.npy");
+    CHECK_EQUAL(to_string(array.shape), "[2, 3]");
+    CHECK_EQUAL(array.dtype, type.dtype);
+    CHECK_EQUAL(array.is_complex(), type.dtype[1] == 'c');
+    CHECK_EQUAL(array.is_integer(), std::string("biu").find(type.dtype[1]) != std::string::npos);
+    std::vector<double> values = array.real;
+    for (const auto& z : array.complex) values.insert(values.end(), {z.real(), z.imag()});
+    CHECK_EQUAL(values.size(), type.values.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      CHECK_SAYS(same_bits(values[i], type.values[i]), std::string(type.dtype) + " entry " + std::to_string(i) + " is " + test::show(values[i]));
+  }
+}
+
+TEST_CASE("NPY half floats keep subnormals, signs and NaN") {
+  const NpyArray array = parse_npy(npy_of("<f2", "(4,)", unhex("007e00807f3c0102")), "x.npy");
+  CHECK(std::isnan(array.real[0]));
+  CHECK(array.real[1] == 0.0 && std::signbit(array.real[1]));
+  CHECK_EQUAL(array.real[2], 1.0 + 127.0 / 1024.0);
+  CHECK_EQUAL(array.real[3], 513.0 * 0x1p-24);
+}
+
+TEST_CASE("NPY as NumPy writes it: versions 1 to 3, Fortran order, scalars, empty arrays") {
+  const NpyArray saved = parse_npy(unhex(saved_f8), "x.npy");
+  CHECK_EQUAL(to_string(saved.shape), "[1, 3]");
+  CHECK(saved.real == (std::vector<double>{1.0, -2.0, 3.5}));
+  // write_array(f, asfortranarray(arange(6.).reshape(2, 3)))
+  const NpyArray fortran = parse_npy(
+      unhex("934e554d5059010076007b276465736372273a20273c6638272c2027666f727472616e5f6f72646572273a20547275652c20277368617065273a2028"
+            "322c2033292c207d20202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020"
+            "202020202020200a00000000000000000000000000000840000000000000f03f000000000000104000000000000000400000000000001440"),
+      "x.npy");
+  CHECK(fortran.real == (std::vector<double>{0, 1, 2, 3, 4, 5}));
+  // asfortranarray(arange(24).reshape(2, 3, 4).astype('i1'))
+  const NpyArray cube = parse_npy(npy_of("|i1", "(2, 3, 4)", unhex("000c04100814010d05110915020e06120a16030f07130b17"), "True"), "x.npy");
+  std::vector<double> counted(24);
+  std::iota(counted.begin(), counted.end(), 0.0);
+  CHECK(cube.real == counted);
+  // write_array(f, array([1.5, 2.5]), (2, 0)) and, as float32, (3, 0)
+  const NpyArray second = parse_npy(
+      unhex("934e554d50590200740000007b276465736372273a20273c6638272c2027666f727472616e5f6f72646572273a2046616c73652c2027736861706527"
+            "3a2028322c292c207d202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020"
+            "202020202020200a000000000000f83f0000000000000440"),
+      "x.npy");
+  CHECK(second.real == (std::vector<double>{1.5, 2.5}));
+  const NpyArray third = parse_npy(
+      unhex("934e554d50590300740000007b276465736372273a20273c6634272c2027666f727472616e5f6f72646572273a2046616c73652c2027736861706527"
+            "3a2028322c292c207d202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020202020"
+            "202020202020200a0000c03f00002040"),
+      "x.npy");
+  CHECK(third.real == (std::vector<double>{1.5, 2.5}));
+  const NpyArray scalar = parse_npy(npy_of("<f8", "()", unhex("0000000000000a40")), "x.npy");
+  CHECK(scalar.shape.empty());
+  CHECK_EQUAL(scalar.real.at(0), 3.25);
+  const NpyArray none = parse_npy(npy_of("<f8", "(0, 9223372036854775807, 3)", ""), "x.npy");
+  CHECK_EQUAL(none.real.size(), 0u);
+  // Written by Python 2: long integers, another order of keys, no comma at the end.
+  const NpyArray old = parse_npy(npy("{'shape': (2L,), 'fortran_order': False, 'descr': \"<u1\"}", "\x01\x02"), "x.npy");
+  CHECK(old.real == (std::vector<double>{1, 2}));
+}
+
+TEST_CASE("NPY that is damaged or of another kind is refused with file, place and cure") {
+  const std::string good = unhex(saved_f8);
+  const auto says = [&](const std::string& bytes) { return sentence_of([&] { parse_npy(bytes, "dir/x.npy"); }); };
+  check_says(says(""), {"dir/x.npy", "empty", "numpy.save"});
+  check_says(says("a,b\n1,2\n"), {"dir/x.npy", "not an NPY file", "numpy.save"});
+  check_says(says(good.substr(0, 4)), {"dir/x.npy is cut short", "missing"});
+  check_says(says(good.substr(0, 50)), {"dir/x.npy is cut short: 78 bytes are missing from its header"});
+  check_says(says(good.substr(0, good.size() - 1)), {"dir/x.npy is cut short: 1 byte is missing", "[1, 3]", "again"});
+  check_says(says(good.substr(0, good.size() - 9)), {"9 bytes are missing"});
+  check_says(says(good + "abc"), {"3 bytes more", "numpy.save"});
+  std::string version = good;
+  version[6] = 7;
+  check_says(says(version), {"version 7", "1 to 3"});
+  check_says(says(npy_of("|O", "(3,)", "whatever")), {"dir/x.npy holds Python objects", "astype(float)", "'|O'"});
+  check_says(says(npy_of("<U4", "(3,)", "whatever")), {"text", "astype(float)"});
+  check_says(says(npy_of("|S4", "(2,)", "whatever")), {"text"});
+  check_says(says(npy_of("<M8[s]", "(1,)", "whatever")), {"dates", "astype('int64')"});
+  check_says(says(npy_of("<f16", "(1,)", "whateverwhatever")), {"long double", "astype('float64')"});
+  check_says(says(npy_of("<c32", "(1,)", "whateverwhatever")), {"256-bit complex", "astype('complex128')"});
+  check_says(says(npy_of("|V2", "(4,)", "whatever")), {"records", "astype('float32')"});
+  check_says(says(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }", "")), {"records of several fields", "a['field']"});
+  check_says(says(npy_of("<f8", "(4611686018427387904, 4611686018427387904)", "12345678")), {"absurd shape", "damaged"});
+  check_says(says(npy_of("<f8", "(99999999999999999999,)", "12345678")), {"absurd shape"});
+  check_says(says(npy_of("<f8", "(-1,)", "12345678")), {"absurd shape"});
+  check_says(says(npy_of("<f8", "(1000000000000,)", "12345678")), {"7999999999992 bytes are missing"});
+  check_says(says(npy("{'descr': '<f8', 'fortran_order': Maybe, 'shape': (1,), }", "12345678")), {"header that cannot be read", "fortran_order"});
+  check_says(says(npy("{'descr': '<f8', 'shape': (1,), }", "12345678")), {"no key 'fortran_order'"});
+  check_says(says(npy("garbage \x01\x02", "12345678")), {"header that cannot be read", "numpy.save"});
+  check_says(says(npy_of("<q9", "(1,)", "12345678")), {"not known", "'<q9'"});
+  // No prefix of a good file and no single damaged byte of its header may do worse than an Error or a smaller array.
+  for (std::size_t size = 0; size < good.size(); ++size) says(good.substr(0, size));
+  for (std::size_t at = 0; at < 128; ++at)
+    for (const char byte : {'\0', '9', '(', '\'', '\xff'}) {
+      std::string bytes = good;
+      bytes[at] = byte;
+      try {
+        CHECK(parse_npy(bytes, "x.npy").real.size() <= 3);
+      } catch (const Error&) {
+      }
+    }
+}
+
+TEST_CASE("NPY is written as NumPy writes it") {
+  Scratch scratch;
+  const std::vector<double> data{1.0, -2.0, 3.5};
+  write_npy(scratch / "a.npy", {1, 3}, std::span<const double>(data));
+  CHECK(bytes_of_file(scratch / "a.npy") == unhex(saved_f8));
+  const std::vector<float> single{1.5f, -0.0f};
+  write_npy(scratch / "f.npy", {2}, std::span<const float>(single));
+  CHECK(read_npy(scratch / "f.npy").real == (std::vector<double>{1.5, -0.0}));
+  const std::vector<std::complex<double>> complex{{1, 2}, {3, -4}};
+  write_npy(scratch / "c.npy", {2, 1}, std::span<const std::complex<double>>(complex));
+  CHECK(read_npy(scratch / "c.npy").complex == complex);
+  const std::vector<std::int64_t> whole{-5};
+  write_npy(scratch / "i.npy", {}, std::span<const std::int64_t>(whole));
+  CHECK_EQUAL(read_npy(scratch / "i.npy").real.at(0), -5.0);
+  CHECK(read_npy(scratch / "i.npy").shape.empty());
+  CHECK_EQUAL(listing(scratch.path()).size(), 4u);
+  for (const Shape& shape : {Shape{}, Shape{7}, Shape{1234567, 89, 1, 2, 3}, Shape(40, 1)}) {
+    CHECK_EQUAL(npy_header(shape, "<c16").size() % 64, 0u);
+    CHECK_EQUAL(npy_header(shape, "<c16").back(), '\n');
+  }
+}
+
+TEST_CASE("NPZ as NumPy and zipfile write it is read: deflated, zip64, data descriptors") {
+  Scratch scratch;
+  const NpzFile archive(scratch.file("a.npz", unhex(saved_npz)));
+  CHECK_EQUAL(archive.names().size(), 2u);
+  CHECK_EQUAL(archive.names()[1], "0/b");
+  CHECK(archive.has("a") && !archive.has("b"));
+  CHECK(archive.read("a").real == (std::vector<double>{0, 1, 2}));
+  CHECK(archive.read("0/b").complex == (std::vector<std::complex<double>>{{1, 2}}));
+  const NpzFile streamed(scratch.file("d.npz", unhex(saved_descriptor)));
+  CHECK(streamed.read("x").real == (std::vector<double>{0, 1}));
+  // With a comment at the end.
+  std::string commented = unhex(saved_npz);
+  commented[commented.size() - 2] = 5;
+  CHECK_EQUAL(NpzFile(scratch.file("c.npz", commented + "hello")).names().size(), 2u);
+}
+
+TEST_CASE("NPZ reads back what it writes, with and without zip64") {
+  Scratch scratch;
+  std::vector<double> real(1000);
+  for (std::size_t i = 0; i < real.size(); ++i) real[i] = std::sin(static_cast<double>(i));
+  const std::vector<std::complex<double>> complex{{0.1, -0.2}};
+  const std::vector<std::int64_t> whole{1, 2, 3};
+  for (const std::uint64_t zip64_from : {std::uint64_t{0xffffffff}, std::uint64_t{1000}, std::uint64_t{0}}) {
+    const auto file = scratch / ("w" + std::to_string(zip64_from) + ".npz");
+    AtomicFile out(file);
+    NpzWriter writer(out, zip64_from);
+    writer.add("state/0/h", {10, 100}, std::span<const double>(real));
+    writer.add("λ", {1}, std::span<const std::complex<double>>(complex));
+    writer.add("n", {3}, std::span<const std::int64_t>(whole));
+    writer.add("none", {0, 4}, std::span<const double>());
+    writer.finish();
+    out.commit();
+    const NpzFile archive(file);
+    CHECK_EQUAL(archive.names().size(), 4u);
+    CHECK(archive.read("state/0/h").real == real);
+    CHECK_EQUAL(to_string(archive.read("state/0/h").shape), "[10, 100]");
+    CHECK(archive.read("λ").complex == complex);
+    CHECK_EQUAL(archive.read("n").dtype, "<i8");
+    CHECK_EQUAL(to_string(archive.read("none").shape), "[0, 4]");
+  }
+}
+
+TEST_CASE("NPZ holds more arrays than 16 bits count") {
+  Scratch scratch;
+  AtomicFile out(scratch / "many.npz");
+  NpzWriter writer(out);
+  for (int i = 0; i < 66'000; ++i) {
+    const double value = i;
+    writer.add(std::to_string(i), {}, std::span<const double>(&value, 1));
+  }
+  writer.finish();
+  out.commit();
+  const NpzFile archive(scratch / "many.npz");
+  CHECK_EQUAL(archive.names().size(), 66'000u);
+  CHECK_EQUAL(archive.read("65999").real.at(0), 65999.0);
+}
+
+TEST_CASE("NPZ that is damaged or of another kind is refused with file, member and cure") {
+  Scratch scratch;
+  const std::string good = unhex(saved_npz);
+  const auto says = [&](const std::string& bytes, const std::string& key = "a") {
+    const auto file = scratch.file("x.npz", bytes);
+    return sentence_of([&] { NpzFile(file).read(key); });
+  };
+  check_says(says(""), {"x.npz", "empty"});
+  check_says(says("hello, world"), {"x.npz is not an NPZ archive", "numpy.savez"});
+  check_says(says(good.substr(0, good.size() - 30)), {"x.npz is not a whole NPZ archive", "cut short", "again"});
+  check_says(says(good, "b"), {"x.npz has no array b", "it has a, 0/b"});
+  std::string damaged = good;
+  damaged[80] ^= 1;  // within the deflated bytes of a
+  check_says(says(damaged), {"x.npz: a is damaged", "again"});
+  std::string method = good;
+  method[method.find("PK\x01\x02") + 10] = 12;  // bzip2
+  check_says(says(method), {"x.npz: a", "method 12", "numpy.savez"});
+  std::string secret = good;
+  secret[secret.find("PK\x01\x02") + 8] = 1;
+  check_says(says(secret), {"x.npz: a is encrypted", "password"});
+  std::string bomb = good;
+  bomb.replace(bomb.find("PK\x01\x02") + 24, 4, "\xff\xff\xff\x7f");
+  check_says(says(bomb), {"false size"});
+  // Stored, so that a damaged byte is found by its checksum alone.
+  const std::vector<double> data{1, 2, 3};
+  {
+    AtomicFile out(scratch / "s.npz");
+    NpzWriter writer(out);
+    writer.add("a", {3}, std::span<const double>(data));
+    writer.finish();
+    out.commit();
+  }
+  std::string stored = bytes_of_file(scratch / "s.npz");
+  stored[30 + 5 + 128 + 3] ^= 1;
+  check_says(says(stored), {"x.npz: a", "checksum"});
+  for (std::size_t size = 0; size < good.size(); ++size) says(good.substr(0, size));
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    std::string bytes = good;
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x55);
+    try {
+      const NpzFile archive(scratch.file("x.npz", bytes));
+      for (const auto& name : archive.names()) archive.read(name);
+    } catch (const Error&) {
+    }
+  }
+}
+
+TEST_CASE("reading says what is wrong with a path") {
+  Scratch scratch;
+  check_says(sentence_of([&] { read_file(scratch / "none.csv"); }), {"there is no file", "none.csv", "check the path"});
+  check_says(sentence_of([&] { read_file(scratch.path()); }), {"is a folder", "give a file"});
+  check_says(sentence_of([&] { read_file(scratch.file("f", "x") / "g"); }), {"there is no file", "not a folder"});
+  check_says(sentence_of([&] { read_file("/dev/zero"); }), {"/dev/zero is a device"});
+  check_says(sentence_of([&] { InputFile(scratch / "none.npz"); }), {"there is no file"});
+  CHECK_EQUAL(read_file(scratch.file("g", std::string("a\0b", 3))), std::string("a\0b", 3));
+  CHECK_EQUAL(read_file(scratch.file("e", "")), "");
+}
+
+TEST_CASE("a file that may not be read is named") {
+  Scratch scratch;
+  std::filesystem::permissions(scratch.path(), std::filesystem::perms(0755));
+  const auto file = scratch.file("secret.csv", "1,2\n");
+  std::filesystem::permissions(file, std::filesystem::perms::none);
+  const Unprivileged user;
+  check_says(sentence_of([&] { read_file(file); }), {"secret.csv may not be read", "permission"});
+}
+
+TEST_CASE("a file is written whole or not at all") {
+  Scratch scratch;
+  const auto file = scratch.file("a.txt", "old");
+  {
+    AtomicFile out(file);
+    out.write("new, but never committed");
+    CHECK_EQUAL(bytes_of_file(file), "old");
+  }
+  CHECK_EQUAL(bytes_of_file(file), "old");
+  CHECK_EQUAL(listing(scratch.path()).size(), 1u);
+  const std::string large(300'000, 'x');
+  AtomicFile out(file);
+  out.write("ab");
+  out.write(large);
+  out.write("c");
+  CHECK_EQUAL(out.size(), 300'003u);
+  CHECK_EQUAL(bytes_of_file(file), "old");
+  out.commit();
+  CHECK(bytes_of_file(file) == "ab" + large + "c");
+  CHECK_EQUAL(listing(scratch.path()).size(), 1u);
+}
+
+TEST_CASE("writing says what is wrong with a path") {
+  Scratch scratch;
+  const auto says = [](const std::filesystem::path& file) { return sentence_of([&] { write_file(file, "x"); }); };
+  check_says(says(scratch / "none/a.txt"), {"a.txt cannot be written", "folder does not exist", "make the folder"});
+  check_says(says(scratch.file("f", "x") / "a.txt"), {"a.txt cannot be written", "is a file", "another folder"});
+  check_says(says(scratch.path()), {"a folder has that name"});
+  check_says(says(scratch / std::string(300, 'n')), {"too long"});
+  check_says(says("/dev/full"), {"/dev/full cannot be written because it is a device"});
+  check_says(says("/proc/a.txt"), {"/proc/a.txt cannot be written"});
+  CHECK_EQUAL(bytes_of_file(scratch / "f"), "x");
+  CHECK_EQUAL(listing(scratch.path()).size(), 1u);
+}
+
+TEST_CASE("a folder that does not permit writing is named") {
+  Scratch scratch;
+  std::filesystem::permissions(scratch.path(), std::filesystem::perms(0555));
+  const Unprivileged user;
+  check_says(sentence_of([&] { write_file(scratch / "a.txt", "x"); }), {"a.txt cannot be written", "does not permit it", "folder of your own"});
+  check_says(sentence_of([&] { AtomicFolder(scratch / "out"); }), {"/out cannot be written", "does not permit it"});
+}
+
+TEST_CASE("a folder's files appear together") {
+  Scratch scratch;
+  AtomicFolder folder(scratch / "out/deep/");
+  folder.file("a.txt").write("A");
+  folder.file("b.txt").write("B");
+  for (const std::string& name : listing(scratch.path())) CHECK_SAYS(name != "out/deep/a.txt" && name != "out/deep/b.txt", name);
+  folder.commit();
+  CHECK(listing(scratch.path()) == (std::set<std::string>{"out", "out/deep", "out/deep/a.txt", "out/deep/b.txt"}));
+  CHECK_EQUAL(bytes_of_file(scratch / "out/deep/b.txt"), "B");
+}
+
+TEST_CASE("a folder is as it was when its files are not committed") {
+  Scratch scratch;
+  {
+    AtomicFolder folder(scratch / "out/deep");
+    folder.file("a.txt").write("A");
+  }
+  CHECK(listing(scratch.path()).empty());
+  std::filesystem::create_directory(scratch / "there");
+  scratch.file("there/a.txt", "old");
+  {
+    AtomicFolder folder(scratch / "there");
+    AtomicFile& file = folder.file("a.txt");
+    file.write("new");
+    folder.finish(file);
+  }
+  CHECK(listing(scratch.path()) == (std::set<std::string>{"there", "there/a.txt"}));
+  CHECK_EQUAL(bytes_of_file(scratch / "there/a.txt"), "old");
+}
+
+TEST_CASE("a folder is as it was when the last rename fails") {
+  Scratch scratch;
+  std::filesystem::create_directory(scratch / "out");
+  scratch.file("out/a.txt", "old");
+  AtomicFolder folder(scratch / "out");
+  folder.file("a.txt").write("new");
+  folder.file("b.txt").write("B");
+  folder.file("c.txt").write("C");
+  // Someone takes the third file's temporary away, so that its rename fails after the others succeeded.
+  for (const std::string& name : listing(scratch / "out"))
+    if (name.find("c.txt") != std::string::npos) std::filesystem::remove(scratch / "out" / name);
+  check_says(sentence_of([&] { folder.commit(); }), {"c.txt cannot be written"});
+  CHECK(listing(scratch / "out") == (std::set<std::string>{"a.txt"}));
+  CHECK_EQUAL(bytes_of_file(scratch / "out/a.txt"), "old");
+}
+
+TEST_CASE("a folder cannot be made where a file is") {
+  Scratch scratch;
+  scratch.file("f", "x");
+  check_says(sentence_of([&] { AtomicFolder(scratch / "f"); }), {"/f cannot be written into", "file", "choose a folder"});
+  check_says(sentence_of([&] { AtomicFolder(scratch / "f/out/deep"); }), {"f/out/deep cannot be written", "another folder"});
+  check_says(sentence_of([&] { AtomicFolder("/proc/out"); }), {"/proc/out cannot be written"});
+  CHECK_EQUAL(listing(scratch.path()).size(), 1u);
+}
+
+TEST_CASE("a full disk leaves nothing behind and is said") {
+  Scratch scratch;
+  std::filesystem::create_directory(scratch / "small");
+  if (::mount("tmpfs", (scratch / "small").c_str(), "tmpfs", 0, "size=256k") != 0)
+    throw test::Skip("a small file system cannot be mounted here");
+  struct Unmount {
+    std::filesystem::path path;
+    ~Unmount() { ::umount(path.c_str()); }
+  } unmount{scratch / "small"};
+  scratch.file("small/a.npz", "old");
+  const std::vector<double> data(100'000, 0.5);
+  check_says(sentence_of([&] { write_npy(scratch / "small/x.npy", {100'000}, std::span<const double>(data)); }),
+             {"small/x.npy cannot be written because the disk is full", "free some space or export elsewhere"});
+  check_says(sentence_of([&] {
+               AtomicFolder folder(scratch / "small/out");
+               folder.file("manifest.json").write("{}");
+               AtomicFile& file = folder.file("trace.npz");
+               NpzWriter writer(file);
+               for (int i = 0; i < 10; ++i) writer.add(std::to_string(i), {5000}, std::span<const double>(data).first(5000));
+               writer.finish();
+               folder.commit();
+             }),
+             {"out/trace.npz cannot be written because the disk is full"});
+  CHECK(listing(scratch / "small") == (std::set<std::string>{"a.npz"}));
+  CHECK_EQUAL(bytes_of_file(scratch / "small/a.npz"), "old");
+}
+
+TEST_CASE("a limit on the size of files leaves nothing behind and is said") {
+  Scratch scratch;
+  struct rlimit before {};
+  CHECK_EQUAL(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit small = before;
+  small.rlim_cur = 100'000;
+  CHECK_EQUAL(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::vector<double> data(100'000, 0.5);
+  std::string sentence;
+  try {
+    write_npy(scratch / "x.npy", {100'000}, std::span<const double>(data));
+  } catch (const Error& error) {
+    sentence = error.what();
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  check_says(sentence, {"x.npy cannot be written", "larger than this disk or account allows", "export elsewhere"});
+  CHECK(listing(scratch.path()).empty());
+}
