@@ -1,0 +1,908 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "analysis/eigen.h"
+#include "analysis/product.h"
+#include "experiment/experiment.h"
+#include "experiment/rollout.h"
+#include "experiment/weights.h"
+#include "models/registry.h"
+
+namespace reclab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+constexpr double log10_of_2 = 0.30102999566398119521;
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
+/// What dense analyses may take by themselves before fewer rows are recorded, and their cost, in seconds a (size)^3.
+constexpr double analysis_seconds = 30.0, eigenvalue_cost = 1.2e-8, product_cost = 3e-9;
+
+std::string plural(std::int64_t n, const std::string& word) { return std::to_string(n) + " " + word + (n == 1 ? "" : "s"); }
+
+/// An array that grows row by row until it goes into a trace.
+struct Growing {
+  TraceArray array;
+  Var var;  // in the first network; the shorter last segment's has the same id
+  std::vector<double> real;
+  std::vector<std::complex<double>> complex;
+  bool is_complex = false;
+
+  void add(const Graph& graph, Var own, std::int64_t row, std::int64_t size) {
+    const DType type = own.dtype();
+    const char* from = static_cast<const char*>(graph.value(own)) + static_cast<std::size_t>(row * size) * bytes_of(type);
+    if (is_complex) {
+      const auto values = to_complex(type, from, size);
+      complex.insert(complex.end(), values.begin(), values.end());
+    } else {
+      const auto values = to_double(type, from, size);
+      real.insert(real.end(), values.begin(), values.end());
+    }
+  }
+};
+
+/// An array whose first axis is time: axes and data from the rest.
+TraceArray timed(std::string key, Shape shape, std::vector<Axis> axes, std::string unit, std::string text) {
+  TraceArray array;
+  array.key = std::move(key);
+  array.shape = std::move(shape);
+  array.shape.insert(array.shape.begin(), 0);
+  array.axes = std::move(axes);
+  array.axes.insert(array.axes.begin(), Axis{"time", "", {}});
+  array.unit = std::move(unit);
+  array.text = std::move(text);
+  return array;
+}
+
+std::vector<Axis> axes_of(const Shape& shape, const std::string& one) {
+  std::vector<Axis> axes;
+  for (std::size_t i = 0; i < shape.size(); ++i) axes.push_back({shape.size() == 1 ? one : one + " axis " + std::to_string(i + 1), "", {}});
+  return axes;
+}
+
+void put_real(Trace& trace, TraceArray array, std::vector<double> values) {
+  array.real = std::make_shared<const std::vector<double>>(std::move(values));
+  trace.put(std::move(array));
+}
+
+/// At most `most` of the recorded steps, evenly, the last one always (0: all of them).
+std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::int64_t most) {
+  const auto n = static_cast<std::int64_t>(steps.size());
+  if (most <= 0 || n <= most) return steps;
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t i = 0; i < most; ++i) chosen.push_back(steps[static_cast<std::size_t>(most == 1 ? n - 1 : i * (n - 1) / (most - 1))]);
+  chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
+  return chosen;
+}
+
+DType dtype_from(const std::string& text) {
+  if (text == "f64" || text == "float64") return DType::f64;
+  if (text == "f32" || text == "float32") return DType::f32;
+  throw Error("There is no precision \"" + text + "\": choose f64 or f32.", {.parameter = "dtype", .value = text, .range = "f32, f64"});
+}
+
+Backend& backend_from(const std::string& device) {
+  if (device == "cpu") return cpu_backend();
+  if (device == "cuda") {
+    std::string why;
+    if (Backend* cuda = cuda_backend(&why)) return *cuda;
+    throw Error("The device cuda cannot be used here, " + why + "; choose --device cpu.", {.parameter = "device", .value = device, .range = "cpu"});
+  }
+  throw Error("There is no device \"" + device + "\": choose cpu or cuda.", {.parameter = "device", .value = device, .range = "cpu, cuda"});
+}
+
+Loss::Kind loss_from(LossKind kind, const Sequence& sequence) {
+  const bool has_target = sequence.target_kind != TargetKind::none;
+  switch (kind) {
+    case LossKind::automatic: return has_target ? Loss::Kind::task : Loss::Kind::last;
+    case LossKind::last: return Loss::Kind::last;
+    case LossKind::mean: return Loss::Kind::mean;
+    case LossKind::task:
+      if (!has_target)
+        throw Error(sequence.name + " has no target, so it has no task loss: choose --loss last or mean, or a task with a target.",
+                    {.parameter = "loss", .value = "task", .range = "last, mean"});
+      return Loss::Kind::task;
+  }
+  return Loss::Kind::last;
+}
+
+void require_form(const Network& network, Form form, const std::string& model) {
+  const auto forms = network.forms();
+  if (std::find(forms.begin(), forms.end(), form) != forms.end()) return;
+  std::string known;
+  for (const Form f : forms) known += (known.empty() ? "" : ", ") + std::string(to_string(f));
+  throw Error(model + " has no exact " + std::string(to_string(form)) + " form: choose " + known + ".",
+              {.model = model, .parameter = "form", .value = std::string(to_string(form)), .range = known});
+}
+
+/// Everything that a run needs, made from a request.
+struct Prepared {
+  const Architecture& architecture;
+  Hyper hyper;
+  Loss loss;
+  Parameters parameters;
+  DType real;
+  Backend& backend;
+  std::unique_ptr<Network> probe;  // one step of it: names and shapes
+
+  Prepared(const Registry& registry, const RunRequest& request)
+      : architecture(registry.find(request.preset.architecture)),
+        hyper(hyper_of(registry, request.preset, request.set)),
+        loss(loss_from(request.loss, request.sequence), request.sequence),
+        real(dtype_from(request.dtype)),
+        backend(backend_from(request.device)) {
+    assert(request.sequence.length >= 1 && request.sequence.width >= 1);
+    NetworkOptions one;
+    one.input = request.sequence.width;
+    one.head = loss.outputs();
+    one.real = real;
+    probe = std::make_unique<Network>(architecture, hyper, one);
+    parameters = probe->initialise(request.seed);
+    if (!request.weights.empty()) load_weights(request.weights, parameters, request.sequence.width);
+  }
+};
+
+/// Whether a layer's transition is known as a diagonal, as one dense Jacobian, or not at all.
+enum class Transition : std::uint8_t { none, diagonal, dense };
+Transition transition_of(const std::vector<Memory*>& memories) {
+  if (memories.empty()) return Transition::none;
+  const bool diagonal = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return m->diagonal(); });
+  if (diagonal) return Transition::diagonal;
+  return memories.size() == 1 ? Transition::dense : Transition::none;
+}
+std::int64_t width_of(const std::vector<Memory*>& memories) {
+  std::int64_t n = 0;
+  for (const Memory* m : memories) n += m->width();
+  return n;
+}
+void factors_at(const std::vector<Memory*>& memories, std::int64_t t, std::span<std::complex<double>> factors) {
+  std::size_t at = 0;
+  for (const Memory* m : memories) {
+    const auto n = static_cast<std::size_t>(m->width());
+    m->transition(t, factors.subspan(at, n));
+    at += n;
+  }
+}
+
+std::string command_of(const RunRequest& request) {
+  const auto quoted = [](const std::string& text) {
+    if (text.find_first_of(" \t'\"$&|;()<>*?[]#~") == std::string::npos && !text.empty()) return text;
+    std::string safe = "'";
+    for (const char c : text) safe += c == '\'' ? "'\\''" : std::string(1, c);
+    return safe + "'";
+  };
+  std::string line = "reclab run " + request.preset.id;
+  if (request.sequence.source.starts_with("task "))
+    line += " --task " + request.sequence.source.substr(5);
+  else if (!request.sequence.source.empty())
+    line += " --input " + quoted(request.sequence.source);
+  const bool task = request.sequence.source.starts_with("task ");
+  if (request.sequence.standardised == task) line += std::string(" --standardise ") + (request.sequence.standardised ? "yes" : "no");
+  for (const auto& [key, value] : request.set) line += " --set " + quoted(key + "=" + value);
+  if (!request.weights.empty()) line += " --weights " + quoted(request.weights.string());
+  if (!request.state.empty()) line += " --state " + quoted(request.state.string());
+  if (line.find(" --seed ") == std::string::npos) line += " --seed " + std::to_string(request.seed);
+  if (request.form != "sequential") line += " --form " + request.form;
+  if (request.device != "cpu") line += " --device " + request.device;
+  if (request.dtype != "f64") line += " --dtype " + request.dtype;
+  if (request.loss != LossKind::automatic) line += std::string(" --loss ") + (request.loss == LossKind::last ? "last" : request.loss == LossKind::mean ? "mean" : "task");
+  return line;
+}
+
+class Run {
+ public:
+  Run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish)
+      : request_(request), prepared_(registry, request), progress_(progress), stop_(std::move(stop)), publish_(publish) {}
+
+  RunResult operator()() {
+    describe();
+    plan();
+    RunResult result;
+    try {
+      record();
+      for (const auto& [key, values] : states_) result.state[key] = state_array(key, values);
+      if (trace_.info.outcome == Outcome::finished) {
+        publish();
+        spectra();
+        jacobians();
+      }
+    } catch (const Cancelled&) {
+      trace_.info.outcome = Outcome::cancelled;
+      trace_.info.sentence = "cancelled after " + plural(done_steps_, "step") + " of " + std::to_string(request_.sequence.length);
+      if (!finished_recording_) finish_recording(done_steps_);
+    }
+    report(1.0, "done");
+    result.trace = std::make_shared<const Trace>(trace_);
+    return result;
+  }
+
+ private:
+  const RunRequest& request_;
+  Prepared prepared_;
+  const Progress& progress_;
+  std::stop_token stop_;
+  const Publish& publish_;
+  Trace trace_;
+  Form form_ = Form::sequential;
+  std::unique_ptr<Rollout> rollout_;
+  std::vector<Growing> growing_;
+  std::map<std::string, std::vector<std::complex<double>>> states_;
+  std::int64_t every_ = 1, done_steps_ = 0;
+  bool finished_recording_ = false;
+  std::vector<bool> dense_jacobians_;  // by layer: affordable
+
+  void report(double fraction, std::string_view stage) const {
+    if (progress_) progress_(fraction, stage);
+  }
+  void publish() const {
+    if (publish_) publish_(std::make_shared<const Trace>(trace_));
+  }
+  bool wants(std::string_view key) const {
+    if (request_.probe.only.empty()) return true;
+    return std::any_of(request_.probe.only.begin(), request_.probe.only.end(),
+                       [&](const std::string& only) { return key.starts_with(only) || std::string_view(only).starts_with(key); });
+  }
+
+  void describe() {
+    RunInfo& info = trace_.info;
+    const Sequence& sequence = request_.sequence;
+    info.version = RECLAB_VERSION;
+    info.preset = request_.preset.id;
+    info.title = request_.preset.title.empty() ? prepared_.architecture.title : request_.preset.title;
+    info.architecture = prepared_.architecture.id;
+    info.family = prepared_.architecture.family;
+    for (const auto& spec : prepared_.hyper.table()) info.hyper.emplace_back(spec.key, prepared_.hyper.text(spec.key));
+    info.seed = request_.seed;
+    info.device = prepared_.backend.device() == Device::cpu ? "cpu" : "cuda";
+    info.dtype = prepared_.real == DType::f64 ? "float64" : "float32";
+    info.input_name = sequence.name;
+    info.input_sha256 = sequence.sha256;
+    info.loss = prepared_.loss.name() + ": " + prepared_.loss.formula();
+    info.length = sequence.length;
+    info.layers = prepared_.probe->layers();
+    info.command = command_of(request_);
+    trace_.time_name = sequence.time_name;
+    trace_.time_unit = sequence.time_unit;
+    trace_.input_names = sequence.names;
+
+    if (request_.form == "auto") {
+      const auto forms = prepared_.probe->forms();
+      // For recording a run, the form that makes the states at once; a scan does more work than a loop on one processor.
+      form_ = forms.front();
+    } else {
+      form_ = form_from(request_.form);
+    }
+    require_form(*prepared_.probe, form_, request_.preset.id);
+    info.form = std::string(to_string(form_));
+    info.record_form = info.form;
+    for (int layer = 0; layer < static_cast<int>(info.layers); ++layer) {
+      const auto memories = prepared_.probe->memories(layer);
+      const bool dense = transition_of(memories) == Transition::dense;
+      const bool invariant = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return m->time_invariant(); });
+      info.spectra.push_back({false, dense || !invariant, prepared_.architecture.spectrum});
+    }
+  }
+
+  /// Decides every how many steps a row is recorded, from the bytes of a row and the time that dense analyses take.
+  void plan() {
+    const Network& network = *prepared_.probe;
+    const std::int64_t length = request_.sequence.length;
+    double row = 8.0 * static_cast<double>(request_.sequence.width * 2 + network.output().dim(-1) + 2);
+    for (const auto& state : network.states())
+      if (state.memory && request_.probe.states && wants(Rollout::state_key(state)))
+        row += static_cast<double>(count(state.shape)) * (is_complex(state.initial.dtype()) ? 16.0 : 8.0);
+    for (const auto& gate : network.gates())
+      if (request_.probe.gates) row += 8.0 * static_cast<double>(count(gate.var.shape()));
+    double seconds_row = 0.0;
+    const double cores = std::max(1u, std::thread::hardware_concurrency());
+    for (std::size_t layer = 0; layer < trace_.info.spectra.size(); ++layer) {
+      const auto memories = network.memories(static_cast<int>(layer));
+      const double n = static_cast<double>(width_of(memories));
+      const bool dense = transition_of(memories) == Transition::dense;
+      if (trace_.info.spectra[layer].per_step && request_.probe.spectra && !(dense && request_.probe.spectrum_rows)) row += 16.0 * n;
+      if (dense && request_.probe.spectra && wants("spectrum/") && !request_.probe.spectrum_rows) seconds_row += eigenvalue_cost * n * n * n / cores;
+      if (dense && request_.probe.jacobians && wants("jacobian") && !request_.probe.jacobian_rows) seconds_row += 4.0 * product_cost * n * n * n;
+      const double product = product_cost * n * n * n * static_cast<double>(length);
+      const bool asked = !request_.probe.only.empty() && wants("jacobian/");
+      const bool affordable = !dense || asked || product < 10.0 * analysis_seconds;
+      dense_jacobians_.push_back(affordable);
+      if (!affordable && request_.probe.jacobians)
+        trace_.info.notes.push_back("The singular values of ds_T/ds_t of layer " + std::to_string(layer) + " were left out, they would take about " +
+                                    std::to_string(static_cast<long>(product / 60.0) + 1) + " minutes: ask for them with --record jacobian, or take a smaller width.");
+    }
+    const double rows = static_cast<double>(length);
+    every_ = request_.every;
+    if (every_ <= 0) {
+      const double limit = std::max<double>(1.0, static_cast<double>(request_.record_limit));
+      const double by_bytes = std::ceil(rows * row / limit), by_time = std::ceil(rows * seconds_row / analysis_seconds);
+      every_ = static_cast<std::int64_t>(std::max({1.0, by_bytes, by_time}));
+      if (every_ > 1)
+        trace_.info.notes.push_back("Every " + std::to_string(every_) + "th step was recorded: all " + std::to_string(length) + " would take " +
+                                    (by_bytes >= by_time ? std::to_string(static_cast<std::int64_t>(rows * row / 1048576.0)) + " MiB" :
+                                                           "about " + std::to_string(static_cast<std::int64_t>(rows * seconds_row)) + " s to analyse") +
+                                    "; --every 1 records them all.");
+    }
+    every_ = std::min(every_, length);
+    trace_.info.every = every_;
+  }
+
+  bool is_recorded(std::int64_t t) const { return t % every_ == 0 || t == request_.sequence.length - 1; }
+
+  std::unique_ptr<Rollout> make_rollout(Form form) {
+    auto made = std::make_unique<Rollout>(prepared_.architecture, prepared_.hyper, prepared_.parameters, request_.sequence, prepared_.loss,
+                                          prepared_.backend, Rollout::Options{form, prepared_.real, 0, request_.probe.states});
+    if (!request_.state.empty()) made->set_initial(load_state(request_.state, made->network()));
+    return made;
+  }
+
+  void grow(TraceArray array, Var var) {
+    if (!wants(array.key)) return;
+    Growing growing;
+    growing.array = std::move(array);
+    growing.var = var;
+    growing.is_complex = is_complex(var.dtype());
+    growing_.push_back(std::move(growing));
+  }
+
+  void list_outside(const Network& network) {
+    grow(timed("input", {request_.sequence.width}, {{"channel", "", request_.sequence.names}}, "",
+               request_.sequence.standardised ? "The input, standardised: each channel less its mean, divided by its deviation." : "The input."),
+         network.input());
+    grow(timed("output", {network.output().dim(-1)}, {{"channel", "", {}}}, "", "What the network returns."), network.output());
+  }
+
+  void list_inside(const Network& network) {
+    if (request_.probe.states)
+      for (const auto& state : network.states())
+        if (state.memory && state.trajectory) grow(timed(Rollout::state_key(state), state.shape, axes_of(state.shape, "unit"), "", state.text), state.trajectory);
+    if (request_.probe.gates)
+      for (const auto& gate : network.gates()) {
+        const Shape shape(gate.var.shape().begin() + 2, gate.var.shape().end());
+        TraceArray array = timed("gate/" + std::to_string(gate.layer) + "/" + gate.name, shape, axes_of(shape, "unit"), "", gate.text);
+        array.low = gate.low;
+        array.high = gate.high;
+        grow(std::move(array), gate.var);
+      }
+  }
+
+  void finish_recording(std::int64_t steps) {
+    finished_recording_ = true;
+    const auto rows = static_cast<std::int64_t>(std::lower_bound(trace_.steps.begin(), trace_.steps.end(), steps) - trace_.steps.begin());
+    trace_.steps.resize(static_cast<std::size_t>(rows));
+    trace_.time.resize(static_cast<std::size_t>(rows));
+    for (Growing& growing : growing_) {
+      growing.array.shape[0] = rows;
+      const auto size = static_cast<std::size_t>(growing.array.size());
+      if (growing.is_complex) {
+        growing.complex.resize(size);
+        growing.array.complex = std::make_shared<const std::vector<std::complex<double>>>(std::move(growing.complex));
+      } else {
+        growing.real.resize(size);
+        growing.array.real = std::make_shared<const std::vector<double>>(std::move(growing.real));
+      }
+      trace_.put(std::move(growing.array));
+    }
+    growing_.clear();
+    if (rows && request_.sequence.target_kind != TargetKind::none && prepared_.loss.name() == "task") {
+      const Sequence& s = request_.sequence;
+      std::vector<double> target, mask;
+      for (const auto t : trace_.steps) {
+        target.insert(target.end(), s.target.begin() + t * s.target_width, s.target.begin() + (t + 1) * s.target_width);
+        mask.push_back(s.mask[static_cast<std::size_t>(t)]);
+      }
+      TraceArray array = timed("target", {s.target_width}, {{"channel", "", {}}}, "", "What the output should be where the mask is 1.");
+      array.shape[0] = rows;
+      put_real(trace_, std::move(array), std::move(target));
+      TraceArray counts = timed("mask", {}, {}, "", "1 where the target counts.");
+      counts.shape[0] = rows;
+      put_real(trace_, std::move(counts), std::move(mask));
+    }
+    for (const auto& parameter : prepared_.parameters.entries()) {
+      if (!wants("param/" + parameter.name)) continue;
+      TraceArray array;
+      array.key = "param/" + parameter.name;
+      array.shape = parameter.shape;
+      array.axes = axes_of(parameter.shape, "unit");
+      array.text = parameter.text;
+      put_real(trace_, std::move(array), parameter.values);
+    }
+    std::int64_t bytes = rollout_ ? rollout_->bytes() : 0;
+    for (const auto& array : trace_.arrays()) bytes += array->size() * (array->is_complex() ? 16 : 8);
+    trace_.info.bytes = bytes;
+  }
+
+  void record() {
+    const auto start = Clock::now();
+    const std::int64_t length = request_.sequence.length;
+    for (std::int64_t t = 0; t < length; ++t)
+      if (is_recorded(t)) {
+        trace_.steps.push_back(t);
+        trace_.time.push_back(request_.sequence.time[static_cast<std::size_t>(t)]);
+      }
+    // Forms that never form the state leave what is inside to the sequential form on the same weights.
+    const bool inside = form_ == Form::sequential || form_ == Form::scan;
+    rollout_ = make_rollout(form_);
+    list_outside(rollout_->network());
+    if (inside) list_inside(rollout_->network());
+    const auto divergence = rollout_->forward([&](const Rollout::Segment& segment) {
+      keep_rows(segment, 0);
+      done_steps_ = segment.first + segment.steps;
+      report(0.4 * static_cast<double>(done_steps_) / static_cast<double>(length), "forward");
+    }, stop_);
+    trace_.info.loss_value = rollout_->loss();
+    if (divergence) {
+      trace_.info.outcome = Outcome::diverged;
+      trace_.info.sentence = divergence->array + " became non-finite at step " + std::to_string(divergence->step) + "; what came before it is shown";
+      trace_.info.seconds = since(start);
+      finish_recording(divergence->step);
+      return;
+    }
+    states_ = rollout_->final_states();
+    std::map<std::string, std::vector<double>> norms;
+    std::vector<double> input_gradient;
+    const bool gradients = request_.probe.gradients && wants("gradient/");
+    if (gradients) backward(*rollout_, norms, &input_gradient);
+    trace_.info.seconds = since(start);
+
+    if (!inside) {
+      trace_.info.record_form = std::string(to_string(Form::sequential));
+      trace_.info.notes.push_back("The " + trace_.info.form + " form never forms the state: states, gates and their gradients were recorded by the sequential form on the same weights.");
+      rollout_ = make_rollout(Form::sequential);
+      const std::size_t outside = growing_.size();
+      list_inside(rollout_->network());
+      const auto bad = rollout_->forward([&](const Rollout::Segment& segment) { keep_rows(segment, outside); }, stop_);
+      if (bad)
+        throw Error("The sequential form became non-finite at step " + std::to_string(bad->step) + " (" + bad->array + ") where the " + trace_.info.form +
+                    " form did not: choose form sequential.");
+      states_ = rollout_->final_states();
+      norms.clear();
+      if (gradients) backward(*rollout_, norms, nullptr);
+    }
+    finish_recording(length);
+    if (gradients) put_gradients(norms, std::move(input_gradient));
+  }
+
+  void keep_rows(const Rollout::Segment& segment, std::size_t from) {
+    for (std::int64_t t = 0; t < segment.steps; ++t) {
+      if (!is_recorded(segment.first + t)) continue;
+      for (std::size_t i = from; i < growing_.size(); ++i) {
+        const Var var{&segment.network.graph(), growing_[i].var.id};
+        growing_[i].add(segment.network.graph(), var, t, count(var.shape()) / segment.steps);
+      }
+    }
+  }
+
+  std::map<std::string, std::vector<double>> parameter_gradients_;
+
+  /// Norms of all state gradients by key; with `input_gradient`, that and the parameters' gradients too.
+  void backward(Rollout& rollout, std::map<std::string, std::vector<double>>& norms, std::vector<double>* input_gradient) {
+    const std::int64_t width = request_.sequence.width, length = request_.sequence.length;
+    if (input_gradient) input_gradient->assign(trace_.steps.size() * static_cast<std::size_t>(width), 0.0);
+    rollout.backward([&](const Rollout::Segment& segment, int scale) {
+      Network& network = segment.network;
+      const auto gradient = to_double(prepared_.real, network.graph().gradient(network.input()), segment.steps * width);
+      const auto at = std::lower_bound(trace_.steps.begin(), trace_.steps.end(), segment.first);
+      for (auto row = at; input_gradient && row != trace_.steps.end() && *row < segment.first + segment.steps; ++row)
+        for (std::int64_t j = 0; j < width; ++j)
+          (*input_gradient)[static_cast<std::size_t>((row - trace_.steps.begin()) * width + j)] =
+              std::ldexp(gradient[static_cast<std::size_t>((*row - segment.first) * width + j)], scale);
+      for (const auto& state : network.states()) {
+        if (!state.memory || static_cast<std::size_t>(state.slot) >= state.memory->log2_norms().size()) continue;
+        const auto& log2 = state.memory->log2_norms()[static_cast<std::size_t>(state.slot)];
+        auto& series = norms["gradient/" + Rollout::state_key(state)];
+        series.resize(trace_.steps.size(), minus_infinity);
+        for (auto row = at; row != trace_.steps.end() && *row < segment.first + segment.steps; ++row) {
+          const double value = log2[static_cast<std::size_t>(*row - segment.first)];
+          series[static_cast<std::size_t>(row - trace_.steps.begin())] = std::isinf(value) ? value : (value + scale) * log10_of_2;
+        }
+      }
+      report(0.4 + 0.3 * static_cast<double>(length - segment.first) / static_cast<double>(length), "backward");
+    }, stop_);
+    if (input_gradient) parameter_gradients_ = rollout.parameter_gradients();
+  }
+
+  void put_gradients(const std::map<std::string, std::vector<double>>& norms, std::vector<double> input_gradient) {
+    const auto rows = static_cast<std::int64_t>(trace_.steps.size());
+    for (const auto& [key, values] : norms) {
+      if (!wants(key)) continue;
+      TraceArray array = timed(key, {}, {}, "log10", "log10 of the norm of dL/ds_t, all states of the step taken as independent coordinates.");
+      array.shape[0] = rows;
+      put_real(trace_, std::move(array), values);
+    }
+    if (!input_gradient.empty() && wants("gradient/input")) {
+      TraceArray array = timed("gradient/input", {request_.sequence.width}, {{"channel", "", request_.sequence.names}}, "", "dL/dx_t.");
+      array.shape[0] = rows;
+      put_real(trace_, std::move(array), std::move(input_gradient));
+    }
+    for (const auto& parameter : prepared_.parameters.entries()) {
+      if (!wants("gradient/param/" + parameter.name) || parameter_gradients_.empty()) continue;
+      TraceArray array;
+      array.key = "gradient/param/" + parameter.name;
+      array.shape = parameter.shape;
+      array.axes = axes_of(parameter.shape, "unit");
+      array.text = "dL/dθ of " + parameter.name + ".";
+      put_real(trace_, std::move(array), parameter_gradients_.at(parameter.name));
+    }
+  }
+
+  TraceArray state_array(const std::string& key, const std::vector<std::complex<double>>& values) const {
+    TraceArray array;
+    array.key = key;
+    for (const auto& state : prepared_.probe->states())
+      if (Rollout::state_key(state) == key) {
+        array.shape = state.shape;
+        array.text = state.text;
+        array.axes = axes_of(state.shape, "unit");
+        if (is_complex(state.initial.dtype())) {
+          array.complex = std::make_shared<const std::vector<std::complex<double>>>(values);
+        } else {
+          std::vector<double> real;
+          for (const auto& z : values) real.push_back(z.real());
+          array.real = std::make_shared<const std::vector<double>>(std::move(real));
+        }
+      }
+    return array;
+  }
+
+  void spectra() {
+    if (!request_.probe.spectra || !wants("spectrum/")) return;
+    const std::int64_t length = request_.sequence.length;
+    const auto layers = static_cast<std::size_t>(trace_.info.layers);
+    struct LayerSpectrum {
+      std::vector<std::int64_t> steps;
+      std::vector<std::complex<double>> values;
+      std::int64_t n = 0;
+      Transition kind = Transition::none;
+    };
+    std::vector<LayerSpectrum> found(layers);
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      const auto memories = prepared_.probe->memories(static_cast<int>(layer));
+      auto& own = found[layer];
+      own.kind = transition_of(memories);
+      own.n = width_of(memories);
+      if (!wants("spectrum/" + std::to_string(layer))) own.kind = Transition::none;
+      if (own.kind == Transition::none) continue;
+      if (!trace_.info.spectra[layer].per_step)
+        own.steps = {0};
+      else
+        own.steps = own.kind == Transition::dense ? thinned(trace_.steps, request_.probe.spectrum_rows) : trace_.steps;
+      own.values.resize(own.steps.size() * static_cast<std::size_t>(own.n));
+    }
+    rollout_->revisit([&](const Rollout::Segment& segment) {
+      for (std::size_t layer = 0; layer < layers; ++layer) {
+        auto& own = found[layer];
+        if (own.kind == Transition::none) continue;
+        const auto n = static_cast<std::size_t>(own.n);
+        const auto memories = segment.network.memories(static_cast<int>(layer));
+        const auto begin = std::lower_bound(own.steps.begin(), own.steps.end(), segment.first);
+        const auto end = std::lower_bound(begin, own.steps.end(), segment.first + segment.steps);
+        const auto from = static_cast<std::size_t>(begin - own.steps.begin());
+        const std::span<std::complex<double>> values(own.values);
+        if (own.kind == Transition::diagonal) {
+          for (auto step = begin; step != end; ++step) {
+            if (stop_.stop_requested()) throw Cancelled();
+            factors_at(memories, *step - segment.first, values.subspan(static_cast<std::size_t>(step - own.steps.begin()) * n, n));
+          }
+          continue;
+        }
+        constexpr std::ptrdiff_t block = 64;
+        std::vector<double> jacobians;
+        for (auto at = begin; at < end; at += std::min(block, end - at)) {
+          const auto some = static_cast<std::size_t>(std::min(block, end - at));
+          jacobians.resize(some * n * n);
+          for (std::size_t i = 0; i < some; ++i) {
+            if (stop_.stop_requested()) throw Cancelled();
+            memories[0]->jacobian(at[static_cast<std::ptrdiff_t>(i)] - segment.first, std::span(jacobians).subspan(i * n * n, n * n));
+          }
+          const std::size_t row = from + static_cast<std::size_t>(at - begin);
+          eigenvalues_of_many(
+              static_cast<std::int64_t>(some), own.n,
+              [&](std::int64_t i, std::span<double> matrix) {
+                const auto source = std::span<const double>(jacobians).subspan(static_cast<std::size_t>(i) * n * n, n * n);
+                std::copy(source.begin(), source.end(), matrix.begin());
+              },
+              [&](std::int64_t i, const std::vector<std::complex<double>>& eigenvalues) {
+                std::copy(eigenvalues.begin(), eigenvalues.end(), values.begin() + static_cast<std::ptrdiff_t>((row + static_cast<std::size_t>(i)) * n));
+              },
+              stop_);
+          if (stop_.stop_requested()) throw Cancelled();
+        }
+      }
+      report(0.7 + 0.15 * static_cast<double>(length - segment.first) / static_cast<double>(length), "spectra");
+    }, stop_);
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      auto& own = found[layer];
+      if (own.kind == Transition::none) continue;
+      TraceArray array;
+      array.key = "spectrum/" + std::to_string(layer);
+      array.shape = {static_cast<std::int64_t>(own.steps.size()), own.n};
+      array.axes = {{"time", "", {}}, {"eigenvalue", "", {}}};
+      array.text = trace_.info.spectra[layer].of;
+      if (trace_.info.spectra[layer].per_step && own.steps != trace_.steps) array.steps = own.steps;
+      array.complex = std::make_shared<const std::vector<std::complex<double>>>(std::move(own.values));
+      trace_.put(std::move(array));
+    }
+    publish();
+  }
+
+  void jacobians() {
+    if (!request_.probe.jacobians || !wants("jacobian")) return;
+    const std::int64_t length = request_.sequence.length;
+    const auto layers = static_cast<std::size_t>(trace_.info.layers);
+    struct LayerProduct {
+      Transition kind = Transition::none;
+      std::int64_t n = 0;
+      std::vector<std::int64_t> steps;
+      std::vector<double> largest, smallest;
+      std::unique_ptr<JacobianProduct> dense;
+      std::unique_ptr<DiagonalProduct> diagonal;
+      std::int64_t k = 0;
+    };
+    std::vector<LayerProduct> products(layers);
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      auto& own = products[layer];
+      const auto memories = prepared_.probe->memories(static_cast<int>(layer));
+      own.kind = transition_of(memories);
+      own.n = width_of(memories);
+      if (own.kind == Transition::dense && !dense_jacobians_[layer]) own.kind = Transition::none;
+      if (own.kind == Transition::none) continue;
+      own.k = std::min<std::int64_t>(request_.probe.singular_values, own.n);
+      own.steps = own.kind == Transition::dense ? thinned(trace_.steps, request_.probe.jacobian_rows) : trace_.steps;
+      own.largest.resize(own.steps.size() * static_cast<std::size_t>(own.k));
+      own.smallest.resize(own.steps.size());
+      if (own.kind == Transition::dense)
+        own.dense = std::make_unique<JacobianProduct>(own.n);
+      else
+        own.diagonal = std::make_unique<DiagonalProduct>(own.n);
+    }
+    std::vector<double> matrix, logs;
+    std::vector<std::complex<double>> factors;
+    rollout_->revisit([&](const Rollout::Segment& segment) {
+      for (std::size_t layer = 0; layer < layers; ++layer) {
+        auto& own = products[layer];
+        if (own.kind == Transition::none) continue;
+        const auto memories = segment.network.memories(static_cast<int>(layer));
+        for (std::int64_t t = segment.steps - 1; t >= 0; --t) {
+          if (stop_.stop_requested()) throw Cancelled();
+          const auto row = std::lower_bound(own.steps.begin(), own.steps.end(), segment.first + t);
+          if (row != own.steps.end() && *row == segment.first + t) {
+            const auto at = row - own.steps.begin();
+            const auto largest = own.dense ? own.dense->log10_largest(static_cast<int>(own.k)) : own.diagonal->log10_largest(static_cast<int>(own.k));
+            std::copy(largest.begin(), largest.end(), own.largest.begin() + at * own.k);
+            own.smallest[static_cast<std::size_t>(at)] = own.dense ? own.dense->log10_smallest() : own.diagonal->log10_smallest();
+          }
+          if (segment.first + t == 0) break;  // ds_T/ds_0 is recorded; the step before the first is not
+          if (own.dense) {
+            matrix.resize(static_cast<std::size_t>(own.n * own.n));
+            memories[0]->jacobian(t, matrix);
+            own.dense->multiply(matrix);
+          } else {
+            factors.resize(static_cast<std::size_t>(own.n));
+            logs.resize(factors.size());
+            factors_at(memories, t, factors);
+            for (std::size_t i = 0; i < logs.size(); ++i) logs[i] = std::log(std::abs(factors[i]));
+            own.diagonal->multiply(logs);
+          }
+          if (t % 256 == 0) report(0.85 + 0.15 * static_cast<double>(length - segment.first - t) / static_cast<double>(length), "singular values");
+        }
+      }
+    }, stop_);
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+      auto& own = products[layer];
+      if (own.kind == Transition::none) continue;
+      const auto rows = static_cast<std::int64_t>(own.steps.size());
+      const bool thin = own.steps != trace_.steps;
+      TraceArray array = timed("jacobian/" + std::to_string(layer), {own.k}, {{"rank", "", {}}}, "log10", "log10 of the largest singular values of ds_T/ds_t.");
+      array.shape[0] = rows;
+      if (thin) array.steps = own.steps;
+      if (wants(array.key)) put_real(trace_, std::move(array), std::move(own.largest));
+      TraceArray least = timed("jacobian_min/" + std::to_string(layer), {}, {}, "log10", "log10 of the smallest singular value of ds_T/ds_t.");
+      least.shape[0] = rows;
+      if (thin) least.steps = own.steps;
+      if (wants(least.key)) put_real(trace_, std::move(least), std::move(own.smallest));
+    }
+  }
+};
+
+}  // namespace
+
+Hyper hyper_of(const Registry& registry, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set) {
+  const Architecture& architecture = registry.find(preset.architecture);
+  const std::string& model = preset.id.empty() ? architecture.id : preset.id;
+  Hyper hyper(architecture.hyper);
+  for (const auto& [key, value] : preset.hyper) hyper.set(key, value, model);
+  for (const auto& [key, text] : set) hyper.set_text(key, text, model);
+  if (architecture.check) architecture.check(hyper);
+  return hyper;
+}
+
+Card card(const Registry& registry, const Preset& preset, std::int64_t input_width) {
+  const Architecture& architecture = registry.find(preset.architecture);
+  const Hyper hyper = hyper_of(registry, preset);
+  NetworkOptions options;
+  options.input = input_width;
+  const Network network(architecture, hyper, options);
+  Card card;
+  card.id = preset.id;
+  card.title = preset.title.empty() ? architecture.title : preset.title;
+  card.family = preset.family.empty() ? architecture.family : preset.family;
+  card.architecture = architecture.id;
+  card.idea = preset.idea;
+  card.equations = architecture.equations;
+  card.notes = architecture.notes;
+  card.hyper = architecture.hyper;
+  for (auto& spec : card.hyper) spec.standard = hyper.value(spec.key);
+  for (const auto& parameter : network.parameters()) card.parameters.push_back({parameter.name, parameter.var.shape(), parameter.text});
+  for (const auto& state : network.states())
+    if (state.layer == 0) card.states.push_back({state.name, state.shape, is_complex(state.initial.dtype()), state.memory != nullptr, state.text});
+  for (const auto& gate : network.gates())
+    if (gate.layer == 0) card.gates.push_back({gate.name, Shape(gate.var.shape().begin() + 2, gate.var.shape().end()), gate.low, gate.high, gate.text});
+  card.spectrum = architecture.spectrum;
+  for (const Form form : network.forms()) card.forms.emplace_back(to_string(form));
+  card.source = architecture.source;
+  return card;
+}
+
+RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish) {
+  return Run(registry, request, progress, std::move(stop), publish)();
+}
+
+std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop) {
+  const Prepared prepared(registry, request);
+  struct Result {
+    std::vector<double> output, input_gradient;
+    std::map<std::string, std::vector<double>> gradients;
+  };
+  const auto largest_difference = [](const std::vector<double>& a, const std::vector<double>& b) {
+    double difference = 0.0, size = 0.0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (!std::isfinite(a[i]) || !std::isfinite(b[i])) return std::numeric_limits<double>::quiet_NaN();
+      difference = std::max(difference, std::abs(a[i] - b[i]));
+      size = std::max(size, std::abs(b[i]));
+    }
+    return size > 0.0 ? difference / size : difference;
+  };
+  std::vector<FormReport> reports;
+  Result reference;
+  for (const Form form : prepared.probe->forms()) {
+    FormReport report;
+    report.form = std::string(to_string(form));
+    Result result;
+    Rollout rollout(prepared.architecture, prepared.hyper, prepared.parameters, request.sequence, prepared.loss, prepared.backend,
+                    {form, prepared.real, 0, false});
+    const auto start = Clock::now();
+    const auto bad = rollout.forward([&](const Rollout::Segment& s) {
+      const auto values = to_double(prepared.real, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+      result.output.insert(result.output.end(), values.begin(), values.end());
+      const Cost cost = s.network.graph().cost();
+      report.flops += cost.flops;
+      report.bytes += cost.bytes;
+    }, stop);
+    if (bad)
+      throw Error(request.preset.id + ": " + bad->array + " became non-finite at step " + std::to_string(bad->step) + " in the " + report.form + " form: choose other hyper-parameters or a shorter sequence.");
+    result.input_gradient.resize(static_cast<std::size_t>(request.sequence.length * request.sequence.width));
+    rollout.backward([&](const Rollout::Segment& s, int scale) {
+      const auto values = to_double(prepared.real, s.network.graph().gradient(s.network.input()), s.steps * request.sequence.width);
+      for (std::size_t i = 0; i < values.size(); ++i)
+        result.input_gradient[static_cast<std::size_t>(s.first * request.sequence.width) + i] = std::ldexp(values[i], scale);
+    }, stop);
+    result.gradients = rollout.parameter_gradients();
+    report.seconds = since(start);
+    if (form == Form::sequential) {
+      reference = std::move(result);
+    } else {
+      report.output_error = largest_difference(result.output, reference.output);
+      report.gradient_error = largest_difference(result.input_gradient, reference.input_gradient);
+      for (const auto& [name, values] : result.gradients) {
+        const double error = largest_difference(values, reference.gradients.at(name));
+        report.gradient_error = std::isnan(error) ? error : std::max(report.gradient_error, error);
+      }
+    }
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+TracePtr time_forms(const Registry& registry, const RunRequest& request, const std::vector<std::int64_t>& lengths, const Progress& progress,
+                    std::stop_token stop, const Publish& publish) {
+  const Prepared prepared(registry, request);
+  Trace trace;
+  trace.info.version = RECLAB_VERSION;
+  trace.info.preset = request.preset.id;
+  trace.info.title = request.preset.title;
+  trace.info.architecture = prepared.architecture.id;
+  trace.info.family = prepared.architecture.family;
+  trace.info.seed = request.seed;
+  trace.info.device = request.device;
+  trace.info.dtype = prepared.real == DType::f64 ? "float64" : "float32";
+  struct Series {
+    std::vector<double> length, seconds, low, high;
+  };
+  const auto forms = prepared.probe->forms();
+  std::vector<Series> series(forms.size());
+  const auto put = [&] {
+    for (std::size_t f = 0; f < forms.size(); ++f) {
+      const Series& s = series[f];
+      if (s.length.empty()) continue;
+      const std::string prefix = "timing/" + std::string(to_string(forms[f])) + "/";
+      const auto add = [&](const std::string& name, const std::vector<double>& values, const std::string& unit, const std::string& text) {
+        TraceArray array;
+        array.key = prefix + name;
+        array.shape = {static_cast<std::int64_t>(values.size())};
+        array.axes = {{"length", "steps", {}}};
+        array.unit = unit;
+        array.text = text;
+        put_real(trace, std::move(array), values);
+      };
+      add("length", s.length, "steps", "Length of the sequence.");
+      add("seconds", s.seconds, "s", "Median wall time of forward and backward.");
+      add("low", s.low, "s", "Lower quartile.");
+      add("high", s.high, "s", "Upper quartile.");
+      // Slope of log time against log length over the longer half, where the constant costs no longer count.
+      const std::size_t n = s.length.size(), from = n > 3 ? n / 2 - (n % 2 == 0 ? 1 : 0) : 0;
+      if (n - from >= 2) {
+        double mx = 0, my = 0, sxx = 0, sxy = 0;
+        const double m = static_cast<double>(n - from);
+        for (std::size_t i = from; i < n; ++i) {
+          mx += std::log(s.length[i]) / m;
+          my += std::log(s.seconds[i]) / m;
+        }
+        for (std::size_t i = from; i < n; ++i) {
+          sxx += (std::log(s.length[i]) - mx) * (std::log(s.length[i]) - mx);
+          sxy += (std::log(s.length[i]) - mx) * (std::log(s.seconds[i]) - my);
+        }
+        add("exponent", {sxy / sxx}, "", "Slope of log time against log length over the longer half of the lengths.");
+      }
+    }
+  };
+  try {
+    const double total = static_cast<double>(lengths.size() * forms.size());
+    double done = 0.0;
+    for (const std::int64_t length : lengths) {
+      for (std::size_t f = 0; f < forms.size(); ++f) {
+        Sequence sequence = request.sequence;  // repeated or cut to the length
+        sequence.length = length;
+        sequence.input.resize(static_cast<std::size_t>(length * sequence.width));
+        for (std::size_t i = 0; i < sequence.input.size(); ++i) sequence.input[i] = request.sequence.input[i % request.sequence.input.size()];
+        sequence.target_kind = TargetKind::none;
+        const Loss loss(Loss::Kind::mean, sequence);
+        NetworkOptions options;
+        options.input = sequence.width;
+        Parameters parameters = Network(prepared.architecture, prepared.hyper, options).initialise(request.seed);
+        Rollout rollout(prepared.architecture, prepared.hyper, parameters, sequence, loss, prepared.backend, {forms[f], prepared.real, 0, false});
+        std::vector<double> times;
+        const auto begin = Clock::now();
+        for (int repeat = 0; repeat < 7 && (repeat < 3 || since(begin) < 0.5); ++repeat) {
+          const auto start = Clock::now();
+          if (rollout.forward({}, stop)) break;
+          rollout.backward({}, stop);
+          if (repeat) times.push_back(since(start));  // the first one warms caches and plans
+          if (since(begin) > 4.0 && !times.empty()) break;
+        }
+        if (times.empty()) continue;
+        std::sort(times.begin(), times.end());
+        Series& s = series[f];
+        s.length.push_back(static_cast<double>(length));
+        s.seconds.push_back(times[times.size() / 2]);
+        s.low.push_back(times[times.size() / 4]);
+        s.high.push_back(times[times.size() - 1 - times.size() / 4]);
+        if (progress) progress(++done / total, "timing " + std::string(to_string(forms[f])) + " at length " + std::to_string(length));
+      }
+      put();
+      if (publish) publish(std::make_shared<const Trace>(trace));
+    }
+  } catch (const Cancelled&) {
+    put();
+    trace.info.outcome = Outcome::cancelled;
+    trace.info.sentence = "timing was cancelled";
+  }
+  return std::make_shared<const Trace>(trace);
+}
+
+}  // namespace reclab

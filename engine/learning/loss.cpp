@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "learning/loss.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace reclab {
+
+Loss::Loss(Kind kind, const Sequence& sequence) : kind_(kind), sequence_(sequence), weight_(1.0) {
+  assert(kind != Kind::task || sequence.target_kind != TargetKind::none);
+  if (kind == Kind::mean) weight_ = 1.0 / static_cast<double>(sequence.length);
+  if (kind == Kind::task) {
+    double counted = 0.0;
+    for (const double m : sequence.mask) counted += m;
+    weight_ = counted > 0.0 ? 1.0 / counted : 0.0;
+  }
+}
+
+std::int64_t Loss::outputs() const {
+  if (kind_ != Kind::task) return 0;
+  return sequence_.target_kind == TargetKind::classify ? sequence_.classes : sequence_.target_width;
+}
+
+std::string Loss::name() const { return kind_ == Kind::last ? "last" : kind_ == Kind::mean ? "mean" : "task"; }
+
+std::string Loss::formula() const {
+  switch (kind_) {
+    case Kind::last: return "L = ½ |y_T|², the output of the last step";
+    case Kind::mean: return "L = 1/(2T) Σ_t |y_t|², the mean over all steps";
+    case Kind::task:
+      return sequence_.target_kind == TargetKind::classify ? "L = mean of −log softmax(y_t)[target_t] over the steps that count"
+                                                           : "L = mean of ½ |y_t − target_t|² over the steps that count";
+  }
+  return {};
+}
+
+double Loss::segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const {
+  double loss = 0.0;
+  const auto row = [&](std::int64_t t) { return static_cast<std::size_t>((t - first) * width); };
+  const auto half_square = [&](std::int64_t t, double weight) {
+    for (std::size_t j = 0; j < static_cast<std::size_t>(width); ++j) {
+      const double y = output[row(t) + j];
+      loss += 0.5 * weight * y * y;
+      if (!adjoint.empty()) adjoint[row(t) + j] += weight * y;
+    }
+  };
+  if (kind_ == Kind::last) {
+    const std::int64_t last = sequence_.length - 1;
+    if (first <= last && last < first + steps) half_square(last, 1.0);
+    return loss;
+  }
+  for (std::int64_t t = first; t < first + steps; ++t) {
+    if (kind_ == Kind::mean) {
+      half_square(t, weight_);
+      continue;
+    }
+    const double weight = weight_ * sequence_.mask[static_cast<std::size_t>(t)];
+    if (weight == 0.0) continue;
+    if (sequence_.target_kind == TargetKind::regress) {
+      for (std::size_t j = 0; j < static_cast<std::size_t>(width); ++j) {
+        const double error = output[row(t) + j] - sequence_.target[static_cast<std::size_t>(t * width) + j];
+        loss += 0.5 * weight * error * error;
+        if (!adjoint.empty()) adjoint[row(t) + j] += weight * error;
+      }
+    } else {
+      const double* y = output.data() + row(t);
+      const double largest = *std::max_element(y, y + width);
+      double sum = 0.0;
+      for (std::int64_t j = 0; j < width; ++j) sum += std::exp(y[j] - largest);
+      const auto target = static_cast<std::int64_t>(sequence_.target[static_cast<std::size_t>(t)]);
+      loss += weight * (largest + std::log(sum) - y[target]);
+      if (!adjoint.empty())
+        for (std::int64_t j = 0; j < width; ++j)
+          adjoint[row(t) + static_cast<std::size_t>(j)] += weight * (std::exp(y[j] - largest) / sum - (j == target ? 1.0 : 0.0));
+    }
+  }
+  return loss;
+}
+
+}  // namespace reclab
