@@ -212,8 +212,7 @@ void ColourBar::show(const Heatmap& heatmap, const QString& label) {
   bar->setLabelColor(theme.text);
   bar->setLabel(label);
   bar->ticker()->setTickCount(4);
-  for (const QCPAxis::AxisType side : {QCPAxis::atLeft, QCPAxis::atTop, QCPAxis::atBottom})
-    for (QCPAxisRect* rect : findChildren<QCPAxisRect*>()) rect->axis(side)->setBasePen(QPen(Qt::NoPen));
+  for (const QCPAxis::AxisType side : {QCPAxis::atLeft, QCPAxis::atTop, QCPAxis::atBottom}) mAxisRect->axis(side)->setBasePen(Qt::NoPen);
 }
 
 }  // namespace reclab

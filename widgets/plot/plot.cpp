@@ -42,6 +42,23 @@ class OutsideMask : public QCPLayerable {
   }
 };
 
+/// An axis rect with as many ticks as there is room for, that may have its say about the ranges once its size is known.
+class RoomyRect : public QCPAxisRect {
+ public:
+  RoomyRect(QCustomPlot* plot, std::function<void()> shape) : QCPAxisRect(plot, true), shape_(std::move(shape)) {}
+  void update(UpdatePhase phase) override {
+    QCPAxisRect::update(phase);
+    if (phase != upLayout) return;
+    if (shape_) shape_();
+    axis(QCPAxis::atBottom)->ticker()->setTickCount(std::clamp(width() / 80, 2, 8));
+    axis(QCPAxis::atLeft)->ticker()->setTickCount(std::clamp(height() / 32, 2, 6));
+    QCPAxisRect::update(upPreparation);  // the ticks as they are now
+  }
+
+ private:
+  std::function<void()> shape_;
+};
+
 }  // namespace
 
 // ---------------------------------------------------------------------------------------------------------------- cursor
@@ -107,9 +124,13 @@ class TimeCursor : public QCPLayerable {
       labels.push_back({time.format ? time.format(at->value) : number(at->value), graph->pen().color(), y, y});
     }
     painter->setFont(theme.small);
+    with_step = with_step && area.height() >= 2 * line;
     if (with_step) write(painter, area, x, area.top() + line / 2.0, tr_step(), theme.accent, metrics);
     // Labels that would overlap move apart, in the order of their values, and stay inside.
     std::sort(labels.begin(), labels.end(), [](const Label& a, const Label& b) { return a.y < b.y; });
+    // Those that there is no room for are left out, the legend and the data have them all.
+    const auto room = static_cast<std::size_t>(std::max(0, area.height() / line - (with_step ? 1 : 0)));
+    if (labels.size() > room) labels.resize(room);
     double lowest = area.top() + (with_step ? line * 1.5 : line * 0.5);
     for (Label& label : labels) {
       label.at = std::max(label.at, lowest);
@@ -131,7 +152,7 @@ class TimeCursor : public QCPLayerable {
     const double left = x + 6 + width > area.right() && x - 6 - width >= area.left() ? x - 6 - width : x + 6;
     const QRectF box(left, y - height / 2.0, width, height);
     QColor ground = plot_->theme_.base;
-    ground.setAlphaF(0.82f);
+    ground.setAlphaF(0.9f);
     painter->fillRect(box, ground);
     painter->setPen(colour);
     painter->drawText(box, Qt::AlignCenter | Qt::TextDontClip, text);
@@ -142,7 +163,7 @@ class TimeCursor : public QCPLayerable {
 
 // ------------------------------------------------------------------------------------------------------------- paragraph
 
-Paragraph::Paragraph(QCustomPlot* plot) : QCPLayoutElement(plot) { setLayer(QStringLiteral("legend")); }
+Paragraph::Paragraph(QCustomPlot* plot, int least_height) : QCPLayoutElement(plot), least_height_(least_height) { setLayer(QStringLiteral("legend")); }
 
 void Paragraph::setText(const QString& text, bool muted) {
   text_ = text;
@@ -150,7 +171,7 @@ void Paragraph::setText(const QString& text, bool muted) {
 }
 
 QSize Paragraph::minimumOuterSizeHint() const {
-  if (text_.isEmpty()) return {0, 0};
+  if (!fits()) return {0, 0};
   const QFontMetrics metrics(themeOf(mParentPlot).normal, mParentPlot);
   const int width = std::max(60, mParentPlot->viewport().width() - 2 * gap);
   return {0, metrics.boundingRect(0, 0, width, 10000, Qt::TextWordWrap, text_).height() + 4};
@@ -159,7 +180,7 @@ QSize Paragraph::minimumOuterSizeHint() const {
 QSize Paragraph::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
 
 void Paragraph::draw(QCPPainter* painter) {
-  if (text_.isEmpty()) return;
+  if (!fits()) return;
   const Theme& theme = themeOf(mParentPlot);
   painter->setFont(theme.normal);
   painter->setPen(muted_ ? theme.muted : theme.text);
@@ -172,8 +193,8 @@ Legend::Legend(QCustomPlot* plot) : QCPLayoutElement(plot) { setLayer(QStringLit
 
 void Legend::clear() { entries_.clear(); }
 
-void Legend::add(const QString& key, const QString& text, const QPen& pen, const QList<QCPLayerable*>& shows) {
-  Entry entry{key, text, pen, {}, {}};
+void Legend::add(const QString& key, const QString& text, const QPen& pen, const QList<QCPLayerable*>& shows, const QString& tip) {
+  Entry entry{key, text, tip, pen, {}, {}};
   for (QCPLayerable* layerable : shows) {
     entry.shows.append(layerable);
     layerable->setVisible(!hidden_.contains(key));
@@ -202,6 +223,13 @@ bool Legend::contains(const QPointF& position) const {
   return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
     return e.place.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint());
   });
+}
+
+QString Legend::tipAt(const QPointF& position) const {
+  for (const Entry& entry : entries_)
+    if (entry.place.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint()))
+      return (entry.tip.isEmpty() ? QString() : entry.tip + u'\n') + tr("Click to hide or show it.");
+  return {};
 }
 
 bool Legend::toggleAt(const QPointF& position) {
@@ -248,7 +276,8 @@ void Legend::draw(QCPPainter* painter) {
 
 double StepTicker::getTickStep(const QCPRange& range) {
   const double step = cleanMantissa(range.size() / (mTickCount + 1e-10));
-  return origin_ == 0.0 && spacing_ == 1.0 ? std::max(1.0, step) : step;
+  if (origin_ != 0.0 || spacing_ != 1.0) return step;
+  return step == 2.5 ? 2.0 : std::max(1.0, step);
 }
 
 void StepTicker::generate(const QCPRange& range, const QLocale& locale, QChar formatChar, int precision, QVector<double>& ticks,
@@ -268,6 +297,19 @@ void StepTicker::generate(const QCPRange& range, const QLocale& locale, QChar fo
 double PowerTicker::getTickStep(const QCPRange& range) {
   const double step = QCPAxisTicker::getTickStep(range);
   return range.size() >= 2.5 ? std::max(1.0, std::round(step)) : step;
+}
+
+QVector<double> PowerTicker::createTickVector(double step, const QCPRange& range) {
+  if (range.size() >= 2.5 || range.size() < 0.3 || std::abs(range.center()) > 300) return QCPAxisTicker::createTickVector(step, range);
+  QVector<double> ticks;
+  for (double power = std::floor(range.lower); power <= range.upper; power += 1.0)
+    for (const double mantissa : {1.0, 2.0, 5.0})
+      if (mantissa == 1.0 || range.size() < 1.6) ticks.append(power + std::log10(mantissa));
+  return ticks;
+}
+
+QString PowerTicker::getTickLabel(double tick, const QLocale&, QChar, int) {
+  return std::abs(tick - std::round(tick)) < 1e-9 && std::abs(tick) >= 3 ? powerOfTen(std::round(tick)) : powerAsNumber(tick, 3);
 }
 
 // ------------------------------------------------------------------------------------------------------------------ plot
@@ -296,17 +338,16 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent), step_ticker_(new StepTicker) 
 
 Plot::~Plot() = default;
 
-QCPAxisRect* Plot::makeRect() {
-  auto* rect = new QCPAxisRect(this, true);
+QCPAxisRect* Plot::makeRect(std::function<void()> shape) {
+  auto* rect = new RoomyRect(this, std::move(shape));
   rect->setMinimumSize(30, 20);
   rect->setMinimumMargins(QMargins(6, 6, 12, 4));
   for (QCPAxis* axis : rect->axes()) {
     axis->setLayer(QStringLiteral("axes"));
     axis->grid()->setLayer(QStringLiteral("grid"));
+    axis->setTicker(QSharedPointer<QCPAxisTicker>(new NumberTicker));
     styleAxis(axis);
   }
-  rect->axis(QCPAxis::atBottom)->ticker()->setTickCount(5);
-  rect->axis(QCPAxis::atLeft)->ticker()->setTickCount(4);
   return rect;
 }
 
@@ -472,11 +513,17 @@ void Plot::pickRange(double first, double last) {
   emit timeRangePicked(a, b);
 }
 
+void Plot::toggle(Legend* legend_hit) {
+  if (!legend_hit->toggleAt(press_)) return;
+  emit curvesToggled();
+  redraw();
+}
+
 void Plot::mousePressEvent(QMouseEvent* event) {
   handled_press_ = true;
   press_ = event->position();
   if (Legend* legend_hit = legendAt(press_)) {
-    if (event->button() == Qt::LeftButton && legend_hit->toggleAt(press_)) redraw();
+    if (event->button() == Qt::LeftButton) toggle(legend_hit);
     return;
   }
   if (timeRectAt(press_)) {
@@ -500,10 +547,11 @@ void Plot::mouseMoveEvent(QMouseEvent* event) {
   if (event->buttons() == Qt::NoButton) {
     const double line = time_rects_.isEmpty() ? -100 : time_rects_.first().rect->axis(QCPAxis::atBottom)->coordToPixel(static_cast<double>(cursor_));
     const bool on_time = timeRectAt(at) != nullptr;
-    setCursor(legendAt(at)                                             ? Qt::PointingHandCursor
+    const Legend* legend_hit = legendAt(at);
+    setCursor(legend_hit                                               ? Qt::PointingHandCursor
               : on_time && cursor_ >= 0 && std::abs(at.x() - line) <= 5.0 ? Qt::SizeHorCursor
                                                                        : Qt::ArrowCursor);
-    const QString tip = legendAt(at) ? tr("Click to hide or show this curve.") : hover_ ? hover_(at) : QString();
+    const QString tip = legend_hit ? legend_hit->tipAt(at) : hover_ ? hover_(at) : QString();
     if (tip.isEmpty()) QToolTip::hideText();
     else QToolTip::showText(event->globalPosition().toPoint(), tip, this);
     return;
@@ -549,7 +597,8 @@ void Plot::mouseReleaseEvent(QMouseEvent* event) {
 
 void Plot::mouseDoubleClickEvent(QMouseEvent* event) {
   if (Legend* legend_hit = legendAt(event->position())) {
-    if (legend_hit->toggleAt(event->position())) redraw();
+    press_ = event->position();
+    toggle(legend_hit);
   } else if (timeRectAt(event->position())) {
     pickRange(static_cast<double>(extent_first_), static_cast<double>(extent_last_));
   } else if (reset_) {
@@ -596,6 +645,11 @@ void Plot::drawFigure(QCPPainter* painter, QSize size, const QString& title) {
   painter->drawText(QRect(gap, 0, size.width() - 2 * gap, top), Qt::AlignVCenter | Qt::AlignLeft,
                     metrics.elidedText(title, Qt::ElideRight, size.width() - 2 * gap));
   painter->translate(0, top);
+  // Margins follow from ticks and ticks from the room that margins leave: laid out once before it is drawn, both fit.
+  const QRect on_screen = viewport();
+  setViewport(QRect(0, 0, size.width(), size.height() - top));
+  updateLayout();
+  setViewport(on_screen);
   toPainter(painter, size.width(), size.height() - top);
   painter->resetTransform();
   redraw();

@@ -21,7 +21,8 @@ namespace reclab {
 class Paragraph : public QCPLayoutElement {
   Q_OBJECT
  public:
-  explicit Paragraph(QCustomPlot* plot);
+  /// Below `least_height` pixels of the whole plot the picture needs the room, and the text is not shown.
+  explicit Paragraph(QCustomPlot* plot, int least_height = 0);
   void setText(const QString& text, bool muted = false);
   const QString& text() const { return text_; }
   QSize minimumOuterSizeHint() const override;
@@ -31,8 +32,10 @@ class Paragraph : public QCPLayoutElement {
   void draw(QCPPainter* painter) override;
 
  private:
+  bool fits() const { return !text_.isEmpty() && mParentPlot->viewport().height() >= least_height_; }
   QString text_;
   bool muted_ = false;
+  int least_height_;
 };
 
 /// The names of curves in a row that wraps. A click on one hides what it names; it stays hidden when the entries are made anew.
@@ -41,8 +44,9 @@ class Legend : public QCPLayoutElement {
  public:
   explicit Legend(QCustomPlot* plot);
   void clear();
-  /// `key` is what a hidden entry is remembered by.
-  void add(const QString& key, const QString& text, const QPen& pen, const QList<QCPLayerable*>& shows);
+  /// `key` is what a hidden entry is remembered by, `tip` what it means.
+  void add(const QString& key, const QString& text, const QPen& pen, const QList<QCPLayerable*>& shows, const QString& tip = {});
+  QString tipAt(const QPointF& position) const;
   /// Hides or shows what lies under the position. False when nothing does.
   bool toggleAt(const QPointF& position);
   bool contains(const QPointF& position) const;
@@ -56,7 +60,7 @@ class Legend : public QCPLayoutElement {
 
  private:
   struct Entry {
-    QString key, text;
+    QString key, text, tip;
     QPen pen;
     QList<QPointer<QCPLayerable>> shows;
     QRect place;  // relative to the legend
@@ -82,12 +86,20 @@ class StepTicker : public QCPAxisTicker {
   double origin_ = 0.0, spacing_ = 1.0;
 };
 
-/// Ticks of an axis that holds log10 of something: whole powers of ten, "10⁻⁴⁰⁰".
+/// Ticks at round numbers, written as number() writes them.
+class NumberTicker : public QCPAxisTicker {
+ protected:
+  int getSubTickCount(double) override { return 0; }
+  QString getTickLabel(double tick, const QLocale&, QChar, int) override { return number(tick, 6); }
+};
+
+/// Ticks of an axis that holds log10 of something: whole powers of ten ("10⁻⁴⁰⁰"), or round numbers when few powers are in sight.
 class PowerTicker : public QCPAxisTicker {
  protected:
   double getTickStep(const QCPRange& range) override;
+  QVector<double> createTickVector(double step, const QCPRange& range) override;
   int getSubTickCount(double) override { return 0; }
-  QString getTickLabel(double tick, const QLocale&, QChar, int) override { return powerOfTen(tick); }
+  QString getTickLabel(double tick, const QLocale&, QChar, int) override;
 };
 
 class TimeCursor;
@@ -99,8 +111,9 @@ class Plot : public QCustomPlot {
   ~Plot() override;
   const Theme& theme() const { return theme_; }
 
-  /// A new axis rect in our style (left and bottom axes, faint grid), to be put into plotLayout() or a nested layout.
-  QCPAxisRect* makeRect();
+  /// A new axis rect in our style (left and bottom axes, faint grid, as many ticks as there is room for), to be put into plotLayout() or
+  /// a nested layout. `shape` is called when its size is known, and may set ranges.
+  QCPAxisRect* makeRect(std::function<void()> shape = {});
   /// A curve in a rect, NaN where it has a gap. Thinned to the pixels when drawn.
   QCPGraph* addCurve(QCPAxisRect* rect, const QColor& colour, double width = 1.5, Qt::PenStyle style = Qt::SolidLine);
   /// The cursor writes no value beside this curve.
@@ -137,6 +150,7 @@ class Plot : public QCustomPlot {
   void timeRangePicked(std::int64_t first, std::int64_t last);
   void timeRangeChanged();  ///< whoever changed it
   void themeChanged();
+  void curvesToggled();  ///< a legend was clicked
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -164,6 +178,7 @@ class Plot : public QCustomPlot {
   Legend* legendAt(const QPointF& position) const;
   std::int64_t stepAt(double x) const;
   double coordAt(double x) const;
+  void toggle(Legend* legend_hit);
   void pickRange(double first, double last);
   QSize figureSize() const;
   void drawFigure(QCPPainter* painter, QSize size, const QString& title);

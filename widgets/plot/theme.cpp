@@ -125,6 +125,14 @@ QString powerOfTen(double exponent) {
   return QStringLiteral("10") + superscript(QString::number(rounded == 0.0 ? 0.0 : rounded, 'g', 8));
 }
 
+QString powerAsNumber(double exponent, int digits) {
+  if (std::abs(exponent) < 300) return number(std::pow(10.0, exponent), digits);
+  double whole = std::floor(exponent);
+  QString mantissa = number(std::pow(10.0, exponent - whole), digits);
+  if (mantissa == u"10") mantissa = QStringLiteral("1"), whole += 1;
+  return (mantissa == u"1" ? QString() : mantissa + QStringLiteral("×")) + powerOfTen(whole);
+}
+
 QString grouped(std::int64_t count) { return QLocale(QLocale::English).toString(static_cast<qlonglong>(count)); }
 
 }  // namespace reclab

@@ -45,6 +45,8 @@ const ColourMap& diverging(bool dark);       ///< for signed data, centred at ze
 QString number(double value, int digits = 3);
 /// 10 to a (whole or broken) power: "10⁻⁴⁰⁰", "10⁻²·⁵".
 QString powerOfTen(double exponent);
+/// 10 to a power far beyond what a double holds, as a number: "2.5×10⁻⁴⁰¹".
+QString powerAsNumber(double exponent, int digits = 2);
 /// 12345678 as "12,345,678".
 QString grouped(std::int64_t count);
 

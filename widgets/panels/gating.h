@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+
+#include "panels/gating_statistics.h"
+#include "plot/heatmap.h"
+#include "plot/plot_panel.h"
+
+namespace reclab {
+
+/// One gate at a time: all its units over time, their mean and quantiles, their histogram at the cursor, and how many are saturated.
+class GatingPanel : public PlotPanel {
+  Q_OBJECT
+ public:
+  explicit GatingPanel(QWidget* parent = nullptr);
+  QString id() const override { return QStringLiteral("gating"); }
+  QString title() const override { return tr("Gating"); }
+  QString hint() const override;
+  QString dataAsCsv() const override;
+  const Heatmap& heatmap() const { return *heatmap_; }
+  QString saturation() const { return said_->text(); }
+
+ protected:
+  QString whyEmpty() const override;
+  void rebuild() override;
+  void moveTime() override;
+  QString makeHeadline() const override;
+  QString subject() const override;
+
+ private:
+  bool bounded() const { return gate_->low < gate_->high; }
+  std::int64_t units() const { return gate_->row_size(); }
+  std::span<const double> row(std::int64_t index) const;
+  const std::vector<std::int64_t>& steps() const { return gate_->steps.empty() ? trace_->steps : gate_->steps; }
+  GateStatistics statisticsAtCursor() const;
+  void choose(const QString& key);
+  void drawStatistics();
+  void showShares(bool shares);
+  void fitRows();
+  QString tipAt(const QPointF& position) const;
+
+  QComboBox* gates_;
+  QString key_;
+  const TraceArray* gate_ = nullptr;  // of trace_
+  std::shared_ptr<const std::vector<double>> values_;
+  double low_ = 0.0, high_ = 1.0;     // of the value axis
+
+  QCPLayoutGrid* grid_;
+  QCPAxisRect *map_rect_, *mean_rect_, *histogram_rect_, *share_rect_;
+  Heatmap* heatmap_;
+  ColourBar* bar_;
+  QCPGraph *mean_, *q10_, *q90_, *below_, *above_;
+  QCPBars* histogram_;
+  Paragraph* said_;
+  QString bar_label_;
+};
+
+}  // namespace reclab

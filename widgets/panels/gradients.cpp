@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "panels/gradients.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace reclab {
+
+namespace {
+
+constexpr double gap_value = std::numeric_limits<double>::quiet_NaN();
+
+const std::vector<std::int64_t>& stepsOf(const Trace& trace, const TraceArray& array) { return array.steps.empty() ? trace.steps : array.steps; }
+
+/// Column j of [T] or [T, k].
+std::vector<double> column(const TraceArray& array, std::int64_t j) {
+  const std::int64_t rows = array.shape.empty() ? 0 : array.shape[0], k = array.row_size();
+  std::vector<double> values(static_cast<std::size_t>(rows));
+  for (std::int64_t row = 0; row < rows; ++row)
+    values[static_cast<std::size_t>(row)] = (*array.real)[static_cast<std::size_t>(row * k + j)];
+  return values;
+}
+
+/// What is not finite (the logarithm of an exact zero) is a gap.
+void fill(QCPGraph* graph, const std::vector<std::int64_t>& steps, const std::vector<double>& values) {
+  QVector<QCPGraphData> points(static_cast<qsizetype>(std::min(steps.size(), values.size())));
+  for (qsizetype i = 0; i < points.size(); ++i) {
+    const double v = values[static_cast<std::size_t>(i)];
+    points[i] = {static_cast<double>(steps[static_cast<std::size_t>(i)]), std::isfinite(v) ? v : gap_value};
+  }
+  graph->data()->set(points, true);
+}
+
+bool usable(const TraceArray& array) { return array.real && !array.shape.empty() && array.shape[0] > 0 && array.row_size() > 0; }
+
+}  // namespace
+
+GradientsPanel::GradientsPanel(QWidget* parent) : PlotPanel(parent) {
+  sentence_ = new Paragraph(plot_);
+  legend_ = new Legend(plot_);
+  rect_ = plot_->makeRect();
+  plot_->plotLayout()->addElement(0, 0, sentence_);
+  plot_->plotLayout()->addElement(1, 0, legend_);
+  plot_->plotLayout()->addElement(2, 0, rect_);
+  plot_->addTimeRect(rect_, [](double v) { return powerAsNumber(v, 2); });
+  rect_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
+  rect_->axis(QCPAxis::atLeft)->setLabel(tr("norm, σ"));
+  connect(plot_, &Plot::timeRangeChanged, this, &GradientsPanel::fitValues);
+  connect(plot_, &Plot::curvesToggled, this, &GradientsPanel::fitValues);
+  refresh();
+}
+
+QString GradientsPanel::hint() const {
+  return tr("How much of the loss's gradient reaches the state of each earlier step: a falling line to the left is a model that forgets.");
+}
+
+std::vector<GradientsPanel::Curve> GradientsPanel::curves(const Trace& trace) const {
+  std::vector<Curve> found;
+  const bool many = trace.matching("spectrum/").size() > 1 || trace.info.layers > 1;
+  const auto add = [&](std::string_view prefix, const QString& what, const QString& tip) {
+    for (const TraceArray* array : trace.matching(prefix)) {
+      if (!usable(*array)) continue;
+      const QString rest = QString::fromStdString(array->key.substr(prefix.size()));
+      const QString layer = rest.section(u'/', 0, 0), state = rest.section(u'/', 1);
+      QString label = what;
+      if (!state.isEmpty()) label += u' ' + state;
+      if (many) label += tr(", layer %1").arg(layer);
+      found.push_back({array, QString::fromStdString(array->key), label, tip});
+    }
+  };
+  add("gradient/state/", QStringLiteral("|∂L/∂s|"), tr("The norm of the loss's gradient with respect to this state at each step."));
+  add("jacobian/", tr("σ max"), tr("The largest singular value of ∂s_T/∂s_t: what the best kept direction of the state at step t is worth at the end."));
+  add("jacobian_min/", tr("σ min"), tr("The smallest singular value of ∂s_T/∂s_t: what the worst kept direction is worth at the end."));
+  return found;
+}
+
+QString GradientsPanel::whyEmpty() const {
+  if (const QString said = noRunSentence(trace_.get(), tr("the gradient's way back through time appears here")); !trace_) return said;
+  const std::vector<Curve> found = curves(*trace_);
+  if (!found.empty()) return {};
+  if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
+    return tr("This run has no gradients, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
+  return tr("This run recorded no gradients: open this panel and run again, or let --record keep gradient/ and jacobian/.");
+}
+
+void GradientsPanel::judge() {
+  // With a loss at every step each step adds to the gradient, so only the Jacobian product tells what the memory itself does.
+  const std::string& loss = trace_->info.loss;
+  const bool at_end = loss.empty() || loss.starts_with("last");
+  verdict_ = {};
+  bool found = false;
+  QString note;
+  for (const bool jacobian : {!at_end, at_end}) {
+    const std::vector<const TraceArray*> arrays = trace_->matching(jacobian ? "jacobian/" : "gradient/state/");
+    for (const TraceArray* array : arrays) {
+      if (!usable(*array)) continue;
+      const QString key = QString::fromStdString(array->key);
+      QString subject = jacobian ? tr("The Jacobian ∂s_T/∂s_t") : tr("The gradient");
+      if (arrays.size() > 1) {
+        subject = jacobian ? tr("The Jacobian ∂s_T/∂s_t of layer %1").arg(key.section(u'/', 1))
+                  : trace_->info.layers > 1 ? tr("The gradient of %1 in layer %2").arg(key.section(u'/', 3), key.section(u'/', 2, 2))
+                                            : tr("The gradient of %1").arg(key.section(u'/', 3));
+      }
+      const std::vector<double> values = column(*array, 0);
+      const Verdict one = gradientVerdict(stepsOf(*trace_, *array), values, subject);
+      // The best path is the one that decides whether the model forgets.
+      const bool better = !found || (one.fate != Fate::unknown && (verdict_.fate == Fate::unknown || one.slope > verdict_.slope));
+      if (better) verdict_ = one;
+      found = true;
+    }
+    if (found) {
+      if (arrays.size() > 1 && verdict_.fate == Fate::vanishes) note = jacobian ? tr(" Every other layer keeps less.") : tr(" Every other state keeps less.");
+      if (!at_end && !jacobian) note += tr(" The loss counts every step, so this is not the memory alone.");
+      break;
+    }
+  }
+  verdict_.sentence += note;
+}
+
+void GradientsPanel::rebuild() {
+  plot_->clearPlottables();
+  legend_->clear();
+  const Theme& theme = plot_->theme();
+  // Pinned runs lie under the run itself.
+  for (const Run& run : pinned_) {
+    if (!run.trace) continue;
+    QList<QCPLayerable*> shown;
+    for (const TraceArray* array : run.trace->matching("gradient/state/")) {
+      if (!usable(*array)) continue;
+      QCPGraph* graph = plot_->addCurve(rect_, run.colour, 1.0);
+      fill(graph, stepsOf(*run.trace, *array), column(*array, 0));
+      shown << graph;
+    }
+    if (!shown.isEmpty()) legend_->add(QStringLiteral("pinned/") + run.label, run.label, QPen(run.colour, 1.0), shown);
+  }
+  int colour = 0;
+  const std::vector<Curve> found = curves(*trace_);
+  const bool many = found.size() > 4;
+  for (const Curve& curve : found) {
+    // What the loss sees has colours; what the memory alone does is drawn thin, in the colour of text when one layer is all.
+    const bool gradient = curve.name.startsWith(u"gradient/"), least = curve.name.startsWith(u"jacobian_min/");
+    const QColor ink = gradient || many ? theme.series(colour++) : least ? theme.axis : theme.text;
+    QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.6 : 1.0);
+    if (many && !gradient) Plot::setQuiet(graph);
+    graph->setProperty("least", least);
+    fill(graph, stepsOf(*trace_, *curve.array), column(*curve.array, 0));
+    legend_->add(curve.name, curve.label, graph->pen(), {graph}, curve.tip);
+  }
+  judge();
+  sentence_->setText(verdict_.sentence);
+  if (verdict_.fate != Fate::unknown) {
+    QCPGraph* line = plot_->addCurve(rect_, theme.muted, 1.0, Qt::DashLine);
+    Plot::setQuiet(line);
+    const double back = static_cast<double>(verdict_.last - verdict_.first);
+    line->addData(static_cast<double>(verdict_.first), verdict_.intercept + verdict_.slope * back);
+    line->addData(static_cast<double>(verdict_.last), verdict_.intercept);
+    legend_->add(QStringLiteral("fit"), tr("fit"), line->pen(), {line}, tr("The line that the verdict is read from: its slope is the median of all slopes between pairs of points."));
+  }
+  fitValues();
+}
+
+void GradientsPanel::fitValues() {
+  const QCPRange visible = rect_->axis(QCPAxis::atBottom)->range();
+  double low = std::numeric_limits<double>::infinity(), high = -low, least = low;
+  for (const QCPGraph* graph : rect_->graphs()) {
+    bool found = false;
+    const QCPRange range = graph->realVisibility() ? graph->getValueRange(found, QCP::sdBoth, visible) : QCPRange();
+    if (!found || !std::isfinite(range.lower) || !std::isfinite(range.upper)) continue;
+    if (graph->property("least").toBool()) {
+      least = std::min(least, range.lower);
+      if (high == -std::numeric_limits<double>::infinity()) high = range.upper;
+    } else {
+      low = std::min(low, range.lower);
+      high = std::max(high, range.upper);
+    }
+  }
+  // The smallest singular value often falls off a cliff: it may take half of the height, not all of it.
+  if (low > high) low = least;
+  else if (least < low) low = std::max(least, low - std::max(high - low, 4.0));
+  if (!(low <= high)) return;
+  const double pad = std::max(0.5, 0.05 * (high - low));
+  rect_->axis(QCPAxis::atLeft)->setRange(low - pad, high + pad);
+  plot_->redraw();
+}
+
+void GradientsPanel::setPinned(const std::vector<Run>& runs) {
+  pinned_ = runs;
+  refresh();
+}
+
+QString GradientsPanel::makeHeadline() const {
+  if (verdict_.fate == Fate::unknown) return {};
+  if (verdict_.fate == Fate::holds) return tr("holds");
+  const QString sign = verdict_.slope > 0 ? QStringLiteral("+") : QString();
+  return tr("%1 decades/step").arg(sign + number(verdict_.slope));
+}
+
+QString GradientsPanel::dataAsCsv() const {
+  if (!trace_) return {};
+  // One line a recorded step; arrays with steps of their own leave cells empty between theirs.
+  struct Column {
+    const TraceArray* array;
+    std::int64_t j;
+    std::size_t row = 0;
+  };
+  std::vector<Column> columns;
+  QStringList header = {QStringLiteral("step"), QStringLiteral("time")};
+  for (const Curve& curve : curves(*trace_)) {
+    const std::int64_t k = curve.array->row_size();
+    for (std::int64_t j = 0; j < k; ++j) {
+      header << csvCell(QStringLiteral("log10 ") + curve.name + (k > 1 ? QStringLiteral("/%1").arg(j) : QString()));
+      columns.push_back({curve.array, j});
+    }
+  }
+  QByteArray text = header.join(u',').toUtf8() + '\n';
+  for (std::size_t row = 0; row < trace_->steps.size(); ++row) {
+    const std::int64_t step = trace_->steps[row];
+    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' + (row < trace_->time.size() ? csvNumber(trace_->time[row]) : QByteArray());
+    for (Column& column_ : columns) {
+      const std::vector<std::int64_t>& steps = stepsOf(*trace_, *column_.array);
+      while (column_.row < steps.size() && steps[column_.row] < step) ++column_.row;
+      text += ',';
+      if (column_.row < steps.size() && steps[column_.row] == step && static_cast<std::int64_t>(column_.row) < column_.array->shape[0])
+        text += csvNumber((*column_.array->real)[column_.row * static_cast<std::size_t>(column_.array->row_size()) + static_cast<std::size_t>(column_.j)]);
+    }
+    text += '\n';
+  }
+  return QString::fromUtf8(text);
+}
+
+}  // namespace reclab

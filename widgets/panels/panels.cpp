@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The list of panels: adding one is a folder's worth of files and a line here.
+#include "panel.h"
+
+#include <memory>
+#include <type_traits>
+
+#include "panels/gating.h"
+#include "panels/gradients.h"
+#include "panels/spectrum.h"
+#include "panels/timing.h"
+#if __has_include("panels/trajectories.h")
+#include "panels/trajectories.h"
+#endif
+
+namespace reclab {
+
+namespace {
+/// A panel says of itself what the list needs; the one that is asked is not shown, and gets no OpenGL if it can do without.
+template <class P>
+PanelInfo info() {
+  const auto make_probe = [] {
+    if constexpr (std::is_constructible_v<P, QWidget*, bool>) return std::make_unique<P>(nullptr, false);
+    else return std::make_unique<P>();
+  };
+  const auto asked = make_probe();
+  const Panel& probe = *asked;
+  return {probe.id(), probe.title(), probe.hint(), [](QWidget* parent) -> Panel* { return new P(parent); }};
+}
+}  // namespace
+
+const std::vector<PanelInfo>& panels() {
+  static const std::vector<PanelInfo> list = {
+      info<SpectrumPanel>(),
+#if __has_include("panels/trajectories.h")
+      info<TrajectoriesPanel>(),
+#endif
+      info<GatingPanel>(), info<GradientsPanel>(), info<TimingPanel>(),
+  };
+  return list;
+}
+
+}  // namespace reclab

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+#include <complex>
+#include <span>
+
+#include "plot/plot_panel.h"
+
+namespace reclab {
+
+class SpectrumPicture;
+
+/// Eigenvalues in the complex plane, against the unit circle or the left half-plane; those of the cursor's step over a cloud of all steps.
+class SpectrumPanel : public PlotPanel {
+  Q_OBJECT
+ public:
+  explicit SpectrumPanel(QWidget* parent = nullptr);
+  QString id() const override { return QStringLiteral("spectrum"); }
+  QString title() const override { return tr("Spectrum"); }
+  QString hint() const override;
+  void setPinned(const std::vector<Run>& runs) override;
+  QString dataAsCsv() const override;
+  /// The text of the tooltip at a position of the plot: the eigenvalue that is near enough, or empty.
+  QString tipAt(const QPointF& position) const;
+  QCPAxisRect* rect() const { return rect_; }
+  /// Where an eigenvalue is drawn, in the plot's pixels.
+  QPointF pixelOf(std::complex<double> eigenvalue) const;
+  QString note() const { return note_->text(); }
+
+ protected:
+  QString whyEmpty() const override;
+  void rebuild() override;
+  void moveTime() override;
+  QString makeHeadline() const override;
+  QString subject() const override;
+
+ private:
+  friend class SpectrumPicture;
+  std::span<const std::complex<double>> rowAt(const Trace& trace, std::int64_t step, std::int64_t* at = nullptr) const;
+  void choose(int index);
+  void findHome();
+  void keepRound();
+  void writeNote();
+
+  Paragraph* note_;
+  QCPAxisRect* rect_;
+  SpectrumPicture* cloud_;
+  SpectrumPicture* now_;
+  QComboBox* layers_;
+  const TraceArray* array_ = nullptr;  // of trace_, the layer that is shown
+  SpectrumInfo info_;
+  QString layer_ = QStringLiteral("0");
+  std::vector<Run> pinned_;
+  QCPRange home_re_, home_im_;  // what holds all eigenvalues
+  bool zoomed_ = false, was_continuous_ = false;
+};
+
+}  // namespace reclab
