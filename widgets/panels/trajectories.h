@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where the state goes: a tube through its principal components, all units as a map, chosen units as lines.
+#pragma once
+
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListView>
+#include <QStackedWidget>
+#include <QStandardItemModel>
+#include <QStringListModel>
+#include <QThreadPool>
+#include <QToolButton>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <vector>
+
+#include "panel.h"
+#include "scene/state_space.h"
+
+class QSortFilterProxyModel;
+
+namespace reclab {
+
+class ColourBar;
+class Heatmap;
+class Legend;
+class Plot;
+class TrajectoryView;
+
+class TrajectoriesPanel : public Panel {
+  Q_OBJECT
+ public:
+  /// `openGl` false draws the three dimensions as on a machine without OpenGL.
+  explicit TrajectoriesPanel(QWidget* parent = nullptr, bool openGl = true);
+  ~TrajectoriesPanel() override;
+
+  QString id() const override { return "trajectories"; }
+  QString title() const override { return tr("Trajectories"); }
+  QString hint() const override;
+  void setTrace(std::shared_ptr<const Trace> trace) override;
+  void setTime(std::int64_t step) override;
+  void setTimeRange(std::int64_t first, std::int64_t last) override;
+  QString headline() const override { return headline_; }
+  QString emptyReason() const override;
+  QString saveFigure(const QString& file, Format format) override;
+  void copyFigure() override;
+  QString dataAsCsv() const override;
+
+  enum class View { scene, map, lines };
+  void setView(View view);
+  View view() const { return view_; }
+  TrajectoryView* sceneView() const { return scene_; }
+  Plot* mapPlot() const { return map_; }
+  Plot* linesPlot() const { return lines_; }
+  /// Shows these columns of the state as lines, at most seven.
+  void setLines(std::vector<std::int64_t> columns);
+  /// Shows three columns (-1: time) in 3-D in place of the principal components.
+  void setAxes(std::array<std::int64_t, 3> columns);
+  const std::vector<std::int64_t>& lines() const { return chosen_; }
+  /// Waits for what is being computed, if anything, and shows it.
+  void finish();
+
+ private:
+  void makeControls();
+  void makeMap();
+  void makeLines();
+  void fillArrays();     ///< the choice of layer and array, from the trace
+  void chooseColumns();  ///< the columns of that choice, and a new picture unless it is there
+  void request();        ///< a new picture of wanted_
+  void take(StateColumns columns, StatePicture picture);
+  void turnPage();         ///< the page that view and picture call for
+  void showMap();
+  void showLines();
+  void fillUnits();
+  void fillAxes();
+  void takeReady();
+  void applyRange();
+  QString figureTitle() const;
+  QSize figureSize() const;
+  void drawScene(QPainter* painter, QSize size, bool vectors) const;
+  QString timeName() const;
+
+  std::shared_ptr<const Trace> trace_;
+  StateColumns wanted_;   ///< what was asked for last
+  StateColumns columns_;  ///< what picture_ is of
+  StatePicture picture_;
+  View view_ = View::scene;
+  std::int64_t step_ = 0, first_ = 0, last_ = -1;
+  QString headline_;
+  bool mapFresh_ = false, linesFresh_ = false;
+  std::vector<std::int64_t> chosen_;  ///< columns shown as lines
+  bool chosenByHand_ = false;
+  QString structure_;  ///< of the columns that the choices were made for
+
+  QToolButton *sceneButton_, *mapButton_, *linesButton_, *unitsButton_;
+  QComboBox *array_, *axes_;
+  QWidget* axisRow_;
+  std::array<QComboBox*, 3> axis_{};
+  QStringListModel* axisNames_;
+  QStandardItemModel* units_;
+  QSortFilterProxyModel* unitsFound_;
+  QLineEdit* unitSearch_;
+  QLabel *sentence_, *flat_;
+  QStackedWidget* pages_;
+  TrajectoryView* scene_;
+  Plot *map_, *lines_;
+  Heatmap* heat_;
+  ColourBar* bar_;
+  Legend* legend_;
+
+  // A picture that takes long is computed beside; a newer request stops and supersedes it.
+  std::mutex mutex_;
+  std::shared_ptr<std::pair<StateColumns, StatePicture>> ready_;
+  std::stop_source stop_;
+  bool pending_ = false;
+  QThreadPool pool_;  ///< last: it is waited for before anything above goes
+};
+
+}  // namespace reclab

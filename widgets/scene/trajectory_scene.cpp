@@ -1,0 +1,562 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "scene/trajectory_scene.h"
+
+#include <vtkActor.h>
+#include <vtkCamera.h>
+#include <vtkCellArray.h>
+#include <vtkCellData.h>
+#include <vtkMatrix4x4.h>
+#include <vtkPointData.h>
+#include <vtkPoints.h>
+#include <vtkPolyData.h>
+#include <vtkPolyDataMapper.h>
+#include <vtkProperty.h>
+#include <vtkRenderer.h>
+#include <vtkTubeFilter.h>
+#include <vtkUnsignedCharArray.h>
+
+#include <QFontMetricsF>
+#include <QLinearGradient>
+#include <QRadialGradient>
+#include <QPolygonF>
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace reclab {
+namespace {
+
+constexpr std::int64_t tubePoints = 2000;
+constexpr std::int64_t vectorPieces = 700;
+constexpr double viewAngle = 25.0;
+constexpr double roomFor = 1.54;  ///< radius of the ball around the cube that fits into the picture, perspective included
+/// What the labels need around the ball, in the painter's units.
+constexpr double marginLeft = 34, marginRight = 66, marginTop = 4, marginBottom = 38;
+
+QString shown(double tick, double step) { return number(std::abs(tick) < 1e-9 * step ? 0.0 : tick, 6); }
+
+QColor wallEdge(const Theme& theme) { return mixed(theme.text, theme.base, 0.3); }
+
+double markerRadius(double scale) { return std::clamp(0.042 * scale, 4.0, 9.0); }
+
+double distance(const Point3& a, const Point3& b) { return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]); }
+
+/// Twice the area of a triangle.
+double area(const Point3& a, const Point3& b, const Point3& c) {
+  const Point3 u{b[0] - a[0], b[1] - a[1], b[2] - a[2]}, v{c[0] - a[0], c[1] - a[1], c[2] - a[2]};
+  return std::hypot(u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]);
+}
+
+void setColour(vtkUnsignedCharArray* array, vtkIdType index, const QColor& colour) {
+  const unsigned char rgb[3] = {static_cast<unsigned char>(colour.red()), static_cast<unsigned char>(colour.green()),
+                                static_cast<unsigned char>(colour.blue())};
+  array->SetTypedTuple(index, rgb);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> thinned(const std::vector<Point3>& points, std::int64_t most) {
+  const auto count = static_cast<std::int64_t>(points.size());
+  std::vector<std::int64_t> kept;
+  if (count <= most || most < 3) {
+    kept.resize(points.size());
+    for (std::int64_t i = 0; i < count; ++i) kept[static_cast<std::size_t>(i)] = i;
+    return kept;
+  }
+  const auto at = [&](std::int64_t i) -> const Point3& { return points[static_cast<std::size_t>(i)]; };
+  const auto bucket = [&](std::int64_t b) { return 1 + b * (count - 2) / (most - 2); };
+  kept.reserve(static_cast<std::size_t>(most));
+  kept.push_back(0);
+  for (std::int64_t b = 0; b < most - 2; ++b) {
+    const std::int64_t first = bucket(b), end = bucket(b + 1);
+    const std::int64_t next_end = b + 1 < most - 2 ? bucket(b + 2) : count;
+    Point3 mean{};
+    for (std::int64_t i = end; i < next_end; ++i)
+      for (std::size_t k = 0; k < 3; ++k) mean[k] += at(i)[k] / double(next_end - end);
+    std::int64_t best = first;
+    double largest = -1.0;
+    for (std::int64_t i = first; i < end; ++i) {
+      const double size = area(at(kept.back()), at(i), mean);
+      if (size > largest) largest = size, best = i;
+    }
+    kept.push_back(best);
+  }
+  kept.push_back(count - 1);
+  return kept;
+}
+
+std::vector<double> roundTicks(double low, double high, int about) {
+  if (!(high > low) || about < 1) return {low};
+  const double raw = (high - low) / about;
+  const double power = std::pow(10.0, std::floor(std::log10(raw)));
+  const double lead = raw / power;
+  const double step = power * (lead < 1.5 ? 1.0 : lead < 3.5 ? 2.0 : lead < 7.5 ? 5.0 : 10.0);
+  std::vector<double> ticks;
+  for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k += 1.0) ticks.push_back(k * step);
+  return ticks;
+}
+
+/// The camera's projection of the cube into the painter's plane.
+struct TrajectoryScene::View {
+  std::array<double, 16> m;
+  QSizeF size;
+  struct Seen {
+    QPointF at;
+    double depth;  ///< distance along the line of sight
+  };
+  Seen operator()(const Point3& p) const {
+    std::array<double, 4> clip{};
+    for (std::size_t i = 0; i < 4; ++i) clip[i] = m[4 * i] * p[0] + m[4 * i + 1] * p[1] + m[4 * i + 2] * p[2] + m[4 * i + 3];
+    const double w = std::max(clip[3], 1e-6);
+    return {{(clip[0] / w + 1.0) / 2.0 * size.width(), (1.0 - clip[1] / w) / 2.0 * size.height()}, clip[3]};
+  }
+  /// Painter's units that one unit of the cube covers at a depth.
+  double scale(double depth) const { return size.height() / (2.0 * std::tan(viewAngle * std::numbers::pi / 360.0) * std::max(depth, 1e-6)); }
+};
+
+TrajectoryScene::TrajectoryScene() {
+  vtkCamera* eye = camera();
+  eye->SetViewAngle(viewAngle);
+  renderer_->SetLightFollowCamera(true);
+
+  vtkNew<vtkPolyDataMapper> tubeMapper;
+  tubeFilter_->SetInputData(line_);
+  tubeFilter_->SetNumberOfSides(6);
+  tubeFilter_->CappingOn();
+  tubeMapper->SetInputConnection(tubeFilter_->GetOutputPort());
+  tube_->SetMapper(tubeMapper);
+  tube_->GetProperty()->SetAmbient(0.42);
+  tube_->GetProperty()->SetDiffuse(0.64);
+  tube_->GetProperty()->SetSpecular(0.15);
+  tube_->GetProperty()->SetSpecularPower(20.0);
+
+  vtkNew<vtkPolyDataMapper> boxMapper;
+  boxMapper->SetInputData(walls_);
+  box_->SetMapper(boxMapper);
+  box_->GetProperty()->LightingOff();
+
+  renderer_->AddActor(box_);
+  renderer_->AddActor(tube_);
+  tube_->VisibilityOff();
+  resetCamera();
+}
+
+TrajectoryScene::~TrajectoryScene() = default;
+
+vtkCamera* TrajectoryScene::camera() const { return renderer_->GetActiveCamera(); }
+
+double TrajectoryScene::fitDistance(QSizeF size) const {
+  const double room = std::max(40.0, std::min(size.width() - marginLeft - marginRight, size.height() - marginTop - marginBottom));
+  return roomFor * std::max(size.height(), 1.0) / (room * std::tan(viewAngle * std::numbers::pi / 360.0));
+}
+
+void TrajectoryScene::resetCamera() {
+  constexpr double azimuth = -58.0 * std::numbers::pi / 180.0, elevation = 20.0 * std::numbers::pi / 180.0;
+  const double d = fitDistance(size_);
+  vtkCamera* eye = camera();
+  eye->SetFocalPoint(0, 0, 0);
+  eye->SetPosition(d * std::cos(elevation) * std::cos(azimuth), d * std::cos(elevation) * std::sin(azimuth), d * std::sin(elevation));
+  eye->SetViewUp(0, 0, 1);
+}
+
+void TrajectoryScene::turn(double azimuth, double elevation) {
+  vtkCamera* eye = camera();
+  std::array<double, 3> at{}, to{};
+  eye->GetPosition(at.data());
+  eye->GetFocalPoint(to.data());
+  const Point3 d{at[0] - to[0], at[1] - to[1], at[2] - to[2]};
+  const double r = std::hypot(d[0], d[1], d[2]);
+  constexpr double degree = std::numbers::pi / 180.0;
+  const double a = std::atan2(d[1], d[0]) + azimuth * degree;
+  const double e = std::clamp(std::asin(std::clamp(d[2] / r, -1.0, 1.0)) + elevation * degree, -89.0 * degree, 89.0 * degree);
+  eye->SetPosition(to[0] + r * std::cos(e) * std::cos(a), to[1] + r * std::cos(e) * std::sin(a), to[2] + r * std::sin(e));
+  eye->SetViewUp(0, 0, 1);
+}
+
+void TrajectoryScene::copyFrom(const TrajectoryScene& from) {
+  size_ = from.size_;
+  camera()->DeepCopy(from.camera());
+  setTheme(from.theme_);
+  setTrajectory(from.trajectory_);
+  setRange(from.first_, from.last_);
+  setCursor(from.cursor_);
+}
+
+void TrajectoryScene::resize(QSizeF size) {
+  if (size.isEmpty() || size == size_) return;
+  vtkCamera* eye = camera();
+  eye->Dolly(fitDistance(size_) / fitDistance(size));
+  size_ = size;
+}
+
+void TrajectoryScene::setTrajectory(std::shared_ptr<const Trajectory> trajectory) {
+  trajectory_ = std::move(trajectory);
+  cube_.clear();
+  kept_.clear();
+  if (trajectory_ && !trajectory_->points.empty()) {
+    const std::vector<Point3>& points = trajectory_->points;
+    double widest = 0.0;
+    for (std::size_t k = 0; k < 3; ++k) {
+      low_[k] = high_[k] = points.front()[k];
+      for (const Point3& p : points) low_[k] = std::min(low_[k], p[k]), high_[k] = std::max(high_[k], p[k]);
+      widest = std::max(widest, high_[k] - low_[k]);
+    }
+    for (std::size_t k = 0; k < 3; ++k) {
+      // An axis along which nothing moves but rounding is drawn flat, not blown up to the size of the others.
+      double pad = 0.04 * (high_[k] - low_[k]);
+      if (high_[k] - low_[k] <= 1e-9 * std::max({widest, std::abs(high_[k]), std::abs(low_[k])})) pad = widest > 0.0 ? 0.5 * widest : 1.0;
+      low_[k] -= pad;
+      high_[k] += pad;
+      ticks_[k] = roundTicks(low_[k], high_[k], 4);
+    }
+    cube_.resize(points.size());
+    for (std::size_t i = 0; i < points.size(); ++i)
+      for (int k = 0; k < 3; ++k) cube_[i][std::size_t(k)] = toCube(k, points[i][std::size_t(k)]);
+    // Coincident neighbours have no direction for a tube to follow.
+    double length = 0.0;
+    for (std::int64_t row : thinned(cube_, tubePoints)) {
+      const double step = kept_.empty() ? 1.0 : distance(cube_[std::size_t(kept_.back())], cube_[std::size_t(row)]);
+      if (step < 1e-6) continue;
+      if (!kept_.empty()) length += step;
+      kept_.push_back(row);
+    }
+    radius_ = std::clamp(0.1 / std::sqrt(std::max(length, 1e-3)), 0.006, 0.018);
+  }
+
+  vtkNew<vtkPoints> points;
+  vtkNew<vtkCellArray> lines;
+  if (kept_.size() > 1) {
+    lines->InsertNextCell(static_cast<int>(kept_.size()));
+    for (std::int64_t row : kept_) {
+      const Point3& p = cube_[std::size_t(row)];
+      lines->InsertCellPoint(points->InsertNextPoint(p.data()));
+    }
+  }
+  line_->SetPoints(points);
+  line_->SetLines(lines);
+  tubeFilter_->SetRadius(radius_);
+  tube_->SetVisibility(kept_.size() > 1);
+  colourTube();
+}
+
+double TrajectoryScene::toCube(int axis, double value) const {
+  const auto k = static_cast<std::size_t>(axis);
+  return 2.0 * (value - low_[k]) / (high_[k] - low_[k]) - 1.0;
+}
+
+double TrajectoryScene::fraction(std::int64_t row) const {
+  const std::vector<double>& time = trajectory_->time;
+  const double first = time.front(), last = time.back();
+  if (last > first) return std::clamp((time[std::size_t(row)] - first) / (last - first), 0.0, 1.0);
+  return time.size() > 1 ? double(row) / double(time.size() - 1) : 0.0;
+}
+
+bool TrajectoryScene::inRange(std::int64_t row) const { return first_ > last_ || (row >= first_ && row <= last_); }
+
+/// Viridis without the end that the ground would swallow.
+QColor TrajectoryScene::timeColour(double f) const {
+  const double at = theme_.dark ? 0.2 + 0.8 * f : 0.92 * f;
+  return QColor::fromRgb(viridis()[static_cast<std::size_t>(std::lround(255.0 * at))]);
+}
+
+QColor TrajectoryScene::colourAt(std::int64_t row) const {
+  const QColor colour = timeColour(fraction(row));
+  return inRange(row) ? colour : mixed(colour, theme_.base, 0.15);
+}
+
+void TrajectoryScene::colourTube() {
+  vtkNew<vtkUnsignedCharArray> colours;
+  colours->SetNumberOfComponents(3);
+  colours->SetNumberOfTuples(line_->GetNumberOfPoints());
+  for (vtkIdType i = 0; i < line_->GetNumberOfPoints(); ++i) {
+    const std::int64_t row = kept_[std::size_t(i)];
+    setColour(colours, i, colourAt(row));
+  }
+  line_->GetPointData()->SetScalars(colours);
+  line_->Modified();
+}
+
+void TrajectoryScene::setCursor(std::int64_t row) { cursor_ = row; }
+
+void TrajectoryScene::setRange(std::int64_t firstRow, std::int64_t lastRow) {
+  if (first_ == firstRow && last_ == lastRow) return;
+  first_ = firstRow;
+  last_ = lastRow;
+  colourTube();
+}
+
+void TrajectoryScene::setTheme(const Theme& theme) {
+  theme_ = theme;
+  renderer_->SetBackground(theme.base.redF(), theme.base.greenF(), theme.base.blueF());
+  colourTube();
+}
+
+std::array<double, 3> TrajectoryScene::backWalls() const {
+  std::array<double, 3> eye{};
+  camera()->GetPosition(eye.data());
+  for (double& x : eye) x = x > 0.0 ? -1.0 : 1.0;
+  return eye;
+}
+
+/// The three walls behind the curve, with a line at each tick.
+void TrajectoryScene::eachWallLine(const std::function<void(const Point3&, const Point3&, bool)>& line) const {
+  const std::array<double, 3> back = backWalls();
+  for (int a = 0; a < 3; ++a) {
+    const auto wall = std::size_t(a);
+    for (int turned = 1; turned <= 2; ++turned) {
+      const auto along = std::size_t((a + turned) % 3), across = std::size_t((a + 3 - turned) % 3);
+      Point3 from{}, to{};
+      from[wall] = to[wall] = back[wall];
+      from[along] = -1.0;
+      to[along] = 1.0;
+      for (double tick : ticks_[across]) {
+        from[across] = to[across] = toCube(int(across), tick);
+        line(from, to, false);
+      }
+      for (double end : {-1.0, 1.0}) {
+        // An edge that two walls share is drawn once, by the first of them.
+        if (end == back[across] && across < wall) continue;
+        from[across] = to[across] = end;
+        line(from, to, true);
+      }
+    }
+  }
+}
+
+void TrajectoryScene::prepare(double scale) {
+  vtkCamera* eye = camera();
+  const double d = eye->GetDistance();
+  std::array<double, 3> at{};
+  eye->GetPosition(at.data());
+  const double centre = std::hypot(at[0], at[1], at[2]);
+  eye->SetClippingRange(std::max(0.02, centre - 2.0), std::max(centre, d) + 2.0);
+  eye->SetWindowCenter((marginRight - marginLeft) / std::max(1.0, size_.width()), (marginTop - marginBottom) / std::max(1.0, size_.height()));
+
+  vtkNew<vtkPoints> points;
+  vtkNew<vtkCellArray> lines;
+  vtkNew<vtkUnsignedCharArray> colours;
+  colours->SetNumberOfComponents(3);
+  if (!cube_.empty()) {
+    eachWallLine([&](const Point3& from, const Point3& to, bool edge) {
+      lines->InsertNextCell({points->InsertNextPoint(from.data()), points->InsertNextPoint(to.data())});
+      colours->InsertNextTuple3(0, 0, 0);
+      setColour(colours, colours->GetNumberOfTuples() - 1, edge ? wallEdge(theme_) : theme_.grid);
+    });
+  }
+  walls_->SetPoints(points);
+  walls_->SetLines(lines);
+  walls_->GetCellData()->SetScalars(colours);
+  box_->GetProperty()->SetLineWidth(float(std::max(1.0, scale)));
+}
+
+TrajectoryScene::View TrajectoryScene::view() const {
+  View view;
+  view.size = size_;
+  vtkMatrix4x4* m = camera()->GetCompositeProjectionTransformMatrix(size_.width() / std::max(1.0, size_.height()), -1, 1);
+  std::copy_n(m->GetData(), 16, view.m.begin());
+  return view;
+}
+
+std::int64_t TrajectoryScene::pick(QPointF position, double reach) const {
+  if (cube_.empty()) return -1;
+  const View look = view();
+  std::int64_t best = -1;
+  double nearest = reach;
+  double depth = 0.0;
+  for (std::size_t i = 0; i < cube_.size(); ++i) {
+    if (!inRange(std::int64_t(i))) continue;
+    const View::Seen seen = look(cube_[i]);
+    const double away = std::hypot(seen.at.x() - position.x(), seen.at.y() - position.y());
+    // Of two strands as near to the pointer, the one in front.
+    if (away < nearest - 1.0 || (away < nearest + 1.0 && away <= reach && best >= 0 && seen.depth < depth)) {
+      nearest = std::min(nearest, away);
+      depth = seen.depth;
+      best = std::int64_t(i);
+    }
+  }
+  return best;
+}
+
+QRectF TrajectoryScene::markerArea() const {
+  if (cursor_ < 0 || cursor_ >= std::int64_t(cube_.size())) return {};
+  const View look = view();
+  const Point3& p = cube_[std::size_t(cursor_)];
+  const View::Seen seen = look(p), foot = look({p[0], p[1], backWalls()[2]});
+  const double r = markerRadius(look.scale(seen.depth)) + 3.0;
+  return QRectF(seen.at, foot.at).normalized().adjusted(-r, -r, r, r);
+}
+
+/// A ball at the cursor, and a plumb line to the wall under it (or over it), which tells how deep it stands.
+void TrajectoryScene::paintMarker(QPainter& painter, const View& look) const {
+  if (cursor_ < 0 || cursor_ >= std::int64_t(cube_.size())) return;
+  const Point3& p = cube_[std::size_t(cursor_)];
+  const View::Seen seen = look(p), foot = look({p[0], p[1], backWalls()[2]});
+  const double r = markerRadius(look.scale(seen.depth));
+  painter.setPen(QPen(theme_.muted, 1.0));
+  painter.drawLine(seen.at, foot.at);
+  painter.setBrush(theme_.muted);
+  painter.setPen(Qt::NoPen);
+  painter.drawEllipse(foot.at, 0.45 * r, 0.25 * r);
+  QRadialGradient ball(seen.at, r, seen.at + QPointF(-0.35 * r, -0.4 * r));
+  ball.setColorAt(0.0, mixed(theme_.text, theme_.base, 0.45));
+  ball.setColorAt(0.6, theme_.text);
+  painter.setPen(QPen(theme_.base, 1.2));
+  painter.setBrush(ball);
+  painter.drawEllipse(seen.at, r, r);
+  painter.setBrush(Qt::NoBrush);
+}
+
+QRectF TrajectoryScene::bar() const {
+  const double height = std::clamp(0.5 * size_.height(), 40.0, 180.0);
+  return {size_.width() - marginRight + 18.0, 26.0, 8.0, height};
+}
+
+QRectF TrajectoryScene::barArea() const { return bar().adjusted(-16.0, -24.0, marginRight, 12.0); }
+
+void TrajectoryScene::paintOver(QPainter& painter) const {
+  if (cube_.empty()) return;
+  const QFontMetricsF metrics(theme_.small, painter.device());
+  const View look = view();
+  const std::array<double, 3> back = backWalls();
+  const QPointF middle = look({0, 0, 0}).at;
+  painter.save();
+  painter.setFont(theme_.small);
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setBrush(Qt::NoBrush);
+  paintMarker(painter, look);
+
+  for (int axis = 0; axis < 3; ++axis) {
+    const auto a = std::size_t(axis), b = std::size_t((axis + 1) % 3), c = std::size_t((axis + 2) % 3);
+    // Labels stand on an edge of the outline: the lower one, for the upright axis the left one.
+    const auto edge = [&](double sb, double sc) {
+      Point3 from{}, to{};
+      from[a] = -1.0, to[a] = 1.0;
+      from[b] = to[b] = sb;
+      from[c] = to[c] = sc;
+      return std::pair(from, to);
+    };
+    auto chosen = edge(back[b], -back[c]);
+    const auto other = edge(-back[b], back[c]);
+    const auto score = [&](const std::pair<Point3, Point3>& e) {
+      const QPointF mid = (look(e.first).at + look(e.second).at) / 2.0;
+      return axis == 2 ? -mid.x() : mid.y();
+    };
+    if (score(other) > score(chosen)) chosen = other;
+    const QPointF p = look(chosen.first).at, q = look(chosen.second).at;
+    const double length = std::hypot(q.x() - p.x(), q.y() - p.y());
+    if (length < 24.0) continue;  // seen end-on: nothing could be read
+    QPointF out(-(q.y() - p.y()) / length, (q.x() - p.x()) / length);
+    const QPointF away = (p + q) / 2.0 - middle;
+    if (out.x() * away.x() + out.y() * away.y() < 0.0) out = -out;
+
+    double reach = 0.0, lastEnd = -1e9;
+    const double step = ticks_[a].size() > 1 ? ticks_[a][1] - ticks_[a][0] : 1.0;
+    for (double tick : ticks_[a]) {
+      Point3 at = chosen.first;
+      at[a] = toCube(axis, tick);
+      const QPointF foot = look(at).at;
+      const QString words = shown(tick, step);
+      const QSizeF box = metrics.boundingRect(words).size() + QSizeF(2, 0);
+      const double along = std::hypot(foot.x() - p.x(), foot.y() - p.y());
+      // Room along the edge that the words take, seen across it.
+      const double wide = std::abs(out.y()) * box.width() + std::abs(out.x()) * metrics.height();
+      if (along - wide / 2.0 < lastEnd + 4.0 || along < 8.0 || along > length - 8.0) continue;
+      lastEnd = along + wide / 2.0;
+      const double depth = std::abs(out.x()) * box.width() / 2.0 + std::abs(out.y()) * metrics.capHeight() / 2.0;
+      reach = std::max(reach, 2.0 * depth);
+      painter.setPen(QPen(theme_.axis, 1.0));
+      painter.drawLine(foot, foot + out * 4.0);
+      const QPointF centre = foot + out * (8.0 + depth);
+      painter.setPen(theme_.muted);
+      painter.drawText(QPointF(centre.x() - metrics.horizontalAdvance(words) / 2.0, centre.y() + metrics.capHeight() / 2.0), words);
+    }
+
+    const QString name = trajectory_->names[a];
+    const QPointF centre = (p + q) / 2.0 + out * (14.0 + reach + metrics.capHeight() / 2.0);
+    double angle = std::atan2(q.y() - p.y(), q.x() - p.x()) * 180.0 / std::numbers::pi;
+    // Read from the left, and what is upright from below.
+    if (angle > 60.0) angle -= 180.0;
+    if (angle < -120.0) angle += 180.0;
+    painter.save();
+    painter.translate(centre);
+    painter.rotate(angle);
+    painter.setPen(theme_.text);
+    painter.drawText(QPointF(-metrics.horizontalAdvance(name) / 2.0, metrics.capHeight() / 2.0), name);
+    painter.restore();
+  }
+
+  const QRectF strip = bar();
+  QLinearGradient gradient(strip.topLeft(), strip.bottomLeft());
+  for (int i = 0; i <= 16; ++i) gradient.setColorAt(i / 16.0, timeColour(i / 16.0));
+  painter.fillRect(strip, gradient);
+  painter.setPen(theme_.text);
+  const QString name = metrics.elidedText(trajectory_->timeName, Qt::ElideRight, size_.width() - strip.left() + 10.0);
+  painter.drawText(QPointF(std::min(strip.left(), size_.width() - metrics.horizontalAdvance(name) - 4.0), strip.top() - 8.0), name);
+  const double first = trajectory_->time.front(), last = trajectory_->time.back();
+  const std::vector<double> ticks = roundTicks(first, last, 4);
+  for (double tick : ticks) {
+    const double f = last > first ? (tick - first) / (last - first) : 0.0;
+    const double y = strip.top() + f * strip.height();
+    painter.setPen(QPen(theme_.axis, 1.0));
+    painter.drawLine(QPointF(strip.right(), y), QPointF(strip.right() + 3.0, y));
+    painter.setPen(theme_.muted);
+    painter.drawText(QPointF(strip.right() + 6.0, y + metrics.capHeight() / 2.0), shown(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0));
+  }
+  if (cursor_ >= 0 && cursor_ < std::int64_t(cube_.size())) {
+    const double y = strip.top() + fraction(cursor_) * strip.height();
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(theme_.text);
+    painter.drawPolygon(QPolygonF({{strip.left() - 1.0, y}, {strip.left() - 7.0, y - 4.0}, {strip.left() - 7.0, y + 4.0}}));
+  }
+  painter.restore();
+}
+
+void TrajectoryScene::paint(QPainter& painter) const {
+  painter.save();
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.fillRect(QRectF({0, 0}, size_), theme_.base);
+  if (cube_.empty()) {
+    painter.restore();
+    return;
+  }
+  painter.setClipRect(QRectF({0, 0}, size_));
+  const View look = view();
+  for (bool edges : {false, true}) {
+    painter.setPen(QPen(edges ? wallEdge(theme_) : theme_.grid, 0.8, Qt::SolidLine, Qt::RoundCap));
+    eachWallLine([&](const Point3& from, const Point3& to, bool edge) {
+      if (edge == edges) painter.drawLine(look(from).at, look(to).at);
+    });
+  }
+
+  // Pieces of the curve from the farthest to the nearest; each wears a rim of the background, which shows what passes in front of what.
+  struct Piece {
+    std::size_t first, last;
+    double depth;
+  };
+  std::vector<View::Seen> seen;
+  seen.reserve(kept_.size());
+  for (std::int64_t row : kept_) seen.push_back(look(cube_[std::size_t(row)]));
+  std::vector<Piece> pieces;
+  const std::size_t stride = std::max<std::size_t>(1, kept_.size() / std::size_t(vectorPieces));
+  for (std::size_t i = 0; i + 1 < kept_.size(); i += stride) {
+    Piece piece{i, std::min(i + stride, kept_.size() - 1), 0.0};
+    for (std::size_t j = piece.first; j <= piece.last; ++j) piece.depth += seen[j].depth / double(piece.last - piece.first + 1);
+    pieces.push_back(piece);
+  }
+  std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.depth > b.depth; });
+
+  for (const Piece& piece : pieces) {
+    QPolygonF strand;
+    for (std::size_t j = piece.first; j <= piece.last; ++j) strand << seen[j].at;
+    const double width = std::max(0.9, 2.0 * radius_ * look.scale(piece.depth));
+    const std::int64_t row = kept_[(piece.first + piece.last) / 2];
+    painter.setPen(QPen(theme_.base, width + 1.6, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin));
+    painter.drawPolyline(strand);
+    painter.setPen(QPen(colourAt(row), width, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+    painter.drawPolyline(strand);
+  }
+  painter.restore();
+  paintOver(painter);
+}
+
+}  // namespace reclab

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A curve through three dimensions: the same picture as VTK geometry and as vectors for a QPainter, with one camera.
+#pragma once
+
+#include <vtkNew.h>
+
+#include <QColor>
+#include <QPainter>
+#include <QPointF>
+#include <QRectF>
+#include <QString>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "plot/theme.h"
+
+class vtkActor;
+class vtkCamera;
+class vtkPolyData;
+class vtkRenderer;
+class vtkTubeFilter;
+
+namespace reclab {
+
+using Point3 = std::array<double, 3>;
+
+/// A state's way through three coordinates, one point a recorded row.
+struct Trajectory {
+  std::vector<Point3> points;
+  std::vector<double> time;      ///< one a point
+  std::array<QString, 3> names;  ///< of the axes: "PC 1 (62 %)"
+  QString timeName;              ///< with its unit
+};
+
+/// Row numbers of at most `most` points that keep the shape: the largest triangle in each of as many buckets (Steinarsson 2013), ends included.
+std::vector<std::int64_t> thinned(const std::vector<Point3>& points, std::int64_t most);
+
+/// Two to five round numbers within [low, high], for the ticks of an axis.
+std::vector<double> roundTicks(double low, double high, int about);
+
+class TrajectoryScene {
+ public:
+  TrajectoryScene();
+  ~TrajectoryScene();
+  TrajectoryScene(const TrajectoryScene&) = delete;
+  TrajectoryScene& operator=(const TrajectoryScene&) = delete;
+
+  /// The curve, or null for nothing. Each axis is scaled to its own range; the camera stays as it is.
+  void setTrajectory(std::shared_ptr<const Trajectory> trajectory);
+  const std::shared_ptr<const Trajectory>& trajectory() const { return trajectory_; }
+  void setCursor(std::int64_t row);                           ///< -1: no marker
+  void setRange(std::int64_t firstRow, std::int64_t lastRow);  ///< what lies outside fades; an empty range shows all
+  void setTheme(const Theme& theme);
+
+  vtkRenderer* renderer() const { return renderer_.Get(); }
+  vtkCamera* camera() const;
+  void resetCamera();
+  void turn(double azimuth, double elevation);  ///< degrees; the third axis stays upright
+  /// The same curve, cursor, colours, size and camera, for a picture elsewhere.
+  void copyFrom(const TrajectoryScene& from);
+  /// The size of the picture, in the units of the painter. The curve keeps its place in it.
+  void resize(QSizeF size);
+  QSizeF size() const { return size_; }
+  /// Brings the walls and the clipping to where the camera is now; to be called before a picture. `scale`: pixels a unit.
+  void prepare(double scale);
+
+  /// The row whose point is nearest to a position in the picture, -1 when none is within `reach`.
+  std::int64_t pick(QPointF position, double reach) const;
+  /// Where the marker is in the picture, with the room it takes; empty when there is none.
+  QRectF markerArea() const;
+
+  /// What lies over the geometry: names, ticks, the bar of time, and the marker, which so is never hidden and costs no new picture.
+  void paintOver(QPainter& painter) const;
+  /// The whole picture in vectors: walls, depth-sorted curve, marker, labels.
+  void paint(QPainter& painter) const;
+  QRectF barArea() const;  ///< the bar of time and what is written beside it, all that changes when the cursor moves
+
+ private:
+  struct View;
+  View view() const;
+  std::array<double, 3> backWalls() const;
+  void eachWallLine(const std::function<void(const Point3&, const Point3&, bool edge)>& line) const;
+  QRectF bar() const;
+  double toCube(int axis, double value) const;
+  double fraction(std::int64_t row) const;
+  QColor timeColour(double fraction) const;
+  double fitDistance(QSizeF size) const;
+  QColor colourAt(std::int64_t row) const;
+  bool inRange(std::int64_t row) const;
+  void colourTube();
+  void paintMarker(QPainter& painter, const View& look) const;
+
+  std::shared_ptr<const Trajectory> trajectory_;
+  std::vector<Point3> cube_;           ///< every row in [-1, 1]^3
+  std::vector<std::int64_t> kept_;     ///< rows the tube goes through
+  std::array<double, 3> low_{}, high_{};
+  std::array<std::vector<double>, 3> ticks_;
+  double radius_ = 0.01;
+  std::int64_t cursor_ = -1, first_ = 0, last_ = -1;
+  QSizeF size_{400, 300};
+  Theme theme_;
+
+  vtkNew<vtkRenderer> renderer_;
+  vtkNew<vtkPolyData> line_, walls_;
+  vtkNew<vtkTubeFilter> tubeFilter_;
+  vtkNew<vtkActor> tube_, box_;
+};
+
+}  // namespace reclab
