@@ -1,44 +1,371 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "analysis/eigen.h"
 
-#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <atomic>
+#include <cassert>
 #include <cmath>
+#include <exception>
 #include <limits>
+#include <mutex>
 #include <thread>
 
+#include "analysis/columns.h"
+
 namespace reclab {
+namespace {
+
+using namespace columns;
+
+constexpr double epsilon = std::numeric_limits<double>::epsilon();
+constexpr double tiny = std::numeric_limits<double>::min() / epsilon;
+
+class Spectrum {
+ public:
+  explicit Spectrum(std::int64_t n) : n_(n), a_(n, n), h_(n, n), v_(n, 1), values_(static_cast<std::size_t>(n)), moduli_(values_.size()) {}
+
+  /// False when a stop was requested.
+  bool compute(std::span<const double> matrix, const std::stop_token& stop);
+  const std::vector<std::complex<double>>& values() const { return values_; }
+
+ private:
+  void fail();
+  void isolate();
+  void scale();
+  void reduce();
+  bool iterate(const std::stop_token& stop);
+  void sweep(std::int64_t low, std::int64_t high, int iteration);
+  void pair(double a, double b, double c, double d);
+  void add(std::complex<double> value) { values_[static_cast<std::size_t>(found_++)] = value; }
+
+  std::int64_t n_;
+  Columns a_;  // the matrix; first..last-1 is what is not yet isolated
+  Columns h_;  // that part on its own, then its Hessenberg form, of order m_
+  Columns v_;
+  std::int64_t first_ = 0, last_ = 0, m_ = 0, found_ = 0;
+  std::vector<std::complex<double>> values_;
+  std::vector<double> moduli_;
+};
+
+void Spectrum::fail() {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  std::fill(values_.begin(), values_.end(), std::complex<double>(nan, nan));
+}
+
+bool Spectrum::compute(std::span<const double> matrix, const std::stop_token& stop) {
+  assert(matrix.size() == static_cast<std::size_t>(n_ * n_));
+  double size = 0.0;
+  for (const double x : matrix) {
+    if (!std::isfinite(x)) {
+      fail();
+      return true;
+    }
+    size = std::max(size, std::abs(x));
+  }
+  if (size == 0.0) {
+    std::fill(values_.begin(), values_.end(), 0.0);
+    return true;
+  }
+  const int exponent = std::ilogb(size);
+  for (std::int64_t j = 0; j < n_; ++j)
+    for (std::int64_t i = 0; i < n_; ++i) a_[j][i] = std::scalbn(matrix[static_cast<std::size_t>(i * n_ + j)], -exponent);
+  found_ = 0;
+  isolate();
+  scale();
+  reduce();
+  if (stop.stop_requested() || !iterate(stop)) return false;
+  if (found_ < n_) {  // no convergence
+    fail();
+    return true;
+  }
+  for (auto& value : values_) value = {std::scalbn(value.real(), exponent), std::scalbn(value.imag(), exponent)};
+  std::sort(values_.begin(), values_.end(), [](const std::complex<double>& x, const std::complex<double>& y) {
+    const double a = std::abs(x), b = std::abs(y);
+    return a != b ? a > b : std::arg(x) < std::arg(y);
+  });
+  return true;
+}
+
+/// Rows, then columns, that are zero beside the diagonal go to the end, or the start: their diagonal entry is an eigenvalue, exactly.
+void Spectrum::isolate() {
+  first_ = 0;
+  last_ = n_;
+  const auto exchange = [this](std::int64_t i, std::int64_t j) {
+    if (i == j) return;
+    std::swap_ranges(a_[i], a_[i] + n_, a_[j]);
+    for (std::int64_t k = 0; k < n_; ++k) std::swap(a_[k][i], a_[k][j]);
+  };
+  const auto alone = [this](std::int64_t i, bool row) {
+    for (std::int64_t j = first_; j < last_; ++j)
+      if (j != i && (row ? a_[j][i] : a_[i][j]) != 0.0) return false;
+    return true;
+  };
+  for (std::int64_t i = last_ - 1; i >= first_; --i) {
+    if (!alone(i, true)) continue;
+    exchange(i, --last_);
+    add(a_[last_][last_]);
+    i = last_;
+  }
+  for (std::int64_t i = first_; i < last_; ++i) {
+    if (!alone(i, false)) continue;
+    exchange(i, first_);
+    add(a_[first_][first_]);
+    i = first_++;
+  }
+}
+
+/// Rows and columns of about equal length, by powers of two; the part that is left goes to h_.
+void Spectrum::scale() {
+  m_ = last_ - first_;
+  h_.clear();
+  for (std::int64_t j = 0; j < m_; ++j) std::copy_n(a_[first_ + j] + first_, m_, h_[j]);
+  for (bool again = true; again;) {
+    again = false;
+    for (std::int64_t i = 0; i < m_; ++i) {
+      double squares = 0.0;
+      for (std::int64_t j = 0; j < m_; ++j) squares += h_[j][i] * h_[j][i];
+      double row = std::sqrt(squares), column = norm(h_[i], 0, m_);
+      if (row < 1e-140 || column < 1e-140) continue;
+      const double before = row + column;
+      int shift = 0;
+      for (; column < 0.5 * row; ++shift) column *= 2.0, row *= 0.5;
+      for (; row < 0.5 * column; --shift) column *= 0.5, row *= 2.0;
+      if (shift == 0 || row + column >= 0.95 * before) continue;
+      again = true;
+      const double factor = std::scalbn(1.0, shift), inverse = std::scalbn(1.0, -shift);
+      for (std::int64_t j = 0; j < m_; ++j) h_[i][j] *= factor;
+      for (std::int64_t j = 0; j < m_; ++j) h_[j][i] *= inverse;
+    }
+  }
+}
+
+/// Householder reduction to Hessenberg form.
+void Spectrum::reduce() {
+  double* v = v_[0];
+  double* w = a_[0];  // free by now
+  const std::int64_t end = chunk_ceil(m_);
+  for (std::int64_t k = 0; k + 2 < m_; ++k) {
+    double* x = h_[k];
+    const double below = norm(x, k + 2, m_);
+    if (below == 0.0) continue;
+    const double length = norm(x, k + 1, m_), head = x[k + 1] < 0.0 ? -length : length;
+    std::fill_n(v, end, 0.0);
+    v[k + 1] = 1.0;
+    for (std::int64_t i = k + 2; i < m_; ++i) v[i] = x[i] / (x[k + 1] + head);
+    const double tau = (x[k + 1] + head) / head;
+    x[k + 1] = -head;
+    std::fill(x + k + 2, x + m_, 0.0);
+    reflect(v, tau, h_, k + 1, m_, chunk_floor(k + 1), end);
+    std::fill_n(w, end, 0.0);
+    for (std::int64_t j = k + 1; j < m_; ++j) {
+      const double* column = h_[j];
+      for (std::int64_t i = 0; i < end; i += lanes) lane(w + i) += v[j] * lane(column + i);
+    }
+    for (std::int64_t j = k + 1; j < m_; ++j) {
+      double* column = h_[j];
+      const double s = tau * v[j];
+      for (std::int64_t i = 0; i < end; i += lanes) lane(column + i) -= s * lane(w + i);
+    }
+  }
+}
+
+/// The eigenvalues of [a b; c d].
+void Spectrum::pair(double a, double b, double c, double d) {
+  if (b == 0.0 || c == 0.0) {
+    add(a);
+    add(d);
+    return;
+  }
+  const double p = 0.5 * (a - d), large = std::max(std::abs(b), std::abs(c));
+  const double little = std::copysign(std::min(std::abs(b), std::abs(c)), b) * std::copysign(1.0, c);
+  const double size = std::max(std::abs(p), large);
+  const double discriminant = p / size * p + large / size * little;
+  if (discriminant > 0.0) {
+    const double z = p + std::copysign(std::sqrt(size) * std::sqrt(discriminant), p);
+    add(d + z);
+    add(d - large / z * little);
+  } else {
+    const double imaginary = std::sqrt(size) * std::sqrt(-discriminant);
+    add({d + p, imaginary});
+    add({d + p, -imaginary});
+  }
+}
+
+/// Deflates from the bottom; false when a stop was requested. Without convergence it ends with eigenvalues missing.
+bool Spectrum::iterate(const std::stop_token& stop) {
+  constexpr int most_sweeps = 100;  // for one eigenvalue; three are usual
+  int iteration = 0;
+  for (std::int64_t high = m_ - 1; high >= 0;) {
+    std::int64_t low = high;
+    for (; low > 0; --low) {
+      const double below = std::abs(h_[low - 1][low]);
+      if (below <= tiny) break;
+      const double corner = std::abs(h_[low][low]), before = std::abs(h_[low - 1][low - 1]);
+      double around = corner + before;
+      if (around == 0.0) {
+        if (low >= 2) around += std::abs(h_[low - 2][low - 1]);
+        if (low < high) around += std::abs(h_[low][low + 1]);
+      }
+      if (below > epsilon * around) continue;
+      const double above = std::abs(h_[low][low - 1]), apart = std::abs(h_[low - 1][low - 1] - h_[low][low]);
+      const double most = std::max(below, above), least = std::min(below, above);
+      const double far = std::max(corner, apart), near = std::min(corner, apart), total = far + most;
+      if (least * (most / total) <= std::max(tiny, epsilon * (near * (far / total)))) break;
+    }
+    if (low > 0) h_[low - 1][low] = 0.0;
+    if (low == high) {
+      add(h_[high][high]);
+      high -= 1;
+      iteration = 0;
+    } else if (low == high - 1) {
+      pair(h_[low][low], h_[high][low], h_[low][high], h_[high][high]);
+      high -= 2;
+      iteration = 0;
+    } else {
+      if (++iteration > most_sweeps) return true;
+      if (stop.stop_requested()) return false;
+      sweep(low, high, iteration);
+    }
+  }
+  return true;
+}
+
+/// One implicit double-shift QR sweep on rows and columns low..high, at least three of them.
+void Spectrum::sweep(std::int64_t low, std::int64_t high, int iteration) {
+  double a = h_[high - 1][high - 1], b = h_[high][high - 1], c = h_[high - 1][high], d = h_[high][high];
+  if (iteration % 10 == 0) {  // exceptional shifts break cycles
+    const double size = std::abs(c) + std::abs(h_[high - 2][high - 1]);
+    a = d = 0.75 * size + d;
+    b = -0.4375 * size;
+    c = size;
+  }
+  // The shifts are the eigenvalues of [a b; c d]; of two real ones the nearer to d is taken twice.
+  double first_real = 0.0, first_imaginary = 0.0, second_real = 0.0, second_imaginary = 0.0;
+  if (const double size = std::abs(a) + std::abs(b) + std::abs(c) + std::abs(d); size > 0.0) {
+    const double middle = 0.5 * (a / size + d / size);
+    const double determinant = (a / size - middle) * (d / size - middle) - b / size * (c / size);
+    const double root = std::sqrt(std::abs(determinant));
+    if (determinant >= 0.0) {
+      first_real = second_real = middle * size;
+      first_imaginary = root * size;
+      second_imaginary = -first_imaginary;
+    } else {
+      const double one = (middle + root) * size, other = (middle - root) * size;
+      first_real = second_real = std::abs(one - d) <= std::abs(other - d) ? one : other;
+    }
+  }
+  // The sweep may start at two consecutive small subdiagonal entries.
+  double v[3];
+  std::int64_t start = high - 2;
+  for (;; --start) {
+    const double here = h_[start][start];
+    const double size = std::abs(here - second_real) + std::abs(second_imaginary) + std::abs(h_[start][start + 1]);
+    const double below = h_[start][start + 1] / size;
+    v[0] = below * h_[start + 1][start] + (here - first_real) * ((here - second_real) / size) - first_imaginary * (second_imaginary / size);
+    v[1] = below * (here + h_[start + 1][start + 1] - first_real - second_real);
+    v[2] = below * h_[start + 1][start + 2];
+    const double length = std::abs(v[0]) + std::abs(v[1]) + std::abs(v[2]);
+    for (double& x : v) x /= length;
+    if (start == low) break;
+    const double around = std::abs(h_[start - 1][start - 1]) + std::abs(here) + std::abs(h_[start + 1][start + 1]);
+    if (std::abs(h_[start - 1][start]) * (std::abs(v[1]) + std::abs(v[2])) <= epsilon * std::abs(v[0]) * around) break;
+  }
+  for (std::int64_t k = start; k < high; ++k) {
+    const bool three = k + 2 <= high;
+    if (k > start) {
+      v[0] = h_[k - 1][k];
+      v[1] = h_[k - 1][k + 1];
+      v[2] = three ? h_[k - 1][k + 2] : 0.0;
+    } else if (!three) {
+      v[2] = 0.0;
+    }
+    const double size = std::max({std::abs(v[0]), std::abs(v[1]), std::abs(v[2])});
+    if (size == 0.0) continue;
+    const double x = v[0] / size, y = v[1] / size, z = v[2] / size;
+    if (y == 0.0 && z == 0.0) continue;
+    const double head = std::copysign(std::sqrt(x * x + y * y + z * z), x);
+    const double tau = (x + head) / head, v1 = y / (x + head), v2 = z / (x + head);
+    if (k > start) {
+      h_[k - 1][k] = -head * size;
+      h_[k - 1][k + 1] = 0.0;
+      if (three) h_[k - 1][k + 2] = 0.0;
+    } else if (start > low) {
+      h_[k - 1][k] *= 1.0 - tau;
+    }
+    const double t1 = tau * v1, t2 = tau * v2;
+    double* p = h_[k];
+    double* q = h_[k + 1];
+    const std::int64_t bottom = std::min(k + 3, high);
+    if (three) {
+      for (std::int64_t j = k; j <= high; ++j) {
+        double* column = h_[j] + k;
+        const double s = column[0] + v1 * column[1] + v2 * column[2];
+        column[0] -= s * tau;
+        column[1] -= s * t1;
+        column[2] -= s * t2;
+      }
+      double* r = h_[k + 2];
+#pragma GCC ivdep
+      for (std::int64_t i = low; i <= bottom; ++i) {
+        const double s = p[i] + v1 * q[i] + v2 * r[i];
+        p[i] -= s * tau;
+        q[i] -= s * t1;
+        r[i] -= s * t2;
+      }
+    } else {
+      for (std::int64_t j = k; j <= high; ++j) {
+        double* column = h_[j] + k;
+        const double s = column[0] + v1 * column[1];
+        column[0] -= s * tau;
+        column[1] -= s * t1;
+      }
+#pragma GCC ivdep
+      for (std::int64_t i = low; i <= bottom; ++i) {
+        const double s = p[i] + v1 * q[i];
+        p[i] -= s * tau;
+        q[i] -= s * t1;
+      }
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<std::complex<double>> eigenvalues(std::span<const double> matrix, std::int64_t n) {
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  std::vector<std::complex<double>> values(static_cast<std::size_t>(n), {nan, nan});
-  if (!std::all_of(matrix.begin(), matrix.end(), [](double x) { return std::isfinite(x); })) return values;
-  using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  const Eigen::EigenSolver<Eigen::MatrixXd> solver(Eigen::Map<const Matrix>(matrix.data(), n, n), false);
-  if (solver.info() != Eigen::Success) return values;
-  for (std::int64_t i = 0; i < n; ++i) values[static_cast<std::size_t>(i)] = solver.eigenvalues()[i];
-  std::sort(values.begin(), values.end(), [](const auto& a, const auto& b) {
-    const double x = std::abs(a), y = std::abs(b);
-    return x != y ? x > y : std::arg(a) < std::arg(b);
-  });
-  return values;
+  Spectrum spectrum(n);
+  spectrum.compute(matrix, {});
+  return spectrum.values();
 }
+
+double spectral_radius(std::span<const double> matrix, std::int64_t n) { return std::abs(eigenvalues(matrix, n).front()); }
 
 void eigenvalues_of_many(std::int64_t count, std::int64_t n, const std::function<void(std::int64_t, std::span<double>)>& fill,
                          const std::function<void(std::int64_t, const std::vector<std::complex<double>>&)>& consume, std::stop_token stop) {
   std::atomic<std::int64_t> next{0};
+  std::exception_ptr thrown;
+  std::mutex guard;
   const auto work = [&] {
-    std::vector<double> matrix(static_cast<std::size_t>(n * n));
-    for (std::int64_t i = next++; i < count && !stop.stop_requested(); i = next++) {
-      fill(i, matrix);
-      consume(i, eigenvalues(matrix, n));
+    try {
+      Spectrum spectrum(n);
+      std::vector<double> matrix(static_cast<std::size_t>(n * n));
+      for (std::int64_t i = next++; i < count && !stop.stop_requested(); i = next++) {
+        fill(i, matrix);
+        if (!spectrum.compute(matrix, stop)) return;
+        consume(i, spectrum.values());
+      }
+    } catch (...) {
+      next = count;
+      const std::lock_guard lock(guard);
+      if (!thrown) thrown = std::current_exception();
     }
   };
-  std::vector<std::jthread> others;
-  const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-  for (std::int64_t i = 1; i < std::min(cores, count); ++i) others.emplace_back(work);
-  work();
+  {
+    std::vector<std::jthread> others;
+    const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
+    for (std::int64_t i = 1; i < std::min(cores, count); ++i) others.emplace_back(work);
+    work();
+  }
+  if (thrown) std::rethrow_exception(thrown);
 }
 
 }  // namespace reclab

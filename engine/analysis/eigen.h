@@ -12,11 +12,19 @@
 namespace reclab {
 
 /// All eigenvalues of a real matrix, row-major [n, n], by decreasing |lambda|, then by argument. NaNs when an entry is not finite.
+/// Balanced (permuted and scaled by powers of two), reduced to Hessenberg form, then Francis' double-shift QR on the part that is still
+/// coupled, without the Schur form that nobody looks at. The same matrix gives the same bits.
+/// Sources: Golub & Van Loan, Matrix Computations, 7.4 and 7.5; Ahues & Tisseur, LAPACK Working Note 122 (deflation);
+/// James, Langou & Lowery, arXiv:1401.5766 (balancing in the 2-norm).
 std::vector<std::complex<double>> eigenvalues(std::span<const double> matrix, std::int64_t n);
 
 /// The same for many matrices on all cores: fill(i, buffer) writes matrix i, consume(i, values) takes its eigenvalues; both are called
-/// from several threads, for different i at once. Returns early, with some left out, when a stop is requested.
+/// from several threads, for different i at once. Returns early, with some left out, when a stop is requested: within a few
+/// milliseconds, in the middle of a matrix if need be. What fill or consume throws ends the work and is thrown here.
 void eigenvalues_of_many(std::int64_t count, std::int64_t n, const std::function<void(std::int64_t, std::span<double>)>& fill,
                          const std::function<void(std::int64_t, const std::vector<std::complex<double>>&)>& consume, std::stop_token stop);
+
+/// The largest |lambda|; NaN when an entry is not finite.
+double spectral_radius(std::span<const double> matrix, std::int64_t n);
 
 }  // namespace reclab
