@@ -84,7 +84,7 @@ TrajectoriesPanel::TrajectoriesPanel(QWidget* parent, bool openGl) : Panel(paren
   static_cast<QVBoxLayout*>(layout())->setStretchFactor(pages_, 1);
 
   connect(scene_, &TrajectoryView::picked, this, [this](qint64 row) {
-    if (row < columns_.recorded()) emit timePicked(columns_.steps()[std::size_t(row)]);
+    if (row < columns_.rows()) emit timePicked(columns_.steps()[std::size_t(row)]);
   });
   for (Plot* plot : {map_, lines_}) {
     connect(plot, &Plot::timePicked, this, &Panel::timePicked);
@@ -389,7 +389,7 @@ void TrajectoriesPanel::take(StateColumns columns, StatePicture picture) {
   scene_->scene().setCursor(columns_.rowOfStep(step_));
   scene_->refresh();
   // The view may have changed to the map while this was computed.
-  if (view_ == View::map && !picture_.matrix && columns_.rows() > 0) return request();
+  if (view_ == View::map && !picture_.matrix && picture_.rows > 0) return request();
   turnPage();
   QString headline;
   if (const std::int64_t held = picture_.components.count; columns_.width() > 0 && held > 0 && picture_.components.variance > 0.0)
@@ -407,7 +407,7 @@ QString TrajectoriesPanel::emptyReason() const {
         .arg(trace_->info.sentence.empty() ? QString() : QString(" (%1)").arg(QString::fromStdString(trace_->info.sentence)));
   }
   if (pending_ && columns_.width() == 0) return tr("The components of %1 units are being computed.").arg(grouped(wanted_.width()));
-  if (columns_.rows() == 0) return tr("The state is not finite from its first step on, so there is nothing to draw: lower the weights or the input.");
+  if (picture_.rows == 0) return tr("The state is not finite from its first step on, so there is nothing to draw: lower the weights or the input.");
   return view_ == View::scene ? picture_.reason : QString();
 }
 
@@ -478,7 +478,7 @@ void TrajectoriesPanel::showLines() {
   }
   lines_->clearGraphs();
   legend_->clear();
-  const std::int64_t rows = columns_.rows();
+  const std::int64_t rows = picture_.rows;
   double low = 0.0, high = 0.0;
   bool any = false;
   for (std::size_t i = 0; i < chosen_.size(); ++i) {
@@ -661,7 +661,7 @@ QString TrajectoriesPanel::dataAsCsv() const {
   };
   if (view_ == View::scene) {
     for (const QString& name : picture_.trajectory->names) csv += ',' + csvCell(name).toUtf8();
-    for (std::int64_t row = 0; row < columns_.rows(); ++row) {
+    for (std::int64_t row = 0; row < picture_.rows; ++row) {
       start(row);
       for (double x : picture_.trajectory->points[std::size_t(row)]) csv += ',' + csvNumber(x);
     }
@@ -672,7 +672,7 @@ QString TrajectoriesPanel::dataAsCsv() const {
       std::iota(shown.begin(), shown.end(), 0);
     }
     for (std::int64_t column : shown) csv += ',' + csvCell(columns_.columnName(column)).toUtf8();
-    for (std::int64_t row = 0; row < columns_.rows(); ++row) {
+    for (std::int64_t row = 0; row < picture_.rows; ++row) {
       start(row);
       for (std::int64_t column : shown) csv += ',' + csvNumber(columns_.value(row, column));
     }

@@ -46,14 +46,22 @@ StateColumns::StateColumns(const Trace& trace, const QString& layer, const QStri
     const auto row = static_cast<std::size_t>(at - trace.steps.begin());
     time_.push_back(at != trace.steps.end() && *at == step && row < trace.time.size() ? trace.time[row] : static_cast<double>(step));
   }
-  rows_ = recorded();
+}
+
+std::int64_t StateColumns::finiteRows() const {
+  std::int64_t finite = rows();
   for (const Part& part : parts_) {
-    const auto finiteRows = [&](const auto& values) {
-      const auto bad = std::find_if(values.begin(), values.end(), [](const auto& v) { return !std::isfinite(std::abs(v)); });
-      return static_cast<std::int64_t>(bad - values.begin()) / part.width;
+    const auto upTo = [&](const auto& values, const auto& isFinite) {
+      const auto end = values.begin() + std::ptrdiff_t(finite * part.width);
+      return static_cast<std::int64_t>(std::find_if_not(values.begin(), end, isFinite) - values.begin()) / part.width;
     };
-    if (!part.imaginary) rows_ = std::min(rows_, part.array->real ? finiteRows(*part.array->real) : finiteRows(*part.array->complex));
+    if (part.imaginary) continue;
+    if (part.array->real)
+      finite = upTo(*part.array->real, [](double v) { return std::isfinite(v); });
+    else
+      finite = upTo(*part.array->complex, [](std::complex<double> v) { return std::isfinite(v.real()) && std::isfinite(v.imag()); });
   }
+  return finite;
 }
 
 QString StateColumns::columnName(std::int64_t column) const {
@@ -98,7 +106,7 @@ std::int64_t StateColumns::rowOfStep(std::int64_t step) const {
   if (steps_.empty()) return -1;
   const auto after = std::lower_bound(steps_.begin(), steps_.end(), step);
   if (after == steps_.begin()) return 0;
-  if (after == steps_.end()) return recorded() - 1;
+  if (after == steps_.end()) return rows() - 1;
   return (step - *(after - 1) <= *after - step ? after - 1 : after) - steps_.begin();
 }
 
@@ -117,8 +125,9 @@ double costOf(const StateRequest& request) {
 StatePicture statePicture(const StateRequest& request, const std::stop_token& stop) {
   StatePicture picture;
   const StateColumns& columns = request.columns;
-  const std::int64_t rows = columns.rows(), n = columns.width();
-  if (rows < 1 || n < 1) return picture;
+  const std::int64_t n = columns.width(), rows = n > 0 ? columns.finiteRows() : 0;
+  picture.rows = rows;
+  if (rows < 1) return picture;
   const auto width = static_cast<std::size_t>(n);
 
   if (request.matrix) {

@@ -30,15 +30,15 @@ class StateColumns {
   /// Of one layer, or of one array of it when `name` is given. Arrays that have other rows than the first are left out.
   StateColumns(const Trace& trace, const QString& layer, const QString& name = {});
 
-  std::int64_t rows() const { return rows_; }  ///< up to the first row that is not finite
-  std::int64_t recorded() const { return static_cast<std::int64_t>(steps_.size()); }
+  std::int64_t rows() const { return static_cast<std::int64_t>(steps_.size()); }
   std::int64_t width() const { return width_; }
-  const std::vector<std::int64_t>& steps() const { return steps_; }  ///< one a recorded row
-  const std::vector<double>& time() const { return time_; }          ///< one a recorded row
+  const std::vector<std::int64_t>& steps() const { return steps_; }  ///< one a row
+  const std::vector<double>& time() const { return time_; }          ///< one a row
   const std::vector<Part>& parts() const { return parts_; }
   QString columnName(std::int64_t column) const;  ///< "cell 3", "Im s 2,5"
   double value(std::int64_t row, std::int64_t column) const;
   void copyRow(std::int64_t row, double* to) const;
+  std::int64_t finiteRows() const;                  ///< up to the first that is not finite; reads all
   std::int64_t rowOfStep(std::int64_t step) const;  ///< the nearest, -1 when there is none
   /// Whether it is the very same data, as a later stage of the same run brings it.
   bool sameAs(const StateColumns& other) const;
@@ -47,7 +47,7 @@ class StateColumns {
   std::vector<Part> parts_;
   std::vector<std::int64_t> steps_;
   std::vector<double> time_;
-  std::int64_t rows_ = 0, width_ = 0;
+  std::int64_t width_ = 0;
 };
 
 /// What is to be drawn.
@@ -62,6 +62,7 @@ struct StateRequest {
 
 /// What comes of it.
 struct StatePicture {
+  std::int64_t rows = 0;                         ///< of the columns, up to the first that is not finite
   std::shared_ptr<const Trajectory> trajectory;  ///< null when there is none
   QString reason;                                ///< why not, in words
   Components components;                         ///< of at most 20,000 rows

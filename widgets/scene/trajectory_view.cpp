@@ -88,6 +88,8 @@ TrajectoryView::~TrajectoryView() {
   delete gl_;  // while the scene that it draws is still there
 }
 
+bool TrajectoryView::atRest() const { return !gl_ || !gl_->isMoving(); }
+
 void TrajectoryView::refresh() {
   if (gl_) gl_->changed();
   overlay_->update();

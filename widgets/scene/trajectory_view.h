@@ -26,6 +26,7 @@ class TrajectoryView : public QWidget {
 
   TrajectoryScene& scene() { return scene_; }
   bool hasOpenGl() const { return gl_ != nullptr; }
+  bool atRest() const;  ///< the picture is as good as it gets
   void refresh();  ///< the scene has changed
   void setCursor(std::int64_t row);  ///< moves the marker, and draws no more than that
 

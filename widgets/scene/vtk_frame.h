@@ -52,6 +52,7 @@ class VtkWidget : public QOpenGLWidget {
   ~VtkWidget() override;
   VtkFrame& frame() { return frame_; }
   void changed();                      ///< what is drawn has changed
+  bool isMoving() const { return moving_; }
   std::function<void()> beforeRender;  ///< called in paintGL, the sizes being known
 
  protected:
