@@ -254,6 +254,11 @@ void Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
   }
 }
 
+void Rollout::visit_first(const Visit& visit, std::stop_token stop) {
+  Network& network = run_segment(0, stop);
+  visit({network, 0, network.options().steps});
+}
+
 void Rollout::revisit(const Visit& visit, std::stop_token stop) {
   for (std::int64_t index = segments_ - 1; index >= 0; --index) {
     Network& network = run_segment(index, stop);

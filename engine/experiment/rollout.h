@@ -66,6 +66,8 @@ class Rollout {
 
   /// Runs the segments again, last first, forward only: for products of Jacobians.
   void revisit(const Visit& visit, std::stop_token stop);
+  /// Runs and visits the first segment alone.
+  void visit_first(const Visit& visit, std::stop_token stop);
 
   static std::string state_key(const Network::StateVar& state) { return "state/" + std::to_string(state.layer) + "/" + state.name; }
 

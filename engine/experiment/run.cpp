@@ -550,6 +550,11 @@ class Run {
     return array;
   }
 
+  /// No layer's transition changes with time or input.
+  bool all_invariant() const {
+    return std::none_of(trace_.info.spectra.begin(), trace_.info.spectra.end(), [](const SpectrumInfo& info) { return info.per_step; });
+  }
+
   void spectra() {
     if (!request_.probe.spectra || !wants("spectrum/")) return;
     const std::int64_t length = request_.sequence.length;
@@ -574,7 +579,7 @@ class Run {
         own.steps = own.kind == Transition::dense ? thinned(trace_.steps, request_.probe.spectrum_rows) : trace_.steps;
       own.values.resize(own.steps.size() * static_cast<std::size_t>(own.n));
     }
-    rollout_->revisit([&](const Rollout::Segment& segment) {
+    const auto visit = [&](const Rollout::Segment& segment) {
       for (std::size_t layer = 0; layer < layers; ++layer) {
         auto& own = found[layer];
         if (own.kind == Transition::none) continue;
@@ -615,7 +620,11 @@ class Run {
         }
       }
       report(0.7 + 0.15 * static_cast<double>(length - segment.first) / static_cast<double>(length), "spectra");
-    }, stop_);
+    };
+    if (all_invariant())
+      rollout_->visit_first(visit, stop_);
+    else
+      rollout_->revisit(visit, stop_);
     for (std::size_t layer = 0; layer < layers; ++layer) {
       auto& own = found[layer];
       if (own.kind == Transition::none) continue;
@@ -663,10 +672,11 @@ class Run {
     }
     std::vector<double> matrix, logs;
     std::vector<std::complex<double>> factors;
-    rollout_->revisit([&](const Rollout::Segment& segment) {
+    const auto visit = [&](const Rollout::Segment& segment) {
       for (std::size_t layer = 0; layer < layers; ++layer) {
         auto& own = products[layer];
         if (own.kind == Transition::none) continue;
+        bool known = false;  // the factors of a time-invariant memory are read once
         const auto memories = segment.network.memories(static_cast<int>(layer));
         for (std::int64_t t = segment.steps - 1; t >= 0; --t) {
           if (stop_.stop_requested()) throw Cancelled();
@@ -683,16 +693,24 @@ class Run {
             memories[0]->jacobian(t, matrix);
             own.dense->multiply(matrix);
           } else {
-            factors.resize(static_cast<std::size_t>(own.n));
-            logs.resize(factors.size());
-            factors_at(memories, t, factors);
-            for (std::size_t i = 0; i < logs.size(); ++i) logs[i] = std::log(std::abs(factors[i]));
+            if (!known) {
+              factors.resize(static_cast<std::size_t>(own.n));
+              logs.resize(factors.size());
+              factors_at(memories, t, factors);
+              for (std::size_t i = 0; i < logs.size(); ++i) logs[i] = std::log(std::abs(factors[i]));
+              known = !trace_.info.spectra[layer].per_step;
+            }
             own.diagonal->multiply(logs);
           }
           if (t % 256 == 0) report(0.85 + 0.15 * static_cast<double>(length - segment.first - t) / static_cast<double>(length), "singular values");
         }
       }
-    }, stop_);
+    };
+    if (all_invariant()) {  // nothing to run again: one network stands for all of time
+      rollout_->visit_first([&](const Rollout::Segment& segment) { visit({segment.network, 0, length}); }, stop_);
+    } else {
+      rollout_->revisit(visit, stop_);
+    }
     for (std::size_t layer = 0; layer < layers; ++layer) {
       auto& own = products[layer];
       if (own.kind == Transition::none) continue;

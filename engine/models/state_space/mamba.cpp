@@ -48,7 +48,7 @@ Architecture mamba() {
     Var v = u;
     if (block) v = rms_norm(u, l.parameter("norm.weight", {D}, init::constant(1.0), "Scale of the block's rms norm; starts at 1."), 1e-5);
     const Var W_in = l.parameter("in_proj.weight", {2 * E, D}, flat(bound(D)), "W_in: rows of x, then rows of z; starts uniform in ±1/√D.");
-    const Var b_in = bias ? l.parameter("in_proj.bias", {2 * E}, flat(bound(D)), "Its bias; starts uniform in ±1/√D.") : Var{};
+    const Var b_in = bias ? l.parameter("in_proj.bias", {2 * E}, init::constant(0.0), "Its bias; starts at 0.") : Var{};
     const auto both = split(linear(v, W_in, b_in), -1, 2);
 
     const Var W_conv = l.parameter("conv1d.weight", {E, 1, K}, flat(bound(K)), "Taps of each channel, oldest first; start uniform in ±1/√K.");
@@ -80,7 +80,7 @@ Architecture mamba() {
     const Var open = l.gate("output", silu(both[1]), 0.0, 0.0, "silu(z): the multiplicative branch; unbounded above, at least −0.28.");
     const double depth = std::sqrt(static_cast<double>(l.hyper.integer("layers")));
     const Var W_out = l.parameter("out_proj.weight", {D, E}, flat(bound(E) / depth), "W_out; starts uniform in ±1/√E, divided by √layers.");
-    const Var b_out = bias ? l.parameter("out_proj.bias", {D}, flat(bound(E)), "Its bias; starts uniform in ±1/√E.") : Var{};
+    const Var b_out = bias ? l.parameter("out_proj.bias", {D}, init::constant(0.0), "Its bias; starts at 0.") : Var{};
     const Var out = linear(y * open, W_out, b_out);
     return block ? u + out : out;
   };
