@@ -5,7 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <type_traits>
 
 #include "array/error.h"
 
@@ -16,10 +16,28 @@ constexpr std::int64_t segment_bytes = std::int64_t{64} << 20;
 constexpr std::int64_t shortest_segment = 16, longest_segment = 4096;
 constexpr std::int64_t most_bytes = std::int64_t{8} << 30;
 
-template <class To, class From>
-std::vector<To> converted(const void* from, std::int64_t n) {
-  const auto* x = static_cast<const From*>(from);
-  return std::vector<To>(x, x + n);
+template <class To>
+std::vector<To> fetched(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset) {
+  const std::size_t size = bytes_of(type);
+  const char* at = static_cast<const char*>(from) + static_cast<std::size_t>(offset) * size;
+  std::vector<char> copy;
+  if (backend.device() != Device::cpu) {
+    copy.resize(static_cast<std::size_t>(n) * size);
+    backend.download(copy.data(), at, copy.size());
+    at = copy.data();
+  }
+  const auto converted = [&](const auto* x) { return std::vector<To>(x, x + n); };
+  switch (type) {
+    case DType::f32: return converted(reinterpret_cast<const float*>(at));
+    case DType::f64: return converted(reinterpret_cast<const double*>(at));
+    default: break;
+  }
+  if constexpr (!std::is_same_v<To, double>) {
+    if (type == DType::c64) return converted(reinterpret_cast<const std::complex<float>*>(at));
+    return converted(reinterpret_cast<const std::complex<double>*>(at));
+  }
+  assert(!"a complex array is not read as real");
+  return {};
 }
 
 std::vector<char> narrowed(DType type, std::span<const double> values) {
@@ -34,8 +52,15 @@ std::vector<char> narrowed(DType type, std::span<const double> values) {
 }
 
 /// The first of `steps` rows that holds a value which is not finite, or -1.
-std::int64_t first_bad_row(DType type, const void* data, std::int64_t steps, std::int64_t row) {
-  const auto look = [&](const auto* x, std::int64_t parts) -> std::int64_t {
+std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::int64_t steps, std::int64_t row) {
+  const std::int64_t parts = is_complex(type) ? 2 * row : row;
+  std::vector<char> copy;
+  if (backend.device() != Device::cpu) {
+    copy.resize(static_cast<std::size_t>(steps * row) * bytes_of(type));
+    backend.download(copy.data(), data, copy.size());
+    data = copy.data();
+  }
+  const auto look = [&](const auto* x) -> std::int64_t {
     for (std::int64_t t = 0; t < steps; ++t) {
       auto sum = x[0] * 0;
       for (std::int64_t i = 0; i < parts; ++i) sum += x[t * parts + i] * 0;
@@ -43,27 +68,16 @@ std::int64_t first_bad_row(DType type, const void* data, std::int64_t steps, std
     }
     return -1;
   };
-  const std::int64_t parts = is_complex(type) ? 2 * row : row;
-  if (row == 0) return -1;
-  return real_of(type) == DType::f32 ? look(static_cast<const float*>(data), parts) : look(static_cast<const double*>(data), parts);
+  return real_of(type) == DType::f32 ? look(static_cast<const float*>(data)) : look(static_cast<const double*>(data));
 }
 
 }  // namespace
 
-std::vector<double> to_double(DType type, const void* from, std::int64_t n) {
-  assert(!is_complex(type));
-  return type == DType::f32 ? converted<double, float>(from, n) : converted<double, double>(from, n);
+std::vector<double> to_double(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset) {
+  return fetched<double>(backend, type, from, n, offset);
 }
-
-std::vector<std::complex<double>> to_complex(DType type, const void* from, std::int64_t n) {
-  using C = std::complex<double>;
-  switch (type) {
-    case DType::f32: return converted<C, float>(from, n);
-    case DType::f64: return converted<C, double>(from, n);
-    case DType::c64: return converted<C, std::complex<float>>(from, n);
-    case DType::c128: return converted<C, std::complex<double>>(from, n);
-  }
-  return {};
+std::vector<std::complex<double>> to_complex(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset) {
+  return fetched<std::complex<double>>(backend, type, from, n, offset);
 }
 
 Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Parameters& parameters, const Sequence& sequence, const Loss& loss,
@@ -99,19 +113,21 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
     tail_->graph().allocate(backend, true);
   }
   assert(parameters.entries().size() == whole_->parameters().size());
-  for (const auto& entry : parameters.entries()) weights_.push_back(narrowed(real_, entry.values));
-  input_ = narrowed(real_, sequence.input);
+  for (const auto& entry : parameters.entries()) weights_.emplace_back(backend, narrowed(real_, entry.values));
+  input_ = DeviceArray(backend, narrowed(real_, sequence.input));
   checkpoints_.emplace_back();
-  for (const auto& state : whole_->states())
-    checkpoints_[0].emplace_back(static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()), char{0});
+  for (const auto& state : whole_->states()) {
+    checkpoints_[0].emplace_back(backend, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
+    backend.zero(checkpoints_[0].back().data(), checkpoints_[0].back().bytes());
+  }
 }
 
 std::int64_t Rollout::bytes() const {
   std::int64_t total = whole_->graph().planned_bytes(true) + (tail_ ? tail_->graph().planned_bytes(true) : 0);
-  total += static_cast<std::int64_t>(input_.size());
-  for (const auto& w : weights_) total += static_cast<std::int64_t>(w.size());
+  total += static_cast<std::int64_t>(input_.bytes());
+  for (const auto& w : weights_) total += static_cast<std::int64_t>(w.bytes());
   for (const auto& checkpoint : checkpoints_)
-    for (const auto& state : checkpoint) total += static_cast<std::int64_t>(state.size());
+    for (const auto& state : checkpoint) total += static_cast<std::int64_t>(state.bytes());
   return total;
 }
 
@@ -125,13 +141,13 @@ void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<d
       parts.push_back(z.real());
       if (is_complex(state.initial.dtype())) parts.push_back(z.imag());
     }
-    checkpoints_[0][i] = narrowed(real_, parts);
+    checkpoints_[0][i] = DeviceArray(backend_, narrowed(real_, parts));
   }
 }
 
 void Rollout::bind(Network& network, std::int64_t index) {
   const std::size_t row = static_cast<std::size_t>(sequence_.width) * bytes_of(real_);
-  network.graph().bind(network.input(), input_.data() + static_cast<std::size_t>(index * segment_) * row);
+  network.graph().bind(network.input(), static_cast<const char*>(input_.data()) + static_cast<std::size_t>(index * segment_) * row);
   for (std::size_t i = 0; i < weights_.size(); ++i) network.graph().bind(network.parameters()[i].var, weights_[i].data());
   for (std::size_t i = 0; i < network.states().size(); ++i)
     network.graph().bind(network.states()[i].initial, checkpoints_[static_cast<std::size_t>(index)][i].data());
@@ -158,7 +174,7 @@ std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token s
     Divergence bad;
     const auto look = [&](Var var, const std::string& name) {
       if (!var) return;
-      const std::int64_t t = first_bad_row(var.dtype(), network.graph().value(var), steps, count(var.shape()) / steps);
+      const std::int64_t t = first_bad_row(backend_, var.dtype(), network.graph().value(var), steps, count(var.shape()) / steps);
       if (t >= 0 && (bad.step < 0 || first + t < bad.step)) bad = {first + t, name};
     };
     for (const auto& gate : network.gates()) look(gate.var, "gate/" + std::to_string(gate.layer) + "/" + gate.name);
@@ -168,16 +184,13 @@ std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token s
     if (visit) visit({network, first, steps});
     if (bad.step >= 0) return bad;
     const std::int64_t width = network.output().dim(-1);
-    loss_value_ += loss_.segment(first, steps, width, to_double(real_, network.graph().value(network.output()), steps * width), {});
-    std::vector<Bytes> next;
+    loss_value_ += loss_.segment(first, steps, width, to_double(backend_, real_, network.graph().value(network.output()), steps * width), {});
+    std::vector<DeviceArray> next;
     for (const auto& state : network.states()) {
-      Bytes bytes;
-      if (state.final_state) {
-        const std::size_t size = static_cast<std::size_t>(count(state.final_state.shape())) * bytes_of(state.final_state.dtype());
-        bytes.resize(size);
-        backend_.download(bytes.data(), network.graph().value(state.final_state), size);
-      }
-      next.push_back(std::move(bytes));
+      next.emplace_back();
+      if (!state.final_state) continue;
+      next.back() = DeviceArray(backend_, static_cast<std::size_t>(count(state.final_state.shape())) * bytes_of(state.final_state.dtype()));
+      backend_.copy(next.back().data(), network.graph().value(state.final_state), next.back().bytes());
     }
     checkpoints_.push_back(std::move(next));
   }
@@ -188,8 +201,8 @@ std::map<std::string, std::vector<std::complex<double>>> Rollout::final_states()
   std::map<std::string, std::vector<std::complex<double>>> states;
   for (std::size_t i = 0; i < whole_->states().size(); ++i) {
     const auto& state = whole_->states()[i];
-    const Bytes& bytes = checkpoints_.back()[i];
-    if (!bytes.empty()) states[state_key(state)] = to_complex(state.initial.dtype(), bytes.data(), count(state.initial.shape()));
+    const DeviceArray& last = checkpoints_.back()[i];
+    if (last) states[state_key(state)] = to_complex(backend_, state.initial.dtype(), last.data(), count(state.initial.shape()));
   }
   return states;
 }
@@ -199,7 +212,7 @@ void Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
   gradients_.clear();
   for (const auto& parameter : whole_->parameters()) gradients_[parameter.name].assign(static_cast<std::size_t>(count(parameter.var.shape())), 0.0);
   const std::size_t states = whole_->states().size();
-  std::vector<Bytes> carried(states);     // adjoints of the next segment's initial states
+  std::vector<DeviceArray> carried(states);     // adjoints of the next segment's initial states
   std::vector<int> exponents(states, 0);  // times 2^this
   for (std::int64_t index = segments_ - 1; index >= 0; --index) {
     Network& network = run_segment(index, stop);
@@ -207,19 +220,19 @@ void Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
     const std::int64_t first = index * segment_, steps = network.options().steps, width = network.output().dim(-1);
     graph.clear_gradients();
     std::vector<double> adjoint(static_cast<std::size_t>(steps * width), 0.0);
-    loss_.segment(first, steps, width, to_double(real_, graph.value(network.output()), steps * width), adjoint);
+    loss_.segment(first, steps, width, to_double(backend_, real_, graph.value(network.output()), steps * width), adjoint);
 
     // All gradients of this segment are in units of 2^scale: that of the largest adjoint that comes in, unless that is near 1.
     int scale = none;
-    const Bytes seed_bytes = narrowed(real_, adjoint);
-    scale = std::max(scale, backend_.exponent(real_, steps * width, seed_bytes.data()));
+    const DeviceArray seed(backend_, narrowed(real_, adjoint));
+    scale = std::max(scale, backend_.exponent(real_, steps * width, seed.data()));
     for (std::size_t i = 0; i < states; ++i)
-      if (!carried[i].empty()) {
+      if (carried[i]) {
         const int own = backend_.exponent(network.states()[i].initial.dtype(), count(network.states()[i].initial.shape()), carried[i].data());
         if (own != none) scale = std::max(scale, own + exponents[i]);
       }
     if (scale == none || std::abs(scale) < 64) scale = 0;
-    backend_.add_scaled(real_, steps * width, -scale, seed_bytes.data(), graph.gradient(network.output()), true);
+    backend_.add_scaled(real_, steps * width, -scale, seed.data(), graph.gradient(network.output()), true);
 
     std::map<Memory*, std::vector<const void*>> by_memory;
     std::map<Memory*, int> memory_exponent;
@@ -227,9 +240,9 @@ void Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
       const auto& state = network.states()[i];
       if (state.memory) {
         auto& slots = by_memory[state.memory];
-        slots.push_back(carried[i].empty() ? nullptr : carried[i].data());
+        slots.push_back(carried[i].data());
         memory_exponent[state.memory] = exponents[i] - scale;
-      } else if (!carried[i].empty()) {
+      } else if (carried[i]) {
         backend_.add_scaled(state.final_state.dtype(), count(state.final_state.shape()), exponents[i] - scale, carried[i].data(),
                             graph.gradient(state.final_state), true);
       }
@@ -241,13 +254,13 @@ void Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
       const auto& parameter = network.parameters()[i];
       if (!graph.gradient(parameter.var)) continue;
       auto& total = gradients_[parameter.name];
-      const auto part = to_double(real_, graph.gradient(parameter.var), static_cast<std::int64_t>(total.size()));
+      const auto part = to_double(backend_, real_, graph.gradient(parameter.var), static_cast<std::int64_t>(total.size()));
       for (std::size_t k = 0; k < total.size(); ++k) total[k] += scale ? std::ldexp(part[k], scale) : part[k];
     }
     for (std::size_t i = 0; i < states; ++i) {
       const auto& state = network.states()[i];
-      carried[i].resize(static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
-      backend_.download(carried[i].data(), graph.gradient(state.initial), carried[i].size());
+      if (!carried[i]) carried[i] = DeviceArray(backend_, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
+      backend_.copy(carried[i].data(), graph.gradient(state.initial), carried[i].bytes());
       exponents[i] = scale + (state.memory ? state.memory->exponent() : 0);
     }
     if (visit) visit({network, first, steps}, scale);

@@ -9,8 +9,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "learning/loss.h"
@@ -18,6 +20,35 @@
 #include "sequence/sequence.h"
 
 namespace reclab {
+
+/// Memory of a backend's device, given back when this goes.
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  DeviceArray(Backend& backend, std::size_t bytes) : backend_(&backend), data_(backend.allocate(bytes)), bytes_(bytes) {}
+  DeviceArray(Backend& backend, std::span<const char> host) : DeviceArray(backend, host.size()) { backend.upload(data_, host.data(), bytes_); }
+  DeviceArray(DeviceArray&& other) noexcept { swap(other); }
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~DeviceArray() {
+    if (data_) backend_->release(data_);
+  }
+  void* data() const { return data_; }
+  std::size_t bytes() const { return bytes_; }
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  void swap(DeviceArray& other) noexcept {
+    std::swap(backend_, other.backend_);
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+  }
+  Backend* backend_ = nullptr;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
 
 /// Where and when a value first was not finite.
 struct Divergence {
@@ -72,7 +103,6 @@ class Rollout {
   static std::string state_key(const Network::StateVar& state) { return "state/" + std::to_string(state.layer) + "/" + state.name; }
 
  private:
-  using Bytes = std::vector<char>;
   Network& run_segment(std::int64_t index, std::stop_token stop);
   void bind(Network& network, std::int64_t index);
 
@@ -82,16 +112,16 @@ class Rollout {
   std::int64_t segment_ = 0, segments_ = 0;
   DType real_;
   std::unique_ptr<Network> whole_, tail_;
-  std::vector<Bytes> weights_;           // in the graph's precision, in the order of the network's parameters
-  Bytes input_;
-  std::vector<std::vector<Bytes>> checkpoints_;  // [segment][state]
+  std::vector<DeviceArray> weights_;     // in the graph's precision, in the order of the network's parameters
+  DeviceArray input_;
+  std::vector<std::vector<DeviceArray>> checkpoints_;  // [segment][state]
   std::int64_t standing_ = -1;           // the segment whose values the graphs hold
   double loss_value_ = 0.0;
   std::map<std::string, std::vector<double>> gradients_;
 };
 
-/// Converts n entries of a graph's array to doubles, or to complex doubles.
-std::vector<double> to_double(DType type, const void* from, std::int64_t n);
-std::vector<std::complex<double>> to_complex(DType type, const void* from, std::int64_t n);
+/// n entries from `offset` on of an array in a backend's memory, as doubles or complex doubles.
+std::vector<double> to_double(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset = 0);
+std::vector<std::complex<double>> to_complex(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset = 0);
 
 }  // namespace reclab

@@ -35,13 +35,12 @@ struct Growing {
   bool is_complex = false;
 
   void add(const Graph& graph, Var own, std::int64_t row, std::int64_t size) {
-    const DType type = own.dtype();
-    const char* from = static_cast<const char*>(graph.value(own)) + static_cast<std::size_t>(row * size) * bytes_of(type);
+    Backend& backend = graph.backend();
     if (is_complex) {
-      const auto values = to_complex(type, from, size);
+      const auto values = to_complex(backend, own.dtype(), graph.value(own), size, row * size);
       complex.insert(complex.end(), values.begin(), values.end());
     } else {
-      const auto values = to_double(type, from, size);
+      const auto values = to_double(backend, own.dtype(), graph.value(own), size, row * size);
       real.insert(real.end(), values.begin(), values.end());
     }
   }
@@ -486,7 +485,7 @@ class Run {
     if (input_gradient) input_gradient->assign(trace_.steps.size() * static_cast<std::size_t>(width), 0.0);
     rollout.backward([&](const Rollout::Segment& segment, int scale) {
       Network& network = segment.network;
-      const auto gradient = to_double(prepared_.real, network.graph().gradient(network.input()), segment.steps * width);
+      const auto gradient = to_double(prepared_.backend, prepared_.real, network.graph().gradient(network.input()), segment.steps * width);
       const auto at = std::lower_bound(trace_.steps.begin(), trace_.steps.end(), segment.first);
       for (auto row = at; input_gradient && row != trace_.steps.end() && *row < segment.first + segment.steps; ++row)
         for (std::int64_t j = 0; j < width; ++j)
@@ -796,7 +795,7 @@ std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest
                     {form, prepared.real, 0, false});
     const auto start = Clock::now();
     const auto bad = rollout.forward([&](const Rollout::Segment& s) {
-      const auto values = to_double(prepared.real, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+      const auto values = to_double(prepared.backend, prepared.real, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
       result.output.insert(result.output.end(), values.begin(), values.end());
       const Cost cost = s.network.graph().cost();
       report.flops += cost.flops;
@@ -806,7 +805,7 @@ std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest
       throw Error(request.preset.id + ": " + bad->array + " became non-finite at step " + std::to_string(bad->step) + " in the " + report.form + " form: choose other hyper-parameters or a shorter sequence.");
     result.input_gradient.resize(static_cast<std::size_t>(request.sequence.length * request.sequence.width));
     rollout.backward([&](const Rollout::Segment& s, int scale) {
-      const auto values = to_double(prepared.real, s.network.graph().gradient(s.network.input()), s.steps * request.sequence.width);
+      const auto values = to_double(prepared.backend, prepared.real, s.network.graph().gradient(s.network.input()), s.steps * request.sequence.width);
       for (std::size_t i = 0; i < values.size(); ++i)
         result.input_gradient[static_cast<std::size_t>(s.first * request.sequence.width) + i] = std::ldexp(values[i], scale);
     }, stop);

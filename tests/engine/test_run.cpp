@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Runs as a user sees them: forms that agree, the textbook gradient, cancelling, diverging, thinning, weights and states of one's own.
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <thread>
+
+#include "analysis/slope.h"
+#include "experiment/experiment.h"
+#include "models/registry.h"
+#include "test.h"
+
+using namespace reclab;
+
+namespace {
+
+RunRequest request_for(const std::string& architecture, const std::string& task, std::int64_t length) {
+  RunRequest request;
+  request.preset.id = request.preset.architecture = architecture;
+  request.sequence = make_task(task, {.length = length, .seed = 1});
+  return request;
+}
+
+TracePtr run_quietly(const RunRequest& request) { return run(builtin_registry(), request, {}, {}).trace; }
+
+std::filesystem::path scratch(const std::string& name) {
+  const auto folder = std::filesystem::temp_directory_path() / ("reclab-test-run-" + name);
+  std::filesystem::remove_all(folder);
+  return folder;
+}
+
+bool same_bits(const TraceArray& a, const TraceArray& b) {
+  return a.shape == b.shape && (a.is_complex() ? *a.complex == *b.complex : *a.real == *b.real);
+}
+
+}  // namespace
+
+TEST_CASE("every exact form of every preset agrees with the sequential one, in both precisions") {
+  const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
+  CHECK(!library.presets().empty());
+  for (const auto& preset : library.presets())
+    for (const std::string dtype : {"f64", "f32"})
+      for (const std::int64_t length : {21, 64, 65, 1000}) {
+        RunRequest request;
+        request.preset = preset;
+        request.dtype = dtype;
+        request.sequence = make_task(preset.task, {.length = length, .seed = 1});
+        const double tolerance = dtype == "f64" ? 1e-9 : 1e-3;
+        for (const auto& form : compare_forms(builtin_registry(), request, {})) {
+          const std::string what = preset.id + " " + form.form + " " + dtype + " length " + std::to_string(length);
+          CHECK_SAYS(form.output_error <= tolerance, what + ": outputs differ by " + test::show(form.output_error));
+          CHECK_SAYS(form.gradient_error <= tolerance, what + ": gradients differ by " + test::show(form.gradient_error));
+        }
+      }
+}
+
+TEST_CASE("a linear network with an orthogonal matrix: ds_T/ds_t is R^(T-t), far beyond the range of a double") {
+  for (const double radius : {0.5, 0.9, 0.99, 1.0, 1.1}) {
+    RunRequest request = request_for("elman", "noise", 2000);
+    request.set = {{"activation", "identity"}, {"spectral_radius", std::to_string(radius)}, {"width", "32"}};
+    const auto trace = run_quietly(request);
+    CHECK_EQUAL(std::string(to_string(trace->info.outcome)), "finished");
+    const TraceArray* jacobian = trace->find("jacobian/0");
+    CHECK(jacobian && jacobian->shape == Shape({2000, 4}));
+    for (std::int64_t t = 0; t < 2000; t += 37)
+      CHECK_CLOSE((*jacobian->real)[static_cast<std::size_t>(t * 4)], std::log10(radius) * static_cast<double>(1999 - t), 1e-9);
+    // The gradient of the last output falls at the same rate: nothing is lost below 1e-308.
+    const auto& gradient = *trace->find("gradient/state/0/h")->real;
+    if (radius < 1.0) CHECK_CLOSE((gradient[1999] - gradient[0]) / 1999.0, -std::log10(radius), 1e-3);
+    CHECK(std::all_of(gradient.begin(), gradient.end(), [](double x) { return std::isfinite(x); }));
+  }
+}
+
+TEST_CASE("the gradient through two layers is followed below 1e-600, where plain numbers are zero") {
+  // Both layers multiply by R a step, so dL/ds_t of the lower one is a sum of T-t+1 equal terms: (T-t+1) R^(T-t) up to constants.
+  RunRequest request = request_for("elman", "impulse", 2400);
+  request.set = {{"activation", "identity"}, {"spectral_radius", "0.5"}, {"width", "1"}, {"layers", "2"}, {"bias", "no"}};
+  const auto trace = run_quietly(request);
+  const auto& lower = *trace->find("gradient/state/0/h")->real;
+  const auto expected = [&](std::int64_t t) { return std::log10(static_cast<double>(2399 - t + 1)) + static_cast<double>(2399 - t) * std::log10(0.5); };
+  CHECK(lower[0] < -700.0);
+  // The sign of the orthogonal 1 x 1 matrices may differ between the layers; then terms alternate. Take the case that it does not.
+  const double w0 = (*trace->find("param/0/weight_hh")->real)[0], w1 = (*trace->find("param/1/weight_hh")->real)[0];
+  if (w0 * w1 < 0.0) throw test::Skip("the two layers drew different signs");
+  for (const std::int64_t t : {0, 500, 1200, 2000}) CHECK_CLOSE(lower[static_cast<std::size_t>(t)] - lower[2399], expected(t) - expected(2399), 1e-9);
+}
+
+TEST_CASE("the same request gives the same bits, whatever the segments") {
+  for (const auto& architecture : builtin_registry().all()) {
+    const RunRequest request = request_for(architecture.id, "noise", 300);
+    const auto a = run_quietly(request), b = run_quietly(request);
+    for (const auto& array : a->arrays()) CHECK_SAYS(same_bits(*array, *b->find(array->key)), architecture.id + " " + array->key);
+  }
+}
+
+TEST_CASE("half a run, continued from its final state, is the whole run to the bit") {
+  const auto folder = scratch("continue");
+  for (const auto& architecture : builtin_registry().all()) {
+    RunRequest whole = request_for(architecture.id, "noise", 401);
+    whole.probe.gradients = whole.probe.spectra = whole.probe.jacobians = false;
+    RunRequest first = whole, second = whole;
+    first.sequence.length = 200;
+    first.sequence.input.resize(200);
+    first.sequence.time.resize(200);
+    second.sequence.length = 201;
+    second.sequence.input.erase(second.sequence.input.begin(), second.sequence.input.begin() + 200);
+    second.sequence.time.resize(201);
+    export_run(run(builtin_registry(), first, {}, {}), folder, false);
+    second.state = folder / "state.npz";
+    const auto all = run_quietly(whole), rest = run_quietly(second);
+    for (const auto& array : rest->arrays()) {
+      if (!array->key.starts_with("output") && !array->key.starts_with("state/")) continue;
+      const TraceArray* full = all->find(array->key);
+      const auto skip = static_cast<std::ptrdiff_t>(200 * array->row_size());
+      const bool same = array->is_complex() ? std::equal(array->complex->begin(), array->complex->end(), full->complex->begin() + skip)
+                                            : std::equal(array->real->begin(), array->real->end(), full->real->begin() + skip);
+      CHECK_SAYS(same, architecture.id + " " + array->key);
+    }
+  }
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a run of a million steps is cancelled within 100 ms, at every stage") {
+  RunRequest request = request_for("lstm", "noise", 1000000);
+  for (const int wait_ms : {20, 400, 1500}) {
+    std::stop_source source;
+    std::chrono::steady_clock::time_point asked;
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+      asked = std::chrono::steady_clock::now();
+      source.request_stop();
+    });
+    const auto result = run(builtin_registry(), request, {}, source.get_token());
+    const double late = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+    other.join();
+    CHECK_EQUAL(std::string(to_string(result.trace->info.outcome)), "cancelled");
+    CHECK_SAYS(late < 0.1, "took " + test::show(late) + " s");
+  }
+}
+
+TEST_CASE("a run that leaves the finite numbers stops there, names the step, and keeps what came before") {
+  RunRequest request = request_for("elman", "noise", 9000);
+  request.set = {{"activation", "identity"}, {"spectral_radius", "1.2"}};
+  const auto trace = run_quietly(request);
+  CHECK_EQUAL(std::string(to_string(trace->info.outcome)), "diverged");
+  const TraceArray* h = trace->find("state/0/h");
+  CHECK(h && h->shape[0] > 3000 && h->shape[0] < 5000);
+  CHECK(std::all_of(h->real->begin(), h->real->end(), [](double x) { return std::isfinite(x); }));
+  CHECK_SAYS(trace->info.sentence.find("step " + std::to_string(h->shape[0])) != std::string::npos, trace->info.sentence);
+}
+
+TEST_CASE("above the limit of memory every k-th step is recorded, and a note says so") {
+  RunRequest request = request_for("gru", "noise", 5000);
+  request.record_limit = 1 << 20;
+  request.probe.spectra = request.probe.jacobians = false;
+  const auto trace = run_quietly(request);
+  CHECK(trace->info.every > 1);
+  CHECK(!trace->info.notes.empty() && trace->info.notes[0].find("--every 1") != std::string::npos);
+  CHECK_EQUAL(trace->steps.back(), 4999);
+  // The rows that were kept are those of the whole record.
+  request.record_limit = std::int64_t{1} << 30;
+  const auto whole = run_quietly(request);
+  const auto *some = trace->find("state/0/h"), *all = whole->find("state/0/h");
+  for (std::size_t row = 0; row < trace->steps.size(); ++row)
+    for (std::int64_t j = 0; j < 64; ++j)
+      CHECK_EQUAL((*some->real)[row * 64 + static_cast<std::size_t>(j)], (*all->real)[static_cast<std::size_t>(trace->steps[row] * 64 + j)]);
+}
+
+TEST_CASE("weights and states are refused in a sentence, entry by entry") {
+  const auto folder = scratch("weights");
+  RunRequest four = request_for("lstm", "noise", 20);
+  four.sequence.width = 4;
+  four.sequence.input.resize(80, 0.5);
+  export_run(run(builtin_registry(), four, {}, {}), folder, false);
+  RunRequest request = request_for("lstm", "noise", 20);
+  request.weights = folder / "trace.npz";
+  CHECK_ERROR(run_quietly(request), "4 input columns and the sequence has 1");
+  request.set = {{"layers", "2"}};
+  request.sequence = four.sequence;
+  CHECK_ERROR(run_quietly(request), "1/weight_ih of shape [256, 64] is missing");
+  request.set = {{"bias", "no"}};
+  CHECK_ERROR(run_quietly(request), "0/bias_hh is not a parameter of this model");
+  request.set.clear();
+  request.state = folder / "state.npz";
+  run_quietly(request);
+  request.set = {{"width", "32"}};
+  request.weights.clear();
+  CHECK_ERROR(run_quietly(request), "state/0/c has shape [64] where the model has [32]");
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("requests that cannot run say what can") {
+  RunRequest request = request_for("lstm", "noise", 20);
+  request.form = "scan";
+  CHECK_ERROR(run_quietly(request), "lstm has no exact scan form: choose sequential");
+  request.form = "sideways";
+  CHECK_ERROR(run_quietly(request), "no form \"sideways\"");
+  request.form = "sequential";
+  request.dtype = "f16";
+  CHECK_ERROR(run_quietly(request), "choose f64 or f32");
+  request.dtype = "f64";
+  request.loss = LossKind::task;
+  CHECK_ERROR(run_quietly(request), "has no target");
+  request.loss = LossKind::automatic;
+  request.set = {{"width", "0"}};
+  CHECK_ERROR(run_quietly(request), "width");
+  CHECK_ERROR(run_quietly(request_for("s4d-typo", "noise", 20)), "nearest are s4d");
+}
