@@ -12,6 +12,7 @@
 #include <QLineEdit>
 #include <QMenuBar>
 #include <QMimeData>
+#include <QStandardItemModel>
 #include <QToolBar>
 #include <QToolButton>
 #include <QUndoStack>
@@ -91,6 +92,7 @@ void MainWindow::buildDocks() {
     if (id.toStdString() == session_->setup().preset) return;
     Setup after = session_->setup();
     after.preset = id.toStdString();
+    after.form = "auto";  // another model may not have the form that this one was run in
     change(after, tr("model %1").arg(id));
   });
   connect(inspector_, &InspectorView::edited, this, [this](const QString& key, const QString& text, bool live, int gesture) {
@@ -223,6 +225,11 @@ void MainWindow::connectSession() {
 void MainWindow::begin() {
   models_->setLibrary(session_->library());
   sequence_->setLibrary(session_->library());
+  if (const std::string& why = session_->library()->noCuda; !why.empty()) {
+    qobject_cast<QStandardItemModel*>(device_->model())->item(1)->setEnabled(false);
+    device_->setItemData(1, QString::fromStdString(why), Qt::ToolTipRole);
+    device_->setToolTip(tr("Where the next run computes. CUDA cannot be used: %1").arg(QString::fromStdString(why)));
+  }
   try {
     const Library& library = *session_->library();
     const Setup setup = first_ ? *first_ : beginning(options_, library);
@@ -268,13 +275,7 @@ void MainWindow::showModel(const ModelPtr& model) {
   form_->clear();
   form_->addItem(tr("auto"), "auto");
   for (const auto& form : model->card.forms) form_->addItem(QString::fromStdString(form), QString::fromStdString(form));
-  const int at = form_->findData(QString::fromStdString(session_->setup().form));
-  form_->setCurrentIndex(std::max(0, at));
-  if (at < 0) {  // a form that the model before had, and this one has not
-    Setup after = session_->setup();
-    after.form = "auto";
-    session_->apply(after, false);
-  }
+  form_->setCurrentIndex(std::max(0, form_->findData(QString::fromStdString(session_->setup().form))));
 }
 
 void MainWindow::showTrace(const TracePtr& trace) {

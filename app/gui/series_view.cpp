@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QPainterPath>
 #include <QWheelEvent>
+#include <algorithm>
 #include <cmath>
 
 namespace reclab {
@@ -19,6 +20,7 @@ QColor blend(const QColor& over, const QColor& under, double share) {
 
 void SeriesView::setSequence(LoadedSequencePtr sequence) {
   sequence_ = std::move(sequence);
+  lines_ = {};
   update();
 }
 
@@ -35,25 +37,42 @@ std::int64_t SeriesView::stepOfX(double x) const {
   return std::clamp<std::int64_t>(std::llround(share * static_cast<double>(length - 1)), 0, length - 1);
 }
 
-void SeriesView::paintLines(QPainter& painter) const {
+void SeriesView::paintLines(QPainter& painter) {
   if (!sequence_) return;
+  const QColor ink = palette().color(QPalette::Text), base = palette().color(QPalette::Base);
+  const qreal ratio = devicePixelRatioF();
+  // Kept as a picture: while time runs, only the cursor moves over it.
+  if (lines_.size() != size() * ratio || lineInk_ != ink) {
+    lines_ = QPixmap(size() * ratio);
+    lines_.setDevicePixelRatio(ratio);
+    lines_.fill(Qt::transparent);
+    lineInk_ = ink;
+    QPainter drawer(&lines_);
+    drawer.setRenderHint(QPainter::Antialiasing);
+    drawLines(drawer, ink, base);
+  }
+  painter.drawPixmap(0, 0, lines_);
+}
+
+void SeriesView::drawLines(QPainter& painter, const QColor& ink, const QColor& base) const {
   const QRectF area = plotArea();
   const Overview& overview = sequence_->overview;
   const auto y = [&](double value) { return area.bottom() - (value - overview.low) / (overview.high - overview.low) * area.height(); };
-  painter.setRenderHint(QPainter::Antialiasing);
   for (std::size_t channel = overview.channels.size(); channel-- > 0;) {
     const auto& [low, high] = overview.channels[channel];
     const std::size_t bins = low.size();
-    const bool exact = static_cast<std::int64_t>(bins) == sequence_->sequence.length;
+    const auto columns = static_cast<std::size_t>(std::max(1.0, area.width()));
+    const bool exact = static_cast<std::int64_t>(bins) == sequence_->sequence.length && bins <= 3 * columns;
+    const std::size_t points = exact ? bins : std::min(bins, columns);
     QPolygonF line;
-    line.reserve(static_cast<qsizetype>(exact ? bins : 2 * bins));
-    for (std::size_t bin = 0; bin < bins; ++bin) {
-      const double x = bins < 2 ? area.center().x() : area.left() + static_cast<double>(bin) / static_cast<double>(bins - 1) * area.width();
-      line << QPointF(x, y(low[bin]));
-      if (!exact) line << QPointF(x, y(high[bin]));
+    line.reserve(static_cast<qsizetype>(exact ? points : 2 * points));
+    for (std::size_t point = 0; point < points; ++point) {
+      const double x = points < 2 ? area.center().x() : area.left() + static_cast<double>(point) / static_cast<double>(points - 1) * area.width();
+      const auto first = static_cast<std::ptrdiff_t>(point * bins / points), last = static_cast<std::ptrdiff_t>((point + 1) * bins / points);
+      line << QPointF(x, y(*std::min_element(low.begin() + first, low.begin() + last)));
+      if (!exact) line << QPointF(x, y(*std::max_element(high.begin() + first, high.begin() + last)));
     }
-    const double strength = 0.85 - 0.17 * static_cast<double>(channel);
-    painter.setPen(QPen(blend(palette().color(QPalette::Text), palette().color(QPalette::Base), strength * 0.75), 1.0));
+    painter.setPen(QPen(blend(ink, base, 0.64 - 0.13 * static_cast<double>(channel)), 1.0));
     painter.drawPolyline(line);
   }
 }

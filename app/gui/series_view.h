@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QColor>
+#include <QPixmap>
 #include <QWidget>
 #include <cstdint>
 
@@ -21,11 +23,14 @@ class SeriesView : public QWidget {
   virtual QRectF plotArea() const { return QRectF(rect()).adjusted(0.5, 4.5, -0.5, -4.5); }
   double xOfStep(double step) const;
   std::int64_t stepOfX(double x) const;
-  void paintLines(QPainter& painter) const;
+  void paintLines(QPainter& painter);
   void paintEvent(QPaintEvent* event) override;
 
  private:
+  void drawLines(QPainter& painter, const QColor& ink, const QColor& base) const;
   LoadedSequencePtr sequence_;
+  QPixmap lines_;
+  QColor lineInk_;
 };
 
 /// The whole sequence with the time cursor and the brushed range: drag to scrub, drag the handles or Shift-drag to brush, double-click for all.

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "array/backend.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -109,7 +110,9 @@ SessionController::~SessionController() = default;
 void SessionController::open() {
   cards_.post([this](std::stop_token) {
     try {
-      auto library = std::make_shared<const Library>(Library{PresetLibrary(builtin_registry(), preset_folders()), tasks()});
+      std::string noCuda;
+      if (cuda_backend(&noCuda) != nullptr) noCuda.clear();
+      auto library = std::make_shared<const Library>(Library{PresetLibrary(builtin_registry(), preset_folders()), tasks(), noCuda});
       later([this, library] {
         library_ = library;
         for (const std::string& problem : library->presets.problems()) emit said(QString::fromStdString(problem), Tone::warning);
@@ -307,7 +310,7 @@ std::string SessionController::timingKey() const {
 
 void SessionController::wantTiming() {
   timingWanted_ = true;
-  if (!running_ && shown_) timingSoon_.start();
+  if (!running_ && shown_) startTiming();
 }
 
 void SessionController::startTiming() {

@@ -64,6 +64,7 @@ struct Setup {
 struct Library {
   PresetLibrary presets;
   std::vector<TaskInfo> tasks;
+  std::string noCuda = {};  ///< why the CUDA device cannot be used; empty when it can
 };
 using LibraryPtr = std::shared_ptr<const Library>;
 

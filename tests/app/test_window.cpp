@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window with real events: what a hand does, and what is on the screen and on the disk after it.
+#include <QApplication>
+#include <QDir>
+#include <QDropEvent>
+#include <QElapsedTimer>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QLineEdit>
+#include <QMenu>
+#include <QMimeData>
+#include <QPushButton>
+#include <QScrollBar>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QSlider>
+#include <QSpinBox>
+#include <QStandardPaths>
+#include <QStyle>
+#include <QSvgRenderer>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QToolBar>
+#include <QToolButton>
+#include <QTreeWidget>
+#include <QUndoStack>
+#include <algorithm>
+#include <cmath>
+
+#include "array/npz.h"
+#include "gui/inspector_view.h"
+#include "gui/main_window.h"
+#include "gui/models_view.h"
+#include "gui/panel_area.h"
+#include "gui/scrubber.h"
+#include "gui/sequence_view.h"
+#include "gui/status_line.h"
+#include "scene/vtk_frame.h"
+
+using namespace reclab;
+
+namespace {
+
+constexpr int patience = 60'000;  // for a busy machine; nothing here waits that long otherwise
+
+QString hyperOf(const TracePtr& trace, const std::string& key) {
+  for (const auto& [name, value] : trace->info.hyper)
+    if (name == key) return QString::fromStdString(value);
+  return {};
+}
+
+QString written(const QTemporaryDir& folder, const QString& name, const QByteArray& text) {
+  QFile file(folder.filePath(name));
+  if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size()) qFatal("the test cannot write its own file");
+  return file.fileName();
+}
+
+QByteArray twoWaves(int rows) {
+  QByteArray text = "t,slow,fast\n";
+  for (int i = 0; i < rows; ++i)
+    text += QByteArray::number(i * 0.5) + ',' + QByteArray::number(std::sin(i * 0.05)) + ',' + QByteArray::number(std::sin(i * 0.9)) + '\n';
+  return text;
+}
+
+}  // namespace
+
+class TestWindow : public QObject {
+  Q_OBJECT
+
+ private:
+  Look look_;
+  QTemporaryDir folder_;
+  std::unique_ptr<MainWindow> window_;
+
+  SessionController& session() { return *window_->session(); }
+  /// A run at rest: nothing computing, the trace that of what is set.
+  bool atRest() {
+    const TracePtr& trace = session().trace();
+    return !session().running() && trace && trace->info.preset == session().setup().preset;
+  }
+  void open(Options options = {}) {
+    window_ = std::make_unique<MainWindow>(&look_, options);
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    window_->activateWindow();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
+  }
+  void drop(const QString& file) {
+    QMimeData data;
+    data.setUrls({QUrl::fromLocalFile(file)});
+    const QPoint at = window_->rect().center();
+    QDragEnterEvent enter(at, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(window_.get(), &enter);
+    QVERIFY(enter.isAccepted());
+    QDropEvent event(at, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(window_.get(), &event);
+  }
+  void clickModel(const QString& id) {
+    QTreeWidget* tree = window_->models()->tree();
+    QTreeWidgetItem* item = window_->models()->itemOf(id);
+    QVERIFY(item != nullptr);
+    tree->scrollToItem(item);
+    QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualItemRect(item).center());
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == id.toStdString(), patience);
+  }
+  QToolButton* buttonOf(const QString& action) {
+    for (QToolButton* button : window_->findChildren<QToolButton*>())
+      if (button->defaultAction() == window_->action(action)) return button;
+    return nullptr;
+  }
+
+ private slots:
+  void initTestCase() {
+    QVERIFY(folder_.isValid());
+    look_.apply(ThemeChoice::light);
+  }
+  void init() {
+    QSettings().clear();
+    open();
+  }
+  void cleanup() {
+    window_->close();
+    window_.reset();
+  }
+
+  void theStartFillsAllFiveViews() {
+    QCOMPARE(session().setup().preset, std::string("lstm"));
+    QCOMPARE(session().trace()->info.input_name, std::string("sunspots.csv"));
+    QCOMPARE(window_->area()->docks().size(), std::size_t(5));
+    for (PanelDock* dock : window_->area()->docks()) {
+      QVERIFY2(dock->isVisible(), qPrintable(dock->panel()->id()));
+      QTRY_VERIFY2_WITH_TIMEOUT(dock->panel()->emptyReason().isEmpty(), qPrintable(dock->panel()->id() + ": " + dock->panel()->emptyReason()), patience);
+      QVERIFY(!dock->panel()->visibleRegion().isEmpty());
+    }
+    QVERIFY(window_->statusLine()->facts().contains("CPU"));
+    QVERIFY(window_->statusLine()->facts().contains("float64"));
+  }
+
+  void aClickInTheTreePicksAModel() {
+    const TracePtr before = session().trace();
+    clickModel("lru");
+    QCOMPARE(session().trace()->info.preset, std::string("lru"));
+    QCOMPARE(session().trace()->info.input_name, before->info.input_name);  // on the same sequence
+    // One of the three large buttons.
+    QPushButton* mamba = nullptr;
+    for (QPushButton* button : window_->models()->findChildren<QPushButton*>())
+      if (button->property("preset").toString() == "mamba") mamba = button;
+    QVERIFY(mamba != nullptr);
+    QTest::mouseClick(mamba, Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.preset == "mamba", patience);
+    QVERIFY(window_->models()->itemOf("mamba")->isSelected());
+    // Undo goes back one model at a time.
+    QTest::keyClick(window_.get(), Qt::Key_Z, Qt::ControlModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.preset == "lru", patience);
+  }
+
+  void theSearchNarrowsTheTree() {
+    QTest::keyClicks(window_->models()->searchField(), "mamba");
+    QVERIFY(!window_->models()->itemOf("mamba")->isHidden());
+    QVERIFY(window_->models()->itemOf("lstm")->isHidden());
+  }
+
+  void aSliderRunsWhileItMoves() {
+    QTRY_VERIFY_WITH_TIMEOUT(window_->inspector()->slider("width") != nullptr, patience);
+    QSlider* slider = window_->inspector()->slider("width");
+    const QString width = hyperOf(session().trace(), "width");
+    const int undoBefore = window_->undoStack()->count();
+    const auto at = [&](double share) { return QPoint(static_cast<int>(6 + share * (slider->width() - 12)), slider->height() / 2); };
+    const double from = static_cast<double>(slider->value()) / slider->maximum();
+    QSignalSpy shown(&session(), &SessionController::traceChanged);
+    QTest::mousePress(slider, Qt::LeftButton, {}, at(from));
+    QVERIFY(slider->isSliderDown());
+    // Towards a smaller model, in small steps, until something was drawn while the button is still down.
+    int moves = 0;
+    for (; moves < 200 && (moves < 10 || shown.count() < 2); ++moves) {
+      QTest::mouseMove(slider, at(from - 0.02 * (1 + moves % 10)));
+      QTest::qWait(30);
+    }
+    QVERIFY2(shown.count() >= 2, "no run was shown while the slider moved");
+    const auto last = shown.back().front().value<TracePtr>();
+    QVERIFY(hyperOf(last, "width") != width);
+    QTest::mouseRelease(slider, Qt::LeftButton, {}, at(from - 0.2));
+    const QString wanted = QString::fromStdString(session().setup().settings().front().second);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && hyperOf(session().trace(), "width") == wanted, patience);
+    // The whole way is one thing to undo.
+    QCOMPARE(window_->undoStack()->count(), undoBefore + 1);
+    window_->undoStack()->undo();
+    QTRY_COMPARE_WITH_TIMEOUT(hyperOf(session().trace(), "width"), width, patience);
+    window_->undoStack()->redo();
+    QTRY_COMPARE_WITH_TIMEOUT(hyperOf(session().trace(), "width"), wanted, patience);
+  }
+
+  void aDroppedFileRuns() {
+    drop(written(folder_, "waves.csv", twoWaves(150)));
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "waves.csv", patience);
+    QCOMPARE(session().trace()->info.length, std::int64_t(150));
+    QCOMPARE(session().trace()->input_names, (std::vector<std::string>{"slow", "fast"}));
+    QCOMPARE(window_->time()->length(), std::int64_t(150));
+    QVERIFY(window_->banner()->sentence().isEmpty());
+    // One of its columns alone.
+    const auto columns = window_->sequenceView()->columnsButton()->menu()->actions();
+    QCOMPARE(columns.size(), qsizetype(2));
+    columns.front()->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->input_names == std::vector<std::string>{"fast"}, patience);
+    // And back to the sunspots.
+    window_->undoStack()->undo();
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "sunspots.csv", patience);
+  }
+
+  void theOpenActionAsksForAFile() {
+    const QString file = written(folder_, "chosen.csv", twoWaves(90));
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return file; }, {}, {}});
+    QTest::keyClick(window_.get(), Qt::Key_O, Qt::ControlModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "chosen.csv", patience);
+  }
+
+  void aBadFileLeavesTheScreenAsItWas() {
+    const TracePtr before = session().trace();
+    const auto sequence = session().setup().sequence;
+    const int undoBefore = window_->undoStack()->count();
+    for (const auto& [name, text] : {std::pair<const char*, QByteArray>{"ragged.csv", "t,v\n1,2\n3\n"}, {"words.csv", "t,v\n1,two\n2,3\n"}, {"empty.csv", ""}}) {
+      drop(written(folder_, name, text));
+      QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains(name), name, patience);
+      QVERIFY(window_->banner()->isVisible());
+      QVERIFY(window_->statusLine()->sentence().contains(name));
+      QCOMPARE(session().setup().sequence, sequence);
+      QCOMPARE(session().trace()->info.input_name, before->info.input_name);
+      QCOMPARE(window_->undoStack()->count(), undoBefore);
+      QVERIFY(QApplication::activeModalWidget() == nullptr);
+    }
+    for (PanelDock* dock : window_->area()->docks()) QVERIFY(dock->panel()->id() == "timing" || dock->panel()->emptyReason().isEmpty());
+  }
+
+  void theStripScrubsAndBrushes() {
+    TimeStrip* strip = window_->scrubber()->strip();
+    const std::int64_t length = window_->time()->length();
+    QTest::mousePress(strip, Qt::LeftButton, {}, {strip->pixelOf(length / 4), strip->height() / 2});
+    QCOMPARE(window_->time()->step() > length / 4 - length / 50, true);
+    QTest::mouseMove(strip, {strip->pixelOf(length / 2), strip->height() / 2});
+    QTest::mouseRelease(strip, Qt::LeftButton, {}, {strip->pixelOf(length / 2), strip->height() / 2});
+    QVERIFY(std::abs(static_cast<double>(window_->time()->step() - length / 2)) <= static_cast<double>(length) / 50.0);
+    const std::int64_t at = window_->time()->step();
+    QTest::keyClick(window_.get(), Qt::Key_Right);
+    QCOMPARE(window_->time()->step(), at + 1);
+    QTest::keyClick(window_.get(), Qt::Key_Left);
+    QTest::keyClick(window_.get(), Qt::Key_Left);
+    QCOMPARE(window_->time()->step(), at - 1);
+    // A brushed range is every panel's range, and a double-click gives all back.
+    QSignalSpy ranges(window_->time(), &TimeLink::rangeChanged);
+    QTest::mousePress(strip, Qt::LeftButton, Qt::ShiftModifier, {strip->pixelOf(length / 3), 10});
+    QTest::mouseMove(strip, {strip->pixelOf(2 * length / 3), 10});
+    QTest::mouseRelease(strip, Qt::LeftButton, Qt::ShiftModifier, {strip->pixelOf(2 * length / 3), 10});
+    QTRY_VERIFY(!ranges.isEmpty());
+    QVERIFY(window_->time()->first() > length / 4 && window_->time()->last() < 3 * length / 4);
+    QTest::mouseDClick(strip, Qt::LeftButton, {}, {strip->pixelOf(length / 2), 10});
+    QTRY_VERIFY(window_->time()->whole());
+  }
+
+  void spacePlaysAndPauses() {
+    window_->time()->setStep(0);
+    QTest::keyClick(window_.get(), Qt::Key_Space);
+    QVERIFY(window_->scrubber()->playing());
+    QTRY_VERIFY(window_->time()->step() > 20);
+    QTest::keyClick(window_.get(), Qt::Key_Space);
+    QVERIFY(!window_->scrubber()->playing());
+    const std::int64_t at = window_->time()->step();
+    QTest::qWait(150);
+    QCOMPARE(window_->time()->step(), at);
+  }
+
+  void spaceInAFieldIsText() {
+    auto* field = window_->findChild<QLineEdit*>();
+    QVERIFY(field != nullptr);
+    field->setFocus();
+    QTest::keyClick(field, Qt::Key_Space);
+    QVERIFY(!window_->scrubber()->playing());
+    QCOMPARE(field->text(), QString(" "));
+  }
+
+  void exportedFilesReadBack() {
+    for (PanelDock* dock : window_->area()->docks()) QTRY_VERIFY_WITH_TIMEOUT(dock->panel()->emptyReason().isEmpty(), patience);
+    const QString out = folder_.filePath("out");
+    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) { return out; }});
+
+    window_->action("figures.svg")->trigger();
+    window_->action("figures.png")->trigger();
+    window_->action("figures.pdf")->trigger();
+    window_->action("exportData")->trigger();
+    for (const PanelInfo& info : panels()) {
+      const QString stem = QDir(out).filePath(info.id);
+      QVERIFY2(QSvgRenderer(stem + ".svg").isValid(), qPrintable(stem));
+      const QImage picture(stem + ".png");
+      QVERIFY2(picture.width() > 100 && picture.height() > 60, qPrintable(stem));
+      QFile pdf(stem + ".pdf"), data(stem + ".csv");
+      QVERIFY(pdf.open(QIODevice::ReadOnly) && pdf.read(5) == "%PDF-");
+      QVERIFY2(data.open(QIODevice::ReadOnly), qPrintable(stem));
+      const QList<QByteArray> lines = data.readAll().trimmed().split('\n');
+      QVERIFY2(lines.size() > 1, qPrintable(stem));
+      QCOMPARE(lines[0].count(','), lines[1].count(','));
+    }
+
+    QSignalSpy exported(&session(), &SessionController::exported);
+    QTest::keyClick(window_.get(), Qt::Key_E, Qt::ControlModifier);
+    QVERIFY(exported.wait(patience));
+    QFile manifest(QDir(out).filePath("manifest.json"));
+    QVERIFY(manifest.open(QIODevice::ReadOnly));
+    const QJsonObject said = QJsonDocument::fromJson(manifest.readAll()).object();
+    QCOMPARE(said["preset"].toString(), QString("lstm"));
+    const NpzFile arrays(QDir(out).filePath("trace.npz").toStdString());
+    const std::int64_t length = session().setup().sequence->sequence.length;
+    QCOMPARE(arrays.read("input").shape, (Shape{length, 1}));
+    QCOMPARE(arrays.read("spectrum/0").shape.front(), length);  // in full, though the screen had fewer
+    QVERIFY(arrays.has("param/0/weight_hh"));
+  }
+
+  void anUnwritableFolderIsASentence() {
+    window_->setFileChooser({{}, {}, [](QWidget*, const QString&) { return QString("/proc/nowhere"); }});
+    window_->action("figures.png")->trigger();
+    QVERIFY(window_->banner()->sentence().contains("/proc/nowhere"));
+    window_->banner()->hide();
+    window_->action("exportRun")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->banner()->sentence().contains("/proc/nowhere"), patience);
+  }
+
+  void pinnedRunsStay() {
+    QTest::mouseClick(buttonOf("pin"), Qt::LeftButton);
+    clickModel("gru");
+    const auto chips = [&] { return window_->findChildren<QFrame*>("chip").size(); };
+    QCOMPARE(chips(), qsizetype(1));
+    auto* chip = window_->findChild<QFrame*>("chip");
+    QTest::mouseClick(chip->findChild<QToolButton*>(), Qt::LeftButton);
+    QTRY_COMPARE(chips(), qsizetype(0));
+  }
+
+  void hiddenPanelsCatchUp() {
+    PanelDock* gating = window_->area()->dock("gating");
+    gating->hide();
+    clickModel("gru");
+    gating->show();
+    QTRY_VERIFY_WITH_TIMEOUT(gating->panel()->emptyReason().isEmpty() && atRest(), patience);
+    QVERIFY(!session().trace()->matching("gate/").empty());
+  }
+
+  void aDoubleClickOnATitleEnlarges() {
+    PanelDock* spectrum = window_->area()->dock("spectrum");
+    const int before = spectrum->width();
+    QTest::mouseDClick(spectrum->header(), Qt::LeftButton, {}, {40, 10});
+    QTRY_VERIFY(spectrum->width() > before);
+    QCOMPARE(window_->area()->visiblePanels(), QStringList{"spectrum"});
+    QTest::mouseDClick(spectrum->header(), Qt::LeftButton, {}, {40, 10});
+    QTRY_COMPARE(window_->area()->visiblePanels().size(), qsizetype(5));
+  }
+
+  void aMillionStepsAreStoppedAtOnce() {
+    // Three attempts: what the window itself would block, it blocks in each of them; what others on the machine take, not.
+    QString measured;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      SequenceChoice choice;
+      choice.task = "noise";
+      choice.options.length = 1'000'000;
+      choice.options.seed = static_cast<std::uint64_t>(attempt) + 1;
+      QElapsedTimer beat;
+      qint64 longest = 0;
+      QTimer heart;
+      heart.setTimerType(Qt::PreciseTimer);
+      connect(&heart, &QTimer::timeout, this, [&] { longest = std::max(longest, beat.restart()); });
+      beat.start();
+      heart.start(2);
+      session().loadSequence(choice);
+      QTRY_VERIFY_WITH_TIMEOUT(session().setup().sequence->sequence.length == 1'000'000 && session().running(), patience);
+      QTest::qWait(700);  // well into the run
+      QVERIFY(session().running());
+      QSignalSpy ended(&session(), &SessionController::runEnded);
+      QElapsedTimer sinceClick;
+      sinceClick.start();
+      QTest::mouseClick(buttonOf("stop"), Qt::LeftButton);
+      QVERIFY(!ended.isEmpty() || ended.wait(patience));
+      const qint64 stopped = sinceClick.elapsed();
+      QCOMPARE(ended.front().front().value<Outcome>(), Outcome::cancelled);
+      QTest::qWait(100);
+      heart.stop();
+      measured = QString("stopped after %1 ms, the event loop was held for at most %2 ms").arg(stopped).arg(longest);
+      qInfo("%s", qPrintable(measured));
+      if (stopped <= 100 && longest <= 50) return;
+      window_->undoStack()->undo();
+      QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
+    }
+    QFAIL(qPrintable(measured));
+  }
+
+  void aBrokenLayoutIsNoHarm() {
+    window_->close();
+    window_.reset();
+    const QByteArray kept = QSettings().value("window/panels").toByteArray();
+    QVERIFY(!kept.isEmpty());
+    for (const QByteArray& broken : {QByteArray("nonsense"), kept.left(kept.size() / 2), QByteArray("12:") + kept}) {
+      QSettings settings;
+      settings.setValue("window/panels", broken);
+      settings.setValue("window/docks", broken);
+      settings.setValue("window/geometry", broken);
+      settings.setValue("window/layout", "many");
+      settings.setValue("theme", "plaid");
+      settings.sync();
+      open();
+      QCOMPARE(window_->area()->visiblePanels().size(), qsizetype(5));
+      window_->close();
+      window_.reset();
+    }
+    // The whole file as garbage.
+    QFile file(QSettings().fileName());
+    QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
+    file.write(QByteArray(300, '\xfe'));
+    file.close();
+    open();
+    QCOMPARE(window_->area()->visiblePanels().size(), qsizetype(5));
+  }
+
+  void theLayoutIsKept() {
+    window_->area()->dock("timing")->hide();
+    window_->close();
+    window_.reset();
+    open();
+    QVERIFY(!window_->area()->visiblePanels().contains("timing"));
+    window_->action("resetLayout")->trigger();
+    QVERIFY(window_->area()->visiblePanels().contains("timing"));
+  }
+
+  void bothThemesAtBothSizes() {
+    for (PanelDock* dock : window_->area()->docks()) QTRY_VERIFY_WITH_TIMEOUT(dock->panel()->emptyReason().isEmpty(), patience);
+    const QDir shots(QDir(RECLAB_BINARY_DIR).filePath("screenshots"));
+    QVERIFY(QDir().mkpath(shots.path()));
+    for (const auto& [name, choice] : {std::pair{"light", ThemeChoice::light}, {"dark", ThemeChoice::dark}}) {
+      look_.apply(choice);
+      for (const QSize& size : {QSize(1600, 1000), QSize(1280, 800)}) {
+        window_->resize(size);
+        window_->action("resetLayout")->trigger();
+        QTest::qWait(400);
+        QCOMPARE(window_->size(), size);  // nothing in it asks for more
+        const QImage picture = window_->grab().toImage();
+        const bool dark = choice == ThemeChoice::dark;
+        QCOMPARE(picture.pixelColor(picture.width() / 2, picture.height() - 4).lightness() < 128, dark);
+        QVERIFY(picture.save(shots.filePath(QString("%1-%2.png").arg(name).arg(size.width()))));
+      }
+    }
+    look_.apply(ThemeChoice::light);
+  }
+};
+
+int main(int argc, char** argv) {
+  prepareOpenGl();
+  QApplication application(argc, argv);
+  QTemporaryDir settings;
+  QSettings::setDefaultFormat(QSettings::IniFormat);
+  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
+  QApplication::setOrganizationName("recurrence-lab");
+  QApplication::setApplicationName("window-test");
+  TestWindow test;
+  return QTest::qExec(&test, argc, argv);
+}
+
+#include "test_window.moc"
