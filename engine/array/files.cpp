@@ -43,7 +43,9 @@ constexpr std::size_t buffer_size = std::size_t{1} << 16;
   switch (code) {
     case ENOSPC: sentence = name + " cannot be written because the disk is full: free some space or export elsewhere"; break;
     case EDQUOT: sentence = name + " cannot be written because your disk quota is used up: free some space or export elsewhere"; break;
-    case EFBIG: sentence = name + " cannot be written because it is larger than this disk or account allows: export elsewhere, or record less"; break;
+    case EFBIG:
+      sentence = name + " cannot be written because it is larger than this disk or account allows: export elsewhere, or record less";
+      break;
     case EACCES:
     case EPERM: sentence = name + " cannot be written because its folder does not permit it: choose a folder of your own"; break;
     case EROFS: sentence = name + " cannot be written because its disk is read-only: choose another folder"; break;
@@ -130,8 +132,7 @@ constexpr std::uint32_t round_constants[64] = {
     0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 }  // namespace
 
-Sha256::Sha256()
-    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}, pending_{} {}
+Sha256::Sha256() : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}, pending_{} {}
 
 void Sha256::block(const unsigned char* data) {
   std::uint32_t w[64];
@@ -145,8 +146,7 @@ void Sha256::block(const unsigned char* data) {
   }
   auto [a, b, c, d, e, f, g, h] = state_;
   for (int i = 0; i < 64; ++i) {
-    const std::uint32_t t1 =
-        h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) + round_constants[i] + w[i];
+    const std::uint32_t t1 = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) + round_constants[i] + w[i];
     const std::uint32_t t2 = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
     h = g, g = f, f = e, e = d + t1, d = c, c = b, b = a, a = t1 + t2;
   }
@@ -155,6 +155,7 @@ void Sha256::block(const unsigned char* data) {
 }
 
 void Sha256::update(const void* data, std::size_t size) {
+  if (size == 0) return;  // data may be null
   auto bytes = static_cast<const unsigned char*>(data);
   const std::size_t held = length_ % 64;
   length_ += size;
@@ -345,9 +346,7 @@ void AtomicFolder::remove_made() noexcept {
   made_.clear();
 }
 
-AtomicFile& AtomicFolder::file(const std::string& name) {
-  return *files_.emplace_back(std::make_unique<AtomicFile>(folder_ / name));
-}
+AtomicFile& AtomicFolder::file(const std::string& name) { return *files_.emplace_back(std::make_unique<AtomicFile>(folder_ / name)); }
 
 void AtomicFolder::commit() {
   for (auto& file : files_) file->finish();

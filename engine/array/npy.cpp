@@ -115,7 +115,8 @@ class HeaderParser {
       std::int64_t size = 0;
       const auto [end, code] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), size);
       if (code == std::errc::result_out_of_range || (code == std::errc{} && size < 0))
-        throw Error(file_ + " claims an absurd shape in its header: the file is damaged, save it again", {.file = file_, .place = "header"});
+        throw Error(file_ + " claims an absurd shape in its header: the file is damaged, save it again",
+                    {.file = file_, .place = "header"});
       if (code != std::errc{}) bad("a shape that is not made of whole numbers");
       at_ = static_cast<std::size_t>(end - text_.data());
       accept('L');  // Python 2 wrote long integers so
@@ -241,7 +242,9 @@ void write(const std::filesystem::path& file, const Shape& shape, std::span<cons
 }  // namespace
 
 NpyArray parse_npy(std::string_view bytes, const std::string& file) {
-  const auto fail = [&](const std::string& what, const std::string& place) { throw Error(file + " " + what, {.file = file, .place = place}); };
+  const auto fail = [&](const std::string& what, const std::string& place) {
+    throw Error(file + " " + what, {.file = file, .place = place});
+  };
   if (bytes.empty()) fail("is empty: save it again with numpy.save", "byte 0");
   if (!bytes.starts_with(magic.substr(0, std::min(magic.size(), bytes.size()))))
     fail("is not an NPY file: it does not begin with \\x93NUMPY; save it with numpy.save", "byte 0");
@@ -309,7 +312,8 @@ NpyArray read_npy(const std::filesystem::path& file) { return parse_npy(read_fil
 
 std::string npy_header(const Shape& shape, std::string_view descr) {
   std::string text = "{'descr': '" + std::string(descr) + "', 'fortran_order': False, 'shape': (";
-  for (std::size_t d = 0; d < shape.size(); ++d) text += std::to_string(shape[d]) + (d + 1 < shape.size() ? ", " : shape.size() == 1 ? "," : "");
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    text += std::to_string(shape[d]) + (d + 1 < shape.size() ? ", " : shape.size() == 1 ? "," : "");
   text += "), }";
   // Padded so that the data begins at a multiple of 64.
   text.append(63 - (magic.size() + 4 + text.size()) % 64, ' ');
@@ -321,7 +325,9 @@ std::string npy_header(const Shape& shape, std::string_view descr) {
 
 void write_npy(const std::filesystem::path& file, const Shape& shape, std::span<const double> data) { write(file, shape, data); }
 void write_npy(const std::filesystem::path& file, const Shape& shape, std::span<const float> data) { write(file, shape, data); }
-void write_npy(const std::filesystem::path& file, const Shape& shape, std::span<const std::complex<double>> data) { write(file, shape, data); }
+void write_npy(const std::filesystem::path& file, const Shape& shape, std::span<const std::complex<double>> data) {
+  write(file, shape, data);
+}
 void write_npy(const std::filesystem::path& file, const Shape& shape, std::span<const std::int64_t> data) { write(file, shape, data); }
 
 }  // namespace reclab

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// NumPy's NPY format, versions 1 to 3 (numpy/lib/format.py, NEP 1): one array, with its type, order and shape in a header of Python literals.
+// NumPy's NPY format, versions 1 to 3 (numpy/lib/format.py, NEP 1): one array, with its type, order and shape in a header of Python
+// literals.
 #pragma once
 
 #include <complex>

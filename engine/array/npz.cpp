@@ -11,8 +11,8 @@ namespace reclab {
 
 namespace {
 
-constexpr std::uint32_t local_signature = 0x04034b50, central_signature = 0x02014b50, end_signature = 0x06054b50, end64_signature = 0x06064b50,
-                        locator64_signature = 0x07064b50;
+constexpr std::uint32_t local_signature = 0x04034b50, central_signature = 0x02014b50, end_signature = 0x06054b50,
+                        end64_signature = 0x06064b50, locator64_signature = 0x07064b50;
 constexpr std::uint64_t full16 = 0xffff, full32 = 0xffffffff;
 constexpr std::size_t end_size = 22, locator64_size = 20, end64_size = 56, central_size = 46, local_size = 30;
 
@@ -48,7 +48,8 @@ std::uint32_t checksum(std::uint32_t crc, const void* data, std::size_t size) {
 // ---- reading
 
 void NpzFile::damaged(const std::string& what) const {
-  throw Error(path().string() + " is not a whole NPZ archive (" + what + "): copy or save it again with numpy.savez", {.file = path().string()});
+  throw Error(path().string() + " is not a whole NPZ archive (" + what + "): copy or save it again with numpy.savez",
+              {.file = path().string()});
 }
 
 NpzFile::NpzFile(const std::filesystem::path& file) : file_(file) {
@@ -178,7 +179,8 @@ NpyArray NpzFile::read(std::string_view name) const {
       std::uint64_t in = 0, out = 0;
       int code = Z_OK;
       while (code == Z_OK) {
-        const auto give = static_cast<uInt>(std::min(piece, packed.size() - in)), room = static_cast<uInt>(std::min(piece, bytes.size() - out));
+        const auto give = static_cast<uInt>(std::min(piece, packed.size() - in)),
+                   room = static_cast<uInt>(std::min(piece, bytes.size() - out));
         stream.next_in = reinterpret_cast<Bytef*>(packed.data() + in);
         stream.avail_in = give;
         stream.next_out = reinterpret_cast<Bytef*>(bytes.data() + out);
@@ -256,9 +258,9 @@ void NpzWriter::finish() {
     put(entry, large ? full32 : member.size, 4);
     put(entry, member.name.size(), 2);
     put(entry, extra.empty() ? 0 : extra.size() + 4, 2);
-    put(entry, 0, 2);                // comment
-    put(entry, 0, 4);                // disk, internal attributes
-    put(entry, 0100644u << 16, 4);   // a regular file that its owner may write
+    put(entry, 0, 2);               // comment
+    put(entry, 0, 4);               // disk, internal attributes
+    put(entry, 0100644u << 16, 4);  // a regular file that its owner may write
     put(entry, far ? full32 : member.offset, 4);
     entry += member.name;
     if (!extra.empty()) {

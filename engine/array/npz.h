@@ -47,7 +47,8 @@ class NpzFile {
 class NpzWriter {
  public:
   /// Sizes, offsets and counts from zip64_from on are written as zip64 (by the format, 0xffffffff at the latest; less only for tests).
-  explicit NpzWriter(AtomicFile& file, std::uint64_t zip64_from = 0xffffffffu) : file_(file), start_(file.size()), zip64_from_(zip64_from) {}
+  explicit NpzWriter(AtomicFile& file, std::uint64_t zip64_from = 0xffffffffu)
+      : file_(file), start_(file.size()), zip64_from_(zip64_from) {}
 
   void add(const std::string& name, const Shape& shape, std::span<const double> data) { add_array(name, shape, data); }
   void add(const std::string& name, const Shape& shape, std::span<const float> data) { add_array(name, shape, data); }
@@ -66,7 +67,8 @@ class NpzWriter {
   void add_array(const std::string& name, const Shape& shape, std::span<const T> data) {
     add_bytes(name, npy_header(shape, npy_descr(data.data())), shape, data.data(), data.size(), sizeof(T));
   }
-  void add_bytes(const std::string& name, const std::string& header, const Shape& shape, const void* data, std::size_t count, std::size_t width);
+  void add_bytes(const std::string& name, const std::string& header, const Shape& shape, const void* data, std::size_t count,
+                 std::size_t width);
 
   AtomicFile& file_;
   std::uint64_t start_, zip64_from_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Random numbers that are the same bits on every machine: xoshiro256** (Blackman & Vigna 2021, "Scrambled linear pseudorandom number
-// generators", ACM TOMS 47:36), seeded by splitmix64. No std:: distribution and no libm function takes part, because both differ between libraries.
+// generators", ACM TOMS 47:36), seeded by splitmix64. No std:: distribution and no libm function takes part, because both differ between
+// libraries.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@ class Rng {
  public:
   explicit Rng(std::uint64_t seed);
 
-  std::uint64_t bits();                   ///< 64 random bits
-  double uniform();                       ///< in [0, 1), a multiple of 2^-53
+  std::uint64_t bits();                     ///< 64 random bits
+  double uniform();                         ///< in [0, 1), a multiple of 2^-53
   double uniform(double low, double high);  ///< in [low, high)
-  double normal();                        ///< mean 0, deviation 1 (Marsaglia's polar method)
-  std::int64_t integer(std::int64_t n);   ///< 0..n-1, each equally likely; n >= 1 (asserted)
+  double normal();                          ///< mean 0, deviation 1 (Marsaglia's polar method)
+  std::int64_t integer(std::int64_t n);     ///< 0..n-1, each equally likely; n >= 1 (asserted)
 
   /// An independent stream that depends on this generator's seed and the name only, not on what was drawn before: a model that
   /// draws each parameter from split(its name) keeps the others' values when one is added.

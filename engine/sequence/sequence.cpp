@@ -65,7 +65,8 @@ void choose_columns(Table& table, const std::string& file, const LoadOptions& op
   for (const std::string& column : options.columns) wanted.push_back(resolve_column(column, names, file));
   for (std::size_t j = 0; j < width && options.columns.empty(); ++j)
     if (!time || j != *time) wanted.push_back(j);
-  if (wanted.empty()) throw Error(file + " has no column beside its time: set the time column to none", {.file = file, .parameter = "time"});
+  if (wanted.empty())
+    throw Error(file + " has no column beside its time: set the time column to none", {.file = file, .parameter = "time"});
   if (!time && wanted.size() == width && std::is_sorted(wanted.begin(), wanted.end())) return;
   Table chosen;
   chosen.rows = table.rows;
@@ -85,7 +86,8 @@ void choose_columns(Table& table, const std::string& file, const LoadOptions& op
 std::vector<double> rows_of(const NpzFile& archive, const std::string& key, std::int64_t length, std::int64_t& width) {
   NpyArray array = archive.read(key);
   const std::string file = archive.path().string();
-  const bool fits = !array.is_complex() && (array.shape.size() == 1 || array.shape.size() == 2) && array.shape[0] == length && !array.real.empty();
+  const bool fits =
+      !array.is_complex() && (array.shape.size() == 1 || array.shape.size() == 2) && array.shape[0] == length && !array.real.empty();
   if (!fits)
     throw Error(file + ": " + key + " has shape " + to_string(array.shape) + " where input has " + std::to_string(length) +
                     " steps: save one real row a step",
@@ -104,7 +106,8 @@ Table from_archive(Sequence& sequence, const std::string& file, const LoadOption
       for (std::size_t i = 0; i < archive.names().size() && i < 8; ++i) known += (i ? ", " : "") + shown(archive.names()[i]);
       if (archive.names().empty())
         throw Error(file + " is a ZIP archive without arrays (an Excel workbook, perhaps): save the series as CSV or NPY", {.file = file});
-      throw Error(file + " holds several arrays (" + known + ") and none is named input: name the sequence input", {.file = file, .place = "input"});
+      throw Error(file + " holds several arrays (" + known + ") and none is named input: name the sequence input",
+                  {.file = file, .place = "input"});
     }
     key = archive.names().front();
   }
@@ -122,21 +125,25 @@ Table from_archive(Sequence& sequence, const std::string& file, const LoadOption
     if (archive.has("classes")) {
       const NpyArray classes = archive.read("classes");
       const double count = classes.real.size() == 1 ? classes.real[0] : 0.0;
-      if (!(count >= 2.0 && count <= 1e9)) throw Error(file + ": classes is not one number from 2 on: save the number of classes", {.file = file, .place = "classes"});
+      if (!(count >= 2.0 && count <= 1e9))
+        throw Error(file + ": classes is not one number from 2 on: save the number of classes", {.file = file, .place = "classes"});
       sequence.target_kind = TargetKind::classify;
       sequence.classes = static_cast<std::int64_t>(count);
       const bool numbered = sequence.target_width == 1 && std::all_of(sequence.target.begin(), sequence.target.end(), [&](double value) {
                               return value >= 0.0 && value < count && value == std::floor(value);
                             });
       if (!numbered)
-        throw Error(file + ": target is not one class number from 0 to " + std::to_string(sequence.classes - 1) + " a step: number the classes from 0",
+        throw Error(file + ": target is not one class number from 0 to " + std::to_string(sequence.classes - 1) +
+                        " a step: number the classes from 0",
                     {.file = file, .place = "target"});
     }
     std::int64_t width = 1;
     if (archive.has("mask")) sequence.mask = rows_of(archive, "mask", table.rows, width);
     if (!archive.has("mask")) sequence.mask.assign(static_cast<std::size_t>(table.rows), 1.0);
     const bool flags = width == 1 && std::all_of(sequence.mask.begin(), sequence.mask.end(), [](double value) { return value >= 0.0; });
-    if (!flags) throw Error(file + ": mask is not one number >= 0 a step: save 1 where the target counts and 0 elsewhere", {.file = file, .place = "mask"});
+    if (!flags)
+      throw Error(file + ": mask is not one number >= 0 a step: save 1 where the target counts and 0 elsewhere",
+                  {.file = file, .place = "mask"});
   }
   return table;
 }
@@ -234,7 +241,8 @@ void save_sequence(const Sequence& sequence, const fs::path& file) {
     return;
   }
   if (ending != ".csv")
-    throw Error(file.string() + " has an ending that is not written: name it .csv or .npz", {.file = file.string(), .value = ending, .range = ".csv, .npz"});
+    throw Error(file.string() + " has an ending that is not written: name it .csv or .npz",
+                {.file = file.string(), .value = ending, .range = ".csv, .npz"});
   AtomicFile out(file);
   std::string text = csv_cell(sequence.time_unit.empty() ? sequence.time_name : sequence.time_name + " (" + sequence.time_unit + ")");
   for (const std::string& name : sequence.names) text += "," + csv_cell(name);

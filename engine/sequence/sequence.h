@@ -40,14 +40,16 @@ struct Sequence {
 
 struct LoadOptions {
   std::vector<std::string> columns;  ///< by header name or 1-based number; empty: every numeric column but the time
-  std::optional<std::string> time;   ///< the time column by name or number; unset: a column named t, time, date... whose values increase; "none": no time column
+  /// The time column by name or number; unset: a column named t, time, date... whose values increase; "none": no time column.
+  std::optional<std::string> time;
   bool standardise = true;
 };
 
 /// Reads CSV, TSV, NPY ([T] or [T, d], one row a step) or the NPZ of save_sequence, told by content, not by the ending. Throws Error naming
 /// file, line, column and cure; nothing is half-loaded.
-/// In text, delimiter (, ; tab | blanks), header, quotes, decimal comma (where the comma is no delimiter), end of line and encoding are found by
-/// looking; lines that begin with # may stand above the table; columns of words are left out unless chosen; dates (ISO 8601) can be time.
+/// In text, delimiter (, ; tab | blanks), header, quotes, decimal comma (where the comma is no delimiter), end of line and encoding are
+/// found by looking; lines that begin with # may stand above the table; columns of words are left out unless chosen; dates (ISO 8601) can
+/// be time.
 Sequence load_sequence(const std::filesystem::path& file, const LoadOptions& options = {});
 
 /// What a task is, for menus and help.

@@ -25,7 +25,11 @@ constexpr std::size_t sample_records = 200;  // looked at to find the delimiter,
 bool valid_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t more = lead < 0x80 ? 0 : lead >> 5 == 6 && lead > 0xc1 ? 1 : lead >> 4 == 14 ? 2 : lead >> 3 == 30 && lead < 0xf5 ? 3 : 4;
+    const std::size_t more = lead < 0x80                      ? 0
+                             : lead >> 5 == 6 && lead > 0xc1  ? 1
+                             : lead >> 4 == 14                ? 2
+                             : lead >> 3 == 30 && lead < 0xf5 ? 3
+                                                              : 4;
     if (more == 4 || text.size() - i <= more) return false;
     for (std::size_t k = 1; k <= more; ++k)
       if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
@@ -224,7 +228,8 @@ Kind plain_number(const char* from, const char* end, double& value) {
   return std::isfinite(value) ? Kind::number : std::isnan(value) ? Kind::nan : Kind::infinite;
 }
 
-/// A number with a decimal point, or with a decimal comma where the comma is no delimiter. comma tells which; a number with neither leaves it.
+/// A number with a decimal point, or with a decimal comma where the comma is no delimiter. comma tells which; a number with neither leaves
+/// it.
 Kind number(std::string_view text, bool allow_comma, double& value, std::optional<bool>& comma) {
   const Kind kind = plain_number(text.data(), text.data() + text.size(), value);
   if (kind != Kind::word) {
@@ -233,7 +238,8 @@ Kind number(std::string_view text, bool allow_comma, double& value, std::optiona
   }
   if (!allow_comma || text.size() > 60) return kind;
   const std::size_t at = text.find(',');
-  if (at == std::string_view::npos || at + 1 == text.size() || text[at + 1] < '0' || text[at + 1] > '9' || text.find('.') != std::string_view::npos)
+  if (at == std::string_view::npos || at + 1 == text.size() || text[at + 1] < '0' || text[at + 1] > '9' ||
+      text.find('.') != std::string_view::npos)
     return kind;
   char copy[64];
   std::copy(text.begin(), text.end(), copy);
@@ -271,7 +277,8 @@ std::optional<Instant> iso_date(std::string_view text) {
   const int month = digits(2), day = accept(separator) ? digits(2) : 1;
   if (month < 1 || day < 1) return {};
   using namespace std::chrono;
-  const year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)}, std::chrono::day{static_cast<unsigned>(day)}};
+  const year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
+                            std::chrono::day{static_cast<unsigned>(day)}};
   if (!date.ok()) return {};
   Instant instant{std::int64_t{86400} * sys_days{date}.time_since_epoch().count(), 0.0};
   if (at == text.size()) return instant;
@@ -335,9 +342,9 @@ Kind kind_of(const Cell& cell, bool allow_comma) {
 
 struct Dialect {
   char delimiter = ',';
-  std::size_t start = 0;         ///< where the first record begins
+  std::size_t start = 0;  ///< where the first record begins
   std::int64_t start_line = 1;
-  std::string_view comment;      ///< the last comment line above it, without its #
+  std::string_view comment;  ///< the last comment line above it, without its #
 };
 
 /// Steps over what may stand above the table: blank lines, comments, and Excel's "sep=;".
@@ -404,7 +411,8 @@ char find_delimiter(std::string_view text, const Dialect& dialect, const std::st
         ++cells;
         numbers += kind_of(cell, candidate != ',') != Kind::word;
       }
-    const double score = static_cast<double>(alike) / static_cast<double>(records.size()) * (0.01 + static_cast<double>(numbers) / static_cast<double>(cells));
+    const double score = static_cast<double>(alike) / static_cast<double>(records.size()) *
+                         (0.01 + static_cast<double>(numbers) / static_cast<double>(cells));
     if (score > best) best = score, delimiter = candidate;
   }
   if (best < 0.0 && unclosed) throw *unclosed;
@@ -490,9 +498,11 @@ class TableReader {
     const auto kind = [&](const Cell& cell) { return kind_of(cell, allow_comma_); };
     // R writes row names without a heading: every row has one cell more than the header.
     const bool blanks = dialect_.delimiter == ' ' || dialect_.delimiter == '\t';
-    const bool row_names = records.size() > 1 && std::all_of(records.begin() + 1, records.end(), [&](const auto& record) {
-                             return record.size() == columns_ + 1 && (blanks || record[0].quoted);
-                           }) && std::all_of(first.begin(), first.end(), [&](const Cell& cell) { return cell.quoted || kind(cell) == Kind::word; });
+    const bool row_names =
+        records.size() > 1 &&
+        std::all_of(records.begin() + 1, records.end(),
+                    [&](const auto& record) { return record.size() == columns_ + 1 && (blanks || record[0].quoted); }) &&
+        std::all_of(first.begin(), first.end(), [&](const Cell& cell) { return cell.quoted || kind(cell) == Kind::word; });
     const std::size_t shift = row_names ? 1 : 0;
     columns_ += shift;
 
@@ -535,7 +545,8 @@ class TableReader {
     kinds_.resize(columns_);
     for (std::size_t j = 0; j < columns_; ++j) {
       if (!header) ++counts[j][static_cast<std::size_t>(kind(first[j]))];
-      const std::size_t numbers = in(j, Kind::number) + in(j, Kind::nan) + in(j, Kind::infinite) + in(j, Kind::too_large) + in(j, Kind::grouped),
+      const std::size_t numbers =
+                            in(j, Kind::number) + in(j, Kind::nan) + in(j, Kind::infinite) + in(j, Kind::too_large) + in(j, Kind::grouped),
                         dates = in(j, Kind::date);
       if (numbers + dates + words(j) + in(j, Kind::missing) == 0)
         kinds_[j] = names_[j].empty() && columns_ > 1 && has_names_ ? ColumnKind::nothing : ColumnKind::numbers;
@@ -544,8 +555,7 @@ class TableReader {
       else
         kinds_[j] = numbers >= words(j) ? ColumnKind::numbers : ColumnKind::text;
     }
-    if (std::none_of(kinds_.begin(), kinds_.end(), [](ColumnKind k) { return k == ColumnKind::numbers; }) &&
-        options_.columns.empty()) {
+    if (std::none_of(kinds_.begin(), kinds_.end(), [](ColumnKind k) { return k == ColumnKind::numbers; }) && options_.columns.empty()) {
       const std::size_t i = records.size() > 1 ? 1 : 0;  // the first line may be a header, so the second shows what is wrong
       fail_word(records[i], lines[i]);
     }
@@ -568,7 +578,8 @@ class TableReader {
     for (const std::string& wanted : options_.columns) {
       const std::size_t column = resolve_column(wanted, known, file_);
       if (taken[column])
-        throw Error(file_ + ": column '" + shown(wanted) + "' is chosen twice; name it once", {.file = file_, .parameter = "columns", .value = wanted});
+        throw Error(file_ + ": column '" + shown(wanted) + "' is chosen twice; name it once",
+                    {.file = file_, .parameter = "columns", .value = wanted});
       taken[column] = true;
       wanted_.push_back(column);
     }
@@ -582,7 +593,8 @@ class TableReader {
       for (std::size_t j = 0; j < columns_; ++j)
         if (kinds_[j] == ColumnKind::numbers && (!time_ || j != *time_)) wanted_.push_back(j);
     if (wanted_.empty())
-      fail("has no column of numbers beside its time, column " + std::to_string(*time_ + 1) + ": add one, or set the time column to none", "header");
+      fail("has no column of numbers beside its time, column " + std::to_string(*time_ + 1) + ": add one, or set the time column to none",
+           "header");
   }
 
   /// A column that is named like a time, an unnamed first one that counts the rows, or dates.
@@ -608,7 +620,8 @@ class TableReader {
     double value[2] = {};
     std::optional<bool> comma;
     for (std::size_t i = 0; i < first_rows_.size(); ++i)
-      if (column >= first_rows_[i].size() || number(first_rows_[i][column].text, allow_comma_, value[i], comma) != Kind::number) return true;
+      if (column >= first_rows_[i].size() || number(first_rows_[i][column].text, allow_comma_, value[i], comma) != Kind::number)
+        return true;
     return first_rows_.size() < 2 || value[0] < value[1];
   }
 
@@ -629,8 +642,7 @@ class TableReader {
         if (blank_line == 0) blank_line = line;
         continue;
       }
-      if (blank_line != 0)
-        fail_line(blank_line, "is empty and rows follow it: fill the gap in or remove the line");
+      if (blank_line != 0) fail_line(blank_line, "is empty and rows follow it: fill the gap in or remove the line");
       if (cells.size() != columns_)
         fail_line(line, "has " + std::to_string(cells.size()) + (cells.size() == 1 ? " cell" : " cells") + " where the " +
                             (skip_first_ ? "header" : "first row") + " has " + std::to_string(columns_) + ": make every row as long");
@@ -640,7 +652,8 @@ class TableReader {
         if (here && comma && *here != *comma)
           fail_at(line, column,
                   std::string("is '") + shown(cells[column].text) + "', with a decimal " + (*here ? "comma" : "point") + " where line " +
-                      std::to_string(comma_line) + " has a decimal " + (*comma ? "comma" : "point") + ": use one of them, and no thousands separators",
+                      std::to_string(comma_line) + " has a decimal " + (*comma ? "comma" : "point") +
+                      ": use one of them, and no thousands separators",
                   shown(cells[column].text));
         if (here && !comma) comma = here, comma_line = line;
       }
@@ -656,11 +669,13 @@ class TableReader {
     switch (kind_of(cell, allow_comma_)) {
       case Kind::empty: fail_at(line, column, "is empty: fill it in, leave the row out, or choose other columns");
       case Kind::nan: fail_at(line, column, "is NaN" + cure, text);
-      case Kind::missing: fail_at(line, column, "is '" + text + "', a missing value: fill it in, leave the row out, or choose other columns", text);
+      case Kind::missing:
+        fail_at(line, column, "is '" + text + "', a missing value: fill it in, leave the row out, or choose other columns", text);
       case Kind::infinite: fail_at(line, column, "is infinite" + cure, text);
       case Kind::too_large: fail_at(line, column, "is " + text + ", beyond the range of a float64: rescale the column", text);
       case Kind::grouped:
-        fail_at(line, column, "is '" + text + "', which is no plain number: write it with a decimal point and without thousands separators", text);
+        fail_at(line, column, "is '" + text + "', which is no plain number: write it with a decimal point and without thousands separators",
+                text);
       default: break;
     }
     fail_at(line, column, "is '" + text + "', not a number" + cure, text);
@@ -669,7 +684,9 @@ class TableReader {
   void read_time(const Cell& cell, std::int64_t line, std::optional<bool>& comma) {
     if (kinds_[*time_] == ColumnKind::dates) {
       const auto instant = iso_date(cell.text);
-      if (!instant) fail_at(line, *time_, "is '" + shown(cell.text) + "', not a date like 2024-05-17: correct it, or set the time column to none", shown(cell.text));
+      if (!instant)
+        fail_at(line, *time_, "is '" + shown(cell.text) + "', not a date like 2024-05-17: correct it, or set the time column to none",
+                shown(cell.text));
       if (times_.empty()) first_instant_ = {instant->seconds, 0.0};
       whole_days_ = whole_days_ && instant->fraction == 0.0 && instant->seconds % 86400 == 0;
       times_.push_back(static_cast<double>(instant->seconds - first_instant_.seconds) + instant->fraction);
@@ -681,7 +698,8 @@ class TableReader {
       // A column that was taken for time by its name alone is an input after all; dates cannot be one.
       time_falls_ = true;
       if (automatic_time_ && kinds_[*time_] == ColumnKind::numbers) return;
-      fail_at(line, *time_, "is '" + shown(cell.text) + "', not later than the row above: sort the rows by time, or set the time column to none",
+      fail_at(line, *time_,
+              "is '" + shown(cell.text) + "', not later than the row above: sort the rows by time, or set the time column to none",
               shown(cell.text));
     }
   }

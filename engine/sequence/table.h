@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The text side of loading: a table of numbers whose delimiter, header, quotes and decimal sign are found by looking. Inside the floor only.
+// The text side of loading: a table of numbers whose delimiter, header, quotes and decimal sign are found by looking. Inside the floor
+// only.
 #pragma once
 
 #include <cstdint>

@@ -50,7 +50,8 @@ void adding(Sequence& sequence, const Rng& rng) {
   Rng values = rng.split("values"), markers = rng.split("markers");
   for (std::size_t t = 0; t < length; ++t) sequence.input[2 * t] = values.uniform();
   const std::int64_t half = sequence.length / 2;
-  const auto first = static_cast<std::size_t>(markers.integer(half)), second = static_cast<std::size_t>(half + markers.integer(sequence.length - half));
+  const auto first = static_cast<std::size_t>(markers.integer(half)),
+             second = static_cast<std::size_t>(half + markers.integer(sequence.length - half));
   sequence.input[2 * first + 1] = sequence.input[2 * second + 1] = 1.0;
   sequence.target[length - 1] = sequence.input[2 * first] + sequence.input[2 * second];
   sequence.mask[length - 1] = 1.0;
@@ -115,43 +116,44 @@ void noise(Sequence& sequence, const Rng& rng) {
 const std::vector<Task>& all() {
   static const std::vector<Task> table = {
       {{"adding", "Adding problem",
-        "Each step brings a number drawn uniformly from [0, 1) and a marker that is 1 at two steps, one in each half of the sequence; the target, at "
-        "the last step, is the sum of the two marked numbers. The first must be held for half the sequence on average; always answering 1 has a "
-        "mean squared error of 1/6.",
+        "Each step brings a number drawn uniformly from [0, 1) and a marker that is 1 at two steps, one in each half of the sequence; "
+        "the target, at the last step, is the sum of the two marked numbers. The first must be held for at least half the sequence; "
+        "always answering 1 has a mean squared error of 1/6.",
         200,
-        "Hochreiter and Schmidhuber 1997, Long short-term memory; with a marker in each half as in Arjovsky, Shah and Bengio 2016, Unitary "
-        "evolution recurrent neural networks"},
+        "Hochreiter and Schmidhuber 1997, Long short-term memory; with a marker in each half as in Arjovsky, Shah and Bengio 2016, "
+        "Unitary evolution recurrent neural networks"},
        2,
        "one marker in each half",
        adding},
       {{"copy", "Copy memory",
-        "Ten symbols drawn from 1 to 8, then T blanks (0), then ten markers (9), one-hot over ten channels, T + 20 steps in all; the target, over the last "
-        "ten steps, is the ten symbols in their order. Each must be held for T + 10 steps; guessing among the eight has a cross-entropy of log 8 = 2.08.",
+        "Ten symbols drawn from 1 to 8, then T blanks (0), then ten markers (9), one-hot over ten channels, T + 20 steps in all; the "
+        "target, over the last ten steps, is the ten symbols in their order. Each must be held for T + 10 steps; guessing among the "
+        "eight has a cross-entropy of log 8 = 2.08.",
         120,
-        "after Hochreiter and Schmidhuber 1997, Long short-term memory; in this form Arjovsky, Shah and Bengio 2016, Unitary evolution recurrent "
-        "neural networks"},
+        "after Hochreiter and Schmidhuber 1997, Long short-term memory; in this form Arjovsky, Shah and Bengio 2016, Unitary evolution "
+        "recurrent neural networks"},
        21,
        "ten symbols, at least one blank and ten markers",
        copy},
       {{"sine", "Sine, next value",
-        "A sine of amplitude 1 and a period of 50 steps; the target, at every step, is the next value. Two numbers of memory are enough; repeating the "
-        "last value is the answer to beat.",
+        "A sine of amplitude 1 and a period of 50 steps; the target, at every step, is the next value. Two numbers of memory are enough; "
+        "repeating the last value is the answer to beat.",
         500,
-        "a standard test signal; as an online prediction task in Tiezzi and others 2024, On the resurgence of recurrent models for long sequences "
-        "(a sine at 2.8 mHz)"},
+        "a standard test signal; as an online prediction task in Tiezzi and others 2024, On the resurgence of recurrent models for long "
+        "sequences (a sine at 2.8 mHz)"},
        1,
        "one step",
        sine_stream},
       {{"impulse", "Impulse",
-        "1 at the first step and 0 after it, without a target. What comes out is the impulse response: for a linear model its convolution kernel, "
-        "for every model how long one step is remembered.",
+        "1 at the first step and 0 after it, without a target. What comes out is the impulse response: for a linear model its "
+        "convolution kernel, for every model how long one step is remembered.",
         200, "a standard test signal of linear systems theory"},
        1,
        "one step",
        impulse},
       {{"noise", "White noise",
-        "Independent normal numbers of mean 0 and deviation 1, without a target. It drives every mode of a model alike, so that states, Jacobians and "
-        "gradients show the model and not the input.",
+        "Independent normal numbers of mean 0 and deviation 1, without a target. It drives every mode of a model alike, so that states, "
+        "Jacobians and gradients show the model and not the input.",
         500, "a standard test signal of system identification"},
        1,
        "one step",

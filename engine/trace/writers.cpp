@@ -60,7 +60,8 @@ std::vector<std::string> entry_names(const TraceArray& array) {
   std::vector<std::int64_t> index(rank, 0);
   for (std::int64_t i = 0; i < array.row_size(); ++i) {
     std::string name;
-    for (std::size_t d = 1; d < rank; ++d) name += (d > 1 ? " " : "") + position_name(d < array.axes.size() ? &array.axes[d] : nullptr, index[d]);
+    for (std::size_t d = 1; d < rank; ++d)
+      name += (d > 1 ? " " : "") + position_name(d < array.axes.size() ? &array.axes[d] : nullptr, index[d]);
     names.push_back(std::move(name));
     for (std::size_t d = rank; d-- > 1 && ++index[d] == array.shape[d];) index[d] = 0;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// NPY, NPZ, SHA-256 and whole-or-not-at-all writing. The golden bytes were made by NumPy 2.4.6 and Python's zipfile with the lines beside them.
+// NPY, NPZ, SHA-256 and whole-or-not-at-all writing. The golden bytes were made by NumPy 2.4.6 and Python's zipfile with the lines beside
+// them.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -100,9 +101,11 @@ const TypeCase types[] = {
     {">i2", "0001fffe0003fffc00058ad0", {1, -2, 3, -4, 5, -30000}},
     {"<i4", "01000000feffffff03000000fcffffff05000000006cca88", {1, -2, 3, -4, 5, -2000000000}},
     {">i4", "00000001fffffffe00000003fffffffc0000000588ca6c00", {1, -2, 3, -4, 5, -2000000000}},
-    {"<i8", "0100000000000000feffffffffffffff0300000000000000fcffffffffffffff0500000000000000000000000000e0ff",
+    {"<i8",
+     "0100000000000000feffffffffffffff0300000000000000fcffffffffffffff0500000000000000000000000000e0ff",
      {1, -2, 3, -4, 5, -9007199254740992.0}},
-    {">i8", "0000000000000001fffffffffffffffe0000000000000003fffffffffffffffc0000000000000005ffe0000000000000",
+    {">i8",
+     "0000000000000001fffffffffffffffe0000000000000003fffffffffffffffc0000000000000005ffe0000000000000",
      {1, -2, 3, -4, 5, -9007199254740992.0}},
     {"|u1", "0102030405fa", {1, 2, 3, 4, 5, 250}},
     {"<u2", "01000200030004000500e8fd", {1, 2, 3, 4, 5, 65000}},
@@ -115,13 +118,17 @@ const TypeCase types[] = {
     {">f2", "3c00c0002e6600017bff7c00", {1, -2, 0.0999755859375, 0x1p-24, 65504, infinity}},
     {"<f4", "0000803f000020c0000200000000008000008071000080ff", {1, -2.5, 0x1p-140, -0.0, 0x1p100, -infinity}},
     {">f4", "3f800000c0200000000002008000000071800000ff800000", {1, -2.5, 0x1p-140, -0.0, 0x1p100, -infinity}},
-    {"<f8", "000000000000f03f00000000000004c000000000000030370000000000000080ea8ca039593e2946000000000000f0ff",
+    {"<f8",
+     "000000000000f03f00000000000004c000000000000030370000000000000080ea8ca039593e2946000000000000f0ff",
      {1, -2.5, 0x1p-140, -0.0, 1e30, -infinity}},
-    {">f8", "3ff0000000000000c0040000000000003730000000000000800000000000000046293e5939a08ceafff0000000000000",
+    {">f8",
+     "3ff0000000000000c0040000000000003730000000000000800000000000000046293e5939a08ceafff0000000000000",
      {1, -2.5, 0x1p-140, -0.0, 1e30, -infinity}},
-    {"<c8", "0000803f0000004000000080000040c00000003f0000000000008040000080be0000a040000000000000c0c00000e040",
+    {"<c8",
+     "0000803f0000004000000080000040c00000003f0000000000008040000080be0000a040000000000000c0c00000e040",
      {1, 2, -0.0, -3, 0.5, 0, 4, -0.25, 5, 0, -6, 7}},
-    {">c8", "3f8000004000000080000000c04000003f0000000000000040800000be80000040a0000000000000c0c0000040e00000",
+    {">c8",
+     "3f8000004000000080000000c04000003f0000000000000040800000be80000040a0000000000000c0c0000040e00000",
      {1, 2, -0.0, -3, 0.5, 0, 4, -0.25, 5, 0, -6, 7}},
     {"<c16",
      "000000000000f03f0000000000000040000000000000008000000000000008c0000000000000e03f0000000000000000"
@@ -158,7 +165,8 @@ TEST_CASE("SHA-256 gives the published digests") {
   const std::string digest = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
   CHECK_EQUAL(sha256_hex(million), digest);
   Sha256 pieces;  // in pieces that never fall on a block's end
-  for (std::size_t at = 0; at < million.size(); at += 37) pieces.update(million.data() + at, std::min<std::size_t>(37, million.size() - at));
+  for (std::size_t at = 0; at < million.size(); at += 37)
+    pieces.update(million.data() + at, std::min<std::size_t>(37, million.size() - at));
   CHECK_EQUAL(pieces.hex(), digest);
   Scratch scratch;
   CHECK_EQUAL(sha256_of_file(scratch.file("a", million)), digest);
@@ -175,7 +183,8 @@ TEST_CASE("NPY of every numeric type and byte order is read exactly") {
     for (const auto& z : array.complex) values.insert(values.end(), {z.real(), z.imag()});
     CHECK_EQUAL(values.size(), type.values.size());
     for (std::size_t i = 0; i < values.size(); ++i)
-      CHECK_SAYS(same_bits(values[i], type.values[i]), std::string(type.dtype) + " entry " + std::to_string(i) + " is " + test::show(values[i]));
+      CHECK_SAYS(same_bits(values[i], type.values[i]),
+                 std::string(type.dtype) + " entry " + std::to_string(i) + " is " + test::show(values[i]));
   }
 }
 
@@ -246,12 +255,14 @@ TEST_CASE("NPY that is damaged or of another kind is refused with file, place an
   check_says(says(npy_of("<f16", "(1,)", "whateverwhatever")), {"long double", "astype('float64')"});
   check_says(says(npy_of("<c32", "(1,)", "whateverwhatever")), {"256-bit complex", "astype('complex128')"});
   check_says(says(npy_of("|V2", "(4,)", "whatever")), {"records", "astype('float32')"});
-  check_says(says(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }", "")), {"records of several fields", "a['field']"});
+  check_says(says(npy("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }", "")),
+             {"records of several fields", "a['field']"});
   check_says(says(npy_of("<f8", "(4611686018427387904, 4611686018427387904)", "12345678")), {"absurd shape", "damaged"});
   check_says(says(npy_of("<f8", "(99999999999999999999,)", "12345678")), {"absurd shape"});
   check_says(says(npy_of("<f8", "(-1,)", "12345678")), {"absurd shape"});
   check_says(says(npy_of("<f8", "(1000000000000,)", "12345678")), {"7999999999992 bytes are missing"});
-  check_says(says(npy("{'descr': '<f8', 'fortran_order': Maybe, 'shape': (1,), }", "12345678")), {"header that cannot be read", "fortran_order"});
+  check_says(says(npy("{'descr': '<f8', 'fortran_order': Maybe, 'shape': (1,), }", "12345678")),
+             {"header that cannot be read", "fortran_order"});
   check_says(says(npy("{'descr': '<f8', 'shape': (1,), }", "12345678")), {"no key 'fortran_order'"});
   check_says(says(npy("garbage \x01\x02", "12345678")), {"header that cannot be read", "numpy.save"});
   check_says(says(npy_of("<q9", "(1,)", "12345678")), {"not known", "'<q9'"});
@@ -453,7 +464,8 @@ TEST_CASE("a folder that does not permit writing is named") {
   Scratch scratch;
   std::filesystem::permissions(scratch.path(), std::filesystem::perms(0555));
   const Unprivileged user;
-  check_says(sentence_of([&] { write_file(scratch / "a.txt", "x"); }), {"a.txt cannot be written", "does not permit it", "folder of your own"});
+  check_says(sentence_of([&] { write_file(scratch / "a.txt", "x"); }),
+             {"a.txt cannot be written", "does not permit it", "folder of your own"});
   check_says(sentence_of([&] { AtomicFolder(scratch / "out"); }), {"/out cannot be written", "does not permit it"});
 }
 

@@ -46,7 +46,8 @@ std::string sentence_of(const std::string& bytes, LoadOptions options = raw(), c
 }
 
 /// One sentence with every part: the file always, and what the test asks for.
-void check_refused(const std::string& bytes, std::initializer_list<const char*> parts, LoadOptions options = raw(), const std::string& name = "x.csv") {
+void check_refused(const std::string& bytes, std::initializer_list<const char*> parts, LoadOptions options = raw(),
+                   const std::string& name = "x.csv") {
   const std::string sentence = sentence_of(bytes, std::move(options), name);
   CHECK_SAYS(sentence.find(name) != std::string::npos, sentence);
   CHECK_SAYS(sentence.find('\n') == std::string::npos, sentence);
@@ -78,9 +79,11 @@ TEST_CASE("delimiters, headers, ends of line and encodings are found by looking"
   const Names names{"a", "b"};
   for (const char* const text :
        {"a,b\n1,2\n3,4\n", "a;b\n1;2\n3;4\n", "a\tb\n1\t2\n3\t4\n", "a|b\n1|2\n3|4\n", "a b\n1 2\n3 4\n", "  a   b \n 1\t2\n3     4  \n",
-        "a,b\r\n1,2\r\n3,4\r\n", "a,b\r1,2\r3,4\r", "a,b\n1,2\n3,4", "a,b\n1,2\n3,4\n\n\n", "\xef\xbb\xbf" "a,b\n1,2\n3,4\n", "a, b\n1 , 2\n 3, 4\n",
-        "\"a\",\"b\"\n\"1\",\"2\"\n3,\"4\"\n", "# made by hand\n#\n\na,b\n1,2\n3,4\n", "# a b\n1 2\n3 4\n", "sep=;\na;b\n1;2\n3;4\n",
-        "a,b\n+1,2e0\n3.,.4E1\n", "a,b,\n1,2,\n3,4,\n"}) {
+        "a,b\r\n1,2\r\n3,4\r\n", "a,b\r1,2\r3,4\r", "a,b\n1,2\n3,4", "a,b\n1,2\n3,4\n\n\n",
+        "\xef\xbb\xbf"
+        "a,b\n1,2\n3,4\n",
+        "a, b\n1 , 2\n 3, 4\n", "\"a\",\"b\"\n\"1\",\"2\"\n3,\"4\"\n", "# made by hand\n#\n\na,b\n1,2\n3,4\n", "# a b\n1 2\n3 4\n",
+        "sep=;\na;b\n1;2\n3;4\n", "a,b\n+1,2e0\n3.,.4E1\n", "a,b,\n1,2,\n3,4,\n"}) {
     const Sequence sequence = load(text);
     CHECK_SAYS(sequence.names == names, std::string(text) + sequence.names[0]);
     CHECK_SAYS(sequence.input == numbers, text);
@@ -166,7 +169,8 @@ TEST_CASE("a column named like a time that increases is the time") {
 }
 
 TEST_CASE("row numbers without a heading, as pandas and R write them, are not an input") {
-  for (const char* const text : {",a,b\n0,5,6\n1,7,8\n", "\"a\" \"b\"\n\"1\" 5 6\n\"2\" 7 8\n", "\"\",\"a\",\"b\"\n\"1\",5,6\n\"2\",7,8\n"}) {
+  for (const char* const text :
+       {",a,b\n0,5,6\n1,7,8\n", "\"a\" \"b\"\n\"1\" 5 6\n\"2\" 7 8\n", "\"\",\"a\",\"b\"\n\"1\",5,6\n\"2\",7,8\n"}) {
     const Sequence sequence = load(text);
     CHECK_SAYS(sequence.names == (Names{"a", "b"}), text);
     check_numbers(sequence.input, {5, 6, 7, 8});
@@ -250,8 +254,14 @@ TEST_CASE("bad text is refused with file, line, column and cure") {
 }
 
 TEST_CASE("what is not text is refused with its byte or its kind") {
-  check_refused(std::string("a,b\n1,\0" "2\n", 9), {"neither text nor NPY", "byte 6 is 0", "CSV"});
-  check_refused("\x7f" "ELF\x02\x01\x01", {"neither text nor NPY", "byte 4"});
+  check_refused(std::string("a,b\n1,\0"
+                            "2\n",
+                            9),
+                {"neither text nor NPY", "byte 6 is 0", "CSV"});
+  check_refused(
+      "\x7f"
+      "ELF\x02\x01\x01",
+      {"neither text nor NPY", "byte 4"});
   check_refused(std::string("RIFF\0\0\0\0WAVE", 12), {"sound", "CSV or NPY"});
   check_refused("\x1f\x8b\x08", {"gzip", "gunzip"});
   check_refused("\x89HDF\r\n\x1a\n", {"HDF5"});
@@ -262,7 +272,10 @@ TEST_CASE("what is not text is refused with its byte or its kind") {
 }
 
 TEST_CASE("names of any encoding become valid UTF-8") {
-  CHECK_EQUAL(load("Gr\xf6\xdf" "e,b\n1,2\n").names[0], "Größe");
+  CHECK_EQUAL(load("Gr\xf6\xdf"
+                   "e,b\n1,2\n")
+                  .names[0],
+              "Größe");
   CHECK_EQUAL(load("Größe,b\n1,2\n").names[0], "Größe");
 }
 
@@ -357,7 +370,8 @@ TEST_CASE("archives need one sequence") {
   const auto archive = [&](const std::vector<std::pair<std::string, Shape>>& arrays) {
     AtomicFile out(scratch / "x.npz");
     NpzWriter writer(out);
-    for (const auto& [key, shape] : arrays) writer.add(key, shape, std::span<const double>(numbers).first(static_cast<std::size_t>(count(shape))));
+    for (const auto& [key, shape] : arrays)
+      writer.add(key, shape, std::span<const double>(numbers).first(static_cast<std::size_t>(count(shape))));
     writer.finish();
     out.commit();
     return scratch / "x.npz";
@@ -456,8 +470,11 @@ TEST_CASE("every task is listed, runs at its default length, and is the same eac
 
 TEST_CASE("tasks are the same bits on every machine") {
   // The digests of input and target; a change of compiler, processor or library must not change them.
-  const std::pair<const char*, const char*> digests[] = {
-      {"adding", "4fbfc7884eea3034d7148f2f8fcea30e580a470571aa4fb529ef4090f8f480d0"}, {"copy", "a2522af5e2849319fff8e11f29241e74eb9d8bfaef2aa5e20cbb00d7ca67be96"}, {"sine", "c962bf0ea8e0affd51990441b43092e4c16d01624b5ac3521312d44d1cc2e650"}, {"impulse", "54ddad6daf320b3e443bfbf77b7b38536a643142addba4e6888a2004fd4324a6"}, {"noise", "26149436c369c175b18fc8e0e9dab15dc79a6e5c144da4d654913e0c8d2eb544"}};
+  const std::pair<const char*, const char*> digests[] = {{"adding", "4fbfc7884eea3034d7148f2f8fcea30e580a470571aa4fb529ef4090f8f480d0"},
+                                                         {"copy", "a2522af5e2849319fff8e11f29241e74eb9d8bfaef2aa5e20cbb00d7ca67be96"},
+                                                         {"sine", "c962bf0ea8e0affd51990441b43092e4c16d01624b5ac3521312d44d1cc2e650"},
+                                                         {"impulse", "54ddad6daf320b3e443bfbf77b7b38536a643142addba4e6888a2004fd4324a6"},
+                                                         {"noise", "26149436c369c175b18fc8e0e9dab15dc79a6e5c144da4d654913e0c8d2eb544"}};
   for (const auto& [name, digest] : digests) {
     TaskOptions options;
     options.length = 1000;

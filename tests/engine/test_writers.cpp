@@ -170,7 +170,9 @@ TEST_CASE("the manifest describes every array") {
 TEST_CASE("the manifest survives what JSON has no word for") {
   Trace trace = example();
   trace.info.loss_value = std::nan("");
-  trace.info.input_name = "gr\xf6\xdf" "e.csv";
+  trace.info.input_name =
+      "gr\xf6\xdf"
+      "e.csv";
   trace.info.hyper = {{"a", "1e999"}, {"b", "nan"}, {"c", ""}};
   const std::string json = dense(manifest_json(trace));
   check_holds(json, {R"J("value":null)J", R"J("hyper":{"a":"1e999","b":"nan","c":""})J", R"J(e.csv")J"});
@@ -274,7 +276,8 @@ TEST_CASE("an export that cannot be written leaves the folder as it was") {
 TEST_CASE("a disk that fills in the middle of an export leaves the folder as it was") {
   const Scratch scratch;
   std::filesystem::create_directory(scratch / "small");
-  if (::mount("tmpfs", (scratch / "small").c_str(), "tmpfs", 0, "size=1m") != 0) throw test::Skip("a small file system cannot be mounted here");
+  if (::mount("tmpfs", (scratch / "small").c_str(), "tmpfs", 0, "size=1m") != 0)
+    throw test::Skip("a small file system cannot be mounted here");
   struct Unmount {
     std::filesystem::path path;
     ~Unmount() { ::umount(path.c_str()); }
@@ -286,7 +289,8 @@ TEST_CASE("a disk that fills in the middle of an export leaves the folder as it 
   std::iota(many.begin(), many.end(), 0.5);
   trace.put(real("param/large", {100'000}, {{"unit", "", {}}}, many));
   // The manifest and the archive fit, the tables no longer.
-  CHECK_ERROR(export_run(result_of(trace), scratch / "small/run", true), "param_large.csv cannot be written because the disk is full: free some space");
+  CHECK_ERROR(export_run(result_of(trace), scratch / "small/run", true),
+              "param_large.csv cannot be written because the disk is full: free some space");
   CHECK(listing(scratch / "small") == (std::set<std::string>{"run", "run/manifest.json", "run/trace.npz", "run/state.npz"}));
   CHECK_EQUAL(bytes_of_file(scratch / "small/run/manifest.json"), manifest_json(*little.trace));
   CHECK_ERROR(export_run(result_of(trace), scratch / "small/new/deep", true), "the disk is full");

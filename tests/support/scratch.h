@@ -50,7 +50,8 @@ inline std::string bytes_of_file(const std::filesystem::path& file) {
 /// Everything in a folder, hidden files too, as paths relative to it.
 inline std::set<std::string> listing(const std::filesystem::path& folder) {
   std::set<std::string> names;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) names.insert(entry.path().lexically_relative(folder).string());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    names.insert(entry.path().lexically_relative(folder).string());
   return names;
 }
 
