@@ -32,7 +32,7 @@ class Spectrum {
   void fail();
   void isolate();
   void scale();
-  void reduce();
+  bool reduce(const std::stop_token& stop);
   bool iterate(const std::stop_token& stop);
   void sweep(std::int64_t low, std::int64_t high, int iteration);
   void pair(double a, double b, double c, double d);
@@ -72,8 +72,7 @@ bool Spectrum::compute(std::span<const double> matrix, const std::stop_token& st
   found_ = 0;
   isolate();
   scale();
-  reduce();
-  if (stop.stop_requested() || !iterate(stop)) return false;
+  if (!reduce(stop) || !iterate(stop)) return false;
   if (found_ < n_) {  // no convergence
     fail();
     return true;
@@ -139,12 +138,13 @@ void Spectrum::scale() {
   }
 }
 
-/// Householder reduction to Hessenberg form.
-void Spectrum::reduce() {
+/// Householder reduction to Hessenberg form; false when a stop was requested.
+bool Spectrum::reduce(const std::stop_token& stop) {
   double* v = v_[0];
   double* w = a_[0];  // free by now
   const std::int64_t end = chunk_ceil(m_);
   for (std::int64_t k = 0; k + 2 < m_; ++k) {
+    if (stop.stop_requested()) return false;
     double* x = h_[k];
     const double below = norm(x, k + 2, m_);
     if (below == 0.0) continue;
@@ -167,6 +167,7 @@ void Spectrum::reduce() {
       for (std::int64_t i = 0; i < end; i += lanes) lane(column + i) -= s * lane(w + i);
     }
   }
+  return true;
 }
 
 /// The eigenvalues of [a b; c d].
