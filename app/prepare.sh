@@ -9,7 +9,7 @@ trap 'status=$?; trap - EXIT; [ $status -eq 0 ] || failed $status' EXIT
 failed() {
   if [ -n "$log" ] && [ -s "$log" ]; then
     # The compiler's own words where there are any, the end of the log where there are none.
-    { grep -m 12 -E 'error:|CMake Error|^E: |FAILED:' -A 3 "$log" || tail -n 20 "$log"; } >&2
+    { grep -m 12 -E 'error:|CMake Error|FAILED:' -A 3 "$log" || tail -n 20 "$log"; } >&2
   fi
   if [ "$1" -gt 128 ]; then
     echo "$program: ended by a signal during ${step:-the start}" >&2
