@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t mostLines = 7;            // as many colours as one tells apart
 constexpr std::int64_t lineRows = 100'000;      // beyond it a line is drawn by the extremes of neighbouring rows
-constexpr double inlineCost = 2e7;              // multiplications that take less than a frame
+constexpr double inlineCost = 1e7;              // multiplications that take less than a frame
 
 QToolButton* flatButton(const QString& text, const QString& tip) {
   auto* button = new QToolButton;
@@ -297,13 +297,13 @@ void TrajectoriesPanel::fillArrays() {
     }
   }
   for (const QString& layer : layers) {
-    const QString of = layers.size() > 1 ? tr("layer %1: ").arg(layer) : QString();
+    const QString of = layers.size() > 1 ? tr("layer %1").arg(layer) : QString();
     if (names[layer].size() > 1) {
-      texts << of + tr("all states");
+      texts << (of.isEmpty() ? tr("all states") : of);
       keys << layer + '/';
     }
     for (const QString& name : names[layer]) {
-      texts << of + name;
+      texts << (of.isEmpty() ? name : of + ": " + name);
       keys << layer + '/' + name;
     }
   }
@@ -375,9 +375,11 @@ void TrajectoriesPanel::takeReady() {
 }
 
 void TrajectoriesPanel::finish() {
-  if (!pending_) return;
-  pool_.waitForDone();
-  takeReady();
+  while (pending_) {
+    pool_.waitForDone();
+    pending_ = false;
+    takeReady();  // which asks anew when the view has changed meanwhile
+  }
 }
 
 void TrajectoriesPanel::take(StateColumns columns, StatePicture picture) {

@@ -40,6 +40,10 @@ StateColumns::StateColumns(const Trace& trace, const QString& layer, const QStri
       width_ += width;
     }
   }
+  if (steps_ == trace.steps && trace.time.size() == steps_.size()) {
+    time_ = trace.time;
+    return;
+  }
   time_.reserve(steps_.size());
   for (std::int64_t step : steps_) {
     const auto at = std::lower_bound(trace.steps.begin(), trace.steps.end(), step);
@@ -119,7 +123,7 @@ bool StateColumns::sameAs(const StateColumns& other) const {
 
 double costOf(const StateRequest& request) {
   const std::int64_t n = request.columns.width(), rows = sampledRows(request.columns.rows(), n);
-  return double(rows) * double(n) * double(std::min({rows, n, std::int64_t{256}})) + 4.0 * double(request.columns.rows()) * double(n);
+  return double(rows) * double(n) * double(std::min({rows, n, std::int64_t{256}})) + 40.0 * double(request.columns.rows()) * double(n);
 }
 
 StatePicture statePicture(const StateRequest& request, const std::stop_token& stop) {
@@ -223,6 +227,7 @@ StatePicture statePicture(const StateRequest& request, const std::stop_token& st
         way->points[std::size_t(i)][k] = column < 0 ? way->time[std::size_t(i)] : columns.value(i, column);
     }
   }
+  way->arrange();
   picture.trajectory = std::move(way);
   return picture;
 }

@@ -189,60 +189,58 @@ void TrajectoryScene::resize(QSizeF size) {
   size_ = size;
 }
 
+void Trajectory::arrange() {
+  if (points.empty()) return;
+  double widest = 0.0;
+  for (std::size_t k = 0; k < 3; ++k) {
+    low[k] = high[k] = points.front()[k];
+    for (const Point3& p : points) low[k] = std::min(low[k], p[k]), high[k] = std::max(high[k], p[k]);
+    widest = std::max(widest, high[k] - low[k]);
+  }
+  for (std::size_t k = 0; k < 3; ++k) {
+    // An axis along which nothing moves but rounding is drawn flat, not blown up to the size of the others.
+    double pad = 0.04 * (high[k] - low[k]);
+    if (high[k] - low[k] <= 1e-9 * std::max({widest, std::abs(high[k]), std::abs(low[k])})) pad = widest > 0.0 ? 0.5 * widest : 1.0;
+    low[k] -= pad;
+    high[k] += pad;
+  }
+  cube.resize(points.size());
+  for (std::size_t i = 0; i < points.size(); ++i)
+    for (std::size_t k = 0; k < 3; ++k) cube[i][k] = 2.0 * (points[i][k] - low[k]) / (high[k] - low[k]) - 1.0;
+  kept.clear();
+  length = 0.0;
+  for (std::int64_t row : thinned(cube, tubePoints)) {
+    const double step = kept.empty() ? 1.0 : distance(cube[std::size_t(kept.back())], cube[std::size_t(row)]);
+    if (step < 1e-6) continue;  // coincident neighbours have no direction for a tube to follow
+    if (!kept.empty()) length += step;
+    kept.push_back(row);
+  }
+}
+
 void TrajectoryScene::setTrajectory(std::shared_ptr<const Trajectory> trajectory) {
   trajectory_ = std::move(trajectory);
-  cube_.clear();
-  kept_.clear();
-  if (trajectory_ && !trajectory_->points.empty()) {
-    const std::vector<Point3>& points = trajectory_->points;
-    double widest = 0.0;
-    for (std::size_t k = 0; k < 3; ++k) {
-      low_[k] = high_[k] = points.front()[k];
-      for (const Point3& p : points) low_[k] = std::min(low_[k], p[k]), high_[k] = std::max(high_[k], p[k]);
-      widest = std::max(widest, high_[k] - low_[k]);
-    }
-    for (std::size_t k = 0; k < 3; ++k) {
-      // An axis along which nothing moves but rounding is drawn flat, not blown up to the size of the others.
-      double pad = 0.04 * (high_[k] - low_[k]);
-      if (high_[k] - low_[k] <= 1e-9 * std::max({widest, std::abs(high_[k]), std::abs(low_[k])})) pad = widest > 0.0 ? 0.5 * widest : 1.0;
-      low_[k] -= pad;
-      high_[k] += pad;
-      ticks_[k] = roundTicks(low_[k], high_[k], 4);
-    }
-    cube_.resize(points.size());
-    for (std::size_t i = 0; i < points.size(); ++i)
-      for (int k = 0; k < 3; ++k) cube_[i][std::size_t(k)] = toCube(k, points[i][std::size_t(k)]);
-    // Coincident neighbours have no direction for a tube to follow.
-    double length = 0.0;
-    for (std::int64_t row : thinned(cube_, tubePoints)) {
-      const double step = kept_.empty() ? 1.0 : distance(cube_[std::size_t(kept_.back())], cube_[std::size_t(row)]);
-      if (step < 1e-6) continue;
-      if (!kept_.empty()) length += step;
-      kept_.push_back(row);
-    }
-    radius_ = std::clamp(0.1 / std::sqrt(std::max(length, 1e-3)), 0.006, 0.018);
-  }
-
+  if (trajectory_ && trajectory_->cube.empty()) trajectory_.reset();
   vtkNew<vtkPoints> points;
   vtkNew<vtkCellArray> lines;
-  if (kept_.size() > 1) {
-    lines->InsertNextCell(static_cast<int>(kept_.size()));
-    for (std::int64_t row : kept_) {
-      const Point3& p = cube_[std::size_t(row)];
-      lines->InsertCellPoint(points->InsertNextPoint(p.data()));
-    }
+  if (trajectory_) {
+    radius_ = std::clamp(0.1 / std::sqrt(std::max(trajectory_->length, 1e-3)), 0.006, 0.018);
+    for (std::size_t k = 0; k < 3; ++k) ticks_[k] = roundTicks(trajectory_->low[k], trajectory_->high[k], 4);
+    for (std::int64_t row : trajectory_->kept) points->InsertNextPoint(trajectory_->cube[std::size_t(row)].data());
+    lines->InsertNextCell(static_cast<int>(points->GetNumberOfPoints()));
+    for (vtkIdType i = 0; i < points->GetNumberOfPoints(); ++i) lines->InsertCellPoint(i);
   }
   line_->SetPoints(points);
   line_->SetLines(lines);
   tubeFilter_->SetRadius(radius_);
-  tube_->SetVisibility(kept_.size() > 1);
+  tube_->SetVisibility(points->GetNumberOfPoints() > 1);
   colourTube();
 }
 
-double TrajectoryScene::toCube(int axis, double value) const {
-  const auto k = static_cast<std::size_t>(axis);
-  return 2.0 * (value - low_[k]) / (high_[k] - low_[k]) - 1.0;
+double TrajectoryScene::toCube(std::size_t k, double value) const {
+  return 2.0 * (value - trajectory_->low[k]) / (trajectory_->high[k] - trajectory_->low[k]) - 1.0;
 }
+
+bool TrajectoryScene::hasCursor() const { return trajectory_ && cursor_ >= 0 && cursor_ < std::int64_t(trajectory_->cube.size()); }
 
 double TrajectoryScene::fraction(std::int64_t row) const {
   const std::vector<double>& time = trajectory_->time;
@@ -269,7 +267,7 @@ void TrajectoryScene::colourTube() {
   colours->SetNumberOfComponents(3);
   colours->SetNumberOfTuples(line_->GetNumberOfPoints());
   for (vtkIdType i = 0; i < line_->GetNumberOfPoints(); ++i) {
-    const std::int64_t row = kept_[std::size_t(i)];
+    const std::int64_t row = trajectory_->kept[std::size_t(i)];
     setColour(colours, i, colourAt(row));
   }
   line_->GetPointData()->SetScalars(colours);
@@ -310,7 +308,7 @@ void TrajectoryScene::eachWallLine(const std::function<void(const Point3&, const
       from[along] = -1.0;
       to[along] = 1.0;
       for (double tick : ticks_[across]) {
-        from[across] = to[across] = toCube(int(across), tick);
+        from[across] = to[across] = toCube(across, tick);
         line(from, to, false);
       }
       for (double end : {-1.0, 1.0}) {
@@ -336,7 +334,7 @@ void TrajectoryScene::prepare(double scale) {
   vtkNew<vtkCellArray> lines;
   vtkNew<vtkUnsignedCharArray> colours;
   colours->SetNumberOfComponents(3);
-  if (!cube_.empty()) {
+  if (trajectory_) {
     eachWallLine([&](const Point3& from, const Point3& to, bool edge) {
       lines->InsertNextCell({points->InsertNextPoint(from.data()), points->InsertNextPoint(to.data())});
       colours->InsertNextTuple3(0, 0, 0);
@@ -358,14 +356,14 @@ TrajectoryScene::View TrajectoryScene::view() const {
 }
 
 std::int64_t TrajectoryScene::pick(QPointF position, double reach) const {
-  if (cube_.empty()) return -1;
+  if (!trajectory_) return -1;
   const View look = view();
   std::int64_t best = -1;
   double nearest = reach;
   double depth = 0.0;
-  for (std::size_t i = 0; i < cube_.size(); ++i) {
+  for (std::size_t i = 0; i < trajectory_->cube.size(); ++i) {
     if (!inRange(std::int64_t(i))) continue;
-    const View::Seen seen = look(cube_[i]);
+    const View::Seen seen = look(trajectory_->cube[i]);
     const double away = std::hypot(seen.at.x() - position.x(), seen.at.y() - position.y());
     // Of two strands as near to the pointer, the one in front.
     if (away < nearest - 1.0 || (away < nearest + 1.0 && away <= reach && best >= 0 && seen.depth < depth)) {
@@ -378,9 +376,9 @@ std::int64_t TrajectoryScene::pick(QPointF position, double reach) const {
 }
 
 QRectF TrajectoryScene::markerArea() const {
-  if (cursor_ < 0 || cursor_ >= std::int64_t(cube_.size())) return {};
+  if (!hasCursor()) return {};
   const View look = view();
-  const Point3& p = cube_[std::size_t(cursor_)];
+  const Point3& p = trajectory_->cube[std::size_t(cursor_)];
   const View::Seen seen = look(p), foot = look({p[0], p[1], backWalls()[2]});
   const double r = markerRadius(look.scale(seen.depth)) + 3.0;
   return QRectF(seen.at, foot.at).normalized().adjusted(-r, -r, r, r);
@@ -388,8 +386,8 @@ QRectF TrajectoryScene::markerArea() const {
 
 /// A ball at the cursor, and a plumb line to the wall under it (or over it), which tells how deep it stands.
 void TrajectoryScene::paintMarker(QPainter& painter, const View& look) const {
-  if (cursor_ < 0 || cursor_ >= std::int64_t(cube_.size())) return;
-  const Point3& p = cube_[std::size_t(cursor_)];
+  if (!hasCursor()) return;
+  const Point3& p = trajectory_->cube[std::size_t(cursor_)];
   const View::Seen seen = look(p), foot = look({p[0], p[1], backWalls()[2]});
   const double r = markerRadius(look.scale(seen.depth));
   painter.setPen(QPen(theme_.muted, 1.0));
@@ -406,15 +404,21 @@ void TrajectoryScene::paintMarker(QPainter& painter, const View& look) const {
   painter.setBrush(Qt::NoBrush);
 }
 
+std::vector<double> TrajectoryScene::timeTicks() const { return roundTicks(trajectory_->time.front(), trajectory_->time.back(), 4); }
+
 QRectF TrajectoryScene::bar() const {
-  const double height = std::clamp(0.5 * size_.height(), 40.0, 180.0);
-  return {size_.width() - marginRight + 18.0, 26.0, 8.0, height};
+  if (!trajectory_) return {};
+  const std::vector<double> ticks = timeTicks();
+  const QFontMetricsF metrics(theme_.small);
+  double words = 28.0;
+  for (double tick : ticks) words = std::max(words, metrics.horizontalAdvance(shown(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0)));
+  return {size_.width() - words - 20.0, 26.0, 8.0, std::clamp(0.5 * size_.height(), 40.0, 180.0)};
 }
 
-QRectF TrajectoryScene::barArea() const { return bar().adjusted(-16.0, -24.0, marginRight, 12.0); }
+QRectF TrajectoryScene::barArea() const { return bar().adjusted(-16.0, -24.0, 80.0, 12.0); }
 
 void TrajectoryScene::paintOver(QPainter& painter) const {
-  if (cube_.empty()) return;
+  if (!trajectory_) return;
   const QFontMetricsF metrics(theme_.small, painter.device());
   const View look = view();
   const std::array<double, 3> back = backWalls();
@@ -449,34 +453,53 @@ void TrajectoryScene::paintOver(QPainter& painter) const {
     const QPointF away = (p + q) / 2.0 - middle;
     if (out.x() * away.x() + out.y() * away.y() < 0.0) out = -out;
 
-    double reach = 0.0, lastEnd = -1e9;
+    // As many ticks as there is room for: all, or every second, or third one.
+    struct Tick {
+      QPointF foot;
+      QString words;
+      double along, room;
+    };
     const double step = ticks_[a].size() > 1 ? ticks_[a][1] - ticks_[a][0] : 1.0;
-    for (double tick : ticks_[a]) {
-      Point3 at = chosen.first;
-      at[a] = toCube(axis, tick);
-      const QPointF foot = look(at).at;
-      const QString words = shown(tick, step);
-      const QSizeF box = metrics.boundingRect(words).size() + QSizeF(2, 0);
-      const double along = std::hypot(foot.x() - p.x(), foot.y() - p.y());
-      // Room along the edge that the words take, seen across it.
-      const double wide = std::abs(out.y()) * box.width() + std::abs(out.x()) * metrics.height();
-      if (along - wide / 2.0 < lastEnd + 4.0 || along < 8.0 || along > length - 8.0) continue;
-      lastEnd = along + wide / 2.0;
-      const double depth = std::abs(out.x()) * box.width() / 2.0 + std::abs(out.y()) * metrics.capHeight() / 2.0;
+    std::vector<Tick> written;
+    for (int every = 1; every <= 8; ++every) {
+      written.clear();
+      bool fits = true;
+      for (double tick : ticks_[a]) {
+        if (std::llround(tick / step) % every != 0) continue;
+        Point3 at = chosen.first;
+        at[a] = toCube(a, tick);
+        Tick t{look(at).at, shown(tick, step), 0.0, 0.0};
+        t.along = std::hypot(t.foot.x() - p.x(), t.foot.y() - p.y());
+        if (t.along < 7.0 || t.along > length - 7.0) continue;
+        t.room = std::abs(out.y()) * metrics.horizontalAdvance(t.words) + std::abs(out.x()) * metrics.height();
+        if (!written.empty() && t.along - written.back().along < 0.5 * (t.room + written.back().room) + 4.0) fits = false;
+        written.push_back(t);
+      }
+      if (fits) break;
+    }
+    double reach = 0.0;
+    for (const Tick& tick : written) {
+      const double depth = std::abs(out.x()) * metrics.horizontalAdvance(tick.words) / 2.0 + std::abs(out.y()) * metrics.capHeight() / 2.0;
       reach = std::max(reach, 2.0 * depth);
       painter.setPen(QPen(theme_.axis, 1.0));
-      painter.drawLine(foot, foot + out * 4.0);
-      const QPointF centre = foot + out * (8.0 + depth);
+      painter.drawLine(tick.foot, tick.foot + out * 4.0);
+      const QPointF centre = tick.foot + out * (8.0 + depth);
       painter.setPen(theme_.muted);
-      painter.drawText(QPointF(centre.x() - metrics.horizontalAdvance(words) / 2.0, centre.y() + metrics.capHeight() / 2.0), words);
+      painter.drawText(QPointF(centre.x() - metrics.horizontalAdvance(tick.words) / 2.0, centre.y() + metrics.capHeight() / 2.0), tick.words);
     }
 
     const QString name = trajectory_->names[a];
-    const QPointF centre = (p + q) / 2.0 + out * (14.0 + reach + metrics.capHeight() / 2.0);
+    QPointF centre = (p + q) / 2.0 + out * (14.0 + reach + metrics.capHeight() / 2.0);
     double angle = std::atan2(q.y() - p.y(), q.x() - p.x()) * 180.0 / std::numbers::pi;
     // Read from the left, and what is upright from below.
     if (angle > 60.0) angle -= 180.0;
     if (angle < -120.0) angle += 180.0;
+    // It stays inside the picture.
+    const double turn = angle * std::numbers::pi / 180.0, wide = metrics.horizontalAdvance(name) + 6.0, tall = metrics.capHeight() + 8.0;
+    const double halfX = 0.5 * (wide * std::abs(std::cos(turn)) + tall * std::abs(std::sin(turn)));
+    const double halfY = 0.5 * (wide * std::abs(std::sin(turn)) + tall * std::abs(std::cos(turn)));
+    centre.setX(std::clamp(centre.x(), halfX, std::max(halfX, size_.width() - halfX)));
+    centre.setY(std::clamp(centre.y(), halfY, std::max(halfY, size_.height() - halfY)));
     painter.save();
     painter.translate(centre);
     painter.rotate(angle);
@@ -493,7 +516,7 @@ void TrajectoryScene::paintOver(QPainter& painter) const {
   const QString name = metrics.elidedText(trajectory_->timeName, Qt::ElideRight, size_.width() - strip.left() + 10.0);
   painter.drawText(QPointF(std::min(strip.left(), size_.width() - metrics.horizontalAdvance(name) - 4.0), strip.top() - 8.0), name);
   const double first = trajectory_->time.front(), last = trajectory_->time.back();
-  const std::vector<double> ticks = roundTicks(first, last, 4);
+  const std::vector<double> ticks = timeTicks();
   for (double tick : ticks) {
     const double f = last > first ? (tick - first) / (last - first) : 0.0;
     const double y = strip.top() + f * strip.height();
@@ -502,7 +525,7 @@ void TrajectoryScene::paintOver(QPainter& painter) const {
     painter.setPen(theme_.muted);
     painter.drawText(QPointF(strip.right() + 6.0, y + metrics.capHeight() / 2.0), shown(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0));
   }
-  if (cursor_ >= 0 && cursor_ < std::int64_t(cube_.size())) {
+  if (hasCursor()) {
     const double y = strip.top() + fraction(cursor_) * strip.height();
     painter.setPen(Qt::NoPen);
     painter.setBrush(theme_.text);
@@ -515,7 +538,7 @@ void TrajectoryScene::paint(QPainter& painter) const {
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
   painter.fillRect(QRectF({0, 0}, size_), theme_.base);
-  if (cube_.empty()) {
+  if (!trajectory_) {
     painter.restore();
     return;
   }
@@ -534,12 +557,12 @@ void TrajectoryScene::paint(QPainter& painter) const {
     double depth;
   };
   std::vector<View::Seen> seen;
-  seen.reserve(kept_.size());
-  for (std::int64_t row : kept_) seen.push_back(look(cube_[std::size_t(row)]));
+  seen.reserve(trajectory_->kept.size());
+  for (std::int64_t row : trajectory_->kept) seen.push_back(look(trajectory_->cube[std::size_t(row)]));
   std::vector<Piece> pieces;
-  const std::size_t stride = std::max<std::size_t>(1, kept_.size() / std::size_t(vectorPieces));
-  for (std::size_t i = 0; i + 1 < kept_.size(); i += stride) {
-    Piece piece{i, std::min(i + stride, kept_.size() - 1), 0.0};
+  const std::size_t stride = std::max<std::size_t>(1, trajectory_->kept.size() / std::size_t(vectorPieces));
+  for (std::size_t i = 0; i + 1 < trajectory_->kept.size(); i += stride) {
+    Piece piece{i, std::min(i + stride, trajectory_->kept.size() - 1), 0.0};
     for (std::size_t j = piece.first; j <= piece.last; ++j) piece.depth += seen[j].depth / double(piece.last - piece.first + 1);
     pieces.push_back(piece);
   }
@@ -549,7 +572,7 @@ void TrajectoryScene::paint(QPainter& painter) const {
     QPolygonF strand;
     for (std::size_t j = piece.first; j <= piece.last; ++j) strand << seen[j].at;
     const double width = std::max(0.9, 2.0 * radius_ * look.scale(piece.depth));
-    const std::int64_t row = kept_[(piece.first + piece.last) / 2];
+    const std::int64_t row = trajectory_->kept[(piece.first + piece.last) / 2];
     painter.setPen(QPen(theme_.base, width + 1.6, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin));
     painter.drawPolyline(strand);
     painter.setPen(QPen(colourAt(row), width, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));

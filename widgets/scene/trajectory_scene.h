@@ -33,6 +33,13 @@ struct Trajectory {
   std::vector<double> time;      ///< one a point
   std::array<QString, 3> names;  ///< of the axes: "PC 1 (62 %)"
   QString timeName;              ///< with its unit
+
+  /// Fills what follows from the points; on any thread, before a scene gets it.
+  void arrange();
+  std::array<double, 3> low{}, high{};  ///< of the axes, with a margin
+  std::vector<Point3> cube;             ///< every point in [-1, 1]^3, each axis by its own range
+  std::vector<std::int64_t> kept;       ///< the points that the tube goes through
+  double length = 0.0;                  ///< of the tube, in the cube
 };
 
 /// Row numbers of at most `most` points that keep the shape: the largest triangle in each of as many buckets (Steinarsson 2013), ends included.
@@ -48,7 +55,7 @@ class TrajectoryScene {
   TrajectoryScene(const TrajectoryScene&) = delete;
   TrajectoryScene& operator=(const TrajectoryScene&) = delete;
 
-  /// The curve, or null for nothing. Each axis is scaled to its own range; the camera stays as it is.
+  /// The curve, arranged, or null for nothing. The camera stays as it is.
   void setTrajectory(std::shared_ptr<const Trajectory> trajectory);
   const std::shared_ptr<const Trajectory>& trajectory() const { return trajectory_; }
   void setCursor(std::int64_t row);                           ///< -1: no marker
@@ -84,7 +91,9 @@ class TrajectoryScene {
   std::array<double, 3> backWalls() const;
   void eachWallLine(const std::function<void(const Point3&, const Point3&, bool edge)>& line) const;
   QRectF bar() const;
-  double toCube(int axis, double value) const;
+  double toCube(std::size_t axis, double value) const;
+  bool hasCursor() const;
+  std::vector<double> timeTicks() const;
   double fraction(std::int64_t row) const;
   QColor timeColour(double fraction) const;
   double fitDistance(QSizeF size) const;
@@ -94,9 +103,6 @@ class TrajectoryScene {
   void paintMarker(QPainter& painter, const View& look) const;
 
   std::shared_ptr<const Trajectory> trajectory_;
-  std::vector<Point3> cube_;           ///< every row in [-1, 1]^3
-  std::vector<std::int64_t> kept_;     ///< rows the tube goes through
-  std::array<double, 3> low_{}, high_{};
   std::array<std::vector<double>, 3> ticks_;
   double radius_ = 0.01;
   std::int64_t cursor_ = -1, first_ = 0, last_ = -1;
