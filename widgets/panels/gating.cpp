@@ -93,6 +93,8 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
   mean_ = plot_->addCurve(mean_rect_, theme.series(0), 1.8);
   below_ = plot_->addCurve(share_rect_, theme.series(2), 1.0);
   above_ = plot_->addCurve(share_rect_, theme.series(1), 1.0);
+  below_->setName(tr("closed"));
+  above_->setName(tr("open"));
   Plot::setQuiet(q10_);
   Plot::setQuiet(q90_);
   q10_->setChannelFillGraph(q90_);

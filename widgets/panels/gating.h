@@ -24,6 +24,7 @@ class GatingPanel : public PlotPanel {
  protected:
   QString whyEmpty() const override;
   void rebuild() override;
+  void forget() override { gate_ = nullptr; }
   void moveTime() override;
   QString makeHeadline() const override;
   QString subject() const override;

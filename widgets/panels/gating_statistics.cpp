@@ -8,13 +8,15 @@
 namespace reclab {
 
 namespace {
-double quantile(std::vector<double>& values, double part) {
-  const double at = part * static_cast<double>(values.size() - 1);
+using Where = std::vector<double>::iterator;
+
+/// The part-quantile of [begin, end), whose order statistics up to the next after `at` lie before `sorted_end`.
+double quantile(Where begin, Where sorted_end, double at) {
   const auto k = static_cast<std::ptrdiff_t>(at);
-  std::nth_element(values.begin(), values.begin() + k, values.end());
-  const double low = values[static_cast<std::size_t>(k)];
-  if (static_cast<std::size_t>(k) + 1 >= values.size()) return low;
-  const double high = *std::min_element(values.begin() + k + 1, values.end());
+  std::nth_element(begin, begin + k, sorted_end);
+  const double low = begin[k];
+  if (begin + k + 1 >= sorted_end) return low;
+  const double high = *std::min_element(begin + k + 1, sorted_end);
   return low + (high - low) * (at - static_cast<double>(k));
 }
 }  // namespace
@@ -38,8 +40,12 @@ GateStatistics gateStatistics(std::span<const double> row, double low, double hi
   }
   const auto count = static_cast<double>(scratch.size());
   found.mean = sum / count;
-  found.q10 = quantile(scratch, 0.1);
-  found.q90 = quantile(scratch, 0.9);
+  // After the upper one the lower one has only what lies under it to look at.
+  const double last = count - 1.0;
+  found.q90 = quantile(scratch.begin(), scratch.end(), 0.9 * last);
+  const auto under = std::min<std::ptrdiff_t>(static_cast<std::ptrdiff_t>(0.9 * last) + 1, static_cast<std::ptrdiff_t>(scratch.size()));
+  const bool next_is_under = static_cast<std::ptrdiff_t>(0.1 * last) + 1 < under;
+  found.q10 = quantile(scratch.begin(), next_is_under ? scratch.begin() + under : scratch.end(), 0.1 * last);
   if (low < high) {
     found.below = below / count;
     found.above = above / count;

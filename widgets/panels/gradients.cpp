@@ -57,21 +57,16 @@ QString GradientsPanel::hint() const {
 
 std::vector<GradientsPanel::Curve> GradientsPanel::curves(const Trace& trace) const {
   std::vector<Curve> found;
-  const bool many = trace.matching("spectrum/").size() > 1 || trace.info.layers > 1;
-  const auto add = [&](std::string_view prefix, const QString& what, const QString& tip) {
+  const auto add = [&](Kind kind, std::string_view prefix, const QString& tip) {
     for (const TraceArray* array : trace.matching(prefix)) {
       if (!usable(*array)) continue;
       const QString rest = QString::fromStdString(array->key.substr(prefix.size()));
-      const QString layer = rest.section(u'/', 0, 0), state = rest.section(u'/', 1);
-      QString label = what;
-      if (!state.isEmpty()) label += u' ' + state;
-      if (many) label += tr(", layer %1").arg(layer);
-      found.push_back({array, QString::fromStdString(array->key), label, tip});
+      found.push_back({array, kind, QString::fromStdString(array->key), rest.section(u'/', 0, 0), rest.section(u'/', 1), tip});
     }
   };
-  add("gradient/state/", QStringLiteral("|∂L/∂s|"), tr("The norm of the loss's gradient with respect to this state at each step."));
-  add("jacobian/", tr("σ max"), tr("The largest singular value of ∂s_T/∂s_t: what the best kept direction of the state at step t is worth at the end."));
-  add("jacobian_min/", tr("σ min"), tr("The smallest singular value of ∂s_T/∂s_t: what the worst kept direction is worth at the end."));
+  add(Kind::gradient, "gradient/state/", tr("The norm of the loss's gradient with respect to this state at each step."));
+  add(Kind::largest, "jacobian/", tr("The largest singular value of ∂s_T/∂s_t: what the best kept direction of the state at step t is worth at the end."));
+  add(Kind::smallest, "jacobian_min/", tr("The smallest singular value of ∂s_T/∂s_t: what the worst kept direction is worth at the end."));
   return found;
 }
 
@@ -134,19 +129,45 @@ void GradientsPanel::rebuild() {
     }
     if (!shown.isEmpty()) legend_->add(QStringLiteral("pinned/") + run.label, run.label, QPen(run.colour, 1.0), shown);
   }
-  int colour = 0;
+  // What the loss sees has colours, what the memory alone does is thin and grey. Layers that would crowd the legend share an entry, and fade
+  // with depth.
   const std::vector<Curve> found = curves(*trace_);
-  const bool many = found.size() > 4;
+  QStringList states, layers;
   for (const Curve& curve : found) {
-    // What the loss sees has colours; what the memory alone does is drawn thin, in the colour of text when one layer is all.
-    const bool gradient = curve.name.startsWith(u"gradient/"), least = curve.name.startsWith(u"jacobian_min/");
-    const QColor ink = gradient || many ? theme.series(colour++) : least ? theme.axis : theme.text;
-    QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.6 : 1.0);
-    if (many && !gradient) Plot::setQuiet(graph);
-    graph->setProperty("least", least);
-    fill(graph, stepsOf(*trace_, *curve.array), column(*curve.array, 0));
-    legend_->add(curve.name, curve.label, graph->pen(), {graph}, curve.tip);
+    if (curve.kind == Kind::gradient && !states.contains(curve.state)) states << curve.state;
+    if (!layers.contains(curve.layer)) layers << curve.layer;
   }
+  const bool apart = states.size() * layers.size() <= 6;
+  struct Entry {
+    QString key, text, tip;
+    QPen pen;
+    QList<QCPLayerable*> curves;
+  };
+  std::vector<Entry> entries;
+  for (const Curve& curve : found) {
+    const auto depth = static_cast<int>(layers.indexOf(curve.layer));
+    const bool gradient = curve.kind == Kind::gradient, alone = layers.size() == 1 || (gradient && apart);
+    const auto state = static_cast<int>(states.indexOf(curve.state));
+    QColor ink = curve.kind == Kind::largest ? theme.text : theme.axis;
+    if (gradient) ink = theme.series(apart ? depth * static_cast<int>(states.size()) + state : state);
+    if (!alone) ink = mixed(ink, theme.base, 1.0 - 0.65 * depth / static_cast<double>(layers.size() - 1));
+    QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.6 : 1.0);
+    graph->setProperty("least", curve.kind == Kind::smallest);
+    if (!alone) Plot::setQuiet(graph);
+    fill(graph, stepsOf(*trace_, *curve.array), column(*curve.array, 0));
+    const QString what = gradient ? QStringLiteral("|∂L/∂s| ") + curve.state : curve.kind == Kind::largest ? tr("σ max") : tr("σ min");
+    const QString key = alone ? curve.name : what;
+    const auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.key == key; });
+    if (same != entries.end()) {
+      same->curves << graph;
+      continue;
+    }
+    QString text = what, tip = curve.tip;
+    if (layers.size() > 1) text += alone ? tr(", layer %1").arg(curve.layer) : tr(", %1 layers").arg(layers.size());
+    if (!alone) tip += tr(" Deeper layers are fainter.");
+    entries.push_back({key, text, tip, graph->pen(), {graph}});
+  }
+  for (const Entry& entry : entries) legend_->add(entry.key, entry.text, entry.pen, entry.curves, entry.tip);
   judge();
   sentence_->setText(verdict_.sentence);
   if (verdict_.fate != Fate::unknown) {

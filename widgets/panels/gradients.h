@@ -25,9 +25,11 @@ class GradientsPanel : public PlotPanel {
   QString makeHeadline() const override;
 
  private:
+  enum class Kind { gradient, largest, smallest };
   struct Curve {
     const TraceArray* array;
-    QString name, label, tip;
+    Kind kind;
+    QString name, layer, state, tip;
   };
   std::vector<Curve> curves(const Trace& trace) const;
   void judge();

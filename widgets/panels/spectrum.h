@@ -31,6 +31,7 @@ class SpectrumPanel : public PlotPanel {
  protected:
   QString whyEmpty() const override;
   void rebuild() override;
+  void forget() override { array_ = nullptr; }
   void moveTime() override;
   QString makeHeadline() const override;
   QString subject() const override;

@@ -30,33 +30,30 @@ void Heatmap::setData(std::shared_ptr<const std::vector<double>> values, std::in
   data_low_ = std::numeric_limits<double>::infinity();
   data_high_ = -data_low_;
   const auto n = static_cast<std::size_t>(units);
+  double low = data_low_, high = data_high_;
   const auto look = [&](double v) {
-    if (!std::isfinite(v)) return;
-    data_low_ = std::min(data_low_, v);
-    data_high_ = std::max(data_high_, v);
+    if (v < low && v >= -std::numeric_limits<double>::max()) low = v;
+    if (v > high && v <= std::numeric_limits<double>::max()) high = v;
   };
   const auto rows = static_cast<std::int64_t>(steps_.size());
   if (rows <= 2 * coarse_target) {
-    std::for_each(values_->begin(), values_->end(), look);
+    for (const double v : *values_) look(v);
   } else {
     coarse_rows_ = (rows + coarse_target - 1) / coarse_target;
-    coarse_.reserve(static_cast<std::size_t>((rows + coarse_rows_ - 1) / coarse_rows_) * n);
-    std::vector<double> sum(n);
-    std::vector<int> count(n);
-    for (std::int64_t first = 0; first < rows; first += coarse_rows_) {
-      std::fill(sum.begin(), sum.end(), 0.0);
-      std::fill(count.begin(), count.end(), 0);
-      for (std::int64_t row = first; row < std::min(rows, first + coarse_rows_); ++row) {
-        const double* v = values_->data() + static_cast<std::size_t>(row) * n;
-        for (std::size_t j = 0; j < n; ++j) {
-          look(v[j]);
-          if (std::isfinite(v[j])) sum[j] += v[j], ++count[j];
-        }
+    coarse_.resize(static_cast<std::size_t>((rows + coarse_rows_ - 1) / coarse_rows_) * n);
+    float* out = coarse_.data();
+    for (std::int64_t first = 0; first < rows; first += coarse_rows_, out += n) {
+      const double* a = values_->data() + static_cast<std::size_t>(first) * n;
+      const double* b = values_->data() + static_cast<std::size_t>(std::min(rows - 1, first + coarse_rows_ / 2)) * n;
+      for (std::size_t j = 0; j < n; ++j) {
+        look(a[j]);
+        look(b[j]);
+        out[j] = static_cast<float>(!std::isfinite(a[j]) ? b[j] : !std::isfinite(b[j]) ? a[j] : 0.5 * (a[j] + b[j]));
       }
-      for (std::size_t j = 0; j < n; ++j)
-        coarse_.push_back(count[j] ? static_cast<float>(sum[j] / count[j]) : std::numeric_limits<float>::quiet_NaN());
     }
   }
+  data_low_ = low;
+  data_high_ = high;
   if (data_low_ > data_high_) data_low_ = data_high_ = 0.0;
 }
 

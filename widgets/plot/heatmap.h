@@ -14,7 +14,8 @@ namespace reclab {
 std::shared_ptr<const std::vector<double>> realValues(const TraceArray& array);
 
 /// Values [rows, units], row-major, over the steps of the rows. Keys are steps, values are units (unit j covers j - 0.5 to j + 0.5).
-/// What shares a pixel is averaged; NaN is left out. Reading 100,000 x 256 once at setData() makes later drawing cheap.
+/// What shares a pixel is averaged; NaN is left out. Of very many rows (100,000 x 256) setData() keeps a coarse copy, made from two rows in each
+/// of its bins, for the whole view; a closer view reads the rows themselves.
 class Heatmap : public QCPAbstractPlottable {
   Q_OBJECT
  public:
@@ -26,7 +27,7 @@ class Heatmap : public QCPAbstractPlottable {
   double low() const { return low_; }
   double high() const { return high_; }
   bool isDiverging() const { return low_ < 0.0 && high_ > 0.0; }
-  /// The range of the data itself, NaN left out; 0 and 0 when there is none.
+  /// The range of the data (of the rows that the coarse copy is made from), NaN left out; 0 and 0 when there is none.
   double dataLow() const { return data_low_; }
   double dataHigh() const { return data_high_; }
   std::int64_t units() const { return units_; }
@@ -49,7 +50,7 @@ class Heatmap : public QCPAbstractPlottable {
   std::shared_ptr<const std::vector<double>> values_;
   std::vector<std::int64_t> steps_;
   std::int64_t units_ = 0;
-  std::vector<float> coarse_;  // means of coarse_rows_ rows each, when there are very many
+  std::vector<float> coarse_;  // one row for every coarse_rows_, when there are very many
   std::int64_t coarse_rows_ = 0;
   double low_ = 0.0, high_ = 1.0, data_low_ = 0.0, data_high_ = 0.0;
   // The picture drawn last, and what it was drawn for.

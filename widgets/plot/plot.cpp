@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plot/plot.h"
 
+#include <QBuffer>
 #include <QClipboard>
+#include <QFileInfo>
 #include <QGuiApplication>
 #include <QPdfWriter>
 #include <QSaveFile>
@@ -57,6 +59,27 @@ class RoomyRect : public QCPAxisRect {
 
  private:
   std::function<void()> shape_;
+};
+
+/// A curve that is drawn with a hair line when it is denser than the pixels, for there a wide line costs ten times the time and looks the same.
+class Curve : public QCPGraph {
+ public:
+  using QCPGraph::QCPGraph;
+
+ protected:
+  void draw(QCPPainter* painter) override {
+    const QPen wide = mPen;
+    const bool dense = !painter->modes().testFlag(QCPPainter::pmVectorized) && visibleCount() > 2 * mKeyAxis->axisRect()->width();
+    if (dense && wide.style() != Qt::NoPen) mPen.setWidthF(std::min(1.0, wide.widthF()));
+    setAntialiasedFill(!dense);
+    QCPGraph::draw(painter);
+    mPen = wide;
+  }
+
+ private:
+  std::ptrdiff_t visibleCount() const {
+    return mDataContainer->findEnd(mKeyAxis->range().upper) - mDataContainer->findBegin(mKeyAxis->range().lower);
+  }
 };
 
 }  // namespace
@@ -121,7 +144,8 @@ class TimeCursor : public QCPLayerable {
       painter->setPen(QPen(theme.base, 1));
       painter->setBrush(graph->pen().color());
       painter->drawEllipse(QPointF(x, y), 3.5, 3.5);
-      labels.push_back({time.format ? time.format(at->value) : number(at->value), graph->pen().color(), y, y});
+      const QString value = time.format ? time.format(at->value) : number(at->value);
+      labels.push_back({graph->name().isEmpty() ? value : graph->name() + u' ' + value, graph->pen().color(), y, y});
     }
     painter->setFont(theme.small);
     with_step = with_step && area.height() >= 2 * line;
@@ -206,7 +230,7 @@ int Legend::arrange(int width) const {
   if (entries_.empty()) return 0;
   const QFontMetrics metrics(themeOf(mParentPlot).small, mParentPlot);
   const int line = metrics.height() + 4;
-  int x = 0, y = 0;
+  int x = 0, y = 3;
   for (Entry& entry : entries_) {
     const int wanted = 22 + metrics.horizontalAdvance(entry.text) + 12;
     if (x > 0 && x + wanted > width) x = 0, y += line;
@@ -325,6 +349,7 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent), step_ticker_(new StepTicker) 
   setCurrentLayer(QStringLiteral("main"));
   setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
   setNoAntialiasingOnDrag(false);
+  setPlottingHint(QCP::phFastPolylines);  // dense curves are else stroked as one path, ten times slower
   setMouseTracking(true);
   setFocusPolicy(Qt::ClickFocus);
   new OutsideMask(this);
@@ -352,7 +377,7 @@ QCPAxisRect* Plot::makeRect(std::function<void()> shape) {
 }
 
 QCPGraph* Plot::addCurve(QCPAxisRect* rect, const QColor& colour, double width, Qt::PenStyle style) {
-  QCPGraph* graph = addGraph(rect->axis(QCPAxis::atBottom), rect->axis(QCPAxis::atLeft));
+  auto* graph = new Curve(rect->axis(QCPAxis::atBottom), rect->axis(QCPAxis::atLeft));
   QPen pen(colour, width, style, Qt::RoundCap, Qt::RoundJoin);
   graph->setPen(pen);
   graph->setSelectable(QCP::stNone);
@@ -684,38 +709,41 @@ QString saveDrawing(const QString& file, Panel::Format format, QSize size, const
     return Plot::tr("The figure could not be written to %1 (%2); choose a folder that exists, that you may write to and that has space left.")
         .arg(file, reason);
   };
+  const auto drawVectors = [&](QPaintDevice* device) {
+    QCPPainter painter;
+    painter.begin(device);
+    painter.setModes(QCPPainter::pmVectorized | QCPPainter::pmNoCaching);
+    painter.fillRect(QRect(QPoint(0, 0), size), opaque);
+    draw(&painter);
+  };
+  const QFileInfo there(file);
+  if (there.exists() && !there.isFile()) return refused(Plot::tr("that is not an ordinary file"));
   QSaveFile out(file);
-  if (!out.open(QIODevice::WriteOnly)) return refused(out.errorString());
+  if (!out.open(QIODevice::WriteOnly | QIODevice::Unbuffered)) return refused(out.errorString());
+  // Drawn into memory first: the generators do not notice a disk that is full, writing the bytes does.
+  QBuffer bytes;
+  bytes.open(QIODevice::WriteOnly);
   if (format == Panel::Format::png) {
-    if (!drawnImage(size, 2.0, opaque, draw).save(&out, "PNG")) return refused(out.errorString());
+    drawnImage(size, 2.0, opaque, draw).save(&bytes, "PNG");
   } else if (format == Panel::Format::svg) {
     QSvgGenerator svg;
-    svg.setOutputDevice(&out);
+    svg.setOutputDevice(&bytes);
     svg.setResolution(dpi);
     svg.setSize(size);
     svg.setViewBox(QRect(QPoint(0, 0), size));
     svg.setTitle(title);
-    QCPPainter painter;
-    if (!painter.begin(&svg)) return refused(out.errorString());
-    painter.setModes(QCPPainter::pmVectorized | QCPPainter::pmNoCaching);
-    painter.fillRect(QRect(QPoint(0, 0), size), opaque);
-    draw(&painter);
-    painter.end();
+    drawVectors(&svg);
   } else {
-    QPdfWriter pdf(&out);
+    QPdfWriter pdf(&bytes);
     pdf.setResolution(dpi);
     pdf.setTitle(title);
     pdf.setCreator(QStringLiteral("Recurrence Lab"));
     pdf.setPageSize(QPageSize(QSizeF(size) * 72.0 / dpi, QPageSize::Point, QString(), QPageSize::ExactMatch));
     pdf.setPageMargins(QMarginsF(0, 0, 0, 0));
-    QCPPainter painter;
-    if (!painter.begin(&pdf)) return refused(out.errorString());
-    painter.setModes(QCPPainter::pmVectorized | QCPPainter::pmNoCaching);
-    painter.fillRect(QRect(QPoint(0, 0), size), opaque);
-    draw(&painter);
-    if (!painter.end()) return refused(out.errorString());
+    drawVectors(&pdf);
   }
-  if (out.error() != QFileDevice::NoError || !out.commit()) return refused(out.errorString());
+  if (out.write(bytes.data()) != bytes.size()) return refused(Plot::tr("the disk is full, or a limit was reached"));
+  if (!out.commit()) return refused(out.errorString());
   return {};
 }
 

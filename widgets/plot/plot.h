@@ -114,7 +114,7 @@ class Plot : public QCustomPlot {
   /// A new axis rect in our style (left and bottom axes, faint grid, as many ticks as there is room for), to be put into plotLayout() or
   /// a nested layout. `shape` is called when its size is known, and may set ranges.
   QCPAxisRect* makeRect(std::function<void()> shape = {});
-  /// A curve in a rect, NaN where it has a gap. Thinned to the pixels when drawn.
+  /// A curve in a rect, NaN where it has a gap. Thinned to the pixels when drawn. Its name(), if it has one, stands before its value at the cursor.
   QCPGraph* addCurve(QCPAxisRect* rect, const QColor& colour, double width = 1.5, Qt::PenStyle style = Qt::SolidLine);
   /// The cursor writes no value beside this curve.
   static void setQuiet(QCPGraph* graph) { graph->setProperty("quiet", true); }

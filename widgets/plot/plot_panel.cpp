@@ -66,6 +66,7 @@ void PlotPanel::refresh() {
     moveTime();
     plot_->redraw();
   } else {
+    forget();
     sentence_->setText(reason_);
   }
   pages_->setCurrentIndex(reason_.isEmpty() ? 0 : 1);

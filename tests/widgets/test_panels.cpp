@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The four plane panels on a hand-made trace: what they say, show, save and give back, with real events.
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QElapsedTimer>
+#include <QImage>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QXmlStreamReader>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include "panels/gating.h"
+#include "panels/gradients.h"
+#include "panels/spectrum.h"
+#include "panels/timing.h"
+#include "synthetic_trace.h"
+
+using namespace reclab;
+using test::SyntheticOptions;
+using test::synthetic_trace;
+
+namespace {
+
+template <class P>
+struct Shown {
+  P panel;
+  explicit Shown(std::shared_ptr<const Trace> trace, QSize size = {560, 420}) {
+    panel.resize(size);
+    panel.setTrace(std::move(trace));
+    panel.show();
+    if (!QTest::qWaitForWindowExposed(&panel)) qFatal("the window did not come up");
+    panel.plot()->replot();
+  }
+  P* operator->() { return &panel; }
+  Plot* plot() { return panel.plot(); }
+};
+
+QPoint inTimeRect(Plot* plot, double step) {
+  QCPAxisRect* rect = plot->axisRect(0);
+  return {static_cast<int>(std::lround(rect->axis(QCPAxis::atBottom)->coordToPixel(step))), rect->rect().center().y()};
+}
+
+QStringList lines(const QString& csv) { return csv.split(u'\n', Qt::SkipEmptyParts); }
+
+std::vector<std::int64_t> counted(std::int64_t n) {
+  std::vector<std::int64_t> steps;
+  for (std::int64_t t = 0; t < n; ++t) steps.push_back(t);
+  return steps;
+}
+
+void wheel(Plot* plot, const QPointF& at, int delta) {
+  QWheelEvent event(at, plot->mapToGlobal(at), {}, {0, delta}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+  QApplication::sendEvent(plot, &event);
+}
+
+/// Every <text> of an SVG, for labels that must be there.
+QStringList textsOf(const QString& file) {
+  QFile in(file);
+  if (!in.open(QIODevice::ReadOnly)) return {};
+  QXmlStreamReader xml(&in);
+  QStringList found;
+  while (!xml.atEnd())
+    if (xml.readNext() == QXmlStreamReader::StartElement && xml.name() == u"text") found << xml.readElementText();
+  return xml.hasError() ? QStringList() : found;
+}
+
+template <class P>
+void checkFigures(P& panel) {
+  QTemporaryDir folder;
+  const QString png = folder.filePath("f.png"), svg = folder.filePath("f.svg"), pdf = folder.filePath("f.pdf");
+  QCOMPARE(panel.saveFigure(png, Panel::Format::png), QString());
+  QCOMPARE(panel.saveFigure(svg, Panel::Format::svg), QString());
+  QCOMPARE(panel.saveFigure(pdf, Panel::Format::pdf), QString());
+  const QImage image(png);
+  QVERIFY(image.width() >= 2 * 400 && image.height() >= 2 * 250);
+  const QStringList texts = textsOf(svg);
+  QVERIFY2(!texts.isEmpty() && texts[0].startsWith(panel.title()), qPrintable(texts.join(u'|')));
+  QVERIFY(texts[0].contains(u"LSTM") && texts[0].contains(u"sunspots.csv"));
+  QFile document(pdf);
+  QVERIFY(document.open(QIODevice::ReadOnly));
+  QVERIFY(document.read(5) == "%PDF-");
+}
+
+}  // namespace
+
+class TestPanels : public QObject {
+  Q_OBJECT
+ private slots:
+  // ------------------------------------------------------------------------------------------------------------ verdict
+
+  void verdictVanishes() {
+    const std::vector<std::int64_t> steps = counted(400);
+    std::vector<double> norms;
+    for (const std::int64_t t : steps) norms.push_back(-static_cast<double>(399 - t) / 23.0);
+    const Verdict verdict = gradientVerdict(steps, norms, "The gradient");
+    QCOMPARE(verdict.fate, Fate::vanishes);
+    QVERIFY(std::abs(verdict.slope + 1.0 / 23.0) < 1e-12);
+    QCOMPARE(verdict.sentence, QStringLiteral("The gradient vanishes: it loses a decade every 23 steps; after 184 steps less than 10⁻⁸ of it is left."));
+  }
+
+  void verdictExplodesAndHolds() {
+    const std::vector<std::int64_t> steps = counted(2000);
+    std::vector<double> grows, same, slow;
+    for (const std::int64_t t : steps) {
+      const auto lag = static_cast<double>(1999 - t);
+      grows.push_back(lag * std::log10(1.1));
+      same.push_back(0.25);
+      slow.push_back(-lag * 1e-4);
+    }
+    const Verdict explodes = gradientVerdict(steps, grows, "It");
+    QCOMPARE(explodes.fate, Fate::explodes);
+    QVERIFY(std::abs(explodes.slope - std::log10(1.1)) < 1e-12);
+    QVERIFY2(explodes.sentence.contains(QStringLiteral("a decade every 24 steps; after 194 steps it is more than 10⁸ times")), qPrintable(explodes.sentence));
+    QCOMPARE(gradientVerdict(steps, same, "It").sentence, QStringLiteral("It holds: over 1,999 steps it stays the same."));
+    const Verdict holds = gradientVerdict(steps, slow, "It");
+    QCOMPARE(holds.fate, Fate::holds);
+    QCOMPARE(holds.sentence, QStringLiteral("It holds: over 1,999 steps it falls by a factor of 1.58 only."));
+  }
+
+  void verdictSurvivesTinyNumbersZerosAndOutliers() {
+    const std::vector<std::int64_t> steps = counted(1000);
+    std::vector<double> norms;
+    for (const std::int64_t t : steps) norms.push_back(-5.0 * static_cast<double>(999 - t));  // down to 1e-4995
+    Verdict verdict = gradientVerdict(steps, norms, "It");
+    QVERIFY(std::abs(verdict.slope + 5.0) < 1e-12);
+    QVERIFY2(verdict.sentence.contains(QStringLiteral("it loses 5 decades every step; after 2 steps less than 10⁻⁸")), qPrintable(verdict.sentence));
+    for (int t = 0; t < 700; ++t) norms[static_cast<std::size_t>(t)] = -std::numeric_limits<double>::infinity();
+    verdict = gradientVerdict(steps, norms, "It");
+    QCOMPARE(verdict.first, 700);
+    QVERIFY(verdict.sentence.endsWith(QStringLiteral("; before step 700 it is exactly zero.")));
+    // A tenth of the points far off does not turn the line.
+    std::mt19937 random(7);
+    for (std::size_t t = 700; t < 1000; ++t)
+      if (random() % 10 == 0) norms[t] += 300.0;
+    verdict = gradientVerdict(steps, norms, "It");
+    QVERIFY2(std::abs(verdict.slope + 5.0) < 0.1, qPrintable(QString::number(verdict.slope)));
+    std::fill(norms.begin(), norms.end(), -std::numeric_limits<double>::infinity());
+    verdict = gradientVerdict(steps, norms, "It");
+    QCOMPARE(verdict.fate, Fate::unknown);
+    QVERIFY(verdict.sentence.contains("exactly zero at every step"));
+    QCOMPARE(gradientVerdict({}, {}, "It").fate, Fate::unknown);
+    QVERIFY(gradientVerdict(std::vector<std::int64_t>{3, 4}, std::vector<double>{0.0, 0.0}, "It").sentence.contains("2 steps only"));
+  }
+
+  void verdictCountsStepsNotRows() {
+    std::vector<std::int64_t> steps;
+    std::vector<double> norms;
+    for (std::int64_t t = 0; t < 1000; t += 10) {
+      steps.push_back(t);
+      norms.push_back(-static_cast<double>(990 - t) / 50.0);
+    }
+    QVERIFY(std::abs(gradientVerdict(steps, norms, "It").slope + 0.02) < 1e-12);
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- statistics
+
+  void gateStatisticsAreThoseOfTheSortedRow() {
+    std::mt19937 random(1);
+    std::uniform_real_distribution<double> uniform(-1.0, 3.0);
+    std::vector<double> scratch;
+    for (const int n : {1, 2, 3, 5, 9, 10, 11, 21, 100, 101, 128, 1000}) {
+      std::vector<double> row(static_cast<std::size_t>(n));
+      for (double& v : row) v = uniform(random);
+      const GateStatistics found = gateStatistics(row, -1.0, 3.0, scratch);
+      std::vector<double> sorted = row;
+      std::sort(sorted.begin(), sorted.end());
+      const auto quantile = [&](double part) {
+        const double at = part * (n - 1);
+        const auto k = static_cast<std::size_t>(at);
+        const double next = sorted[std::min(k + 1, sorted.size() - 1)];
+        return sorted[k] + (next - sorted[k]) * (at - std::floor(at));
+      };
+      double sum = 0;
+      int below = 0, above = 0;
+      for (const double v : row) sum += v, below += v < -0.6, above += v > 2.6;
+      QVERIFY(std::abs(found.mean - sum / n) < 1e-12);
+      QVERIFY2(std::abs(found.q10 - quantile(0.1)) < 1e-12, qPrintable(QString::number(n)));
+      QVERIFY2(std::abs(found.q90 - quantile(0.9)) < 1e-12, qPrintable(QString::number(n)));
+      QVERIFY(std::abs(found.below - below / double(n)) < 1e-12 && std::abs(found.above - above / double(n)) < 1e-12);
+    }
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    QVERIFY(std::isnan(gateStatistics(std::vector<double>{nan, nan}, 0, 1, scratch).mean));
+    QCOMPARE(gateStatistics(std::vector<double>{nan, 0.5}, 0, 1, scratch).mean, 0.5);
+    QCOMPARE(gateStatistics(std::vector<double>{-5.0, 5.0}, 0, 0, scratch).below, 0.0);
+  }
+
+  void histogramCountsEverythingOnce() {
+    const std::vector<int> counts = gateHistogram(std::vector<double>{0.0, 0.04, 0.06, 0.5, 1.0, 1.2, std::numeric_limits<double>::quiet_NaN()}, 0, 1, 20);
+    QCOMPARE(counts[0], 2);
+    QCOMPARE(counts[1], 1);
+    QCOMPARE(counts[10], 1);
+    QCOMPARE(counts[19], 2);
+    QCOMPARE(std::accumulate(counts.begin(), counts.end(), 0), 6);
+  }
+
+  // ------------------------------------------------------------------------------------------------------------ spectrum
+
+  void spectrumSaysWhichStepItShows() {
+    Shown<SpectrumPanel> shown(synthetic_trace());
+    QSignalSpy changed(&shown.panel, &Panel::headlineChanged);
+    shown->setTime(120);
+    QVERIFY2(shown->note().contains("at step 120") && !shown->note().contains("nearest"), qPrintable(shown->note()));
+    shown->setTime(124);
+    QVERIFY2(shown->note().contains("at step 120, the nearest to step 124 that was computed"), qPrintable(shown->note()));
+    // The largest modulus of row 12 (step 120), as the trace was made.
+    const double largest = 0.6 + 0.397 * std::sqrt(15.0 / 16.0) * std::pow(std::cos(1.2), 2.0);
+    QCOMPARE(shown->headline(), QStringLiteral("|λ|max ") + number(largest));
+    QVERIFY(changed.size() >= 1);
+  }
+
+  void spectrumCircleIsRound() {
+    for (const QSize size : {QSize(700, 300), QSize(300, 600)}) {
+      Shown<SpectrumPanel> shown(synthetic_trace(), size);
+      const QPointF right = shown->pixelOf({1, 0}), left = shown->pixelOf({-1, 0}), top = shown->pixelOf({0, 1}), bottom = shown->pixelOf({0, -1});
+      QVERIFY(std::abs((right.x() - left.x()) - (bottom.y() - top.y())) < 0.5);
+      QVERIFY(shown->rect()->rect().contains(right.toPoint()) && shown->rect()->rect().contains(top.toPoint()));
+    }
+  }
+
+  void spectrumHoverTellsTheEigenvalue() {
+    SyntheticOptions options;
+    options.spectra = false;
+    auto trace = std::make_shared<Trace>(*synthetic_trace(options));
+    TraceArray spectrum;
+    spectrum.key = "spectrum/0";
+    spectrum.shape = {1, 2};
+    spectrum.axes = {{"time", "", {}}, {"eigenvalue", "", {}}};
+    spectrum.complex = std::make_shared<const std::vector<std::complex<double>>>(std::vector<std::complex<double>>{{0.0, 0.9}, {0.5, 0.0}});
+    trace->put(std::move(spectrum));
+    trace->info.spectra = {{false, false, "eigenvalues of the transition"}};
+    Shown<SpectrumPanel> shown(trace);
+    const QString tip = shown->tipAt(shown->pixelOf({0.0, 0.9}) + QPointF(2, 2));
+    QVERIFY2(tip.contains(QStringLiteral("|λ| = 0.9")), qPrintable(tip));
+    QVERIFY2(tip.contains("time constant 9.491 steps"), qPrintable(tip));  // -1 / ln 0.9
+    QVERIFY2(tip.contains("frequency 0.25 cycles per step"), qPrintable(tip));
+    QVERIFY(shown->tipAt(shown->pixelOf({0.7, 0.7})).isEmpty());
+    QVERIFY(shown->note().contains("the same at every step"));
+  }
+
+  void spectrumZoomsAndResets() {
+    Shown<SpectrumPanel> shown(synthetic_trace());
+    const QCPRange home = shown->rect()->axis(QCPAxis::atBottom)->range();
+    wheel(shown.plot(), shown->pixelOf({0.5, 0.5}), 240);
+    const QCPRange near = shown->rect()->axis(QCPAxis::atBottom)->range();
+    QVERIFY(near.size() < 0.9 * home.size());
+    // Another run of the same kind keeps the view.
+    SyntheticOptions options;
+    options.units = 20;
+    shown->setTrace(synthetic_trace(options));
+    shown.plot()->replot();
+    QVERIFY(std::abs(shown->rect()->axis(QCPAxis::atBottom)->range().size() - near.size()) < 0.02 * near.size());
+    QTest::mouseDClick(shown.plot(), Qt::LeftButton, {}, shown->rect()->rect().center());
+    shown.plot()->replot();
+    QVERIFY(std::abs(shown->rect()->axis(QCPAxis::atBottom)->range().size() - home.size()) < 0.02 * home.size());
+  }
+
+  void spectrumOfContinuousTimeKnowsItsHalfPlane() {
+    SyntheticOptions options;
+    options.continuous = true;
+    options.layers = 2;
+    Shown<SpectrumPanel> shown(synthetic_trace(options));
+    QCOMPARE(shown->headline(), QStringLiteral("max Re λ −0.5"));
+    auto* layers = shown->findChild<QComboBox*>("layer");
+    QVERIFY(layers && layers->isVisible() && layers->count() == 2);
+    QTest::keyClick(layers, Qt::Key_Down);
+    QTest::keyClick(layers, Qt::Key_Return);
+    QCOMPARE(layers->currentText(), QStringLiteral("layer 1"));
+    const QString tip = shown->tipAt(shown->pixelOf({-0.5, 0.0}));
+    QVERIFY2(tip.contains("time constant 2\n"), qPrintable(tip));
+  }
+
+  void spectrumOfThousandsIsQuick() {
+    SyntheticOptions options;
+    options.units = 4096;
+    options.gates = options.gradients = options.timing = false;
+    Shown<SpectrumPanel> shown(synthetic_trace(options));
+    QElapsedTimer clock;
+    qint64 least = 1'000'000'000;
+    for (int i = 0; i < 5; ++i) {
+      clock.start();
+      shown->setTime(10 * i + 10);
+      shown.plot()->layer("now")->replot();
+      least = std::min(least, clock.nsecsElapsed());
+    }
+    QVERIFY2(least < 60'000'000, qPrintable(QString::number(least)));
+  }
+
+  void spectrumCsvHasEveryEigenvalue() {
+    SpectrumPanel panel;
+    panel.setTrace(synthetic_trace());
+    const QStringList csv = lines(panel.dataAsCsv());
+    QCOMPARE(csv[0], QStringLiteral("layer,step,eigenvalue,real,imaginary,modulus"));
+    QCOMPARE(csv.size(), 1 + 30 * 16);
+    const QStringList cells = csv[1 + 12 * 16].split(u',');
+    QCOMPARE(cells[1], QStringLiteral("120"));
+    QVERIFY(std::abs(std::hypot(cells[3].toDouble(), cells[4].toDouble()) - cells[5].toDouble()) < 1e-12);
+  }
+
+  void pinnedSpectraAreRings() {
+    SyntheticOptions options;
+    options.units = 3;
+    Shown<SpectrumPanel> shown(synthetic_trace());
+    const QImage before = shown->grab().toImage();
+    shown->setPinned({{synthetic_trace(options), QColor(255, 0, 255), "other"}});
+    shown.plot()->replot();
+    const QImage after = shown->grab().toImage();
+    const auto pink = [](const QImage& image) {
+      int count = 0;
+      for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x) count += image.pixelColor(x, y).green() < 100 && image.pixelColor(x, y).red() > 200 && image.pixelColor(x, y).blue() > 200;
+      return count;
+    };
+    QCOMPARE(pink(before), 0);
+    QVERIFY(pink(after) > 10);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------- gating
+
+  void gatingCountsTheSaturated() {
+    Shown<GatingPanel> shown(synthetic_trace());
+    shown->setTime(124);
+    int closed = 0, open = 0;
+    for (int j = 0; j < 16; ++j) {
+      const double v = test::synthetic_gate(124, j, 0.0);
+      closed += v < 0.1;
+      open += v > 0.9;
+    }
+    QCOMPARE(shown->headline(), QStringLiteral("%1 % saturated").arg(std::lround(100.0 * (closed + open) / 16.0)));
+    QVERIFY2(shown->saturation().contains(QStringLiteral("%1 % of 16 units are nearly closed").arg(std::lround(100.0 * closed / 16.0))),
+             qPrintable(shown->saturation()));
+  }
+
+  void gatingChoosesGatesAndRemembers() {
+    Shown<GatingPanel> shown(synthetic_trace());
+    auto* gates = shown->findChild<QComboBox*>("gate");
+    QVERIFY(gates && gates->isVisible());
+    QCOMPARE(gates->count(), 4);
+    QCOMPARE(gates->currentText(), QStringLiteral("forget"));
+    gates->setFocus();
+    for (int i = 0; i < 3; ++i) QTest::keyClick(gates, Qt::Key_Down);
+    QCOMPARE(gates->currentText(), QStringLiteral("step size"));
+    QVERIFY2(shown->saturation().contains("cannot saturate"), qPrintable(shown->saturation()));
+    QVERIFY(shown->headline().startsWith("mean"));
+    shown->setTrace(synthetic_trace());
+    QCOMPARE(gates->currentText(), QStringLiteral("step size"));
+  }
+
+  void gatingFlattensMoreDimensionsAndKeepsSteps() {
+    SyntheticOptions options;
+    options.gates = false;
+    options.every = 5;
+    auto trace = std::make_shared<Trace>(*synthetic_trace(options));
+    TraceArray gate = test::unit_array("gate/0/decay", trace->steps, 12, [](double t, double j) { return (t + j) / 400.0; }, "per head and key");
+    gate.shape = {static_cast<std::int64_t>(trace->steps.size()), 3, 4};
+    gate.axes = {{"time", "", {}}, {"head", "", {}}, {"key", "", {}}};
+    gate.high = 1.0;
+    trace->put(std::move(gate));
+    Shown<GatingPanel> shown(trace);
+    QCOMPARE(shown->heatmap().units(), 12);
+    shown->setTime(102);
+    QVERIFY2(shown->saturation().contains("step 100, the nearest to step 102 that was recorded"), qPrintable(shown->saturation()));
+    const QStringList csv = lines(shown->dataAsCsv());
+    QCOMPARE(csv.size(), 61);
+    QVERIFY(csv[0].startsWith("step,time,mean,quantile_10,quantile_90,share_below,share_above,gate/0/decay/0,"));
+    const QStringList cells = csv[3].split(u',');
+    QCOMPARE(cells[0], QStringLiteral("10"));
+    QCOMPARE(cells[7].toDouble(), 10.0 / 400.0);
+    QVERIFY(std::abs(cells[2].toDouble() - (10.0 + 5.5) / 400.0) < 1e-12);
+  }
+
+  // ----------------------------------------------------------------------------------------------------------- gradients
+
+  void gradientsGiveTheVerdict() {
+    Shown<GradientsPanel> shown(synthetic_trace());
+    QCOMPARE(shown->verdict().fate, Fate::vanishes);
+    QVERIFY(std::abs(shown->verdict().slope + 1.0 / 23.0) < 0.001);
+    QVERIFY2(shown->verdict().sentence.startsWith("The gradient of cell vanishes: it loses a decade every 23 steps"), qPrintable(shown->verdict().sentence));
+    QVERIFY(shown->headline().startsWith(QStringLiteral("−0.043")));
+  }
+
+  void gradientsOfALossAtEveryStepAskTheJacobian() {
+    auto trace = std::make_shared<Trace>(*synthetic_trace());
+    trace->info.loss = "task: mean squared error";
+    GradientsPanel panel;
+    panel.setTrace(trace);
+    QVERIFY2(panel.verdict().sentence.startsWith("The Jacobian"), qPrintable(panel.verdict().sentence));
+    QVERIFY(std::abs(panel.verdict().slope + 1.0 / 23.0) < 1e-9);
+  }
+
+  void gradientsPlotWhatNoDoubleHolds() {
+    SyntheticOptions options;
+    options.decades_per_step = -17.0;  // down to 1e-5083
+    Shown<GradientsPanel> shown(synthetic_trace(options));
+    shown->setTime(290);
+    shown.plot()->replot();
+    const QVector<QString> labels = shown.plot()->axisRect(0)->axis(QCPAxis::atLeft)->tickVectorLabels();
+    QVERIFY2(labels.contains(QStringLiteral("10⁻⁵⁰⁰⁰")) || labels.contains(QStringLiteral("10⁻⁴⁰⁰⁰")), qPrintable(QStringList(labels.begin(), labels.end()).join(u' ')));
+    QCOMPARE(shown->verdict().fate, Fate::vanishes);
+  }
+
+  void gradientsCurvesAreHiddenByTheLegend() {
+    Shown<GradientsPanel> shown(synthetic_trace());
+    const QCPAxis* norm = shown.plot()->axisRect(0)->axis(QCPAxis::atLeft);
+    const double low = norm->range().lower;
+    const QPoint entry = shown->legend()->placeOf("jacobian_min/0").center();
+    QVERIFY(!entry.isNull());
+    QTest::mouseClick(shown.plot(), Qt::LeftButton, {}, entry);
+    QVERIFY(norm->range().lower > low + 5);  // the rest gets the room
+    shown->setTrace(synthetic_trace());
+    QVERIFY(norm->range().lower > low + 5);  // and keeps it in the next run
+  }
+
+  void gradientsTimeAxisPicksZoomsAndIsKept() {
+    Shown<GradientsPanel> shown(synthetic_trace());
+    QSignalSpy picked(&shown.panel, &Panel::timePicked), zoomed(&shown.panel, &Panel::timeRangePicked);
+    QTest::mouseClick(shown.plot(), Qt::LeftButton, {}, inTimeRect(shown.plot(), 77));
+    QCOMPARE(picked.size(), 1);
+    QVERIFY(std::abs(picked[0][0].toLongLong() - 77) <= 1);
+    wheel(shown.plot(), inTimeRect(shown.plot(), 150), 240);
+    QCOMPARE(zoomed.size(), 1);
+    const auto first = shown.plot()->firstStep();
+    QVERIFY(first > 10);
+    shown->setTrace(synthetic_trace());
+    QCOMPARE(shown.plot()->firstStep(), first);
+    SyntheticOptions longer;
+    longer.length = 500;
+    shown->setTrace(synthetic_trace(longer));
+    QCOMPARE(shown.plot()->firstStep(), 0);
+    QCOMPARE(shown.plot()->lastStep(), 499);
+    shown->setTimeRange(100, 200);
+    QCOMPARE(shown.plot()->firstStep(), 100);
+    QCOMPARE(zoomed.size(), 1);
+  }
+
+  void pinnedGradientsHaveTheirColour() {
+    Shown<GradientsPanel> shown(synthetic_trace());
+    const int before = shown.plot()->graphCount();
+    shown->setPinned({{synthetic_trace(), QColor(255, 0, 255), "width 32"}});
+    QCOMPARE(shown.plot()->graphCount(), before + 2);  // hidden and cell
+    shown.plot()->replot();
+    QVERIFY(!shown->legend()->placeOf("pinned/width 32").isNull());
+    QTest::mouseClick(shown.plot(), Qt::LeftButton, {}, shown->legend()->placeOf("pinned/width 32").center());
+    int pink = 0;
+    for (int i = 0; i < shown.plot()->graphCount(); ++i) pink += shown.plot()->graph(i)->pen().color() == QColor(255, 0, 255) && !shown.plot()->graph(i)->visible();
+    QCOMPARE(pink, 2);
+  }
+
+  void gradientsOfManyLayersShareTheLegend() {
+    SyntheticOptions options;
+    options.layers = 8;
+    Shown<GradientsPanel> shown(synthetic_trace(options));
+    QVERIFY(!shown->legend()->placeOf(QStringLiteral("σ max")).isNull());
+    QVERIFY(shown->legend()->placeOf("jacobian/0").isNull());
+    QVERIFY(shown->legend()->outerRect().height() < 80);
+  }
+
+  void gradientsCsv() {
+    GradientsPanel panel;
+    panel.setTrace(synthetic_trace());
+    const QStringList csv = lines(panel.dataAsCsv());
+    QCOMPARE(csv[0], QStringLiteral("step,time,log10 gradient/state/0/hidden,log10 gradient/state/0/cell,log10 jacobian/0/0,log10 jacobian/0/1,"
+                                    "log10 jacobian/0/2,log10 jacobian/0/3,log10 jacobian_min/0"));
+    QCOMPARE(csv.size(), 301);
+    QCOMPARE(csv[1].split(u',')[4].toDouble(), -299.0 / 23.0);
+  }
+
+  // -------------------------------------------------------------------------------------------------------------- timing
+
+  void timingOffersItself() {
+    SyntheticOptions options;
+    options.timing = false;
+    TimingPanel panel;
+    panel.resize(400, 300);
+    panel.setTrace(synthetic_trace(options));
+    panel.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&panel));
+    QVERIFY(!panel.emptyReason().isEmpty());
+    QSignalSpy wanted(&panel, &Panel::detailWanted);
+    auto* offer = panel.findChild<QPushButton*>();
+    QVERIFY(offer && offer->isVisible());
+    QTest::mouseClick(offer, Qt::LeftButton);
+    QCOMPARE(wanted.size(), 1);
+    QCOMPARE(wanted[0][0].toString(), QStringLiteral("timing"));
+    panel.setTrace(synthetic_trace());
+    QVERIFY(panel.emptyReason().isEmpty());
+    QVERIFY(!offer->isVisible());
+    QCOMPARE(panel.headline(), QStringLiteral("scan is fastest at T = 16,384"));
+  }
+
+  void timingCsvAndLegend() {
+    Shown<TimingPanel> shown(synthetic_trace());
+    const QStringList csv = lines(shown->dataAsCsv());
+    QCOMPARE(csv[0], QStringLiteral("form,length,seconds,low,high,exponent"));
+    QCOMPARE(csv.size(), 1 + 3 * 9);
+    QVERIFY(csv[1].startsWith("sequential,64,"));
+    QVERIFY(!shown->legend()->placeOf("scan").isNull());
+    QTemporaryDir folder;
+    QCOMPARE(shown->saveFigure(folder.filePath("t.svg"), Panel::Format::svg), QString());
+    QVERIFY2(textsOf(folder.filePath("t.svg")).contains(QStringLiteral("scan  ∝ T^1.02")), qPrintable(textsOf(folder.filePath("t.svg")).join(u'|')));
+  }
+
+  // ----------------------------------------------------------------------------------------------------------------- all
+
+  void emptyPanelsSayWhatToDo() {
+    SpectrumPanel spectrum;
+    GatingPanel gating;
+    GradientsPanel gradients;
+    TimingPanel timing;
+    for (Panel* panel : std::initializer_list<Panel*>{&spectrum, &gating, &gradients, &timing}) {
+      QVERIFY(panel->emptyReason().contains("Nothing has run yet"));
+      auto bare = std::make_shared<Trace>();
+      bare->info.length = 10;
+      bare->info.title = "Elman";
+      panel->setTrace(bare);
+      QVERIFY2(panel->emptyReason().endsWith(u'.') && panel->headline().isEmpty(), qPrintable(panel->id()));
+      panel->setTime(3);
+      auto stopped = std::make_shared<Trace>(*bare);
+      stopped->info.outcome = Outcome::diverged;
+      stopped->info.sentence = "gate/0/forget became non-finite at step 31.";
+      panel->setTrace(stopped);
+      if (panel != &timing) QVERIFY2(panel->emptyReason().contains("step 31"), qPrintable(panel->emptyReason()));
+      panel->setTrace(synthetic_trace());
+      QVERIFY(panel->emptyReason().isEmpty());
+      panel->setTrace(nullptr);
+      QVERIFY(panel->emptyReason().contains("Nothing has run yet"));
+      QTemporaryDir folder;
+      QCOMPARE(panel->saveFigure(folder.filePath("e.svg"), Panel::Format::svg), QString());
+      QVERIFY(textsOf(folder.filePath("e.svg")).join(u' ').contains("Nothing has run yet"));
+    }
+  }
+
+  void figuresOfAllPanels() {
+    Shown<SpectrumPanel> spectrum(synthetic_trace());
+    Shown<GatingPanel> gating(synthetic_trace());
+    Shown<GradientsPanel> gradients(synthetic_trace());
+    Shown<TimingPanel> timing(synthetic_trace());
+    checkFigures(spectrum.panel);
+    checkFigures(gating.panel);
+    checkFigures(gradients.panel);
+    checkFigures(timing.panel);
+    // One that was never shown has a figure too, and a round circle in it.
+    SpectrumPanel hidden;
+    hidden.setTrace(synthetic_trace());
+    checkFigures(hidden);
+    QVERIFY(std::abs((hidden.pixelOf({1, 0}).x() - hidden.pixelOf({-1, 0}).x()) - (hidden.pixelOf({0, -1}).y() - hidden.pixelOf({0, 1}).y())) < 0.5);
+    QGuiApplication::clipboard()->clear();
+    gradients->copyFigure();
+    QVERIFY(QGuiApplication::clipboard()->image().width() >= 2 * 560);
+  }
+
+  void panelsFollowThePalette() {
+    Shown<GatingPanel> gating(synthetic_trace());
+    Shown<GradientsPanel> gradients(synthetic_trace());
+    const QColor ink = gradients.plot()->graph(0)->pen().color();
+    QPalette dark;
+    dark.setColor(QPalette::Base, QColor(34, 38, 44));
+    dark.setColor(QPalette::Text, QColor(228, 231, 236));
+    gating->setPalette(dark);
+    gradients->setPalette(dark);
+    QVERIFY(gating.plot()->theme().dark);
+    QVERIFY(gradients.plot()->graph(0)->pen().color() != ink);
+    gradients.plot()->replot();
+    QCOMPARE(gradients->grab().toImage().pixelColor(2, gradients->height() - 2), QColor(34, 38, 44));
+  }
+
+  void movingTimeIsCheap() {
+    SyntheticOptions options;
+    options.length = 3000;
+    options.units = 128;
+    const auto trace = synthetic_trace(options), other = synthetic_trace(options);
+    Shown<SpectrumPanel> spectrum(trace);
+    Shown<GatingPanel> gating(trace);
+    Shown<GradientsPanel> gradients(trace);
+    const auto check = [&](auto& shown, const char* name) {
+      double move = 1e9, set = 1e9;
+      for (int i = 0; i < 10; ++i) {
+        QElapsedTimer clock;
+        clock.start();
+        shown->setTime(50 + 100 * i);
+        shown.plot()->layer("now")->replot();
+        shown.plot()->layer("overlay")->replot();
+        move = std::min(move, static_cast<double>(clock.nsecsElapsed()) / 1e6);
+        clock.start();
+        shown->setTrace(i % 2 ? trace : other);
+        set = std::min(set, static_cast<double>(clock.nsecsElapsed()) / 1e6);
+      }
+      QVERIFY2(move < 5.0, qPrintable(QStringLiteral("%1: setTime takes %2 ms").arg(name).arg(move)));
+      QVERIFY2(set < 60.0, qPrintable(QStringLiteral("%1: setTrace takes %2 ms").arg(name).arg(set)));
+      qInfo("%s: setTime with its repaint %.2f ms, setTrace %.1f ms", name, move, set);
+    };
+    check(spectrum, "spectrum");
+    check(gating, "gating");
+    check(gradients, "gradients");
+  }
+
+  void theListNamesEveryPanelOnce() {
+    QSet<QString> ids;
+    for (const PanelInfo& info : panels()) {
+      const std::unique_ptr<Panel> panel(info.make(nullptr));
+      QCOMPARE(panel->id(), info.id);
+      QCOMPARE(panel->title(), info.title);
+      QVERIFY(!info.hint.isEmpty());
+      ids.insert(info.id);
+    }
+    QCOMPARE(ids.size(), static_cast<qsizetype>(panels().size()));
+    for (const char* id : {"spectrum", "gating", "gradients", "timing"}) QVERIFY(ids.contains(QString::fromLatin1(id)));
+  }
+};
+
+QTEST_MAIN(TestPanels)
+#include "test_panels.moc"
