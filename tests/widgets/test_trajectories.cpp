@@ -113,7 +113,8 @@ class TestTrajectories : public QObject {
     for (std::int64_t t = 0; t < rows; ++t)
       for (std::int64_t j = 0; j < n; ++j) {
         const double x = double(t), y = double(j);
-        data.push_back(3 * std::sin(0.2 * x) * std::cos(0.1 * y) + 2 * std::cos(0.37 * x) * std::sin(0.3 * y) + 0.01 * x * std::cos(0.05 * y * y));
+        data.push_back(3 * std::sin(0.2 * x) * std::cos(0.1 * y) + 2 * std::cos(0.37 * x) * std::sin(0.3 * y) +
+                       0.01 * x * std::cos(0.05 * y * y));
       }
     std::vector<double> a = data, b = data, c = data;
     const Components gram = principalComponents(a, rows, n, 5);
@@ -288,7 +289,9 @@ class TestTrajectories : public QObject {
   void cursorMovesTheMarkerAndAClickPicksTime() {
     TrajectoriesPanel panel;
     showPanel(panel);
-    panel.setTrace(traceOf(200, 3, [](double t, double j) { return j == 0 ? t : j == 1 ? 10 * std::sin(0.05 * t) : 5 * std::cos(0.05 * t); }));
+    panel.setTrace(traceOf(200, 3, [](double t, double j) {
+      return j == 0 ? t : j == 1 ? 10 * std::sin(0.05 * t) : 5 * std::cos(0.05 * t);
+    }));
     panel.finish();
     panel.setTime(20);
     const TrajectoryScene& scene = panel.sceneView()->scene();
@@ -297,7 +300,8 @@ class TestTrajectories : public QObject {
     panel.setTime(150);
     const QRectF second = scene.markerArea();
     QVERIFY(!first.isEmpty() && !second.isEmpty());
-    QVERIFY2(std::hypot(first.center().x() - second.center().x(), first.center().y() - second.center().y()) > 30, "130 steps are a long way");
+    QVERIFY2(std::hypot(first.center().x() - second.center().x(), first.center().y() - second.center().y()) > 30,
+             "130 steps are a long way");
     const QImage after = pictureOf(panel);
     QVERIFY(differing(before, after) > 100);
     // What is dark at the new place is the ball.

@@ -21,9 +21,9 @@
 namespace reclab {
 namespace {
 
-constexpr std::size_t mostLines = 7;            // as many colours as one tells apart
-constexpr std::int64_t lineRows = 100'000;      // beyond it a line is drawn by the extremes of neighbouring rows
-constexpr double inlineCost = 1e7;              // multiplications that take less than a frame
+constexpr std::size_t mostLines = 7;        // as many colours as one tells apart
+constexpr std::int64_t lineRows = 100'000;  // beyond it a line is drawn by the extremes of neighbouring rows
+constexpr double inlineCost = 1e7;          // multiplications that take less than a frame
 
 QToolButton* flatButton(const QString& text, const QString& tip) {
   auto* button = new QToolButton;
@@ -107,8 +107,10 @@ TrajectoriesPanel::~TrajectoriesPanel() {
 }
 
 QString TrajectoriesPanel::hint() const {
-  return tr("The way of the state through time: in 3-D along the directions in which it moves most, as a map of all units, or as lines of a few. "
-            "Drag turns the 3-D picture, the wheel zooms, Shift and drag moves it, a double click puts it back, a click on the curve picks that time.");
+  return tr(
+      "The way of the state through time: in 3-D along the directions in which it moves most, as a map of all units, or as lines of a few. "
+      "Drag turns the 3-D picture, the wheel zooms, Shift and drag moves it, a double click puts it back, a click on the curve picks that "
+      "time.");
 }
 
 void TrajectoriesPanel::makeControls() {
@@ -409,7 +411,8 @@ QString TrajectoriesPanel::emptyReason() const {
         .arg(trace_->info.sentence.empty() ? QString() : QString(" (%1)").arg(QString::fromStdString(trace_->info.sentence)));
   }
   if (pending_ && columns_.width() == 0) return tr("The components of %1 units are being computed.").arg(grouped(wanted_.width()));
-  if (picture_.rows == 0) return tr("The state is not finite from its first step on, so there is nothing to draw: lower the weights or the input.");
+  if (picture_.rows == 0)
+    return tr("The state is not finite from its first step on, so there is nothing to draw: lower the weights or the input.");
   return view_ == View::scene ? picture_.reason : QString();
 }
 
@@ -600,9 +603,7 @@ QString TrajectoriesPanel::figureTitle() const {
   return text + QStringLiteral(" – ") + run.join(", ");
 }
 
-QSize TrajectoriesPanel::figureSize() const {
-  return scene_->width() < 200 || scene_->height() < 140 ? QSize(640, 420) : scene_->size();
-}
+QSize TrajectoriesPanel::figureSize() const { return scene_->width() < 200 || scene_->height() < 140 ? QSize(640, 420) : scene_->size(); }
 
 /// The title over the picture, or over the sentence that says why there is none.
 void TrajectoriesPanel::drawScene(QPainter* painter, QSize size, bool vectors) const {

@@ -72,7 +72,7 @@ class TrajectoriesPanel : public Panel {
   void chooseColumns();  ///< the columns of that choice, and a new picture unless it is there
   void request();        ///< a new picture of wanted_
   void take(StateColumns columns, StatePicture picture);
-  void turnPage();         ///< the page that view and picture call for
+  void turnPage();  ///< the page that view and picture call for
   void showMap();
   void showLines();
   void fillUnits();

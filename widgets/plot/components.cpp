@@ -39,7 +39,8 @@ Matrix iteratedDirections(const Eigen::Map<RowMajor>& x, std::int64_t k, const s
   // Any start that no direction is orthogonal to will do; this one is the same on every machine.
   Matrix basis(x.cols(), block);
   for (Eigen::Index i = 0; i < basis.rows(); ++i)
-    for (Eigen::Index j = 0; j < block; ++j) basis(i, j) = std::sin(1.0 + 0.7548776662466927 * double(i + 1) * double(j + 1) + 0.1 * double(j));
+    for (Eigen::Index j = 0; j < block; ++j)
+      basis(i, j) = std::sin(1.0 + 0.7548776662466927 * double(i + 1) * double(j + 1) + 0.1 * double(j));
   Eigen::VectorXd last = Eigen::VectorXd::Zero(k);
   for (int pass = 0; pass < 200; ++pass) {
     if (stop.stop_requested()) return {};

@@ -18,9 +18,9 @@ struct Components {
   double variance = 0.0;           ///< total: the sum of the units' variances (divisor rows - 1)
 };
 
-/// `data` is [rows, width], row-major and finite; it is centred in place. Exact by the smaller of the covariance and the Gram matrix when its
-/// side is at most `exact_side`, else by block subspace iteration to 1e-10 of the leading variances. A stop leaves count = 0.
-Components principalComponents(std::vector<double>& data, std::int64_t rows, std::int64_t width, std::int64_t count, std::stop_token stop = {},
-                               std::int64_t exact_side = 256);
+/// `data` is [rows, width], row-major and finite; it is centred in place. Exact by the smaller of the covariance and the Gram matrix when
+/// its side is at most `exact_side`, else by block subspace iteration to 1e-10 of the leading variances. A stop leaves count = 0.
+Components principalComponents(std::vector<double>& data, std::int64_t rows, std::int64_t width, std::int64_t count,
+                               std::stop_token stop = {}, std::int64_t exact_side = 256);
 
 }  // namespace reclab

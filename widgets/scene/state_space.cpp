@@ -87,7 +87,8 @@ QString StateColumns::columnName(std::int64_t column) const {
 }
 
 double StateColumns::value(std::int64_t row, std::int64_t column) const {
-  const auto after = std::upper_bound(parts_.begin(), parts_.end(), column, [](std::int64_t c, const Part& part) { return c < part.first; });
+  const auto after =
+      std::upper_bound(parts_.begin(), parts_.end(), column, [](std::int64_t c, const Part& part) { return c < part.first; });
   const Part& part = *(after - 1);
   const auto at = static_cast<std::size_t>(row * part.width + column - part.first);
   if (part.array->real) return (*part.array->real)[at];
@@ -116,9 +117,8 @@ std::int64_t StateColumns::rowOfStep(std::int64_t step) const {
 
 bool StateColumns::sameAs(const StateColumns& other) const {
   return steps_ == other.steps_ && time_ == other.time_ &&
-         std::equal(parts_.begin(), parts_.end(), other.parts_.begin(), other.parts_.end(), [](const Part& a, const Part& b) {
-           return a.array == b.array && a.imaginary == b.imaginary && a.first == b.first;
-         });
+         std::equal(parts_.begin(), parts_.end(), other.parts_.begin(), other.parts_.end(),
+                    [](const Part& a, const Part& b) { return a.array == b.array && a.imaginary == b.imaginary && a.first == b.first; });
 }
 
 double costOf(const StateRequest& request) {
@@ -164,7 +164,8 @@ StatePicture statePicture(const StateRequest& request, const std::stop_token& st
 
   const std::int64_t sampled = sampledRows(rows, n);
   std::vector<double> data(static_cast<std::size_t>(sampled) * width);
-  for (std::int64_t i = 0; i < sampled; ++i) columns.copyRow(sampled > 1 ? i * (rows - 1) / (sampled - 1) : 0, data.data() + std::size_t(i) * width);
+  for (std::int64_t i = 0; i < sampled; ++i)
+    columns.copyRow(sampled > 1 ? i * (rows - 1) / (sampled - 1) : 0, data.data() + std::size_t(i) * width);
   if (stop.stop_requested()) return {};
   picture.components = principalComponents(data, sampled, n, 3, stop);
   if (stop.stop_requested()) return {};

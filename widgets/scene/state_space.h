@@ -53,25 +53,25 @@ class StateColumns {
 /// What is to be drawn.
 struct StateRequest {
   StateColumns columns;
-  bool components = true;                   ///< axes are the first principal components, else the three chosen columns
+  bool components = true;                     ///< axes are the first principal components, else the three chosen columns
   std::array<std::int64_t, 3> axes{0, 1, 2};  ///< columns; -1 is time
   QString timeName;
-  std::vector<double> previous;             ///< directions found last: signs follow them, so that a picture does not flip while a slider moves
-  bool matrix = false;                      ///< the whole matrix is wanted, for a map
+  std::vector<double> previous;  ///< directions found last: signs follow them, so that a picture does not flip while a slider moves
+  bool matrix = false;           ///< the whole matrix is wanted, for a map
 };
 
 /// What comes of it.
 struct StatePicture {
-  std::int64_t rows = 0;                         ///< of the columns, up to the first that is not finite
-  std::shared_ptr<const Trajectory> trajectory;  ///< null when there is none
-  QString reason;                                ///< why not, in words
-  Components components;                         ///< of at most 20,000 rows
-  double held = 0.0;                             ///< share of the variance in the first three
-  std::vector<double> spread;                    ///< variance of each column
+  std::int64_t rows = 0;                              ///< of the columns, up to the first that is not finite
+  std::shared_ptr<const Trajectory> trajectory;       ///< null when there is none
+  QString reason;                                     ///< why not, in words
+  Components components;                              ///< of at most 20,000 rows
+  double held = 0.0;                                  ///< share of the variance in the first three
+  std::vector<double> spread;                         ///< variance of each column
   std::shared_ptr<const std::vector<double>> matrix;  ///< [matrixSteps, width]; means of neighbouring rows when there are very many
   std::vector<std::int64_t> matrixSteps;
-  double matrixScale = 0.0;                      ///< what most of |matrix| lies within
-  bool matrixBeyond = false;                     ///< and 0.5 % do not
+  double matrixScale = 0.0;   ///< what most of |matrix| lies within
+  bool matrixBeyond = false;  ///< and 0.5 % do not
 };
 
 /// Multiplications that statePicture() takes, roughly.

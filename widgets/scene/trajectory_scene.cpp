@@ -17,8 +17,8 @@
 
 #include <QFontMetricsF>
 #include <QLinearGradient>
-#include <QRadialGradient>
 #include <QPolygonF>
+#include <QRadialGradient>
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -111,7 +111,9 @@ struct TrajectoryScene::View {
     return {{(clip[0] / w + 1.0) / 2.0 * size.width(), (1.0 - clip[1] / w) / 2.0 * size.height()}, clip[3]};
   }
   /// Painter's units that one unit of the cube covers at a depth.
-  double scale(double depth) const { return size.height() / (2.0 * std::tan(viewAngle * std::numbers::pi / 360.0) * std::max(depth, 1e-6)); }
+  double scale(double depth) const {
+    return size.height() / (2.0 * std::tan(viewAngle * std::numbers::pi / 360.0) * std::max(depth, 1e-6));
+  }
 };
 
 TrajectoryScene::TrajectoryScene() {
@@ -328,7 +330,8 @@ void TrajectoryScene::prepare(double scale) {
   eye->GetPosition(at.data());
   const double centre = std::hypot(at[0], at[1], at[2]);
   eye->SetClippingRange(std::max(0.02, centre - 2.0), std::max(centre, d) + 2.0);
-  eye->SetWindowCenter((marginRight - marginLeft) / std::max(1.0, size_.width()), (marginTop - marginBottom) / std::max(1.0, size_.height()));
+  eye->SetWindowCenter((marginRight - marginLeft) / std::max(1.0, size_.width()),
+                       (marginTop - marginBottom) / std::max(1.0, size_.height()));
 
   vtkNew<vtkPoints> points;
   vtkNew<vtkCellArray> lines;
@@ -485,7 +488,8 @@ void TrajectoryScene::paintOver(QPainter& painter) const {
       painter.drawLine(tick.foot, tick.foot + out * 4.0);
       const QPointF centre = tick.foot + out * (8.0 + depth);
       painter.setPen(theme_.muted);
-      painter.drawText(QPointF(centre.x() - metrics.horizontalAdvance(tick.words) / 2.0, centre.y() + metrics.capHeight() / 2.0), tick.words);
+      painter.drawText(QPointF(centre.x() - metrics.horizontalAdvance(tick.words) / 2.0, centre.y() + metrics.capHeight() / 2.0),
+                       tick.words);
     }
 
     const QString name = trajectory_->names[a];
@@ -523,7 +527,8 @@ void TrajectoryScene::paintOver(QPainter& painter) const {
     painter.setPen(QPen(theme_.axis, 1.0));
     painter.drawLine(QPointF(strip.right(), y), QPointF(strip.right() + 3.0, y));
     painter.setPen(theme_.muted);
-    painter.drawText(QPointF(strip.right() + 6.0, y + metrics.capHeight() / 2.0), shown(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0));
+    painter.drawText(QPointF(strip.right() + 6.0, y + metrics.capHeight() / 2.0),
+                     shown(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0));
   }
   if (hasCursor()) {
     const double y = strip.top() + fraction(cursor_) * strip.height();

@@ -42,7 +42,8 @@ struct Trajectory {
   double length = 0.0;                  ///< of the tube, in the cube
 };
 
-/// Row numbers of at most `most` points that keep the shape: the largest triangle in each of as many buckets (Steinarsson 2013), ends included.
+/// Row numbers of at most `most` points that keep the shape: the largest triangle in each of as many buckets (Steinarsson 2013), ends
+/// included.
 std::vector<std::int64_t> thinned(const std::vector<Point3>& points, std::int64_t most);
 
 /// Two to five round numbers within [low, high], for the ticks of an axis.
@@ -58,7 +59,7 @@ class TrajectoryScene {
   /// The curve, arranged, or null for nothing. The camera stays as it is.
   void setTrajectory(std::shared_ptr<const Trajectory> trajectory);
   const std::shared_ptr<const Trajectory>& trajectory() const { return trajectory_; }
-  void setCursor(std::int64_t row);                           ///< -1: no marker
+  void setCursor(std::int64_t row);                            ///< -1: no marker
   void setRange(std::int64_t firstRow, std::int64_t lastRow);  ///< what lies outside fades; an empty range shows all
   void setTheme(const Theme& theme);
 

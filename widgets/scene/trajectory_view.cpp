@@ -27,8 +27,7 @@ namespace {
 class Turntable : public vtkInteractorStyleTrackballCamera {
  public:
   static Turntable* New();
-  vtkTypeMacro(Turntable, vtkInteractorStyleTrackballCamera)
-  Turntable(const Turntable&) = delete;
+  vtkTypeMacro(Turntable, vtkInteractorStyleTrackballCamera) Turntable(const Turntable&) = delete;
   Turntable& operator=(const Turntable&) = delete;
   TrajectoryScene* scene = nullptr;
   void Rotate() override {
@@ -159,18 +158,13 @@ void TrajectoryView::paintOverlay() {
 
 bool TrajectoryView::eventFilter(QObject* watched, QEvent* event) {
   switch (event->type()) {
-    case QEvent::Paint:
-      paintOverlay();
-      return true;
+    case QEvent::Paint: paintOverlay(); return true;
     case QEvent::MouseButtonPress:
     case QEvent::MouseButtonRelease:
     case QEvent::MouseButtonDblClick:
     case QEvent::MouseMove:
-    case QEvent::Wheel:
-      mouse(event);
-      return true;
-    default:
-      return QWidget::eventFilter(watched, event);
+    case QEvent::Wheel: mouse(event); return true;
+    default: return QWidget::eventFilter(watched, event);
   }
 }
 
@@ -187,17 +181,10 @@ void TrajectoryView::mouse(QEvent* event) {
                                    keys.testFlag(Qt::ShiftModifier));
   const auto send = [&](unsigned long left, unsigned long middle, unsigned long right) {
     switch (pointer->button()) {
-      case Qt::LeftButton:
-        interactor_->InvokeEvent(left, nullptr);
-        break;
-      case Qt::MiddleButton:
-        interactor_->InvokeEvent(middle, nullptr);
-        break;
-      case Qt::RightButton:
-        interactor_->InvokeEvent(right, nullptr);
-        break;
-      default:
-        break;
+      case Qt::LeftButton: interactor_->InvokeEvent(left, nullptr); break;
+      case Qt::MiddleButton: interactor_->InvokeEvent(middle, nullptr); break;
+      case Qt::RightButton: interactor_->InvokeEvent(right, nullptr); break;
+      default: break;
     }
   };
   switch (event->type()) {
@@ -224,7 +211,8 @@ void TrajectoryView::mouse(QEvent* event) {
       break;
     default: {
       const int turns = static_cast<QWheelEvent*>(event)->angleDelta().y();
-      if (turns != 0) interactor_->InvokeEvent(turns > 0 ? vtkCommand::MouseWheelForwardEvent : vtkCommand::MouseWheelBackwardEvent, nullptr);
+      if (turns != 0)
+        interactor_->InvokeEvent(turns > 0 ? vtkCommand::MouseWheelForwardEvent : vtkCommand::MouseWheelBackwardEvent, nullptr);
       break;
     }
   }

@@ -26,12 +26,12 @@ class TrajectoryView : public QWidget {
 
   TrajectoryScene& scene() { return scene_; }
   bool hasOpenGl() const { return gl_ != nullptr; }
-  bool atRest() const;  ///< the picture is as good as it gets
-  void refresh();  ///< the scene has changed
+  bool atRest() const;               ///< the picture is as good as it gets
+  void refresh();                    ///< the scene has changed
   void setCursor(std::int64_t row);  ///< moves the marker, and draws no more than that
 
-  /// The picture in another size (in units of the widget), at `scale` pixels a unit. Rendered by VTK off the screen where it can be; needs no
-  /// visible widget.
+  /// The picture in another size (in units of the widget), at `scale` pixels a unit. Rendered by VTK off the screen where it can be; needs
+  /// no visible widget.
   QImage image(QSizeF size, double scale) const;
   /// The same as vectors.
   void paintVectors(QPainter& painter, QSizeF size) const;

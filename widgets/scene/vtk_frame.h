@@ -43,15 +43,15 @@ class VtkFrame {
 /// Draws a renderer that belongs to no window yet into an image, without anything on the screen. Null when there is no OpenGL.
 QImage renderImage(vtkRenderer* renderer, QSize pixels);
 
-/// The widget that shows a VtkFrame. It takes no mouse events: what lies over it does. Where a smooth picture takes long (no graphics card), it
-/// is drawn with jagged edges while it changes and smoothed when it has come to rest.
+/// The widget that shows a VtkFrame. It takes no mouse events: what lies over it does. Where a smooth picture takes long (no graphics
+/// card), it is drawn with jagged edges while it changes and smoothed when it has come to rest.
 class VtkWidget : public QOpenGLWidget {
   Q_OBJECT
  public:
   explicit VtkWidget(QWidget* parent = nullptr);
   ~VtkWidget() override;
   VtkFrame& frame() { return frame_; }
-  void changed();                      ///< what is drawn has changed
+  void changed();  ///< what is drawn has changed
   bool isMoving() const { return moving_; }
   std::function<void()> beforeRender;  ///< called in paintGL, the sizes being known
 
