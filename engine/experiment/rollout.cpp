@@ -13,7 +13,12 @@ namespace reclab {
 namespace {
 
 constexpr std::int64_t segment_bytes = std::int64_t{64} << 20;
-constexpr std::int64_t shortest_segment = 16, longest_segment = 4096;
+constexpr std::int64_t shortest_segment = 16;
+
+/// Between layers the adjoints of a segment share one power of two, so a segment must be short enough that none of them leaves the
+/// range of the number format on the way: with 256 steps (float: 64) they may lose more than a decade (half a decade) a step.
+std::int64_t longest_segment(std::int64_t layers, DType real) { return layers == 1 ? 4096 : real == DType::f64 ? 256 : 64; }
+
 constexpr std::int64_t most_bytes = std::int64_t{8} << 30;
 
 template <class To>
@@ -91,7 +96,8 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
   build.record = options.record;
   const std::int64_t length = sequence.length;
   build.steps = std::min<std::int64_t>(length, 32);
-  const double each = static_cast<double>(Network(architecture, hyper, build).graph().planned_bytes(true)) / static_cast<double>(build.steps);
+  const Network sample(architecture, hyper, build);
+  const double each = static_cast<double>(sample.graph().planned_bytes(true)) / static_cast<double>(build.steps);
   segment_ = options.segment;
   if (!segment_ && options.form != Form::sequential) {
     segment_ = length;
@@ -101,7 +107,8 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
                       " MiB: shorten the sequence or choose form sequential.",
                   {.parameter = "form", .value = std::string(to_string(options.form)), .range = "sequential"});
   }
-  if (!segment_) segment_ = std::clamp(static_cast<std::int64_t>(static_cast<double>(segment_bytes) / each), shortest_segment, longest_segment);
+  if (!segment_)
+    segment_ = std::clamp(static_cast<std::int64_t>(static_cast<double>(segment_bytes) / each), shortest_segment, longest_segment(sample.layers(), real_));
   segment_ = std::min(segment_, length);
   segments_ = (length + segment_ - 1) / segment_;
   build.steps = segment_;

@@ -448,6 +448,7 @@ class Run {
     const bool gradients = request_.probe.gradients && wants("gradient/");
     if (gradients) backward(*rollout_, norms, &input_gradient);
     trace_.info.seconds = since(start);
+    if (gradients && prepared_.loss.name() != "task") note_constant_norm();
 
     if (!inside) {
       trace_.info.record_form = std::string(to_string(Form::sequential));
@@ -465,6 +466,24 @@ class Run {
     }
     finish_recording(length);
     if (gradients) put_gradients(norms, std::move(input_gradient));
+  }
+
+  /// A last layer that normalises its output leaves |y|^2, and with it the loss, nearly constant.
+  void note_constant_norm() {
+    for (const Growing& growing : growing_) {
+      if (growing.array.key != "output") continue;
+      const auto width = static_cast<std::size_t>(growing.array.row_size());
+      double low = std::numeric_limits<double>::infinity(), high = 0.0;
+      for (std::size_t row = 0; row + width <= growing.real.size(); row += width) {
+        double squares = 0.0;
+        for (std::size_t j = 0; j < width; ++j) squares += growing.real[row + j] * growing.real[row + j];
+        low = std::min(low, squares);
+        high = std::max(high, squares);
+      }
+      if (width > 1 && high > 0.0 && high - low < 1e-2 * high)
+        trace_.info.notes.push_back("The last layer normalises its output, so ½|y|² hardly depends on the state and its gradients are close to zero: their course "
+                                    "through time is right, their level says little; a task with a target has a loss that does depend on it.");
+    }
   }
 
   void keep_rows(const Rollout::Segment& segment, std::size_t from) {
@@ -772,6 +791,7 @@ RunResult run(const Registry& registry, const RunRequest& request, const Progres
 
 std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop) {
   const Prepared prepared(registry, request);
+  const Loss loss(Loss::Kind::random, request.sequence, prepared.loss.outputs());
   struct Result {
     std::vector<double> output, input_gradient;
     std::map<std::string, std::vector<double>> gradients;
@@ -791,7 +811,7 @@ std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest
     FormReport report;
     report.form = std::string(to_string(form));
     Result result;
-    Rollout rollout(prepared.architecture, prepared.hyper, prepared.parameters, request.sequence, prepared.loss, prepared.backend,
+    Rollout rollout(prepared.architecture, prepared.hyper, prepared.parameters, request.sequence, loss, prepared.backend,
                     {form, prepared.real, 0, false});
     const auto start = Clock::now();
     const auto bad = rollout.forward([&](const Rollout::Segment& s) {

@@ -5,11 +5,14 @@
 #include <cassert>
 #include <cmath>
 
+#include "array/rng.h"
+
 namespace reclab {
 
-Loss::Loss(Kind kind, const Sequence& sequence) : kind_(kind), sequence_(sequence), weight_(1.0) {
+Loss::Loss(Kind kind, const Sequence& sequence, std::int64_t outputs) : kind_(kind), sequence_(sequence), outputs_(outputs), weight_(1.0) {
   assert(kind != Kind::task || sequence.target_kind != TargetKind::none);
   if (kind == Kind::mean) weight_ = 1.0 / static_cast<double>(sequence.length);
+  if (kind == Kind::random) weight_ = 1.0 / std::sqrt(static_cast<double>(sequence.length));
   if (kind == Kind::task) {
     double counted = 0.0;
     for (const double m : sequence.mask) counted += m;
@@ -18,16 +21,25 @@ Loss::Loss(Kind kind, const Sequence& sequence) : kind_(kind), sequence_(sequenc
 }
 
 std::int64_t Loss::outputs() const {
-  if (kind_ != Kind::task) return 0;
+  if (kind_ != Kind::task) return outputs_;
   return sequence_.target_kind == TargetKind::classify ? sequence_.classes : sequence_.target_width;
 }
 
-std::string Loss::name() const { return kind_ == Kind::last ? "last" : kind_ == Kind::mean ? "mean" : "task"; }
+std::string Loss::name() const {
+  switch (kind_) {
+    case Kind::last: return "last";
+    case Kind::mean: return "mean";
+    case Kind::task: return "task";
+    case Kind::random: return "random";
+  }
+  return {};
+}
 
 std::string Loss::formula() const {
   switch (kind_) {
     case Kind::last: return "L = ½ |y_T|², the output of the last step";
     case Kind::mean: return "L = 1/(2T) Σ_t |y_t|², the mean over all steps";
+    case Kind::random: return "L = 1/√T Σ_t w_t · y_t with fixed normal w";
     case Kind::task:
       return sequence_.target_kind == TargetKind::classify ? "L = mean of −log softmax(y_t)[target_t] over the steps that count"
                                                            : "L = mean of ½ |y_t − target_t|² over the steps that count";
@@ -53,6 +65,15 @@ double Loss::segment(std::int64_t first, std::int64_t steps, std::int64_t width,
   for (std::int64_t t = first; t < first + steps; ++t) {
     if (kind_ == Kind::mean) {
       half_square(t, weight_);
+      continue;
+    }
+    if (kind_ == Kind::random) {
+      Rng rng(static_cast<std::uint64_t>(t));
+      for (std::size_t j = 0; j < static_cast<std::size_t>(width); ++j) {
+        const double w = weight_ * rng.normal();
+        loss += w * output[row(t) + j];
+        if (!adjoint.empty()) adjoint[row(t) + j] += w;
+      }
       continue;
     }
     const double weight = weight_ * sequence_.mask[static_cast<std::size_t>(t)];

@@ -12,9 +12,10 @@ namespace reclab {
 
 class Loss {
  public:
-  enum class Kind : std::uint8_t { last, mean, task };
-  /// task needs a sequence with a target (asserted). The sequence must outlive the loss.
-  Loss(Kind kind, const Sequence& sequence);
+  /// random: L = 1/sqrt(T) sum_t w_t . y_t with fixed normal w, which no normalisation of the output makes constant: for comparing forms.
+  enum class Kind : std::uint8_t { last, mean, task, random };
+  /// task needs a sequence with a target (asserted). The sequence must outlive the loss. `outputs` of a random loss: as another one asks.
+  Loss(Kind kind, const Sequence& sequence, std::int64_t outputs = 0);
 
   /// The outputs that the target asks of the model; 0: any (last, mean).
   std::int64_t outputs() const;
@@ -26,6 +27,7 @@ class Loss {
  private:
   Kind kind_;
   const Sequence& sequence_;
+  std::int64_t outputs_;
   double weight_;  ///< of one step
 };
 

@@ -516,6 +516,8 @@ class CpuBackend final : public Backend {
       T* ga = as<T>(ga_);
       T* gb = as<T>(gb_);
       T* ginitial = as<T>(ginitial_);
+      using Wide = std::conditional_t<complex_v<T>, std::complex<double>, double>;
+      std::vector<Wide> whole(ga ? static_cast<std::size_t>(d.period) : 0);  // a time-invariant transition's adjoint is a sum over all of time
       const auto use = [&](std::int64_t t, const T* lambda, int power) {  // lambda * 2^power is the adjoint of s_t
         const T* before = t ? s + (t - 1) * width : initial;
         const R unit = static_cast<R>(std::ldexp(1.0, std::clamp(power, -1074, 1000)));
@@ -524,7 +526,7 @@ class CpuBackend final : public Backend {
         if (ga && before) {
           if (d.period) {
             for (std::int64_t from = 0; from < width; from += d.period)
-              for (std::int64_t i = 0; i < d.period; ++i) ga[i] += unit * (lambda[from + i] * conjugate(before[from + i]));
+              for (std::int64_t i = 0; i < d.period; ++i) whole[static_cast<std::size_t>(i)] += Wide(unit * (lambda[from + i] * conjugate(before[from + i])));
           } else {
             for (std::int64_t i = 0; i < width; ++i) ga[t * width + i] += unit * (lambda[i] * conjugate(before[i]));
           }
@@ -555,6 +557,7 @@ class CpuBackend final : public Backend {
               ginitial[from + i] += conjugate(a[i]) * lambda[static_cast<std::size_t>((d.steps - 1) * width + from + i)];
           });
         if (exponent) *exponent = 0;
+        for (std::size_t i = 0; i < whole.size(); ++i) ga[i] += T(whole[i]);
         return;
       }
       std::vector<T> lambda(static_cast<std::size_t>(width), T{});
@@ -586,6 +589,7 @@ class CpuBackend final : public Backend {
         }
         use(t, lambda.data(), power);
       }
+      for (std::size_t i = 0; i < whole.size(); ++i) ga[i] += T(whole[i]);
       const auto leave = [&](int out_power) {
         if (ginitial)
           for_transition(d, as<T>(a_), 0, [&](const T* a, std::int64_t from, std::int64_t n) {
@@ -607,8 +611,8 @@ class CpuBackend final : public Backend {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);
       const std::int64_t size = d.key * d.value;
-      std::vector<T> memory(static_cast<std::size_t>(size));
-      std::vector<T> scores;
+      // Sums over all of time are kept in double: a long memory in float would lose what its reads differ in.
+      std::vector<double> memory(static_cast<std::size_t>(size)), read(static_cast<std::size_t>(d.value));
       for (std::int64_t h = 0; h < d.heads; ++h) {
         const auto key_at = [&](const void* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.key; };
         const auto value_at = [&](const void* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.value; };
@@ -619,16 +623,16 @@ class CpuBackend final : public Backend {
         for (std::int64_t t = 0; t < d.steps; ++t) {
           if (t % 64 == 0) poll(stop);
           const T* q = key_at(q_, t);
-          T* o = as<T>(o_) + (t * d.heads + h) * d.value;
-          std::fill(o, o + d.value, T(0));
+          std::fill(read.begin(), read.end(), 0.0);
+          double* o = read.data();
           if (attention) {
             if (initial_)
               for (std::int64_t i = 0; i < d.key; ++i)
-                for (std::int64_t j = 0; j < d.value; ++j) o[j] += q[i] * as<T>(initial_)[h * size + i * d.value + j];
+                for (std::int64_t j = 0; j < d.value; ++j) o[j] += double(q[i]) * as<T>(initial_)[h * size + i * d.value + j];
             for (std::int64_t u = 0; u <= t; ++u) {
               const T* k = key_at(k_, u);
-              T score = 0;
-              for (std::int64_t i = 0; i < d.key; ++i) score += q[i] * k[i];
+              double score = 0;
+              for (std::int64_t i = 0; i < d.key; ++i) score += double(q[i]) * k[i];
               const T* v = value_at(v_, u);
               for (std::int64_t j = 0; j < d.value; ++j) o[j] += score * v[j];
             }
@@ -636,16 +640,18 @@ class CpuBackend final : public Backend {
             const T* k = key_at(k_, t);
             const T* v = value_at(v_, t);
             for (std::int64_t i = 0; i < d.key; ++i) {
-              T* row = memory.data() + i * d.value;
-              for (std::int64_t j = 0; j < d.value; ++j) row[j] += k[i] * v[j];
-              for (std::int64_t j = 0; j < d.value; ++j) o[j] += q[i] * row[j];
+              double* row = memory.data() + i * d.value;
+              const double key = k[i], query = q[i];
+              for (std::int64_t j = 0; j < d.value; ++j) row[j] += key * v[j];
+              for (std::int64_t j = 0; j < d.value; ++j) o[j] += query * row[j];
             }
-            if (states_) std::copy(memory.begin(), memory.end(), as<T>(states_) + (t * d.heads + h) * size);
+            if (states_) narrow(memory, as<T>(states_) + (t * d.heads + h) * size);
           }
+          narrow(read, as<T>(o_) + (t * d.heads + h) * d.value);
         }
         if (attention)
           for (std::int64_t t = 0; t < d.steps; ++t) add_outer(d, key_at(k_, t), value_at(v_, t), memory.data());
-        if (final_) std::copy(memory.begin(), memory.end(), as<T>(final_) + h * size);
+        if (final_) narrow(memory, as<T>(final_) + h * size);
       }
     });
   }
@@ -656,28 +662,39 @@ class CpuBackend final : public Backend {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);
       const std::int64_t size = d.key * d.value;
-      std::vector<T> memory(static_cast<std::size_t>(size));
+      std::vector<double> memory(static_cast<std::size_t>(size));
+      std::vector<double> gv(static_cast<std::size_t>(d.value));
       std::vector<double> squares(log2_norm ? static_cast<std::size_t>(d.steps) : 0, 0.0);
       for (std::int64_t h = 0; h < d.heads; ++h) {
         const auto key_at = [&](auto* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.key; };
         const auto value_at = [&](auto* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.value; };
         if (attention) {
+          // Keys' and values' adjoints are sums over later steps: kept in double until they are whole.
+          std::vector<double> gk(static_cast<std::size_t>(d.steps * d.key)), gvs(static_cast<std::size_t>(d.steps * d.value)), gq(static_cast<std::size_t>(d.key));
           for (std::int64_t t = 0; t < d.steps; ++t) {
             if (t % 64 == 0) poll(stop);
             const T* q = key_at(q_, t);
             const T* go = value_at(go_, t);
+            std::fill(gq.begin(), gq.end(), 0.0);
             for (std::int64_t u = 0; u <= t; ++u) {
               const T* k = key_at(k_, u);
               const T* v = value_at(v_, u);
-              T score = 0, gscore = 0;
-              for (std::int64_t i = 0; i < d.key; ++i) score += q[i] * k[i];
-              for (std::int64_t j = 0; j < d.value; ++j) gscore += go[j] * v[j];
+              double score = 0, gscore = 0;
+              for (std::int64_t i = 0; i < d.key; ++i) score += double(q[i]) * k[i];
+              for (std::int64_t j = 0; j < d.value; ++j) gscore += double(go[j]) * v[j];
+              double* gk_u = gk.data() + u * d.key;
+              double* gv_u = gvs.data() + u * d.value;
               for (std::int64_t i = 0; i < d.key; ++i) {
-                key_at(gq_, t)[i] += gscore * k[i];
-                key_at(gk_, u)[i] += gscore * q[i];
+                gq[static_cast<std::size_t>(i)] += gscore * k[i];
+                gk_u[i] += gscore * q[i];
               }
-              for (std::int64_t j = 0; j < d.value; ++j) value_at(gv_, u)[j] += score * go[j];
+              for (std::int64_t j = 0; j < d.value; ++j) gv_u[j] += score * go[j];
             }
+            for (std::int64_t i = 0; i < d.key; ++i) key_at(gq_, t)[i] += static_cast<T>(gq[static_cast<std::size_t>(i)]);
+          }
+          for (std::int64_t t = 0; t < d.steps; ++t) {
+            for (std::int64_t i = 0; i < d.key; ++i) key_at(gk_, t)[i] += static_cast<T>(gk[static_cast<std::size_t>(t * d.key + i)]);
+            for (std::int64_t j = 0; j < d.value; ++j) value_at(gv_, t)[j] += static_cast<T>(gvs[static_cast<std::size_t>(t * d.value + j)]);
           }
           // What flows through the initial and the final memory.
           if (initial_)
@@ -690,12 +707,12 @@ class CpuBackend final : public Backend {
           for (std::int64_t t = 0; t < d.steps && carried_; ++t)
             for (std::int64_t i = 0; i < d.key; ++i)
               for (std::int64_t j = 0; j < d.value; ++j) {
-                key_at(gk_, t)[i] += memory[static_cast<std::size_t>(i * d.value + j)] * value_at(v_, t)[j];
-                value_at(gv_, t)[j] += memory[static_cast<std::size_t>(i * d.value + j)] * key_at(k_, t)[i];
+                key_at(gk_, t)[i] += static_cast<T>(memory[static_cast<std::size_t>(i * d.value + j)] * value_at(v_, t)[j]);
+                value_at(gv_, t)[j] += static_cast<T>(memory[static_cast<std::size_t>(i * d.value + j)] * key_at(k_, t)[i]);
               }
           if (ginitial_) {
             for (std::int64_t t = 0; t < d.steps; ++t) add_outer(d, key_at(q_, t), value_at(go_, t), memory.data());
-            for (std::int64_t i = 0; i < size; ++i) as<T>(ginitial_)[h * size + i] += memory[static_cast<std::size_t>(i)];
+            for (std::int64_t i = 0; i < size; ++i) as<T>(ginitial_)[h * size + i] += static_cast<T>(memory[static_cast<std::size_t>(i)]);
           }
           continue;
         }
@@ -709,9 +726,9 @@ class CpuBackend final : public Backend {
           add_outer(d, key_at(k_, t), value_at(v_, t), memory.data());
           const T* go = value_at(go_, t);
           for (std::int64_t i = 0; i < d.key; ++i) {
-            T sum = 0;
+            double sum = 0;
             for (std::int64_t j = 0; j < d.value; ++j) sum += memory[static_cast<std::size_t>(i * d.value + j)] * go[j];
-            key_at(gq_, t)[i] += sum;
+            key_at(gq_, t)[i] += static_cast<T>(sum);
           }
         }
         std::fill(memory.begin(), memory.end(), T(0));
@@ -721,18 +738,21 @@ class CpuBackend final : public Backend {
           add_outer(d, key_at(q_, t), value_at(go_, t), memory.data());
           const T* k = key_at(k_, t);
           const T* v = value_at(v_, t);
+          std::fill(gv.begin(), gv.end(), 0.0);
           for (std::int64_t i = 0; i < d.key; ++i) {
-            const T* row = memory.data() + i * d.value;
-            T sum = 0;
+            const double* row = memory.data() + i * d.value;
+            const double key = k[i];
+            double sum = 0;
             for (std::int64_t j = 0; j < d.value; ++j) sum += row[j] * v[j];
-            key_at(gk_, t)[i] += sum;
-            for (std::int64_t j = 0; j < d.value; ++j) value_at(gv_, t)[j] += row[j] * k[i];
+            key_at(gk_, t)[i] += static_cast<T>(sum);
+            for (std::int64_t j = 0; j < d.value; ++j) gv[static_cast<std::size_t>(j)] += row[j] * key;
           }
+          for (std::int64_t j = 0; j < d.value; ++j) value_at(gv_, t)[j] += static_cast<T>(gv[static_cast<std::size_t>(j)]);
           if (log2_norm)
-            for (const T x : memory) squares[static_cast<std::size_t>(t)] += static_cast<double>(x) * static_cast<double>(x);
+            for (const double x : memory) squares[static_cast<std::size_t>(t)] += x * x;
         }
         if (ginitial_)
-          for (std::int64_t i = 0; i < size; ++i) as<T>(ginitial_)[h * size + i] += memory[static_cast<std::size_t>(i)];
+          for (std::int64_t i = 0; i < size; ++i) as<T>(ginitial_)[h * size + i] += static_cast<T>(memory[static_cast<std::size_t>(i)]);
       }
       for (std::size_t t = 0; t < squares.size(); ++t) log2_norm[t] = 0.5 * std::log2(squares[t]);
     });
@@ -742,17 +762,19 @@ class CpuBackend final : public Backend {
                    void* kernel_) override {
     with_real(real_of(complex), [&](auto zero) {
       using T = std::complex<decltype(zero)>;
+      using Wide = std::complex<double>;  // powers and sums over all of time
+      std::vector<Wide> power, a;
       for (std::int64_t c = 0; c < channels; ++c) {
         T* kernel = as<T>(kernel_) + c * steps;
-        std::vector<T> power(as<T>(w_) + c * modes, as<T>(w_) + (c + 1) * modes);
-        const T* a = as<T>(a_) + c * modes;
+        power.assign(as<T>(w_) + c * modes, as<T>(w_) + (c + 1) * modes);
+        a.assign(as<T>(a_) + c * modes, as<T>(a_) + (c + 1) * modes);
         for (std::int64_t t = 0; t < steps; ++t) {
-          T sum{};
+          Wide sum{};
           for (std::int64_t n = 0; n < modes; ++n) {
             sum += power[static_cast<std::size_t>(n)];
-            power[static_cast<std::size_t>(n)] *= a[n];
+            power[static_cast<std::size_t>(n)] *= a[static_cast<std::size_t>(n)];
           }
-          kernel[t] = sum;
+          kernel[t] = T(sum);
         }
       }
     });
@@ -765,14 +787,14 @@ class CpuBackend final : public Backend {
       for (std::int64_t c = 0; c < channels; ++c) {
         const T* g = as<T>(gkernel_) + c * steps;
         for (std::int64_t n = 0; n < modes; ++n) {
-          const T a = std::conj(as<T>(a_)[c * modes + n]);
-          T value{}, slope{};
+          const std::complex<double> a(std::conj(as<T>(a_)[c * modes + n])), w(std::conj(as<T>(w_)[c * modes + n]));
+          std::complex<double> value{}, slope{};
           for (std::int64_t t = steps - 1; t >= 0; --t) {
             slope = slope * a + value;
-            value = value * a + g[t];
+            value = value * a + std::complex<double>(g[t]);
           }
-          if (gw_) as<T>(gw_)[c * modes + n] += value;
-          if (ga_) as<T>(ga_)[c * modes + n] += std::conj(as<T>(w_)[c * modes + n]) * slope;
+          if (gw_) as<T>(gw_)[c * modes + n] += T(value);
+          if (ga_) as<T>(ga_)[c * modes + n] += T(w * slope);
         }
       }
     });
@@ -896,9 +918,15 @@ class CpuBackend final : public Backend {
       for_transition(d, a, t, [&](const T* row, std::int64_t from, std::int64_t n) { std::copy(row, row + n, to + (t - first) * d.width + from); });
   }
   template <class T>
-  static void add_outer(const OuterDims& d, const T* k, const T* v, T* memory) {
-    for (std::int64_t i = 0; i < d.key; ++i)
-      for (std::int64_t j = 0; j < d.value; ++j) memory[i * d.value + j] += k[i] * v[j];
+  static void add_outer(const OuterDims& d, const T* k, const T* v, double* memory) {
+    for (std::int64_t i = 0; i < d.key; ++i) {
+      const double key = k[i];
+      for (std::int64_t j = 0; j < d.value; ++j) memory[i * d.value + j] += key * v[j];
+    }
+  }
+  template <class T>
+  static void narrow(const std::vector<double>& from, T* to) {
+    for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
   }
 };
 
