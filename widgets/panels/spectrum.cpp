@@ -71,6 +71,15 @@ class SpectrumPicture : public QCPLayerable {
     const QSize size = (QSizeF(area.size()) * scale).toSize();
     const Theme& theme = panel_->plot_->theme();
     const QColor colour = mixed(theme.series(0), theme.text, 0.6);
+    if (painter->modes().testFlag(QCPPainter::pmVectorized) && values.size() <= 20'000) {
+      QColor faint = colour;
+      faint.setAlphaF(0.3f);
+      painter->setPen(Qt::NoPen);
+      painter->setBrush(faint);
+      for (const Complex& z : values)
+        if (const QPointF at(x(z.real()), y(z.imag())); area.contains(at.toPoint())) painter->drawEllipse(at, 1.1, 1.1);
+      return;
+    }
     if (image_.isNull() || image_.size() != size || re != re_ || im != im_ || colour != colour_) {
       re_ = re;
       im_ = im;

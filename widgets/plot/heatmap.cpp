@@ -175,7 +175,12 @@ void Heatmap::draw(QCPPainter* painter) {
   const double top = mValueAxis->coordToPixel(std::min(range.upper, static_cast<double>(units_) - 0.5));
   const double bottom = mValueAxis->coordToPixel(std::max(range.lower, -0.5));
   painter->setRenderHint(QPainter::SmoothPixmapTransform, false);
-  painter->drawImage(QRectF(area.left(), top, area.width(), bottom - top), image_);
+  // Viewers of PDF and SVG smooth small images; in one with a few pixels to each unit, edges stay edges.
+  const QRectF place(area.left(), top, area.width(), bottom - top);
+  if (painter->modes().testFlag(QCPPainter::pmVectorized))
+    painter->drawImage(place, image_.scaled((place.size() * 3.0).toSize(), Qt::IgnoreAspectRatio, Qt::FastTransformation));
+  else
+    painter->drawImage(place, image_);
 }
 
 ColourBar::ColourBar(Plot* plot) : QCPColorScale(plot) {

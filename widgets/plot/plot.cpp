@@ -52,7 +52,7 @@ class RoomyRect : public QCPAxisRect {
     QCPAxisRect::update(phase);
     if (phase != upLayout) return;
     if (shape_) shape_();
-    axis(QCPAxis::atBottom)->ticker()->setTickCount(std::clamp(width() / 80, 2, 8));
+    axis(QCPAxis::atBottom)->ticker()->setTickCount(std::clamp(width() / 80, 1, 8));
     axis(QCPAxis::atLeft)->ticker()->setTickCount(std::clamp(height() / 32, 2, 6));
     QCPAxisRect::update(upPreparation);  // the ticks as they are now
   }
@@ -665,10 +665,12 @@ void Plot::drawFigure(QCPPainter* painter, QSize size, const QString& title) {
   const QFontMetrics metrics(theme_.large, this);
   const int top = metrics.height() + 2 * gap;
   painter->fillRect(QRect(QPoint(0, 0), size), theme_.base);
-  painter->setFont(theme_.large);
+  // A title that is too long is written smaller before anything of it is left out.
+  const bool fits = metrics.horizontalAdvance(title) <= size.width() - 2 * gap;
+  painter->setFont(fits ? theme_.large : theme_.small);
   painter->setPen(theme_.text);
   painter->drawText(QRect(gap, 0, size.width() - 2 * gap, top), Qt::AlignVCenter | Qt::AlignLeft,
-                    metrics.elidedText(title, Qt::ElideRight, size.width() - 2 * gap));
+                    fits ? title : QFontMetrics(theme_.small, this).elidedText(title, Qt::ElideRight, size.width() - 2 * gap));
   painter->translate(0, top);
   // Margins follow from ticks and ticks from the room that margins leave: laid out once before it is drawn, both fit.
   const QRect on_screen = viewport();
