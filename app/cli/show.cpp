@@ -15,11 +15,22 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<std::string> names(const auto& infos) {
+std::vector<std::string> names(const std::vector<GateInfo>& gates) {
   std::vector<std::string> all;
-  for (const auto& info : infos) all.push_back(info.name);
+  for (const GateInfo& gate : gates) all.push_back(gate.name);
   return all;
 }
+
+/// Those that a trace has.
+std::vector<std::string> names(const std::vector<StateInfo>& states) {
+  std::vector<std::string> all;
+  for (const StateInfo& state : states)
+    if (state.recorded) all.push_back(state.name);
+  return all;
+}
+
+/// The architecture's own defaults; a card has those of its preset.
+Hyper defaults(const Preset& preset) { return Hyper(builtin_registry().find(preset.architecture).hyper); }
 
 std::string or_dash(std::string text) { return text.empty() ? "-" : text; }
 
@@ -34,6 +45,7 @@ Json source_json(const Reference& source) {
 Json card_json(const Card& card, const Hyper& hyper, const Preset& preset) {
   Json json = {{"id", card.id},     {"title", card.title},         {"family", card.family}, {"architecture", card.architecture},
                {"idea", card.idea}, {"equations", card.equations}, {"notes", card.notes}};
+  const Hyper standard = defaults(preset);
   json["hyper"] = Json::array();
   for (const HyperSpec& row : card.hyper) {
     static constexpr const char* kinds[] = {"flag", "integer", "real", "choice"};
@@ -42,7 +54,7 @@ Json card_json(const Card& card, const Hyper& hyper, const Preset& preset) {
                   {"unit", row.unit},
                   {"kind", kinds[static_cast<int>(row.kind)]},
                   {"value", value_json(hyper.value(row.key))},
-                  {"default", value_json(row.standard)}};
+                  {"default", value_json(standard.value(row.key))}};
     if (row.kind == HyperKind::integer || row.kind == HyperKind::real) entry["low"] = row.low, entry["high"] = row.high;
     if (row.kind == HyperKind::choice) entry["choices"] = row.choices;
     entry["text"] = row.text;
@@ -72,7 +84,7 @@ std::string range_text(const HyperSpec& row) {
   switch (row.kind) {
     case HyperKind::flag: return "true, false";
     case HyperKind::choice: return joined(row.choices);
-    default: return number_text(row.low, 6) + " to " + number_text(row.high, 7);
+    default: return number_text(row.low, 6) + " to " + number_text(row.high, 7) + (row.unit.empty() ? "" : " " + row.unit);
   }
 }
 
@@ -92,13 +104,11 @@ void print_card(const Card& card, const Hyper& hyper, const Preset& preset, std:
   for (const std::string& line : card.equations) out << std::string(indent, ' ') << line << '\n';
 
   section("Hyper-parameters");
+  const Hyper standard = defaults(preset);
   Table table(indent);
   table.row({"key", "symbol", "value", "default", "range", ""});
-  for (const HyperSpec& row : card.hyper) {
-    const std::string standard = Hyper(card.hyper).text(row.key);
-    const std::string value = hyper.text(row.key);
-    table.row({row.key, row.symbol, value, standard, range_text(row), row.text + (row.unit.empty() ? "" : " [" + row.unit + "]")});
-  }
+  for (const HyperSpec& row : card.hyper)
+    table.row({row.key, row.symbol, hyper.text(row.key), standard.text(row.key), range_text(row), row.text});
   table.right_align(2);
   table.right_align(3);
   table.print(out);
