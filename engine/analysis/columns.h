@@ -18,19 +18,22 @@ struct alignas(lanes * sizeof(double)) Chunk {
   double values[lanes];
 };
 
-/// Column-major, columns aligned and padded.
+/// Column-major, columns aligned and padded to whole chunks.
 class Columns {
  public:
   Columns() = default;
   Columns(std::int64_t rows, std::int64_t columns)
-      : stride_((rows + lanes - 1) / lanes * lanes), chunks_(static_cast<std::size_t>(stride_ / lanes * columns), Chunk{}) {}
+      : height_((rows + lanes - 1) / lanes * lanes),
+        stride_(height_ % (4 * lanes) == 0 ? height_ + lanes : height_),  // columns that lie a power of two apart would share few lines of cache
+        chunks_(static_cast<std::size_t>(stride_ / lanes * columns), Chunk{}) {}
   double* operator[](std::int64_t column) { return chunks_.data()->values + column * stride_; }
   const double* operator[](std::int64_t column) const { return chunks_.data()->values + column * stride_; }
-  std::int64_t stride() const { return stride_; }
+  /// Rows with the padding.
+  std::int64_t height() const { return height_; }
   void clear() { std::fill(chunks_.begin(), chunks_.end(), Chunk{}); }
 
  private:
-  std::int64_t stride_ = 0;
+  std::int64_t height_ = 0, stride_ = 0;
   std::vector<Chunk> chunks_;
 };
 

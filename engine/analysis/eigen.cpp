@@ -20,6 +20,38 @@ using namespace columns;
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
 constexpr double tiny = std::numeric_limits<double>::min() / epsilon;
 
+/// I - tau (1, v1, v2)^T (1, v1, v2), with t = tau v.
+struct Reflection {
+  double tau = 0.0, v1 = 0.0, v2 = 0.0, t1 = 0.0, t2 = 0.0;
+
+  template <class Value>
+  void apply(Value& x, Value& y, Value& z) const {
+    const Value s = x + v1 * y + v2 * z;
+    x -= s * tau;
+    y -= s * t1;
+    z -= s * t2;
+  }
+};
+
+typedef double LooseLane __attribute__((vector_size(sizeof(Lane)), aligned(alignof(double)), may_alias));
+
+[[gnu::always_inline]] inline void transpose(Lane (&x)[lanes]) {
+  Lane y[lanes];
+  for (int i = 0; i < lanes; i += 2) {
+    y[i] = __builtin_shufflevector(x[i], x[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    y[i + 1] = __builtin_shufflevector(x[i], x[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  for (int i = 0; i < lanes; i += i % 4 == 1 ? 3 : 1) {
+    x[i] = __builtin_shufflevector(y[i], y[i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+    x[i + 2] = __builtin_shufflevector(y[i], y[i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+  }
+  for (int i = 0; i < lanes / 2; ++i) {
+    y[i] = __builtin_shufflevector(x[i], x[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+    y[i + 4] = __builtin_shufflevector(x[i], x[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+  }
+  for (int i = 0; i < lanes; ++i) x[i] = y[i];
+}
+
 class Spectrum {
  public:
   explicit Spectrum(std::int64_t n) : n_(n), a_(n, n), h_(n, n), v_(n, 1), values_(static_cast<std::size_t>(n)), moduli_(values_.size()) {}
@@ -271,62 +303,60 @@ void Spectrum::sweep(std::int64_t low, std::int64_t high, int iteration) {
     const double around = std::abs(h_[start - 1][start - 1]) + std::abs(here) + std::abs(h_[start + 1][start + 1]);
     if (std::abs(h_[start - 1][start]) * (std::abs(v[1]) + std::abs(v[2])) <= epsilon * std::abs(v[0]) * around) break;
   }
-  for (std::int64_t k = start; k < high; ++k) {
-    const bool three = k + 2 <= high;
-    if (k > start) {
-      v[0] = h_[k - 1][k];
-      v[1] = h_[k - 1][k + 1];
-      v[2] = three ? h_[k - 1][k + 2] : 0.0;
-    } else if (!three) {
-      v[2] = 0.0;
-    }
-    const double size = std::max({std::abs(v[0]), std::abs(v[1]), std::abs(v[2])});
-    if (size == 0.0) continue;
-    const double x = v[0] / size, y = v[1] / size, z = v[2] / size;
-    if (y == 0.0 && z == 0.0) continue;
-    const double head = std::copysign(std::sqrt(x * x + y * y + z * z), x);
-    const double tau = (x + head) / head, v1 = y / (x + head), v2 = z / (x + head);
-    if (k > start) {
-      h_[k - 1][k] = -head * size;
-      h_[k - 1][k + 1] = 0.0;
-      if (three) h_[k - 1][k + 2] = 0.0;
-    } else if (start > low) {
-      h_[k - 1][k] *= 1.0 - tau;
-    }
-    const double t1 = tau * v1, t2 = tau * v2;
-    double* p = h_[k];
-    double* q = h_[k + 1];
-    const std::int64_t bottom = std::min(k + 3, high);
-    if (three) {
-      for (std::int64_t j = k; j <= high; ++j) {
-        double* column = h_[j] + k;
-        const double s = column[0] + v1 * column[1] + v2 * column[2];
-        column[0] -= s * tau;
-        column[1] -= s * t1;
-        column[2] -= s * t2;
+  // Rows k, k+1, k+2 lie apart in memory, column by column: reflections are applied from the left at once only to the columns that the next
+  // ones need, and later, a batch together on eight columns turned into rows, to the others.
+  constexpr std::int64_t batch = lanes - 2;
+  Reflection reflections[batch];
+  for (std::int64_t begin = start; begin < high; begin += batch) {
+    const std::int64_t end = std::min(begin + batch, high), edge = high - begin < 2 * lanes ? high : begin + lanes - 1;
+    for (std::int64_t k = begin; k < end; ++k) {
+      Reflection& reflection = reflections[k - begin];
+      reflection = {};
+      const bool three = k + 2 <= high;
+      if (k > start) {
+        v[0] = h_[k - 1][k];
+        v[1] = h_[k - 1][k + 1];
+        v[2] = three ? h_[k - 1][k + 2] : 0.0;
       }
-      double* r = h_[k + 2];
+      const double size = std::max({std::abs(v[0]), std::abs(v[1]), std::abs(v[2])});
+      const double up = size < 0x1p-400 ? 0x1p+500 : 1.0;  // so that squares do not underflow
+      const double x = v[0] * up, y = v[1] * up, z = v[2] * up;
+      if (y == 0.0 && z == 0.0) continue;
+      const double head = std::copysign(std::sqrt(x * x + y * y + z * z), x);
+      const double tau = (x + head) / head, inverse = 1.0 / (x + head), v1 = y * inverse, v2 = z * inverse;
+      reflection = {tau, v1, v2, tau * v1, tau * v2};
+      if (k > start) {
+        h_[k - 1][k] = -head / up;
+        h_[k - 1][k + 1] = 0.0;
+        if (three) h_[k - 1][k + 2] = 0.0;
+      } else if (start > low) {
+        h_[k - 1][k] *= 1.0 - tau;
+      }
+      double* p = h_[k];
+      double* q = h_[k + 1];
+      const std::int64_t bottom = std::min(k + 3, high);
+      if (three) {
+        for (std::int64_t j = k; j <= edge; ++j) reflection.apply(h_[j][k], h_[j][k + 1], h_[j][k + 2]);
+        double* r = h_[k + 2];
 #pragma GCC ivdep
-      for (std::int64_t i = low; i <= bottom; ++i) {
-        const double s = p[i] + v1 * q[i] + v2 * r[i];
-        p[i] -= s * tau;
-        q[i] -= s * t1;
-        r[i] -= s * t2;
-      }
-    } else {
-      for (std::int64_t j = k; j <= high; ++j) {
-        double* column = h_[j] + k;
-        const double s = column[0] + v1 * column[1];
-        column[0] -= s * tau;
-        column[1] -= s * t1;
-      }
-#pragma GCC ivdep
-      for (std::int64_t i = low; i <= bottom; ++i) {
-        const double s = p[i] + v1 * q[i];
-        p[i] -= s * tau;
-        q[i] -= s * t1;
+        for (std::int64_t i = low; i <= bottom; ++i) reflection.apply(p[i], q[i], r[i]);
+      } else {
+        double none = 0.0;
+        for (std::int64_t j = k; j <= edge; ++j) reflection.apply(h_[j][k], h_[j][k + 1], none = 0.0);
+        for (std::int64_t i = low; i <= bottom; ++i) reflection.apply(p[i], q[i], none = 0.0);
       }
     }
+    std::int64_t j = edge + 1;
+    for (; j + lanes <= high + 1; j += lanes) {
+      Lane rows[lanes];
+      for (std::int64_t i = 0; i < lanes; ++i) rows[i] = *reinterpret_cast<const LooseLane*>(h_[j + i] + begin);
+      transpose(rows);
+      for (std::int64_t i = 0; i < batch; ++i) reflections[i].apply(rows[i], rows[i + 1], rows[i + 2]);
+      transpose(rows);
+      for (std::int64_t i = 0; i < lanes; ++i) *reinterpret_cast<LooseLane*>(h_[j + i] + begin) = rows[i];
+    }
+    for (; j <= high; ++j)
+      for (std::int64_t i = 0; i < batch; ++i) reflections[i].apply(h_[j][begin + i], h_[j][begin + i + 1], h_[j][begin + i + 2]);
   }
 }
 

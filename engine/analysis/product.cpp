@@ -144,9 +144,9 @@ void JacobianProduct::Factors::step(const Columns& factor, const Columns& from, 
       y[c] = to[std::min(j + c, rank - 1)];
     }
     std::int64_t i = 0;
-    for (; i + 4 * lanes <= factor.stride(); i += 4 * lanes) multiply_tile<4>(factor, i, n, x, y);
-    for (; i + 2 * lanes <= factor.stride(); i += 2 * lanes) multiply_tile<2>(factor, i, n, x, y);
-    for (; i < factor.stride(); i += lanes) multiply_tile<1>(factor, i, n, x, y);
+    for (; i + 4 * lanes <= factor.height(); i += 4 * lanes) multiply_tile<4>(factor, i, n, x, y);
+    for (; i + 2 * lanes <= factor.height(); i += 2 * lanes) multiply_tile<2>(factor, i, n, x, y);
+    for (; i < factor.height(); i += lanes) multiply_tile<1>(factor, i, n, x, y);
   }
 }
 
@@ -234,11 +234,11 @@ double JacobianProduct::Factors::factorise(const Columns& c) {
   const double condition = orthogonal_triangular(c);
   near_diagonal();
   // Q times the near-diagonal factor; then its rows back in their order.
-  for (std::int64_t j = 0; j < rank; ++j) std::copy_n(near[j], near.stride(), a[j]);
+  for (std::int64_t j = 0; j < rank; ++j) std::copy_n(near[j], near.height(), a[j]);
   for (std::int64_t k = rank - 1; k >= 0; --k) {
     std::int64_t first = 0;  // columns that end above row k are not touched
     while (first < rank && extent[static_cast<std::size_t>(first)] < k) ++first;
-    reflect(v[k], taus[static_cast<std::size_t>(k)], a, first, rank, chunk_floor(k), a.stride());
+    reflect(v[k], taus[static_cast<std::size_t>(k)], a, first, rank, chunk_floor(k), a.height());
   }
   for (std::int64_t j = 0; j < rank; ++j)
     for (std::int64_t i = 0; i < n; ++i) w[j][order[static_cast<std::size_t>(i)]] = a[j][i];
@@ -335,7 +335,7 @@ double JacobianProduct::Factors::orthogonal_triangular(const Columns& c) {
     }
     const double length = norm(x, k, n);
     const double head = x[k] < 0.0 ? -length : length;
-    std::fill_n(reflection, a.stride(), 0.0);
+    std::fill_n(reflection, a.height(), 0.0);
     reflection[k] = 1.0;
     const double inverse = 1.0 / (x[k] + head);
     for (std::int64_t i = k + 1; i < n; ++i) reflection[i] = std::isinf(inverse) ? x[i] / (x[k] + head) : x[i] * inverse;
@@ -344,7 +344,7 @@ double JacobianProduct::Factors::orthogonal_triangular(const Columns& c) {
     diagonal[ks] = -head;
     low = std::min(low, length);
     high = std::max(high, length);
-    reflect(reflection, tau, a, k + 1, live, chunk_floor(k), a.stride());
+    reflect(reflection, tau, a, k + 1, live, chunk_floor(k), a.height());
     for (std::int64_t j = k + 1; j < live; ++j) {
       const auto js = static_cast<std::size_t>(j);
       if (residual[js] == 0.0) continue;
@@ -369,7 +369,7 @@ void JacobianProduct::Factors::near_diagonal() {
   for (std::int64_t i = 0; i < rank; ++i) {  // t = (D_rows^-1 R D)^T, with a diagonal of +-1 and no larger entry
     const auto is = static_cast<std::size_t>(i);
     double* row = t[i];
-    std::fill_n(row, t.stride(), 0.0);
+    std::fill_n(row, t.height(), 0.0);
     row[i] = diagonal[is] < 0.0 ? -1.0 : 1.0;
     std::int64_t last = i > 0 ? extent[is - 1] : 0;
     last = std::max(last, i);
@@ -405,7 +405,7 @@ void JacobianProduct::Factors::near_diagonal() {
   for (std::int64_t k = 0; k < rank; ++k) {
     const auto ks = static_cast<std::size_t>(k);
     double* column = near[k];
-    std::fill_n(column, near.stride(), 0.0);
+    std::fill_n(column, near.height(), 0.0);
     column[k] = 1.0;
     const double inverse = 1.0 / (t[k][k] * d_rows[ks].mantissa);
     std::int64_t last = k;
