@@ -17,6 +17,16 @@
 
 namespace reclab::fn {
 
+/// The real type of an element; kernels' own complex type has one too.
+template <class T>
+struct RealOf {
+  using type = T;
+};
+template <class T>
+struct RealOf<std::complex<T>> {
+  using type = T;
+};
+
 // exp and expm1 without a branch, so that loops over them vectorise; within 2 units in the last place, 0 below -708 (float: -87).
 namespace detail {
 
@@ -107,8 +117,8 @@ RECLAB_HD inline T softplus(T x) {
 
 // The elementwise operations. `p` and `q` are the operation's two constants.
 struct Affine {  // p x + q
-  template <class T> RECLAB_HD static T value(T x, double p, double q) { return static_cast<decltype(std::abs(x))>(p) * x + static_cast<decltype(std::abs(x))>(q); }
-  template <class T> RECLAB_HD static T slope(T, T, double p, double) { return T(static_cast<decltype(std::abs(T()))>(p)); }
+  template <class T> RECLAB_HD static T value(T x, double p, double q) { return static_cast<typename RealOf<T>::type>(p) * x + static_cast<typename RealOf<T>::type>(q); }
+  template <class T> RECLAB_HD static T slope(T, T, double p, double) { return T(static_cast<typename RealOf<T>::type>(p)); }
 };
 struct Exp {
   template <class T> RECLAB_HD static T value(T x, double, double) { return fn::exp(x); }

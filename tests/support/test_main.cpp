@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "test.h"
 
+#include <cstdio>
+
 namespace reclab::test {
+/// What ctest looks for, to show a program of which nothing ran as skipped.
+static constexpr const char* all_skipped = "all cases skipped";
 std::vector<Case>& cases() {
   static std::vector<Case> all;
   return all;
@@ -14,7 +18,13 @@ std::vector<Case>& cases() {
 
 class EngineTest : public QObject {
   Q_OBJECT
+ private:
+  int ran = 0, skipped = 0;
  private slots:
+  void cleanupTestCase() {
+    if (skipped > 0 && skipped == ran) std::printf("%s\n", reclab::test::all_skipped);
+    std::fflush(stdout);
+  }
   void run_data() {
     QTest::addColumn<int>("index");
     int index = 0;
@@ -22,10 +32,13 @@ class EngineTest : public QObject {
   }
   void run() {
     QFETCH(int, index);
+    ++ran;
     try {
       reclab::test::cases()[static_cast<std::size_t>(index)].body();
     } catch (const reclab::test::Skip& skip) {
-      QSKIP(skip.what());
+      ++skipped;
+      const std::string reason = std::string("skipped: ") + skip.what();
+      QSKIP(reason.c_str());
     } catch (const std::exception& error) {
       QFAIL(error.what());
     }
@@ -36,8 +49,6 @@ QTEST_APPLESS_MAIN(EngineTest)
 #include "test_main.moc"
 
 #else
-
-#include <cstdio>
 
 int main() {
   int passed = 0, failed = 0, skipped = 0;
@@ -55,6 +66,7 @@ int main() {
     }
   }
   std::printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+  if (skipped > 0 && passed + failed == 0) std::printf("%s\n", reclab::test::all_skipped);
   return failed > 99 ? 99 : failed;
 }
 

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Runs the kernels of array/cuda in plain loops on the host: their arithmetic, indices and order of launches are tested without a device.
+// Indices are visited in an order of its own, and the memory of a block starts as NaN, so that what counts on either shows.
+#pragma once
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "array/cuda/kernel_backend.h"
+
+namespace reclab::test {
+
+class HostMachine {
+ public:
+  std::string name() const { return "kernels on the host"; }
+  void* allocate(std::size_t bytes) {
+    void* memory = std::malloc(bytes);
+    if (!memory) throw std::bad_alloc();
+    std::memset(memory, 0xff, bytes);  // NaN
+    return memory;
+  }
+  void release(void* memory) noexcept { std::free(memory); }
+  void zero(void* memory, std::size_t bytes) { std::memset(memory, 0, bytes); }
+  void upload(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+  void download(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+  void finish() {}
+
+  template <class F>
+  void each(std::int64_t n, const F& f) {
+    for (std::int64_t i = n; i-- > 0;) f(i);
+  }
+  template <class F>
+  void blocks(std::int64_t n, const F& f) {
+    const auto shared = std::make_unique<typename F::Shared>();
+    for (std::int64_t i = n; i-- > 0;) {
+      std::memset(static_cast<void*>(shared.get()), 0xff, sizeof(typename F::Shared));
+      Block block;
+      f(block, i, *shared);
+    }
+  }
+
+ private:
+  struct Block {
+    template <class L>
+    struct Local {
+      std::array<L, 256> value;
+      L& operator[](int thread) { return value[static_cast<std::size_t>(thread)]; }
+    };
+    template <class F>
+    void phase(const F& f) {
+      for (int thread = 255; thread >= 0; --thread) f(thread);
+    }
+  };
+};
+
+using HostBackend = kernel::KernelBackend<HostMachine>;
+
+}  // namespace reclab::test
