@@ -47,6 +47,34 @@ double area(const Point3& a, const Point3& b, const Point3& c) {
   return std::hypot(u[1] * v[2] - u[2] * v[1], u[2] * v[0] - u[0] * v[2], u[0] * v[1] - u[1] * v[0]);
 }
 
+/// The points of a tube. Where it turns sharply it gets one more just before and after, so that the ring at the corner, which lies in the
+/// plane between both directions, does not flatten it all along.
+template <class Add>
+void tubeAlong(const Trajectory& way, double radius, const Add& add) {
+  const std::size_t count = way.kept.size();
+  const auto at = [&](std::size_t i) -> const Point3& { return way.cube[std::size_t(way.kept[i])]; };
+  const bool thin = count > 1000;  // too thin, and too many, for corners to matter
+  for (std::size_t i = 0; i < count; ++i) {
+    const Point3& p = at(i);
+    bool sharp = false;
+    Point3 before{}, after{};
+    if (!thin && i > 0 && i + 1 < count) {
+      const double back = distance(p, at(i - 1)), forth = distance(p, at(i + 1));
+      double cosine = 0.0;
+      for (std::size_t k = 0; k < 3; ++k) {
+        const double u = (p[k] - at(i - 1)[k]) / back, v = (at(i + 1)[k] - p[k]) / forth;
+        cosine += u * v;
+        before[k] = p[k] - u * std::min(radius, 0.3 * back);
+        after[k] = p[k] + v * std::min(radius, 0.3 * forth);
+      }
+      sharp = cosine < 0.94;
+    }
+    if (sharp) add(before, way.kept[i]);
+    add(p, way.kept[i]);
+    if (sharp) add(after, way.kept[i]);
+  }
+}
+
 void setColour(vtkUnsignedCharArray* array, vtkIdType index, const QColor& colour) {
   const unsigned char rgb[3] = {static_cast<unsigned char>(colour.red()), static_cast<unsigned char>(colour.green()),
                                 static_cast<unsigned char>(colour.blue())};
@@ -224,10 +252,14 @@ void TrajectoryScene::setTrajectory(std::shared_ptr<const Trajectory> trajectory
   if (trajectory_ && trajectory_->cube.empty()) trajectory_.reset();
   vtkNew<vtkPoints> points;
   vtkNew<vtkCellArray> lines;
+  tubeRows_.clear();
   if (trajectory_) {
     radius_ = std::clamp(0.1 / std::sqrt(std::max(trajectory_->length, 1e-3)), 0.006, 0.018);
     for (std::size_t k = 0; k < 3; ++k) ticks_[k] = roundTicks(trajectory_->low[k], trajectory_->high[k], 4);
-    for (std::int64_t row : trajectory_->kept) points->InsertNextPoint(trajectory_->cube[std::size_t(row)].data());
+    tubeAlong(*trajectory_, radius_, [&](const Point3& at, std::int64_t row) {
+      points->InsertNextPoint(at.data());
+      tubeRows_.push_back(row);
+    });
     lines->InsertNextCell(static_cast<int>(points->GetNumberOfPoints()));
     for (vtkIdType i = 0; i < points->GetNumberOfPoints(); ++i) lines->InsertCellPoint(i);
   }
@@ -269,8 +301,7 @@ void TrajectoryScene::colourTube() {
   colours->SetNumberOfComponents(3);
   colours->SetNumberOfTuples(line_->GetNumberOfPoints());
   for (vtkIdType i = 0; i < line_->GetNumberOfPoints(); ++i) {
-    const std::int64_t row = trajectory_->kept[std::size_t(i)];
-    setColour(colours, i, colourAt(row));
+    setColour(colours, i, colourAt(tubeRows_[std::size_t(i)]));
   }
   line_->GetPointData()->SetScalars(colours);
   line_->Modified();

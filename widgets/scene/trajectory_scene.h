@@ -104,6 +104,7 @@ class TrajectoryScene {
   void paintMarker(QPainter& painter, const View& look) const;
 
   std::shared_ptr<const Trajectory> trajectory_;
+  std::vector<std::int64_t> tubeRows_;  ///< whose colour each point of the tube has
   std::array<std::vector<double>, 3> ticks_;
   double radius_ = 0.01;
   std::int64_t cursor_ = -1, first_ = 0, last_ = -1;
