@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/card_view.h"
 
+#include <QRegularExpression>
 #include <QScrollBar>
 
 #include "gui/look.h"
@@ -17,6 +18,12 @@ QString shapeText(const Shape& shape) {
 }
 
 }  // namespace
+
+QString mathHtml(const std::string& text) {
+  static const QRegularExpression low("_(?:\\{([^}]*)\\}|([^\\W_]+))", QRegularExpression::UseUnicodePropertiesOption);
+  static const QRegularExpression high("\\^(?:\\{([^}]*)\\}|(\\([^)]*\\)|[^\\W_]+))", QRegularExpression::UseUnicodePropertiesOption);
+  return html(text).replace(low, "<sub>\\1\\2</sub>").replace(high, "<sup>\\1\\2</sup>").replace("t-1", QString::fromUtf8("t−1"));
+}
 
 QString cardHtml(const Card& card, const QPalette& palette) {
   const QString muted = palette.color(QPalette::PlaceholderText).name(), link = palette.color(QPalette::Link).name();
@@ -35,7 +42,7 @@ QString cardHtml(const Card& card, const QPalette& palette) {
     out += heading(QObject::tr("Equations"));
     out += QString("<table width='100%' cellpadding='8' cellspacing='0'><tr><td bgcolor='%1' style='font-family:\"DejaVu Serif\",serif; line-height:150%'>").arg(shade);
     QStringList lines;
-    for (const auto& equation : card.equations) lines << html(equation);
+    for (const auto& equation : card.equations) lines << mathHtml(equation);
     out += lines.join("<br/>") + "</td></tr></table>";
   }
   const auto rows = [&](const QString& title, const QStringList& entries) {
@@ -65,7 +72,7 @@ QString cardHtml(const Card& card, const QPalette& palette) {
       range = choices.join(", ").toHtmlEscaped();
     }
     if (spec.kind == HyperKind::flag) range = QObject::tr("yes or no");
-    entries << row(spec.key + (spec.symbol.empty() ? "" : "  " + spec.symbol), range, spec.text);
+    entries << row(spec.key, (spec.symbol.empty() ? QString() : "<span style='font-family:\"DejaVu Serif\",serif'>" + mathHtml(spec.symbol) + "</span>&nbsp; ") + range, spec.text);
   }
   rows(QObject::tr("Hyper-parameters"), entries);
   QStringList forms;

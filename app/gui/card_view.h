@@ -21,6 +21,8 @@ class CardView : public QTextBrowser {
   QTimer soon_;  ///< shapes follow a moving slider when it rests
 };
 
+/// Plain Unicode mathematics as HTML: W_hh, h_{t-1} and R^(T-t) with their indices low and high.
+QString mathHtml(const std::string& text);
 /// The card as HTML in the colours of the palette.
 QString cardHtml(const Card& card, const QPalette& palette);
 

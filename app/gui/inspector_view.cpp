@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 
+#include "gui/card_view.h"
 #include "gui/look.h"
 
 namespace reclab {
@@ -68,7 +69,7 @@ QString inWords(const std::string& key) {
 
 QString tip(const HyperSpec& spec) {
   QString text = "<p>" + QString::fromStdString(spec.text).toHtmlEscaped() + "</p><p>";
-  if (!spec.symbol.empty()) text += QObject::tr("Symbol %1. ").arg("<i>" + QString::fromStdString(spec.symbol).toHtmlEscaped() + "</i>");
+  if (!spec.symbol.empty()) text += QObject::tr("Symbol %1. ").arg(mathHtml(spec.symbol));
   if (spec.kind == HyperKind::integer || spec.kind == HyperKind::real) {
     text += QObject::tr("From %1 to %2").arg(spec.low).arg(spec.high);
     if (!spec.unit.empty()) text += " " + QString::fromStdString(spec.unit).toHtmlEscaped();
@@ -197,7 +198,7 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   auto* top = new QHBoxLayout;
   top->setSpacing(6);
   const QString symbol = spec.symbol.empty() ? QString() : QString("  <span style='color:%1'>%2</span>")
-                                                               .arg(palette().color(QPalette::PlaceholderText).name(), QString::fromStdString(spec.symbol).toHtmlEscaped());
+                                                               .arg(palette().color(QPalette::PlaceholderText).name(), mathHtml(spec.symbol));
   auto* name = new QLabel(inWords(spec.key).toHtmlEscaped() + symbol);
   name->setTextFormat(Qt::RichText);
   editor.label = name;

@@ -209,7 +209,7 @@ void MainWindow::resetLayout() {
   }
   const int side = qBound(230, width() / 6, 300);
   resizeDocks({docks_[0], docks_[2]}, {side, side + 20}, Qt::Horizontal);
-  resizeDocks({docks_[0], docks_[1], docks_[2], docks_[3]}, {540, 330, 380, 490}, Qt::Vertical);
+  resizeDocks({docks_[0], docks_[1], docks_[2], docks_[3]}, {500, 340, 430, 440}, Qt::Vertical);
   area_->arrange(area_->layouts().front());
   layout_->setCurrentIndex(0);
 }

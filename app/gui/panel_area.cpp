@@ -105,7 +105,8 @@ void PanelDock::saveData() {
   emit said(sentence.isEmpty() ? tr("The data of %1 are in %2.").arg(panel_->title(), file) : sentence, !sentence.isEmpty());
 }
 
-PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent) : QMainWindow(parent, Qt::Widget) {
+PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent) : QMainWindow(parent) {
+  setWindowFlags(Qt::Widget);  // a main window makes itself a window; this one is a part
   setObjectName("panels");
   setDockNestingEnabled(true);
   setContextMenuPolicy(Qt::PreventContextMenu);

@@ -43,7 +43,7 @@ Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), paren
 
   auto* words = new QWidget(this);
   auto* column = new QVBoxLayout(words);
-  column->setContentsMargins(8, 0, 12, 0);
+  column->setContentsMargins(8, 0, 4, 0);
   column->setSpacing(0);
   where_ = new QLabel(words);
   where_->setTextFormat(Qt::PlainText);
@@ -108,7 +108,7 @@ void Scrubber::tell() {
   strip_->setStep(time_->step());
   const QLocale locale = QLocale::c();
   const auto number = [&](std::int64_t value) { return QString::number(value); };
-  where_->setText(tr("t = %1 of %2").arg(number(time_->step() + 1), number(time_->length())));
+  where_->setText(tr("t = %1 of %2").arg(number(time_->step()), number(time_->length())));  // from 0, as on every axis
   QString when;
   if (sequence_) {
     const Sequence& sequence = sequence_->sequence;
@@ -122,7 +122,7 @@ void Scrubber::tell() {
   // Wide enough for any step, so that the strip does not tremble while time runs.
   const QFontMetrics big(where_->font()), small(when_->font());
   const int widest = std::max(big.horizontalAdvance(tr("t = %1 of %1").arg(QString(number(time_->length()).size(), '0'))), small.horizontalAdvance(when) + 4);
-  where_->setMinimumWidth(std::max({where_->minimumWidth(), widest, 150}));
+  where_->setMinimumWidth(std::max({where_->minimumWidth(), widest, 140}));
 }
 
 }  // namespace reclab

@@ -3,6 +3,7 @@
 
 #include <QDir>
 #include <QFileInfo>
+#include <QLocale>
 #include <exception>
 #include <new>
 #include <utility>
@@ -233,7 +234,7 @@ void SessionController::endRun(Outcome outcome, const QString& sentence) {
     emit said(tr("Stopped after %1; what is shown was complete before.").arg(elapsed(std::chrono::duration<double>(Clock::now() - started_).count())),
               Tone::info);
   else if (outcome == Outcome::finished)
-    emit said(sentence, Tone::info);
+    emit said(sentence.isEmpty() ? summary() : sentence, Tone::info);
   else
     emit said(sentence, Tone::warning);
   emit runEnded(outcome);
@@ -241,6 +242,14 @@ void SessionController::endRun(Outcome outcome, const QString& sentence) {
     start(true);
   else if (outcome == Outcome::finished && (timingWanted_ || visible_.contains("timing")))
     timingSoon_.start();
+}
+
+QString SessionController::summary() const {
+  const RunInfo& run = shown_->info;
+  QStringList words{tr("%1 on %2, %3 steps").arg(QString::fromStdString(run.title.empty() ? run.preset : run.title), QString::fromStdString(run.input_name),
+                                                 QLocale(QLocale::English).toString(static_cast<qlonglong>(run.length)))};
+  for (const std::string& note : run.notes) words << QString::fromStdString(note);
+  return words.join(". ");
 }
 
 void SessionController::show(const TracePtr& trace) {

@@ -66,6 +66,7 @@ class SessionController : public QObject {
   void describe();
   void startTiming();
   void show(const TracePtr& trace);
+  QString summary() const;  ///< what is shown, for the status line
   void endRun(Outcome outcome, const QString& sentence);
   std::string timingKey() const;
   template <class Function>
