@@ -43,8 +43,8 @@ TraceArray unit_array(std::string key, const std::vector<std::int64_t>& steps, s
   values.reserve(steps.size() * static_cast<std::size_t>(units));
   for (const std::int64_t t : steps)
     for (std::int64_t j = 0; j < units; ++j) values.push_back(value(static_cast<double>(t), static_cast<double>(j)));
-  return real_array(std::move(key), {static_cast<std::int64_t>(steps.size()), units}, {{"time", "", {}}, {"unit", "", {}}}, std::move(values),
-                    std::move(text));
+  return real_array(std::move(key), {static_cast<std::int64_t>(steps.size()), units}, {{"time", "", {}}, {"unit", "", {}}},
+                    std::move(values), std::move(text));
 }
 
 inline std::shared_ptr<const Trace> synthetic_trace(const SyntheticOptions& options = {}) {
@@ -75,26 +75,29 @@ inline std::shared_ptr<const Trace> synthetic_trace(const SyntheticOptions& opti
   trace->output_names = {"y"};
   const std::vector<std::int64_t>& steps = trace->steps;
   const auto rows = static_cast<std::int64_t>(steps.size());
-  trace->put(unit_array("input", steps, 1, [](double t, double) { return std::sin(0.05 * t) + 0.3 * std::sin(0.41 * t); }, "the input"));
+  trace->put(unit_array(
+      "input", steps, 1, [](double t, double) { return std::sin(0.05 * t) + 0.3 * std::sin(0.41 * t); }, "the input"));
 
   for (std::int64_t layer = 0; layer < options.layers; ++layer) {
     const std::string at = "/" + std::to_string(layer) + "/";
     const double shift = static_cast<double>(layer);
-    trace->put(unit_array("state" + at + "hidden", steps, n,
-                          [&](double t, double j) { return std::tanh(2.0 * std::sin(0.03 * t + 0.5 * j + shift)) * std::cos(0.2 * j); },
-                          "what the cell shows"));
-    trace->put(unit_array("state" + at + "cell", steps, n,
-                          [&](double t, double j) { return 3.0 * std::sin(0.013 * t + 0.3 * j + shift); }, "the memory"));
+    trace->put(unit_array(
+        "state" + at + "hidden", steps, n,
+        [&](double t, double j) { return std::tanh(2.0 * std::sin(0.03 * t + 0.5 * j + shift)) * std::cos(0.2 * j); },
+        "what the cell shows"));
+    trace->put(unit_array(
+        "state" + at + "cell", steps, n, [&](double t, double j) { return 3.0 * std::sin(0.013 * t + 0.3 * j + shift); }, "the memory"));
     if (options.gates) {
       const std::vector<std::pair<std::string, double>> gates = {{"forget", 0.0}, {"input", 1.0}, {"output", 2.0}};
       for (const auto& [name, phase] : gates) {
-        TraceArray gate = unit_array("gate" + at + name, steps, n,
-                                     [&](double t, double j) { return synthetic_gate(t, j, phase + shift); }, "the " + name + " gate");
+        TraceArray gate = unit_array(
+            "gate" + at + name, steps, n, [&](double t, double j) { return synthetic_gate(t, j, phase + shift); }, "the " + name + " gate");
         gate.high = 1.0;
         trace->put(std::move(gate));
       }
-      trace->put(unit_array("gate" + at + "step_size", steps, n,
-                            [](double t, double j) { return 0.5 + 0.4 * std::sin(0.05 * t) * std::cos(j); }, "the step size, unbounded"));
+      trace->put(unit_array(
+          "gate" + at + "step_size", steps, n, [](double t, double j) { return 0.5 + 0.4 * std::sin(0.05 * t) * std::cos(j); },
+          "the step size, unbounded"));
     }
     if (options.spectra) {
       TraceArray spectrum;
@@ -114,16 +117,18 @@ inline std::shared_ptr<const Trace> synthetic_trace(const SyntheticOptions& opti
             values->push_back({-0.5 - 0.2 * x, (j % 2 == 0 ? 1.0 : -1.0) * pi * static_cast<double>(j / 2)});
           } else {
             const double modulus = 0.6 + 0.397 * std::sqrt(x) * std::pow(std::cos(0.01 * static_cast<double>(t)), 2.0);
-            values->push_back(std::polar(modulus, (j % 2 == 0 ? 1.0 : -1.0) * pi * (0.1 + 0.8 * static_cast<double>(j / 2 * 2) / static_cast<double>(n)) +
-                                                      0.0004 * static_cast<double>(t)));
+            values->push_back(
+                std::polar(modulus, (j % 2 == 0 ? 1.0 : -1.0) * pi * (0.1 + 0.8 * static_cast<double>(j / 2 * 2) / static_cast<double>(n)) +
+                                        0.0004 * static_cast<double>(t)));
           }
         }
       }
       spectrum.shape = {static_cast<std::int64_t>(at_steps.size()), n};
       spectrum.complex = values;
       trace->put(std::move(spectrum));
-      info.spectra.push_back({options.continuous, moves,
-                              options.continuous ? "eigenvalues of the state matrix A" : "eigenvalues of the recurrent Jacobian ∂sₜ/∂sₜ₋₁"});
+      info.spectra.push_back(
+          {options.continuous, moves,
+           options.continuous ? "eigenvalues of the state matrix A" : "eigenvalues of the recurrent Jacobian ∂sₜ/∂sₜ₋₁"});
     }
     if (options.gradients) {
       const auto lag = [&](double t) { return static_cast<double>(T - 1) - t; };
@@ -137,11 +142,14 @@ inline std::shared_ptr<const Trace> synthetic_trace(const SyntheticOptions& opti
         trace->put(std::move(array));
       };
       const double slope = options.decades_per_step;
-      put_log("gradient/state" + at + "hidden", [&](double t, double) { return slope * 1.1 * lag(t) + 0.15 * std::sin(0.9 * t) - 1.0; }, 1);
-      put_log("gradient/state" + at + "cell", [&](double t, double) { return slope * lag(t) + 0.1 * std::sin(0.7 * t) - 0.5; }, 1);
-      put_log("jacobian/" + std::to_string(layer),
-              [&](double t, double j) { return slope * (1.0 + j) * lag(t); }, 4);
-      put_log("jacobian_min/" + std::to_string(layer), [&](double t, double) { return slope * 8.0 * lag(t); }, 1);
+      put_log(
+          "gradient/state" + at + "hidden", [&](double t, double) { return slope * 1.1 * lag(t) + 0.15 * std::sin(0.9 * t) - 1.0; }, 1);
+      put_log(
+          "gradient/state" + at + "cell", [&](double t, double) { return slope * lag(t) + 0.1 * std::sin(0.7 * t) - 0.5; }, 1);
+      put_log(
+          "jacobian/" + std::to_string(layer), [&](double t, double j) { return slope * (1.0 + j) * lag(t); }, 4);
+      put_log(
+          "jacobian_min/" + std::to_string(layer), [&](double t, double) { return slope * 8.0 * lag(t); }, 1);
     }
   }
 

@@ -22,8 +22,8 @@
 #include "synthetic_trace.h"
 
 using namespace reclab;
-using test::SyntheticOptions;
 using test::synthetic_trace;
+using test::SyntheticOptions;
 
 namespace {
 
@@ -101,7 +101,8 @@ class TestPanels : public QObject {
     const Verdict verdict = gradientVerdict(steps, norms, "The gradient");
     QCOMPARE(verdict.fate, Fate::vanishes);
     QVERIFY(std::abs(verdict.slope + 1.0 / 23.0) < 1e-12);
-    QCOMPARE(verdict.sentence, QStringLiteral("The gradient vanishes: it loses a decade every 23 steps; after 184 steps less than 10⁻⁸ of it is left."));
+    QCOMPARE(verdict.sentence,
+             QStringLiteral("The gradient vanishes: it loses a decade every 23 steps; after 184 steps less than 10⁻⁸ of it is left."));
   }
 
   void verdictExplodesAndHolds() {
@@ -116,7 +117,8 @@ class TestPanels : public QObject {
     const Verdict explodes = gradientVerdict(steps, grows, "It");
     QCOMPARE(explodes.fate, Fate::explodes);
     QVERIFY(std::abs(explodes.slope - std::log10(1.1)) < 1e-12);
-    QVERIFY2(explodes.sentence.contains(QStringLiteral("a decade every 24 steps; after 194 steps it is more than 10⁸ times")), qPrintable(explodes.sentence));
+    QVERIFY2(explodes.sentence.contains(QStringLiteral("a decade every 24 steps; after 194 steps it is more than 10⁸ times")),
+             qPrintable(explodes.sentence));
     QCOMPARE(gradientVerdict(steps, same, "It").sentence, QStringLiteral("It holds: over 1,999 steps it stays the same."));
     const Verdict holds = gradientVerdict(steps, slow, "It");
     QCOMPARE(holds.fate, Fate::holds);
@@ -129,7 +131,8 @@ class TestPanels : public QObject {
     for (const std::int64_t t : steps) norms.push_back(-5.0 * static_cast<double>(999 - t));  // down to 1e-4995
     Verdict verdict = gradientVerdict(steps, norms, "It");
     QVERIFY(std::abs(verdict.slope + 5.0) < 1e-12);
-    QVERIFY2(verdict.sentence.contains(QStringLiteral("it loses 5 decades every step; after 2 steps less than 10⁻⁸")), qPrintable(verdict.sentence));
+    QVERIFY2(verdict.sentence.contains(QStringLiteral("it loses 5 decades every step; after 2 steps less than 10⁻⁸")),
+             qPrintable(verdict.sentence));
     for (int t = 0; t < 700; ++t) norms[static_cast<std::size_t>(t)] = -std::numeric_limits<double>::infinity();
     verdict = gradientVerdict(steps, norms, "It");
     QCOMPARE(verdict.first, 700);
@@ -178,7 +181,7 @@ class TestPanels : public QObject {
       };
       double sum = 0;
       int below = 0, above = 0;
-      for (const double v : row) sum += v, below += v < -0.6, above += v > 2.6;
+      for (const double v : row) sum += v, below += v<-0.6, above += v> 2.6;
       QVERIFY(std::abs(found.mean - sum / n) < 1e-12);
       QVERIFY2(std::abs(found.q10 - quantile(0.1)) < 1e-12, qPrintable(QString::number(n)));
       QVERIFY2(std::abs(found.q90 - quantile(0.9)) < 1e-12, qPrintable(QString::number(n)));
@@ -191,7 +194,8 @@ class TestPanels : public QObject {
   }
 
   void histogramCountsEverythingOnce() {
-    const std::vector<int> counts = gateHistogram(std::vector<double>{0.0, 0.04, 0.06, 0.5, 1.0, 1.2, std::numeric_limits<double>::quiet_NaN()}, 0, 1, 20);
+    const std::vector<int> counts =
+        gateHistogram(std::vector<double>{0.0, 0.04, 0.06, 0.5, 1.0, 1.2, std::numeric_limits<double>::quiet_NaN()}, 0, 1, 20);
     QCOMPARE(counts[0], 2);
     QCOMPARE(counts[1], 1);
     QCOMPARE(counts[10], 1);
@@ -217,7 +221,8 @@ class TestPanels : public QObject {
   void spectrumCircleIsRound() {
     for (const QSize size : {QSize(700, 300), QSize(300, 600)}) {
       Shown<SpectrumPanel> shown(synthetic_trace(), size);
-      const QPointF right = shown->pixelOf({1, 0}), left = shown->pixelOf({-1, 0}), top = shown->pixelOf({0, 1}), bottom = shown->pixelOf({0, -1});
+      const QPointF right = shown->pixelOf({1, 0}), left = shown->pixelOf({-1, 0}), top = shown->pixelOf({0, 1}),
+                    bottom = shown->pixelOf({0, -1});
       QVERIFY(std::abs((right.x() - left.x()) - (bottom.y() - top.y())) < 0.5);
       QVERIFY(shown->rect()->rect().contains(right.toPoint()) && shown->rect()->rect().contains(top.toPoint()));
     }
@@ -313,7 +318,8 @@ class TestPanels : public QObject {
     const auto pink = [](const QImage& image) {
       int count = 0;
       for (int y = 0; y < image.height(); ++y)
-        for (int x = 0; x < image.width(); ++x) count += image.pixelColor(x, y).green() < 100 && image.pixelColor(x, y).red() > 200 && image.pixelColor(x, y).blue() > 200;
+        for (int x = 0; x < image.width(); ++x)
+          count += image.pixelColor(x, y).green() < 100 && image.pixelColor(x, y).red() > 200 && image.pixelColor(x, y).blue() > 200;
       return count;
     };
     QCOMPARE(pink(before), 0);
@@ -356,7 +362,8 @@ class TestPanels : public QObject {
     options.gates = false;
     options.every = 5;
     auto trace = std::make_shared<Trace>(*synthetic_trace(options));
-    TraceArray gate = test::unit_array("gate/0/decay", trace->steps, 12, [](double t, double j) { return (t + j) / 400.0; }, "per head and key");
+    TraceArray gate = test::unit_array(
+        "gate/0/decay", trace->steps, 12, [](double t, double j) { return (t + j) / 400.0; }, "per head and key");
     gate.shape = {static_cast<std::int64_t>(trace->steps.size()), 3, 4};
     gate.axes = {{"time", "", {}}, {"head", "", {}}, {"key", "", {}}};
     gate.high = 1.0;
@@ -380,7 +387,8 @@ class TestPanels : public QObject {
     Shown<GradientsPanel> shown(synthetic_trace());
     QCOMPARE(shown->verdict().fate, Fate::vanishes);
     QVERIFY(std::abs(shown->verdict().slope + 1.0 / 23.0) < 0.001);
-    QVERIFY2(shown->verdict().sentence.startsWith("The gradient of cell vanishes: it loses a decade every 23 steps"), qPrintable(shown->verdict().sentence));
+    QVERIFY2(shown->verdict().sentence.startsWith("The gradient of cell vanishes: it loses a decade every 23 steps"),
+             qPrintable(shown->verdict().sentence));
     QVERIFY(shown->headline().startsWith(QStringLiteral("−0.043")));
   }
 
@@ -400,7 +408,8 @@ class TestPanels : public QObject {
     shown->setTime(290);
     shown.plot()->replot();
     const QVector<QString> labels = shown.plot()->axisRect(0)->axis(QCPAxis::atLeft)->tickVectorLabels();
-    QVERIFY2(labels.contains(QStringLiteral("10⁻⁵⁰⁰⁰")) || labels.contains(QStringLiteral("10⁻⁴⁰⁰⁰")), qPrintable(QStringList(labels.begin(), labels.end()).join(u' ')));
+    QVERIFY2(labels.contains(QStringLiteral("10⁻⁵⁰⁰⁰")) || labels.contains(QStringLiteral("10⁻⁴⁰⁰⁰")),
+             qPrintable(QStringList(labels.begin(), labels.end()).join(u' ')));
     QCOMPARE(shown->verdict().fate, Fate::vanishes);
   }
 
@@ -447,7 +456,8 @@ class TestPanels : public QObject {
     QVERIFY(!shown->legend()->placeOf("pinned/width 32").isNull());
     QTest::mouseClick(shown.plot(), Qt::LeftButton, {}, shown->legend()->placeOf("pinned/width 32").center());
     int pink = 0;
-    for (int i = 0; i < shown.plot()->graphCount(); ++i) pink += shown.plot()->graph(i)->pen().color() == QColor(255, 0, 255) && !shown.plot()->graph(i)->visible();
+    for (int i = 0; i < shown.plot()->graphCount(); ++i)
+      pink += shown.plot()->graph(i)->pen().color() == QColor(255, 0, 255) && !shown.plot()->graph(i)->visible();
     QCOMPARE(pink, 2);
   }
 
@@ -464,8 +474,9 @@ class TestPanels : public QObject {
     GradientsPanel panel;
     panel.setTrace(synthetic_trace());
     const QStringList csv = lines(panel.dataAsCsv());
-    QCOMPARE(csv[0], QStringLiteral("step,time,log10 gradient/state/0/hidden,log10 gradient/state/0/cell,log10 jacobian/0/0,log10 jacobian/0/1,"
-                                    "log10 jacobian/0/2,log10 jacobian/0/3,log10 jacobian_min/0"));
+    QCOMPARE(csv[0],
+             QStringLiteral("step,time,log10 gradient/state/0/hidden,log10 gradient/state/0/cell,log10 jacobian/0/0,log10 jacobian/0/1,"
+                            "log10 jacobian/0/2,log10 jacobian/0/3,log10 jacobian_min/0"));
     QCOMPARE(csv.size(), 301);
     QCOMPARE(csv[1].split(u',')[4].toDouble(), -299.0 / 23.0);
   }
@@ -502,7 +513,8 @@ class TestPanels : public QObject {
     QVERIFY(!shown->legend()->placeOf("scan").isNull());
     QTemporaryDir folder;
     QCOMPARE(shown->saveFigure(folder.filePath("t.svg"), Panel::Format::svg), QString());
-    QVERIFY2(textsOf(folder.filePath("t.svg")).contains(QStringLiteral("scan  ∝ T^1.02")), qPrintable(textsOf(folder.filePath("t.svg")).join(u'|')));
+    QVERIFY2(textsOf(folder.filePath("t.svg")).contains(QStringLiteral("scan  ∝ T^1.02")),
+             qPrintable(textsOf(folder.filePath("t.svg")).join(u'|')));
   }
 
   // ----------------------------------------------------------------------------------------------------------------- all
@@ -548,7 +560,8 @@ class TestPanels : public QObject {
     SpectrumPanel hidden;
     hidden.setTrace(synthetic_trace());
     checkFigures(hidden);
-    QVERIFY(std::abs((hidden.pixelOf({1, 0}).x() - hidden.pixelOf({-1, 0}).x()) - (hidden.pixelOf({0, -1}).y() - hidden.pixelOf({0, 1}).y())) < 0.5);
+    QVERIFY(std::abs((hidden.pixelOf({1, 0}).x() - hidden.pixelOf({-1, 0}).x()) -
+                     (hidden.pixelOf({0, -1}).y() - hidden.pixelOf({0, 1}).y())) < 0.5);
     QGuiApplication::clipboard()->clear();
     gradients->copyFigure();
     QVERIFY(QGuiApplication::clipboard()->image().width() >= 2 * 560);

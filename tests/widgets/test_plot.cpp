@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The plots themselves: colours, ticks, thinning, the mouse on a time axis, legends, figures and CSV cells.
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <QApplication>
 #include <QFileInfo>
 #include <QImage>
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
 #include <cmath>
 #include <csignal>
@@ -237,7 +237,9 @@ class TestPlot : public QObject {
     const auto on_line = [&] {
       const QImage seen = bench.plot.grab().toImage();
       for (int dx = -1; dx <= 1; ++dx)
-        if (seen.pixelColor(at + QPoint(dx, 0)) != bench.plot.theme().base && seen.pixelColor(at + QPoint(dx, 0)) != bench.plot.theme().grid) return true;
+        if (seen.pixelColor(at + QPoint(dx, 0)) != bench.plot.theme().base &&
+            seen.pixelColor(at + QPoint(dx, 0)) != bench.plot.theme().grid)
+          return true;
       return false;
     };
     QTRY_VERIFY(on_line());
@@ -352,7 +354,8 @@ class TestPlot : public QObject {
     const rlimit small{1000, before.rlim_max};
     QCOMPARE(setrlimit(RLIMIT_FSIZE, &small), 0);
     QStringList said;
-    for (const Panel::Format format : {Panel::Format::png, Panel::Format::svg, Panel::Format::pdf}) said << bench.plot.saveFigure(file, format, "A title");
+    for (const Panel::Format format : {Panel::Format::png, Panel::Format::svg, Panel::Format::pdf})
+      said << bench.plot.saveFigure(file, format, "A title");
     QCOMPARE(setrlimit(RLIMIT_FSIZE, &before), 0);
     for (const QString& sentence : said) QVERIFY2(sentence.contains(file), qPrintable(sentence));
     QCOMPARE(QFileInfo(file).size(), size);
@@ -384,7 +387,8 @@ class TestPlot : public QObject {
     plot.replot();
     const QImage seen = plot.grab().toImage();
     const auto colour = [&](double t, double j) {
-      return seen.pixel(static_cast<int>(rect->axis(QCPAxis::atBottom)->coordToPixel(t)), static_cast<int>(rect->axis(QCPAxis::atLeft)->coordToPixel(j)));
+      return seen.pixel(static_cast<int>(rect->axis(QCPAxis::atBottom)->coordToPixel(t)),
+                        static_cast<int>(rect->axis(QCPAxis::atLeft)->coordToPixel(j)));
     };
     QCOMPARE(colour(2, 3), viridis()[255]);
     QCOMPARE(colour(2, 0), viridis()[0]);

@@ -158,7 +158,8 @@ void GatingPanel::rebuild() {
   if (!(high_ > low_)) low_ -= 0.5, high_ += 0.5;
   heatmap_->setScale(low_, high_);
   map_rect_->axis(QCPAxis::atLeft)->setRange(-0.5, static_cast<double>(units()) - 0.5);
-  bar_->show(*heatmap_, gateLabel(*trace_, gate_->key) + (gate_->unit.empty() ? QString() : QStringLiteral(" (%1)").arg(QString::fromStdString(gate_->unit))));
+  bar_->show(*heatmap_, gateLabel(*trace_, gate_->key) +
+                            (gate_->unit.empty() ? QString() : QStringLiteral(" (%1)").arg(QString::fromStdString(gate_->unit))));
   const double pad = 0.04 * (high_ - low_);
   for (QCPAxisRect* rect : {mean_rect_, histogram_rect_}) rect->axis(QCPAxis::atLeft)->setRange(low_ - pad, high_ + pad);
 
@@ -237,7 +238,8 @@ void GatingPanel::moveTime() {
   const std::int64_t at = trace_->row_of_step(*gate_, step_);
   const std::vector<int> counts = gateHistogram(row(at), low_, high_, bins);
   QVector<QCPBarsData> bars;
-  for (int i = 0; i < bins; ++i) bars.append({low_ + (i + 0.5) * (high_ - low_) / bins, static_cast<double>(counts[static_cast<std::size_t>(i)])});
+  for (int i = 0; i < bins; ++i)
+    bars.append({low_ + (i + 0.5) * (high_ - low_) / bins, static_cast<double>(counts[static_cast<std::size_t>(i)])});
   histogram_->data()->set(bars, true);
 
   const std::int64_t recorded = steps()[static_cast<std::size_t>(at)];
@@ -267,8 +269,7 @@ QString GatingPanel::tipAt(const QPointF& position) const {
   if (!gate_) return {};
   std::int64_t step = 0, unit = 0;
   double value = 0;
-  if (heatmap_->at(position, &step, &unit, &value))
-    return tr("unit %1 at step %2: %3").arg(grouped(unit), grouped(step), number(value, 4));
+  if (heatmap_->at(position, &step, &unit, &value)) return tr("unit %1 at step %2: %3").arg(grouped(unit), grouped(step), number(value, 4));
   if (mean_rect_->rect().contains(position.toPoint())) return tr("The mean over all units, and the band that holds 80 % of them.");
   if (share_rect_->visible() && share_rect_->rect().contains(position.toPoint()))
     return tr("The share of units above 0.9 and below 0.1 of the gate's range.");
@@ -281,7 +282,8 @@ QString GatingPanel::dataAsCsv() const {
   const std::int64_t n = units();
   QByteArray text = "step,time,mean,quantile_10,quantile_90";
   if (bounded()) text += ",share_below,share_above";
-  for (std::int64_t j = 0; j < n; ++j) text += ',' + csvCell(QString::fromStdString(gate_->key)).toUtf8() + '/' + QByteArray::number(static_cast<qlonglong>(j));
+  for (std::int64_t j = 0; j < n; ++j)
+    text += ',' + csvCell(QString::fromStdString(gate_->key)).toUtf8() + '/' + QByteArray::number(static_cast<qlonglong>(j));
   text += '\n';
   std::vector<double> scratch;
   const std::vector<std::int64_t>& at = steps();
@@ -289,7 +291,8 @@ QString GatingPanel::dataAsCsv() const {
     const std::int64_t step = at[static_cast<std::size_t>(r)], in_trace = trace_->row_of_step(step);
     const bool has_time = in_trace >= 0 && trace_->steps[static_cast<std::size_t>(in_trace)] == step;
     const GateStatistics found = gateStatistics(row(r), gate_->low, gate_->high, scratch);
-    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' + (has_time ? csvNumber(trace_->time[static_cast<std::size_t>(in_trace)]) : QByteArray());
+    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' +
+            (has_time ? csvNumber(trace_->time[static_cast<std::size_t>(in_trace)]) : QByteArray());
     text += ',' + csvNumber(found.mean) + ',' + csvNumber(found.q10) + ',' + csvNumber(found.q90);
     if (bounded()) text += ',' + csvNumber(found.below) + ',' + csvNumber(found.above);
     for (const double v : row(r)) text += ',' + csvNumber(v);

@@ -45,7 +45,7 @@ class GatingPanel : public PlotPanel {
   QString key_;
   const TraceArray* gate_ = nullptr;  // of trace_
   std::shared_ptr<const std::vector<double>> values_;
-  double low_ = 0.0, high_ = 1.0;     // of the value axis
+  double low_ = 0.0, high_ = 1.0;  // of the value axis
 
   QCPLayoutGrid* grid_;
   QCPAxisRect *map_rect_, *mean_rect_, *histogram_rect_, *share_rect_;

@@ -11,7 +11,9 @@ namespace {
 
 constexpr double gap_value = std::numeric_limits<double>::quiet_NaN();
 
-const std::vector<std::int64_t>& stepsOf(const Trace& trace, const TraceArray& array) { return array.steps.empty() ? trace.steps : array.steps; }
+const std::vector<std::int64_t>& stepsOf(const Trace& trace, const TraceArray& array) {
+  return array.steps.empty() ? trace.steps : array.steps;
+}
 
 /// Column j of [T] or [T, k].
 std::vector<double> column(const TraceArray& array, std::int64_t j) {
@@ -65,7 +67,8 @@ std::vector<GradientsPanel::Curve> GradientsPanel::curves(const Trace& trace) co
     }
   };
   add(Kind::gradient, "gradient/state/", tr("The norm of the loss's gradient with respect to this state at each step."));
-  add(Kind::largest, "jacobian/", tr("The largest singular value of ∂s_T/∂s_t: what the best kept direction of the state at step t is worth at the end."));
+  add(Kind::largest, "jacobian/",
+      tr("The largest singular value of ∂s_T/∂s_t: what the best kept direction of the state at step t is worth at the end."));
   add(Kind::smallest, "jacobian_min/", tr("The smallest singular value of ∂s_T/∂s_t: what the worst kept direction is worth at the end."));
   return found;
 }
@@ -84,28 +87,33 @@ void GradientsPanel::judge() {
   const std::string& loss = trace_->info.loss;
   const bool at_end = loss.empty() || loss.starts_with("last");
   verdict_ = {};
-  bool found = false;
   QString note;
+  const auto left = [](const Verdict& v) {
+    return v.fate == Fate::unknown ? -std::numeric_limits<double>::infinity()
+                                   : v.intercept + v.slope * static_cast<double>(v.last - v.first);
+  };
   for (const bool jacobian : {!at_end, at_end}) {
     const std::vector<const TraceArray*> arrays = trace_->matching(jacobian ? "jacobian/" : "gradient/state/");
+    std::vector<Verdict> verdicts;
     for (const TraceArray* array : arrays) {
       if (!usable(*array)) continue;
       const QString key = QString::fromStdString(array->key);
       QString subject = jacobian ? tr("The Jacobian ∂s_T/∂s_t") : tr("The gradient");
       if (arrays.size() > 1) {
-        subject = jacobian ? tr("The Jacobian ∂s_T/∂s_t of layer %1").arg(key.section(u'/', 1))
+        subject = jacobian                  ? tr("The Jacobian ∂s_T/∂s_t of layer %1").arg(key.section(u'/', 1))
                   : trace_->info.layers > 1 ? tr("The gradient of %1 in layer %2").arg(key.section(u'/', 3), key.section(u'/', 2, 2))
                                             : tr("The gradient of %1").arg(key.section(u'/', 3));
       }
       const std::vector<double> values = column(*array, 0);
-      const Verdict one = gradientVerdict(stepsOf(*trace_, *array), values, subject);
-      // The best path is the one that decides whether the model forgets.
-      const bool better = !found || (one.fate != Fate::unknown && (verdict_.fate == Fate::unknown || one.slope > verdict_.slope));
-      if (better) verdict_ = one;
-      found = true;
+      verdicts.push_back(gradientVerdict(stepsOf(*trace_, *array), values, subject));
     }
-    if (found) {
-      if (arrays.size() > 1 && verdict_.fate == Fate::vanishes) note = jacobian ? tr(" Every other layer keeps less.") : tr(" Every other state keeps less.");
+    if (!verdicts.empty()) {
+      // The path by which most arrives at the earliest steps decides whether the model forgets.
+      std::stable_sort(verdicts.begin(), verdicts.end(), [&](const Verdict& a, const Verdict& b) { return left(a) > left(b); });
+      verdict_ = verdicts.front();
+      const bool clearly = verdicts.size() > 1 && left(verdict_) - left(verdicts[1]) > 0.3;  // twice as much
+      if (clearly && verdict_.fate == Fate::vanishes)
+        note = jacobian ? tr(" Every other layer keeps less.") : tr(" Every other state gets less.");
       if (!at_end && !jacobian) note += tr(" The loss counts every step, so this is not the memory alone.");
       break;
     }
@@ -129,8 +137,18 @@ void GradientsPanel::rebuild() {
     }
     if (!shown.isEmpty()) legend_->add(QStringLiteral("pinned/") + run.label, run.label, QPen(run.colour, 1.0), shown);
   }
-  // What the loss sees has colours, what the memory alone does is thin and grey. Layers that would crowd the legend share an entry, and fade
-  // with depth.
+  judge();
+  sentence_->setText(verdict_.sentence);
+  QCPGraph* fit = nullptr;
+  if (verdict_.fate != Fate::unknown) {
+    fit = plot_->addCurve(rect_, theme.muted, 1.0, Qt::DashLine);
+    Plot::setQuiet(fit);
+    fit->addData(static_cast<double>(verdict_.first),
+                 verdict_.intercept + verdict_.slope * static_cast<double>(verdict_.last - verdict_.first));
+    fit->addData(static_cast<double>(verdict_.last), verdict_.intercept);
+  }
+  // What the loss sees has colours, what the memory alone does is thin and grey. Layers that would crowd the legend share an entry, and
+  // fade with depth.
   const std::vector<Curve> found = curves(*trace_);
   QStringList states, layers;
   for (const Curve& curve : found) {
@@ -142,9 +160,13 @@ void GradientsPanel::rebuild() {
     QString key, text, tip;
     QPen pen;
     QList<QCPLayerable*> curves;
+    bool gradient;
   };
   std::vector<Entry> entries;
-  for (const Curve& curve : found) {
+  std::vector<Curve> drawn = found;  // the last on top
+  std::stable_sort(drawn.begin(), drawn.end(),
+                   [](const Curve& a, const Curve& b) { return (a.kind == Kind::gradient) < (b.kind == Kind::gradient); });
+  for (const Curve& curve : drawn) {
     const auto depth = static_cast<int>(layers.indexOf(curve.layer));
     const bool gradient = curve.kind == Kind::gradient, alone = layers.size() == 1 || (gradient && apart);
     const auto state = static_cast<int>(states.indexOf(curve.state));
@@ -165,19 +187,13 @@ void GradientsPanel::rebuild() {
     QString text = what, tip = curve.tip;
     if (layers.size() > 1) text += alone ? tr(", layer %1").arg(curve.layer) : tr(", %1 layers").arg(layers.size());
     if (!alone) tip += tr(" Deeper layers are fainter.");
-    entries.push_back({key, text, tip, graph->pen(), {graph}});
+    entries.push_back({key, text, tip, graph->pen(), {graph}, gradient});
   }
+  std::stable_partition(entries.begin(), entries.end(), [](const Entry& entry) { return entry.gradient; });
   for (const Entry& entry : entries) legend_->add(entry.key, entry.text, entry.pen, entry.curves, entry.tip);
-  judge();
-  sentence_->setText(verdict_.sentence);
-  if (verdict_.fate != Fate::unknown) {
-    QCPGraph* line = plot_->addCurve(rect_, theme.muted, 1.0, Qt::DashLine);
-    Plot::setQuiet(line);
-    const double back = static_cast<double>(verdict_.last - verdict_.first);
-    line->addData(static_cast<double>(verdict_.first), verdict_.intercept + verdict_.slope * back);
-    line->addData(static_cast<double>(verdict_.last), verdict_.intercept);
-    legend_->add(QStringLiteral("fit"), tr("fit"), line->pen(), {line}, tr("The line that the verdict is read from: its slope is the median of all slopes between pairs of points."));
-  }
+  if (fit)
+    legend_->add(QStringLiteral("fit"), tr("fit"), fit->pen(), {fit},
+                 tr("The line that the verdict is read from: its slope is the median of all slopes between pairs of points."));
   fitValues();
 }
 
@@ -196,9 +212,11 @@ void GradientsPanel::fitValues() {
       high = std::max(high, range.upper);
     }
   }
-  // The smallest singular value often falls off a cliff: it may take half of the height, not all of it.
-  if (low > high) low = least;
-  else if (least < low) low = std::max(least, low - std::max(high - low, 4.0));
+  // The smallest singular value often falls off a cliff: it may take a quarter of the height, not all of it.
+  if (low > high)
+    low = least;
+  else if (least < low)
+    low = std::max(least, low - std::max((high - low) / 3.0, 4.0));
   if (!(low <= high)) return;
   const double pad = std::max(0.5, 0.05 * (high - low));
   rect_->axis(QCPAxis::atLeft)->setRange(low - pad, high + pad);
@@ -237,13 +255,15 @@ QString GradientsPanel::dataAsCsv() const {
   QByteArray text = header.join(u',').toUtf8() + '\n';
   for (std::size_t row = 0; row < trace_->steps.size(); ++row) {
     const std::int64_t step = trace_->steps[row];
-    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' + (row < trace_->time.size() ? csvNumber(trace_->time[row]) : QByteArray());
+    text +=
+        QByteArray::number(static_cast<qlonglong>(step)) + ',' + (row < trace_->time.size() ? csvNumber(trace_->time[row]) : QByteArray());
     for (Column& column_ : columns) {
       const std::vector<std::int64_t>& steps = stepsOf(*trace_, *column_.array);
       while (column_.row < steps.size() && steps[column_.row] < step) ++column_.row;
       text += ',';
       if (column_.row < steps.size() && steps[column_.row] == step && static_cast<std::int64_t>(column_.row) < column_.array->shape[0])
-        text += csvNumber((*column_.array->real)[column_.row * static_cast<std::size_t>(column_.array->row_size()) + static_cast<std::size_t>(column_.j)]);
+        text += csvNumber((
+            *column_.array->real)[column_.row * static_cast<std::size_t>(column_.array->row_size()) + static_cast<std::size_t>(column_.j)]);
     }
     text += '\n';
   }

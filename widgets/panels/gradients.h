@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "plot/plot_panel.h"
 #include "panels/gradients_verdict.h"
+#include "plot/plot_panel.h"
 
 namespace reclab {
 

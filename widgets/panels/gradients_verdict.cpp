@@ -20,7 +20,7 @@ double median(std::vector<double>& values) {
 
 QString stepsInWords(double count) {
   const double rounded = count < 10 ? std::round(count * 10) / 10 : std::round(count);
-  return rounded < 100000 ? number(rounded, 6) : grouped(static_cast<std::int64_t>(rounded));
+  return rounded < 1000 ? number(rounded, 6) : grouped(static_cast<std::int64_t>(rounded));
 }
 
 /// "a decade every 23 steps", "3.2 decades a step"
@@ -79,10 +79,10 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
     verdict.fate = Fate::holds;
     const double factor = std::pow(10.0, std::abs(change));
     const QString steps_in_words = grouped(last - steps[begin]);
-    verdict.sentence = factor < 1.005
-                           ? QObject::tr("%1 holds: over %2 steps it stays the same%3.").arg(subject, steps_in_words, before)
-                           : QObject::tr("%1 holds: over %2 steps it %3 by a factor of %4 only%5.")
-                                 .arg(subject, steps_in_words, change < 0 ? QObject::tr("falls") : QObject::tr("grows"), number(factor), before);
+    verdict.sentence = factor < 1.005 ? QObject::tr("%1 holds: over %2 steps it stays the same%3.").arg(subject, steps_in_words, before)
+                                      : QObject::tr("%1 holds: over %2 steps it %3 by a factor of %4 only%5.")
+                                            .arg(subject, steps_in_words, change < 0 ? QObject::tr("falls") : QObject::tr("grows"),
+                                                 number(factor), before);
     return verdict;
   }
 

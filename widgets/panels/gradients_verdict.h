@@ -12,8 +12,8 @@ enum class Fate { unknown, vanishes, explodes, holds };
 
 struct Verdict {
   Fate fate = Fate::unknown;
-  double slope = 0.0;      ///< decades per step further back in time: negative when it vanishes
-  double intercept = 0.0;  ///< log10 of the norm at the latest step, on the fitted line
+  double slope = 0.0;                ///< decades per step further back in time: negative when it vanishes
+  double intercept = 0.0;            ///< log10 of the norm at the latest step, on the fitted line
   std::int64_t first = 0, last = 0;  ///< the steps that the line was fitted to
   QString sentence;
 };

@@ -9,9 +9,7 @@
 #include "panels/gradients.h"
 #include "panels/spectrum.h"
 #include "panels/timing.h"
-#if __has_include("panels/trajectories.h")
 #include "panels/trajectories.h"
-#endif
 
 namespace reclab {
 
@@ -20,8 +18,10 @@ namespace {
 template <class P>
 PanelInfo info() {
   const auto make_probe = [] {
-    if constexpr (std::is_constructible_v<P, QWidget*, bool>) return std::make_unique<P>(nullptr, false);
-    else return std::make_unique<P>();
+    if constexpr (std::is_constructible_v<P, QWidget*, bool>)
+      return std::make_unique<P>(nullptr, false);
+    else
+      return std::make_unique<P>();
   };
   const auto asked = make_probe();
   const Panel& probe = *asked;
@@ -31,11 +31,7 @@ PanelInfo info() {
 
 const std::vector<PanelInfo>& panels() {
   static const std::vector<PanelInfo> list = {
-      info<SpectrumPanel>(),
-#if __has_include("panels/trajectories.h")
-      info<TrajectoriesPanel>(),
-#endif
-      info<GatingPanel>(), info<GradientsPanel>(), info<TimingPanel>(),
+      info<SpectrumPanel>(), info<TrajectoriesPanel>(), info<GatingPanel>(), info<GradientsPanel>(), info<TimingPanel>(),
   };
   return list;
 }

@@ -95,7 +95,8 @@ class SpectrumPicture : public QCPLayerable {
           if (!(px >= 1 && py >= 1 && px < width - 1 && py < height - 1)) continue;
           const auto at = static_cast<std::size_t>(py) * static_cast<std::size_t>(width) + static_cast<std::size_t>(px);
           const auto hit = [&](std::size_t i) { hits[i] = static_cast<std::uint16_t>(std::min(65535, hits[i] + 1)); };
-          for (const std::size_t i : {at, at - 1, at + 1, at - static_cast<std::size_t>(width), at + static_cast<std::size_t>(width)}) hit(i);
+          for (const std::size_t i : {at, at - 1, at + 1, at - static_cast<std::size_t>(width), at + static_cast<std::size_t>(width)})
+            hit(i);
         }
       }
       image_ = QImage(size, QImage::Format_ARGB32);
@@ -193,7 +194,9 @@ SpectrumPanel::SpectrumPanel(QWidget* parent) : PlotPanel(parent) {
 }
 
 QString SpectrumPanel::hint() const {
-  return tr("The eigenvalues that carry the state from one step to the next: inside the circle a mode fades, on it it stays, outside it grows. The cloud is every computed step.");
+  return tr(
+      "The eigenvalues that carry the state from one step to the next: inside the circle a mode fades, on it it stays, outside it grows. "
+      "The cloud is every computed step.");
 }
 
 QString SpectrumPanel::subject() const { return layers_->count() > 1 ? tr("layer %1").arg(layer_) : QString(); }
@@ -243,7 +246,9 @@ std::span<const Complex> SpectrumPanel::rowAt(const Trace& trace, std::int64_t s
   const std::int64_t row = std::clamp<std::int64_t>(trace.row_of_step(*array, step), 0, array->shape[0] - 1), n = array->row_size();
   if (at) {
     const std::vector<std::int64_t>& steps = array->steps.empty() ? trace.steps : array->steps;
-    *at = array->shape[0] == 1 && array->steps.empty() ? step : static_cast<std::size_t>(row) < steps.size() ? steps[static_cast<std::size_t>(row)] : step;
+    *at = array->shape[0] == 1 && array->steps.empty()   ? step
+          : static_cast<std::size_t>(row) < steps.size() ? steps[static_cast<std::size_t>(row)]
+                                                         : step;
   }
   return {array->complex->data() + row * n, static_cast<std::size_t>(n)};
 }
@@ -273,8 +278,10 @@ void SpectrumPanel::keepRound() {
   }
   if (info_.continuous || rect_->width() < 2 || rect_->height() < 2) return;
   const double a = re->range().size() / rect_->width(), b = im->range().size() / rect_->height();
-  if (a < b) re->setRange(re->range().center(), b * rect_->width(), Qt::AlignCenter);
-  else im->setRange(im->range().center(), a * rect_->height(), Qt::AlignCenter);
+  if (a < b)
+    re->setRange(re->range().center(), b * rect_->width(), Qt::AlignCenter);
+  else
+    im->setRange(im->range().center(), a * rect_->height(), Qt::AlignCenter);
 }
 
 void SpectrumPanel::moveTime() {
@@ -289,13 +296,13 @@ void SpectrumPanel::writeNote() {
   if (!text.isEmpty()) text[0] = text[0].toUpper();
   if (info_.per_step) text += tr(" at step %1").arg(grouped(at));
   if (info_.per_step && at != step_) text += tr(", the nearest to step %1 that was computed").arg(grouped(step_));
-  if (!info_.per_step) text += tr(", the same at every step");
-  const auto unstable = std::count_if(values.begin(), values.end(), [&](const Complex& z) {
-    return info_.continuous ? z.real() > 1e-12 : std::abs(z) > 1.0 + 1e-12;
-  });
+  if (!info_.per_step && !text.contains(u"every step")) text += tr(", the same at every step");
+  const auto unstable = std::count_if(values.begin(), values.end(),
+                                      [&](const Complex& z) { return info_.continuous ? z.real() > 1e-12 : std::abs(z) > 1.0 + 1e-12; });
   if (unstable > 0)
-    text += tr("; %1 of %2 %3").arg(grouped(unstable), grouped(static_cast<std::int64_t>(values.size())),
-                                    info_.continuous ? tr("right of the imaginary axis") : tr("outside the unit circle"));
+    text += tr("; %1 of %2 %3")
+                .arg(grouped(unstable), grouped(static_cast<std::int64_t>(values.size())),
+                     info_.continuous ? tr("right of the imaginary axis") : tr("outside the unit circle"));
   text += u'.';
   const QSize before = note_->minimumOuterSizeHint();
   if (text == note_->text()) return;
@@ -329,18 +336,24 @@ QString SpectrumPanel::tipAt(const QPointF& position) const {
   }
   if (!hit) return {};
   const double modulus = std::abs(*hit), angle = std::arg(*hit), full = 2.0 * std::numbers::pi;
-  QString text = tr("λ = %1 %2 %3 i").arg(number(hit->real(), 4), hit->imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"), number(std::abs(hit->imag()), 4));
+  QString text =
+      tr("λ = %1 %2 %3 i")
+          .arg(number(hit->real(), 4), hit->imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"), number(std::abs(hit->imag()), 4));
   text += QStringLiteral("\n") + tr("|λ| = %1").arg(number(modulus, 5));
   if (info_.continuous) {
     if (hit->real() != 0.0)
-      text += QStringLiteral("\n") + (hit->real() < 0 ? tr("time constant %1") : tr("grows e-fold in %1")).arg(number(1.0 / std::abs(hit->real()), 4));
+      text += QStringLiteral("\n") +
+              (hit->real() < 0 ? tr("time constant %1") : tr("grows e-fold in %1")).arg(number(1.0 / std::abs(hit->real()), 4));
     text += QStringLiteral("\n") + tr("frequency %1 cycles per unit of time").arg(number(std::abs(hit->imag()) / full, 4));
   } else {
     const double log_modulus = std::log(modulus);
-    if (modulus == 0.0) text += QStringLiteral("\n") + tr("forgets at once");
-    else if (std::abs(log_modulus) < 1e-12) text += QStringLiteral("\n") + tr("neither fades nor grows");
+    if (modulus == 0.0)
+      text += QStringLiteral("\n") + tr("forgets at once");
+    else if (std::abs(log_modulus) < 1e-12)
+      text += QStringLiteral("\n") + tr("neither fades nor grows");
     else
-      text += QStringLiteral("\n") + (log_modulus < 0 ? tr("time constant %1 steps") : tr("grows e-fold in %1 steps")).arg(number(1.0 / std::abs(log_modulus), 4));
+      text += QStringLiteral("\n") +
+              (log_modulus < 0 ? tr("time constant %1 steps") : tr("grows e-fold in %1 steps")).arg(number(1.0 / std::abs(log_modulus), 4));
     text += QStringLiteral("\n") + tr("frequency %1 cycles per step").arg(number(std::abs(angle) / full, 4));
   }
   return text;
@@ -365,8 +378,8 @@ QString SpectrumPanel::dataAsCsv() const {
       const QByteArray step = all ? QByteArray("all") : QByteArray::number(static_cast<qlonglong>(steps[static_cast<std::size_t>(row)]));
       for (std::int64_t j = 0; j < n; ++j) {
         const Complex z = (*array->complex)[static_cast<std::size_t>(row * n + j)];
-        text += layer + ',' + step + ',' + QByteArray::number(static_cast<qlonglong>(j)) + ',' + csvNumber(z.real()) + ',' + csvNumber(z.imag()) + ',' +
-                csvNumber(std::abs(z)) + '\n';
+        text += layer + ',' + step + ',' + QByteArray::number(static_cast<qlonglong>(j)) + ',' + csvNumber(z.real()) + ',' +
+                csvNumber(z.imag()) + ',' + csvNumber(std::abs(z)) + '\n';
       }
     }
   }

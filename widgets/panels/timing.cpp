@@ -89,7 +89,8 @@ std::vector<TimingPanel::Form> TimingPanel::forms(const Trace& trace) {
       const TraceArray* there = trace.find(at + name);
       return there && there->real ? *there->real : std::vector<double>();
     };
-    Form form{key.section(u'/', 1, -2), *array->real, values("seconds"), values("low"), values("high"), std::numeric_limits<double>::quiet_NaN()};
+    Form form{
+        key.section(u'/', 1, -2), *array->real, values("seconds"), values("low"), values("high"), std::numeric_limits<double>::quiet_NaN()};
     if (const std::vector<double> exponent = values("exponent"); !exponent.empty()) form.exponent = exponent[0];
     const std::size_t count = std::min(form.length.size(), form.seconds.size());
     form.length.resize(count);
@@ -162,11 +163,13 @@ QString TimingPanel::tipAt(const QPointF& position) const {
   for (const Form& form : forms(*trace_)) {
     for (std::size_t i = 0; i < form.length.size(); ++i) {
       const QPointF away = QPointF(rect_->axis(QCPAxis::atBottom)->coordToPixel(form.length[i]),
-                                   rect_->axis(QCPAxis::atLeft)->coordToPixel(form.seconds[i])) - position;
+                                   rect_->axis(QCPAxis::atLeft)->coordToPixel(form.seconds[i])) -
+                           position;
       if (QPointF::dotProduct(away, away) >= nearest) continue;
       nearest = QPointF::dotProduct(away, away);
       text = tr("%1 at T = %2: %3 (quartiles %4 to %5)")
-                 .arg(form.name, grouped(std::llround(form.length[i])), duration(form.seconds[i]), duration(form.low[i]), duration(form.high[i]));
+                 .arg(form.name, grouped(std::llround(form.length[i])), duration(form.seconds[i]), duration(form.low[i]),
+                      duration(form.high[i]));
     }
   }
   return text;
@@ -177,8 +180,8 @@ QString TimingPanel::dataAsCsv() const {
   QByteArray text = "form,length,seconds,low,high,exponent\n";
   for (const Form& form : forms(*trace_))
     for (std::size_t i = 0; i < form.length.size(); ++i)
-      text += csvCell(form.name).toUtf8() + ',' + csvNumber(form.length[i]) + ',' + csvNumber(form.seconds[i]) + ',' + csvNumber(form.low[i]) + ',' +
-              csvNumber(form.high[i]) + ',' + csvNumber(form.exponent) + '\n';
+      text += csvCell(form.name).toUtf8() + ',' + csvNumber(form.length[i]) + ',' + csvNumber(form.seconds[i]) + ',' +
+              csvNumber(form.low[i]) + ',' + csvNumber(form.high[i]) + ',' + csvNumber(form.exponent) + '\n';
   return QString::fromUtf8(text);
 }
 

@@ -92,7 +92,8 @@ QCPRange Heatmap::getValueRange(bool& found, QCP::SignDomain, const QCPRange&) c
 }
 
 std::int64_t Heatmap::rowOf(double step) const {
-  const auto after = std::lower_bound(steps_.begin(), steps_.end(), step, [](std::int64_t s, double x) { return static_cast<double>(s) < x; });
+  const auto after =
+      std::lower_bound(steps_.begin(), steps_.end(), step, [](std::int64_t s, double x) { return static_cast<double>(s) < x; });
   if (after == steps_.end()) return static_cast<std::int64_t>(steps_.size()) - 1;
   const std::int64_t row = after - steps_.begin();
   return row > 0 && step - static_cast<double>(*(after - 1)) < static_cast<double>(*after) - step ? row - 1 : row;
@@ -103,7 +104,8 @@ bool Heatmap::at(const QPointF& position, std::int64_t* step, std::int64_t* unit
   double key = 0, j = 0;
   pixelsToCoords(position, key, j);
   *unit = std::llround(j);
-  if (*unit < 0 || *unit >= units_ || key < static_cast<double>(steps_.front()) - 0.5 || key > static_cast<double>(steps_.back()) + 0.5) return false;
+  if (*unit < 0 || *unit >= units_ || key < static_cast<double>(steps_.front()) - 0.5 || key > static_cast<double>(steps_.back()) + 0.5)
+    return false;
   const std::int64_t row = rowOf(key);
   *step = steps_[static_cast<std::size_t>(row)];
   *value = (*values_)[static_cast<std::size_t>(row * units_ + *unit)];

@@ -14,8 +14,8 @@ namespace reclab {
 std::shared_ptr<const std::vector<double>> realValues(const TraceArray& array);
 
 /// Values [rows, units], row-major, over the steps of the rows. Keys are steps, values are units (unit j covers j - 0.5 to j + 0.5).
-/// What shares a pixel is averaged; NaN is left out. Of very many rows (100,000 x 256) setData() keeps a coarse copy, made from two rows in each
-/// of its bins, for the whole view; a closer view reads the rows themselves.
+/// What shares a pixel is averaged; NaN is left out. Of very many rows (100,000 x 256) setData() keeps a coarse copy, made from two rows in
+/// each of its bins, for the whole view; a closer view reads the rows themselves.
 class Heatmap : public QCPAbstractPlottable {
   Q_OBJECT
  public:

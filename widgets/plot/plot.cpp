@@ -61,7 +61,8 @@ class RoomyRect : public QCPAxisRect {
   std::function<void()> shape_;
 };
 
-/// A curve that is drawn with a hair line when it is denser than the pixels, for there a wide line costs ten times the time and looks the same.
+/// A curve that is drawn with a hair line when it is denser than the pixels, for there a wide line costs ten times the time and looks the
+/// same.
 class Curve : public QCPGraph {
  public:
   using QCPGraph::QCPGraph;
@@ -135,8 +136,8 @@ class TimeCursor : public QCPLayerable {
       if (!graph->realVisibility() || graph->property("quiet").toBool() || graph->data()->isEmpty()) continue;
       auto at = graph->data()->findBegin(static_cast<double>(plot_->cursor_), true);
       const auto next = at + 1;
-      if (next != graph->data()->constEnd() && std::abs(next->key - static_cast<double>(plot_->cursor_)) <
-                                                   std::abs(at->key - static_cast<double>(plot_->cursor_)))
+      if (next != graph->data()->constEnd() &&
+          std::abs(next->key - static_cast<double>(plot_->cursor_)) < std::abs(at->key - static_cast<double>(plot_->cursor_)))
         at = next;
       if (std::isnan(at->value)) continue;
       const double y = graph->valueAxis()->coordToPixel(at->value);
@@ -187,7 +188,9 @@ class TimeCursor : public QCPLayerable {
 
 // ------------------------------------------------------------------------------------------------------------- paragraph
 
-Paragraph::Paragraph(QCustomPlot* plot, int least_height) : QCPLayoutElement(plot), least_height_(least_height) { setLayer(QStringLiteral("legend")); }
+Paragraph::Paragraph(QCustomPlot* plot, int least_height) : QCPLayoutElement(plot), least_height_(least_height) {
+  setLayer(QStringLiteral("legend"));
+}
 
 void Paragraph::setText(const QString& text, bool muted) {
   text_ = text;
@@ -510,7 +513,8 @@ void Plot::showEvent(QShowEvent* event) {
 
 QCPAxisRect* Plot::timeRectAt(const QPointF& position) const {
   for (const TimeRect& time : time_rects_)
-    if (time.rect && time.rect->realVisibility() && time.rect->rect().adjusted(0, 0, 1, time.rect->margins().bottom()).contains(position.toPoint()))
+    if (time.rect && time.rect->realVisibility() &&
+        time.rect->rect().adjusted(0, 0, 1, time.rect->margins().bottom()).contains(position.toPoint()))
       return time.rect;
   return nullptr;
 }
@@ -552,7 +556,8 @@ void Plot::mousePressEvent(QMouseEvent* event) {
     return;
   }
   if (timeRectAt(press_)) {
-    const bool wants_pan = event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && event->modifiers() & Qt::ShiftModifier);
+    const bool wants_pan =
+        event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && event->modifiers() & Qt::ShiftModifier);
     if (wants_pan) {
       drag_ = Drag::pan;
       pan_first_ = static_cast<double>(first_);
@@ -570,15 +575,18 @@ void Plot::mousePressEvent(QMouseEvent* event) {
 void Plot::mouseMoveEvent(QMouseEvent* event) {
   const QPointF at = event->position();
   if (event->buttons() == Qt::NoButton) {
-    const double line = time_rects_.isEmpty() ? -100 : time_rects_.first().rect->axis(QCPAxis::atBottom)->coordToPixel(static_cast<double>(cursor_));
+    const double line =
+        time_rects_.isEmpty() ? -100 : time_rects_.first().rect->axis(QCPAxis::atBottom)->coordToPixel(static_cast<double>(cursor_));
     const bool on_time = timeRectAt(at) != nullptr;
     const Legend* legend_hit = legendAt(at);
-    setCursor(legend_hit                                               ? Qt::PointingHandCursor
+    setCursor(legend_hit                                                  ? Qt::PointingHandCursor
               : on_time && cursor_ >= 0 && std::abs(at.x() - line) <= 5.0 ? Qt::SizeHorCursor
-                                                                       : Qt::ArrowCursor);
+                                                                          : Qt::ArrowCursor);
     const QString tip = legend_hit ? legend_hit->tipAt(at) : hover_ ? hover_(at) : QString();
-    if (tip.isEmpty()) QToolTip::hideText();
-    else QToolTip::showText(event->globalPosition().toPoint(), tip, this);
+    if (tip.isEmpty())
+      QToolTip::hideText();
+    else
+      QToolTip::showText(event->globalPosition().toPoint(), tip, this);
     return;
   }
   if (!handled_press_) {
@@ -598,7 +606,8 @@ void Plot::mouseMoveEvent(QMouseEvent* event) {
       return;
     case Drag::scrub: emit timePicked(stepAt(at.x())); return;
     case Drag::pan: {
-      const double moved = coordAt(at.x()) - coordAt(press_.x()), low = static_cast<double>(extent_first_), high = static_cast<double>(extent_last_);
+      const double moved = coordAt(at.x()) - coordAt(press_.x()), low = static_cast<double>(extent_first_),
+                   high = static_cast<double>(extent_last_);
       const double shift = std::clamp(-moved, low - pan_first_, high - pan_last_);
       pickRange(pan_first_ + shift, pan_last_ + shift);
       return;
@@ -685,7 +694,8 @@ void Plot::drawFigure(QCPPainter* painter, QSize size, const QString& title) {
 QString Plot::saveFigure(const QString& file, Panel::Format format, const QString& title) {
   const QFontMetrics metrics(theme_.large, this);
   const QSize whole = figureSize() + QSize(0, metrics.height() + 2 * gap);
-  return saveDrawing(file, format, whole, theme_.base, logicalDpiX(), title, [&](QCPPainter* painter) { drawFigure(painter, whole, title); });
+  return saveDrawing(file, format, whole, theme_.base, logicalDpiX(), title,
+                     [&](QCPPainter* painter) { drawFigure(painter, whole, title); });
 }
 
 void Plot::copyFigure(const QString& title) {
@@ -708,7 +718,8 @@ QImage drawnImage(QSize size, double scale, const QColor& opaque, const std::fun
 QString saveDrawing(const QString& file, Panel::Format format, QSize size, const QColor& opaque, int dpi, const QString& title,
                     const std::function<void(QCPPainter*)>& draw) {
   const auto refused = [&](const QString& reason) {
-    return Plot::tr("The figure could not be written to %1 (%2); choose a folder that exists, that you may write to and that has space left.")
+    return Plot::tr(
+               "The figure could not be written to %1 (%2); choose a folder that exists, that you may write to and that has space left.")
         .arg(file, reason);
   };
   const auto drawVectors = [&](QPaintDevice* device) {

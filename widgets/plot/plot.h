@@ -75,8 +75,8 @@ class StepTicker : public QCPAxisTicker {
  public:
   /// The time of step s is origin + s * spacing.
   void setTime(double origin, double spacing) { origin_ = origin, spacing_ = spacing; }
-  void generate(const QCPRange& range, const QLocale& locale, QChar formatChar, int precision, QVector<double>& ticks, QVector<double>* subTicks,
-                QVector<QString>* tickLabels) override;
+  void generate(const QCPRange& range, const QLocale& locale, QChar formatChar, int precision, QVector<double>& ticks,
+                QVector<double>* subTicks, QVector<QString>* tickLabels) override;
 
  protected:
   double getTickStep(const QCPRange& range) override;
@@ -114,7 +114,8 @@ class Plot : public QCustomPlot {
   /// A new axis rect in our style (left and bottom axes, faint grid, as many ticks as there is room for), to be put into plotLayout() or
   /// a nested layout. `shape` is called when its size is known, and may set ranges.
   QCPAxisRect* makeRect(std::function<void()> shape = {});
-  /// A curve in a rect, NaN where it has a gap. Thinned to the pixels when drawn. Its name(), if it has one, stands before its value at the cursor.
+  /// A curve in a rect, NaN where it has a gap. Thinned to the pixels when drawn. Its name(), if it has one, stands before its value at the
+  /// cursor.
   QCPGraph* addCurve(QCPAxisRect* rect, const QColor& colour, double width = 1.5, Qt::PenStyle style = Qt::SolidLine);
   /// The cursor writes no value beside this curve.
   static void setQuiet(QCPGraph* graph) { graph->setProperty("quiet", true); }

@@ -117,8 +117,10 @@ QString PlotPanel::saveFigure(const QString& file, Format format) {
 }
 
 void PlotPanel::copyFigure() {
-  if (emptyReason().isEmpty()) plot_->copyFigure(figureTitle());
-  else QGuiApplication::clipboard()->setText(emptyReason());
+  if (emptyReason().isEmpty())
+    plot_->copyFigure(figureTitle());
+  else
+    QGuiApplication::clipboard()->setText(emptyReason());
 }
 
 QString noRunSentence(const Trace* trace, const QString& what) {

@@ -34,9 +34,12 @@ QString superscript(const QString& plain) {
   static const QString digits = QStringLiteral("⁰¹²³⁴⁵⁶⁷⁸⁹");
   QString raised;
   for (const QChar c : plain) {
-    if (c.isDigit()) raised += digits[c.digitValue()];
-    else if (c == u'-') raised += QStringLiteral("⁻");
-    else if (c == u'.') raised += QStringLiteral("·");
+    if (c.isDigit())
+      raised += digits[c.digitValue()];
+    else if (c == u'-')
+      raised += QStringLiteral("⁻");
+    else if (c == u'.')
+      raised += QStringLiteral("·");
   }
   return raised;
 }
@@ -84,16 +87,16 @@ QColor Theme::series(int i) const {
 }
 
 const ColourMap& viridis() {
-  static const ColourMap map = interpolated({0xff440154, 0xff482475, 0xff414487, 0xff355f8d, 0xff2a788e, 0xff21918c, 0xff22a884, 0xff44bf70,
-                                             0xff7ad151, 0xffbddf26, 0xfffde725});
+  static const ColourMap map = interpolated(
+      {0xff440154, 0xff482475, 0xff414487, 0xff355f8d, 0xff2a788e, 0xff21918c, 0xff22a884, 0xff44bf70, 0xff7ad151, 0xffbddf26, 0xfffde725});
   return map;
 }
 
 const ColourMap& diverging(bool dark) {
-  static const ColourMap on_light = interpolated({0xff053061, 0xff2166ac, 0xff4393c3, 0xff92c5de, 0xffd1e5f0, 0xfff7f7f7, 0xfffddbc7,
-                                                  0xfff4a582, 0xffd6604d, 0xffb2182b, 0xff67001f});
-  static const ColourMap on_dark = interpolated({0xff9eb0ff, 0xff5aa3da, 0xff2d7597, 0xff1a4256, 0xff11191e, 0xff3a120a, 0xff6a2618,
-                                                 0xffa4503f, 0xffffacac});
+  static const ColourMap on_light = interpolated(
+      {0xff053061, 0xff2166ac, 0xff4393c3, 0xff92c5de, 0xffd1e5f0, 0xfff7f7f7, 0xfffddbc7, 0xfff4a582, 0xffd6604d, 0xffb2182b, 0xff67001f});
+  static const ColourMap on_dark =
+      interpolated({0xff9eb0ff, 0xff5aa3da, 0xff2d7597, 0xff1a4256, 0xff11191e, 0xff3a120a, 0xff6a2618, 0xffa4503f, 0xffffacac});
   return dark ? on_dark : on_light;
 }
 

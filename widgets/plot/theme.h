@@ -38,8 +38,8 @@ double contrast(const QColor& a, const QColor& b);
 
 /// A colour map as 256 colours, low to high.
 using ColourMap = std::array<QRgb, 256>;
-const ColourMap& viridis();                  ///< for magnitudes: perceptually uniform
-const ColourMap& diverging(bool dark);       ///< for signed data, centred at zero: the centre is the ground of a light or a dark plot
+const ColourMap& viridis();             ///< for magnitudes: perceptually uniform
+const ColourMap& diverging(bool dark);  ///< for signed data, centred at zero: the centre is the ground of a light or a dark plot
 
 /// A number as a person reads it: at most `digits` significant digits, a true minus sign, powers of ten for the very large and small.
 QString number(double value, int digits = 3);
