@@ -12,6 +12,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "array/backend.h"
 #include "array/error.h"
 #include "models/nearest.h"
 #include "models/registry.h"
@@ -376,6 +377,61 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
   table.right_align(2);
   table.print(std::cout);
   return 0;
+}
+
+int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
+  std::string why;
+  const Backend* device = cuda_backend(&why);
+  if (!device) {
+    const std::string none = "no CUDA device";
+    if (options.json)
+      std::cout << Json{{"device", nullptr}, {"skipped", none}, {"presets", Json::array()}}.dump(2) << '\n';
+    else
+      std::cout << "skipped: " << none << (why == none ? "" : " (" + why + ")") << '\n';
+    return 0;
+  }
+  const PresetLibrary all = library();
+  ProgressLine line;
+  interrupt.enter(Interrupt::Phase::running);
+  std::vector<DeviceReport> reports;
+  try {
+    reports = reclab::check_device(builtin_registry(), all, line.callback(), interrupt.token());
+  } catch (const Cancelled&) {
+    line.clear();
+    return cancelled("during the comparison");
+  }
+  line.clear();
+  const bool agrees = std::ranges::all_of(reports, [](const DeviceReport& report) { return report.agrees(); });
+  if (options.json) {
+    Json json = {{"device", device->name()}, {"agrees", agrees}, {"presets", Json::array()}};
+    for (const DeviceReport& report : reports)
+      json["presets"].push_back({{"id", report.id},
+                                 {"form", report.form},
+                                 {"dtype", report.dtype},
+                                 {"forward_error", number_json(report.forward_error)},
+                                 {"forward_array", report.forward_array},
+                                 {"gradient_error", number_json(report.gradient_error)},
+                                 {"gradient_array", report.gradient_array},
+                                 {"allowed", report.allowed()},
+                                 {"agrees", report.agrees()},
+                                 {"cpu_seconds", report.cpu_seconds},
+                                 {"cuda_seconds", report.cuda_seconds},
+                                 {"problem", report.problem}});
+    std::cout << json.dump(2) << '\n';
+    return agrees ? 0 : 1;
+  }
+  std::cout << heading(device->name()) << ": largest errors relative to the CPU\n";
+  Table table(2);
+  table.row({"preset", "form", "dtype", "forward", "gradients", "allowed", "CPU", "CUDA", ""});
+  for (const DeviceReport& report : reports)
+    table.row({report.id, report.form, report.dtype, number_text(report.forward_error, 2), number_text(report.gradient_error, 2),
+               number_text(report.allowed(), 1), seconds_text(report.cpu_seconds), seconds_text(report.cuda_seconds),
+               report.agrees()           ? ""
+               : !report.problem.empty() ? report.problem
+                                         : "differs: " + (report.forward_error <= report.allowed() ? report.gradient_array : report.forward_array)});
+  for (const std::size_t column : {3, 4, 5, 6, 7}) table.right_align(column);
+  table.print(std::cout);
+  return agrees ? 0 : 1;
 }
 
 int task(const TaskOptionsText& options) {

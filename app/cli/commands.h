@@ -58,6 +58,12 @@ struct TaskOptionsText {
 };
 int task(const TaskOptionsText& options);
 
+struct CheckDeviceOptions {
+  bool json = false;
+};
+/// 0 when the CUDA device agrees with the CPU or there is none, 1 when it does not.
+int check_device(const CheckDeviceOptions& options, Interrupt& interrupt);
+
 /// A user's mistake in an option, one sentence.
 [[noreturn]] void usage_error(const std::string& option, const std::string& sentence);
 

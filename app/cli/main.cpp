@@ -128,6 +128,11 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   sub->add_option("--export", task_options.file, "The file, .csv or .npz")->required()->type_name("FILE");
   sub->callback([&] { status = task(task_options); });
 
+  CheckDeviceOptions check_options;
+  sub = app.add_subcommand("check-device", "Every preset on the CPU and on the CUDA device: the largest relative errors");
+  sub->add_flag("--json", check_options.json, "For scripts");
+  sub->callback([&] { status = check_device(check_options, interrupt); });
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

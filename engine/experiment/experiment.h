@@ -64,7 +64,9 @@ struct Probe {
   int singular_values = 4;      ///< k
 };
 
-enum class LossKind { automatic, last, mean, task };  ///< automatic: task when the sequence brings a target, else last
+/// automatic: task when the sequence brings a target, else last. random: fixed normal weights of all outputs, which no normalisation makes
+/// constant, for comparing devices.
+enum class LossKind { automatic, last, mean, task, random };
 
 struct RunRequest {
   Preset preset;
@@ -118,6 +120,23 @@ std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest
 /// timing/<form>/low and /high (quartiles), timing/<form>/exponent [1] (slope of log time against log length, largest lengths).
 TracePtr time_forms(const Registry& registry, const RunRequest& request, const std::vector<std::int64_t>& lengths, const Progress& progress,
                     std::stop_token stop, const Publish& publish = {});
+
+/// One preset in one exact form on the CPU and on the CUDA device: the largest relative error of what was recorded, and of which array.
+struct DeviceReport {
+  std::string id, form, dtype;
+  double forward_error = 0.0;   ///< output, states and gates: largest |difference| over the array's largest |value|; NaN if not comparable
+  double gradient_error = 0.0;  ///< likewise; logarithms of norms by the ratio of the norms
+  std::string forward_array{}, gradient_array{};
+  double cpu_seconds = 0.0, cuda_seconds = 0.0;
+  std::string problem{};        ///< a run that did not finish
+  /// What is allowed: 1e-9 in float64, 1e-3 in float32, as between exact forms.
+  double allowed() const { return dtype == "f64" ? 1e-9 : 1e-3; }
+  bool agrees() const { return problem.empty() && forward_error <= allowed() && gradient_error <= allowed(); }
+};
+/// Every preset in every exact form and both precisions on its own task, of its own length or the given one. Throws Error without a CUDA
+/// device, Cancelled when stopped.
+std::vector<DeviceReport> check_device(const Registry& registry, const PresetLibrary& presets, const Progress& progress, std::stop_token stop,
+                                       std::int64_t length = 0);
 
 /// Writes manifest.json, trace.npz, state.npz and, if asked, a CSV per array into the folder, made if needed. Each file is written under
 /// a temporary name and renamed; on failure the folder is as it was and an Error names the file and the cure.

@@ -102,6 +102,7 @@ Loss::Kind loss_from(LossKind kind, const Sequence& sequence) {
     case LossKind::automatic: return has_target ? Loss::Kind::task : Loss::Kind::last;
     case LossKind::last: return Loss::Kind::last;
     case LossKind::mean: return Loss::Kind::mean;
+    case LossKind::random: return Loss::Kind::random;
     case LossKind::task:
       if (!has_target)
         throw Error(sequence.name + " has no target, so it has no task loss: choose --loss last or mean, or a task with a target.",
@@ -109,6 +110,11 @@ Loss::Kind loss_from(LossKind kind, const Sequence& sequence) {
       return Loss::Kind::task;
   }
   return Loss::Kind::last;
+}
+/// A random loss asks for as many outputs as the sequence's own would.
+Loss loss_of(LossKind kind, const Sequence& sequence) {
+  const std::int64_t outputs = kind == LossKind::random ? Loss(loss_from(LossKind::automatic, sequence), sequence).outputs() : 0;
+  return Loss(loss_from(kind, sequence), sequence, outputs);
 }
 
 void require_form(const Network& network, Form form, const std::string& model) {
@@ -133,7 +139,7 @@ struct Prepared {
   Prepared(const Registry& registry, const RunRequest& request)
       : architecture(registry.find(request.preset.architecture)),
         hyper(hyper_of(registry, request.preset, request.set)),
-        loss(loss_from(request.loss, request.sequence), request.sequence),
+        loss(loss_of(request.loss, request.sequence)),
         real(dtype_from(request.dtype)),
         backend(backend_from(request.device)) {
     assert(request.sequence.length >= 1 && request.sequence.width >= 1);
@@ -190,7 +196,7 @@ std::string command_of(const RunRequest& request) {
   if (request.form != "sequential") line += " --form " + request.form;
   if (request.device != "cpu") line += " --device " + request.device;
   if (request.dtype != "f64") line += " --dtype " + request.dtype;
-  if (request.loss != LossKind::automatic) line += std::string(" --loss ") + (request.loss == LossKind::last ? "last" : request.loss == LossKind::mean ? "mean" : "task");
+  if (request.loss != LossKind::automatic) line += std::string(" --loss ") + (request.loss == LossKind::last ? "last" : request.loss == LossKind::mean ? "mean" : request.loss == LossKind::task ? "task" : "random");
   return line;
 }
 

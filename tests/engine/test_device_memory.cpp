@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Whole runs on a device whose memory the host cannot see: in the place of the CUDA backend stands one that runs the same kernels on the
+// host, in memory that is closed to everything else. A model, a memory or a rollout that reads device memory by itself ends this program.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+
+#include "experiment/experiment.h"
+#include "host_machine.h"
+#include "models/registry.h"
+#include "test.h"
+
+namespace {
+
+using namespace reclab;
+
+bool falsify = false;  ///< the kernels' results are then wrong by one part in a hundred
+
+class GuardedMachine {
+ public:
+  GuardedMachine() {
+    region_ = static_cast<char*>(mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (region_ == MAP_FAILED) test::fail(__FILE__, __LINE__, "no address space");
+  }
+  std::string name() const { return "CUDA, in a test"; }
+  void* allocate(std::size_t bytes) {
+    const std::size_t size = (bytes + 4095) / 4096 * 4096;
+    char* memory = nullptr;
+    if (auto& free = free_[size]; !free.empty()) {
+      memory = free.back();
+      free.pop_back();
+    } else {
+      memory = region_ + used_;
+      used_ += size;
+      if (used_ > reserved) throw Error("The device has not enough memory: choose device cpu.");
+    }
+    sizes_[memory] = size;
+    const Open open(*this);
+    std::memset(memory, 0xff, bytes);
+    return memory;
+  }
+  void release(void* memory) noexcept { free_[sizes_.at(memory)].push_back(static_cast<char*>(memory)); }
+  void zero(void* memory, std::size_t bytes) { within([&] { host_.zero(memory, bytes); }); }
+  void upload(void* to, const void* from, std::size_t bytes) { within([&] { host_.upload(to, from, bytes); }); }
+  void download(void* to, const void* from, std::size_t bytes) { within([&] { host_.download(to, from, bytes); }); }
+  void copy(void* to, const void* from, std::size_t bytes) { within([&] { host_.copy(to, from, bytes); }); }
+  void finish() {}
+  template <class F>
+  void each(std::int64_t n, const F& f) {
+    within([&] { host_.each(n, f); });
+  }
+  template <class F>
+  void blocks(std::int64_t n, const F& f) {
+    within([&] {
+      host_.blocks(n, f);
+      if constexpr (requires { f.ldc; })
+        if (falsify) f.c[0] += f.c[0] / 100;
+    });
+  }
+
+ private:
+  static constexpr std::size_t reserved = std::size_t{8} << 30;
+  struct Open {
+    GuardedMachine& machine;
+    explicit Open(GuardedMachine& m) : machine(m) { mprotect(m.region_, m.used_, PROT_READ | PROT_WRITE); }
+    ~Open() { mprotect(machine.region_, machine.used_, PROT_NONE); }
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+  };
+  template <class F>
+  void within(F&& f) {
+    const Open open(*this);
+    f();
+  }
+  char* region_ = nullptr;
+  std::size_t used_ = 0;
+  std::map<std::size_t, std::vector<char*>> free_;
+  std::map<void*, std::size_t> sizes_;
+  test::HostMachine host_;
+};
+
+}  // namespace
+
+/// Taken by the linker before the library's own.
+reclab::Backend* reclab::cuda_backend(std::string*) {
+  static kernel::KernelBackend<GuardedMachine> backend;
+  return &backend;
+}
+
+TEST_CASE("every preset gives the same on a device as on the CPU, in every form and precision, gradients included") {
+  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});
+  CHECK(!presets.presets().empty());
+  const auto reports = check_device(builtin_registry(), presets, {}, {}, 24);
+  CHECK(reports.size() >= 2 * presets.presets().size());
+  std::string wrong;
+  for (const DeviceReport& report : reports)
+    if (!report.agrees())
+      wrong += "\n  " + report.id + ", " + report.form + ", " + report.dtype + ": " + test::show(report.forward_error) + " " + report.forward_array + ", " +
+               test::show(report.gradient_error) + " " + report.gradient_array + " " + report.problem;
+  CHECK_SAYS(wrong.empty(), wrong);
+}
+
+TEST_CASE("a device that calculates wrongly is noticed") {
+  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/gated"});
+  falsify = true;
+  const auto reports = check_device(builtin_registry(), presets, {}, {}, 8);
+  falsify = false;
+  CHECK(!reports.empty());
+  for (const DeviceReport& report : reports) {
+    CHECK_SAYS(!report.agrees(), report.id + ", " + report.dtype);
+    CHECK(!report.forward_array.empty());
+  }
+}
+
+TEST_CASE("spectra and Jacobian products of a run on a device are those of the CPU") {
+  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});
+  for (const Preset& preset : presets.presets()) {
+    RunRequest request;
+    request.preset = preset;
+    TaskOptions make;
+    make.length = 24;
+    make.seed = 2;
+    request.sequence = make_task(preset.task, make);
+    const TracePtr cpu = run(builtin_registry(), request, {}, {}).trace;
+    request.device = "cuda";
+    const TracePtr device = run(builtin_registry(), request, {}, {}).trace;
+    CHECK_EQUAL(device->info.device, std::string("cuda"));
+    CHECK_SAYS(device->info.outcome == Outcome::finished, device->info.sentence);
+    CHECK_EQUAL(device->arrays().size(), cpu->arrays().size());
+    for (const char* prefix : {"spectrum/", "jacobian"})
+      for (const TraceArray* expected : cpu->matching(prefix)) {
+        const TraceArray* array = device->find(expected->key);
+        CHECK_SAYS(array && array->shape == expected->shape, preset.id + " " + expected->key);
+        for (std::size_t i = 0; i < static_cast<std::size_t>(array->size()); ++i) {
+          const double difference = array->is_complex() ? std::abs((*array->complex)[i] - (*expected->complex)[i])
+                                    : (*array->real)[i] == (*expected->real)[i] ? 0.0
+                                                                                : std::abs((*array->real)[i] - (*expected->real)[i]);
+          CHECK_SAYS(difference <= 1e-6, preset.id + " " + expected->key + " differs by " + test::show(difference) + " at " + std::to_string(i));
+        }
+      }
+  }
+}
