@@ -332,13 +332,12 @@ void Spectrum::sweep(std::int64_t low, std::int64_t high, int iteration) {
       } else if (start > low) {
         h_[k - 1][k] *= 1.0 - tau;
       }
-      double* p = h_[k];
-      double* q = h_[k + 1];
+      double* __restrict p = h_[k];
+      double* __restrict q = h_[k + 1];
       const std::int64_t bottom = std::min(k + 3, high);
       if (three) {
         for (std::int64_t j = k; j <= edge; ++j) reflection.apply(h_[j][k], h_[j][k + 1], h_[j][k + 2]);
-        double* r = h_[k + 2];
-#pragma GCC ivdep
+        double* __restrict r = h_[k + 2];
         for (std::int64_t i = low; i <= bottom; ++i) reflection.apply(p[i], q[i], r[i]);
       } else {
         double none = 0.0;
