@@ -24,7 +24,8 @@ class Columns {
   Columns() = default;
   Columns(std::int64_t rows, std::int64_t columns)
       : height_((rows + lanes - 1) / lanes * lanes),
-        stride_(height_ % (4 * lanes) == 0 ? height_ + lanes : height_),  // columns that lie a power of two apart would share few lines of cache
+        // Columns that lie a power of two apart would share few lines of cache.
+        stride_(height_ % (4 * lanes) == 0 ? height_ + lanes : height_),
         chunks_(static_cast<std::size_t>(stride_ / lanes * columns), Chunk{}) {}
   double* operator[](std::int64_t column) { return chunks_.data()->values + column * stride_; }
   const double* operator[](std::int64_t column) const { return chunks_.data()->values + column * stride_; }

@@ -76,9 +76,29 @@ struct JacobianProduct::Factors {
   explicit Factors(std::int64_t size)
       : n(size),
         slots(std::clamp<std::int64_t>((std::int64_t{16} << 20) / (8 * size * size), 1, most_pending)),
-        base(n, n), walk{Columns(n, n), Columns(n, n)}, a(n, n), v(n, n), t(n, n), w(n, n), near(n, n), block(n, n), reflector(n, 1),
-        d(count()), d_before(count()), d_rows(count()), values(count()), diagonal(count()), taus(count()), residual(count()),
-        reference(count()), largest(count()), order(count()), extent(count()), row_exponent(count()), columns(count()), leading(count()) {
+        base(n, n),
+        walk{Columns(n, n), Columns(n, n)},
+        a(n, n),
+        v(n, n),
+        t(n, n),
+        w(n, n),
+        near(n, n),
+        block(n, n),
+        reflector(n, 1),
+        d(count()),
+        d_before(count()),
+        d_rows(count()),
+        values(count()),
+        diagonal(count()),
+        taus(count()),
+        residual(count()),
+        reference(count()),
+        largest(count()),
+        order(count()),
+        extent(count()),
+        row_exponent(count()),
+        columns(count()),
+        leading(count()) {
     for (std::int64_t i = 0; i < slots; ++i) factors[i] = Columns(n, n);
     reset();
   }
@@ -114,10 +134,10 @@ struct JacobianProduct::Factors {
   std::int64_t rank = 0, live_columns = 0, pending = 0, limit = 1;
   bool finite = true;
 
-  Columns base;      // U at the last factorisation, n x rank
-  Columns walk[2];   // the pending factors times U
-  Columns factors[most_pending];  // the pending factors, transposed, each scaled by a power of two
-  Columns a, v, t, w, near, block, reflector;  // near: the near-diagonal lower triangle of the last factorisation, unit columns
+  Columns base;                                     // U at the last factorisation, n x rank
+  Columns walk[2];                                  // the pending factors times U
+  Columns factors[most_pending];                    // the pending factors, transposed, each scaled by a power of two
+  Columns a, v, t, w, near, block, reflector;       // near: the near-diagonal lower triangle of the last factorisation, unit columns
   std::vector<Scaled> d, d_before, d_rows, values;  // d: the scales of the columns of U, and of near
   std::vector<double> diagonal, taus, residual, reference, largest;
   std::vector<std::int64_t> order, extent;
@@ -253,7 +273,7 @@ bool JacobianProduct::Factors::is_rounding(const double* x, std::int64_t first) 
   return true;
 }
 
-/// Householder QR of C D with column pivoting, rows sorted by size. R (unscaled) is left in a, its diagonal in diagonal, the reflectors in v;
+/// Householder QR of C D with column pivoting, rows sorted by size. R (unscaled) is left in a, its diagonal in diagonal, reflectors in v;
 /// d is permuted and includes the columns' norms; rank falls by the columns that vanish.
 double JacobianProduct::Factors::orthogonal_triangular(const Columns& c) {
   const std::int64_t m = rank;
@@ -365,7 +385,7 @@ double JacobianProduct::Factors::orthogonal_triangular(const Columns& c) {
 
 /// R D -> near D, lower triangular with unit columns: an LQ sweep over the rows of R D, whose orthogonal factor is dropped.
 void JacobianProduct::Factors::near_diagonal() {
-  constexpr double negligible = 1e-18;  // beside a diagonal of one
+  constexpr double negligible = 1e-18;       // beside a diagonal of one
   for (std::int64_t i = 0; i < rank; ++i) {  // t = (D_rows^-1 R D)^T, with a diagonal of +-1 and no larger entry
     const auto is = static_cast<std::size_t>(i);
     double* row = t[i];
@@ -429,8 +449,8 @@ void JacobianProduct::Factors::near_diagonal() {
 /// x <- x + tau r^2 y, y <- y - tau x up to lengths: nothing in it can overflow, whatever the scales are.
 void JacobianProduct::Factors::jacobi(std::int64_t first, std::int64_t last) {
   constexpr int most_sweeps = 60;
-  constexpr double small = 4e-15;     // relative change of a singular value that is not worth a rotation
-  constexpr double converged = 1e-12; // convergence is quadratic: after a sweep of changes no larger than this there is nothing left
+  constexpr double small = 4e-15;      // relative change of a singular value that is not worth a rotation
+  constexpr double converged = 1e-12;  // convergence is quadratic: after a sweep of changes no larger than this there is nothing left
   const std::int64_t size = last - first, end = chunk_ceil(size);
   for (std::int64_t j = 0; j < size; ++j) {
     double* column = block[j];
@@ -491,9 +511,8 @@ void JacobianProduct::Factors::jacobi(std::int64_t first, std::int64_t last) {
     scale *= norm(entries, 0, size);
     values[static_cast<std::size_t>(j)] = scale;
   }
-  std::sort(values.begin(), values.begin() + size, [](const Scaled& x, const Scaled& y) {
-    return x.exponent != y.exponent ? x.exponent > y.exponent : x.mantissa > y.mantissa;
-  });
+  std::sort(values.begin(), values.begin() + size,
+            [](const Scaled& x, const Scaled& y) { return x.exponent != y.exponent ? x.exponent > y.exponent : x.mantissa > y.mantissa; });
 }
 
 void JacobianProduct::Factors::find(std::int64_t first, std::int64_t last) {
@@ -571,7 +590,7 @@ double JacobianProduct::log10_smallest() const {
   return factors_->smallest;
 }
 
-DiagonalProduct::DiagonalProduct(std::int64_t n) : sum_(static_cast<std::size_t>(n)), carry_(static_cast<std::size_t>(n)) { assert(n >= 1); }
+DiagonalProduct::DiagonalProduct(std::int64_t n) : sum_(static_cast<std::size_t>(n)), carry_(sum_.size()) { assert(n >= 1); }
 
 void DiagonalProduct::multiply(std::span<const double> log_abs) {
   assert(log_abs.size() == sum_.size());

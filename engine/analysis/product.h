@@ -9,12 +9,13 @@
 
 namespace reclab {
 
-/// M_t = J_T J_{T-1} ... J_{t+1}, grown on the right while t goes down, as gradients flow; its singular values are those of ds_T/ds_t.
+/// M_t = J_T J_{T-1} ... J_{t+1}, grown on the right while t goes down, as gradients flow: M_t = ds_T/ds_t.
 ///
-/// Kept is M^T = U D V^T with D a diagonal of (mantissa, exponent) pairs that cannot under- or overflow, U with unit columns that are nearly
-/// orthogonal, and V orthogonal and forgotten, since singular values do not need it and later factors never touch it. A factor
-/// makes J^T U D = Q R D; R D, graded by pivoting, is brought near a diagonal by an LQ sweep whose rotations join V. One-sided Jacobi on what is left, again on scaled
-/// columns, gives every singular value, the smallest too, to a relative error of about 1e-15 times the sum of the condition numbers of the factors.
+/// Kept is M^T = U D V^T with D a diagonal of (mantissa, exponent) pairs that cannot under- or overflow, U with unit columns that are
+/// nearly orthogonal, and V orthogonal and forgotten, since singular values do not need it and later factors never touch it. A factor
+/// makes J^T U D = Q R D; R D, graded by pivoting, is brought near a diagonal by an LQ sweep whose rotations join V. One-sided Jacobi on
+/// what is left, again on scaled columns, gives every singular value, the smallest too, to a relative error of about 1e-16 times the sum
+/// of the condition numbers of the factors (rows or columns of very different size, as saturated gates make them, do not count).
 /// Sources: Golub & Van Loan, Matrix Computations, 5.4 and 8.6; Demmel & Veselic, SIAM J. Matrix Anal. Appl. 13 (1992) 1204;
 /// Drmac & Veselic, ibid. 29 (2008) 1322; Cox & Higham, BIT 38 (1998) 34 (row sorting, for factors with rows of very different size).
 ///
@@ -27,7 +28,7 @@ class JacobianProduct {
   JacobianProduct(JacobianProduct&&) noexcept;
   JacobianProduct& operator=(JacobianProduct&&) noexcept;
 
-  /// M <- M J with J row-major [n, n], J[i][j] = d s_t[i] / d s_{t-1}[j]. After a factor with a value that is not finite all values are NaN.
+  /// M <- M J with J row-major [n, n], J[i][j] = d s_t[i] / d s_{t-1}[j]. After a factor that is not finite all singular values are NaN.
   void multiply(std::span<const double> jacobian);
   /// Back to the identity.
   void reset();

@@ -140,7 +140,8 @@ double distance(std::vector<Complex> actual, const std::vector<Complex>& expecte
   if (actual.size() != expected.size()) return infinity;
   double worst = 0.0;
   for (const Complex& value : expected) {
-    const auto nearest = std::min_element(actual.begin(), actual.end(), [&](const Complex& a, const Complex& b) { return std::abs(a - value) < std::abs(b - value); });
+    const auto nearest = std::min_element(actual.begin(), actual.end(),
+                                          [&](const Complex& a, const Complex& b) { return std::abs(a - value) < std::abs(b - value); });
     worst = std::max(worst, std::abs(*nearest - value));
     if (std::isnan(nearest->real())) return infinity;
     actual.erase(nearest);
@@ -215,14 +216,17 @@ TEST_CASE("random factors: all singular values as in 200 digits") {
   Generator generator{1};
   std::vector<Matrix> factors;
   for (int t = 0; t < 50; ++t) factors.push_back(random(generator, 6, 1.0));
-  check_product(factors, 6, {7.1283931766649833, 4.1605023380873151, -0.22326832085058923, -1.7022707655972192, -12.134787766194711, -30.019365571121442}, 1e-11);
+  check_product(
+      factors, 6,
+      {7.1283931766649833, 4.1605023380873151, -0.22326832085058923, -1.7022707655972192, -12.134787766194711, -30.019365571121442}, 1e-11);
 }
 
 TEST_CASE("random factors: beyond 1e-1400") {
   Generator generator{2};
   std::vector<Matrix> factors;
   for (int t = 0; t < 400; ++t) factors.push_back(random(generator, 5, 0x1p-10));
-  check_product(factors, 5, {-1175.4459018881174, -1197.3788829793919, -1226.6812352032421, -1287.7953688083981, -1403.8432852483179}, 1e-10);
+  check_product(factors, 5, {-1175.4459018881174, -1197.3788829793919, -1226.6812352032421, -1287.7953688083981, -1403.8432852483179},
+                1e-10);
 }
 
 TEST_CASE("random factors: upwards beyond 1e+100000, downwards beyond the range of one factor") {
@@ -231,7 +235,9 @@ TEST_CASE("random factors: upwards beyond 1e+100000, downwards beyond the range 
   for (int t = 0; t < 400; ++t) product.multiply(random(generator, 5, 0x1p+990));
   const double shift = 400 * 1000 * std::log10(2.0);
   check_logs(product.log10_largest(5),
-             {shift - 1175.4459018881174, shift - 1197.3788829793919, shift - 1226.6812352032421, shift - 1287.7953688083981, shift - 1403.8432852483179}, 1e-9);
+             {shift - 1175.4459018881174, shift - 1197.3788829793919, shift - 1226.6812352032421, shift - 1287.7953688083981,
+              shift - 1403.8432852483179},
+             1e-9);
   JacobianProduct down(2);
   for (int t = 0; t < 10; ++t) down.multiply(Matrix{1e-300, 0.0, 0.0, 1e-308});
   check_logs(down.log10_largest(2), {-3000.0, -3080.0}, 1e-10);
@@ -241,7 +247,9 @@ TEST_CASE("factors with rows from 1 to 1e-18, as of saturated units: the small v
   Generator generator{3};
   std::vector<Matrix> factors;
   for (int t = 0; t < 40; ++t) factors.push_back(graded(generator, 6));
-  check_product(factors, 6, {-102.80702807273571, -220.61382151370931, -313.38993284613398, -412.58566617973596, -512.26532820911294, -601.2932613537217}, 1e-10);
+  check_product(
+      factors, 6,
+      {-102.80702807273571, -220.61382151370931, -313.38993284613398, -412.58566617973596, -512.26532820911294, -601.2932613537217}, 1e-10);
 }
 
 TEST_CASE("a strongly non-normal Jordan block: grows although its spectral radius is below one") {
@@ -281,10 +289,16 @@ TEST_CASE("singular factors: the smallest is -infinity, the largest is right") {
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t j = 0; j < n; ++j) low[index(i * n + j)] = a[index(i)] * b[index(j)] + a[index(i + n)] * b[index(j + n)];
   const std::vector<Case> cases{
-      {with([&](Matrix& c) { std::fill_n(c.begin() + 2 * n, n, 0.0); }), 5},                        // a dead unit
-      {with([&](Matrix& c) { for (std::int64_t i = 0; i < n; ++i) c[index(i * n + 4)] = 0.0; }), 5},  // a forgotten one
-      {with([&](Matrix& c) { std::copy_n(c.begin(), n, c.begin() + 3 * n); }), 5},                  // two that do the same
-      {with([&](Matrix& c) { for (std::int64_t j = 0; j < n; ++j) c[index(j)] = 3.0 * c[index(j + n)]; }), 5},
+      {with([&](Matrix& c) { std::fill_n(c.begin() + 2 * n, n, 0.0); }), 5},  // a dead unit
+      {with([&](Matrix& c) {
+         for (std::int64_t i = 0; i < n; ++i) c[index(i * n + 4)] = 0.0;
+       }),
+       5},                                                                          // a forgotten one
+      {with([&](Matrix& c) { std::copy_n(c.begin(), n, c.begin() + 3 * n); }), 5},  // two that do the same
+      {with([&](Matrix& c) {
+         for (std::int64_t j = 0; j < n; ++j) c[index(j)] = 3.0 * c[index(j + n)];
+       }),
+       5},
       {low, 2},
       {Matrix(n * n, 0.0), 0},
   };
@@ -418,7 +432,8 @@ TEST_CASE("eigenvalues of companion matrices are the roots") {
     a[index(n - 1)] = 1.0;
     for (std::int64_t i = 1; i < n; ++i) a[index(i * n + i - 1)] = 1.0;
     std::vector<Complex> unity;
-    for (std::int64_t k = 0; k < n; ++k) unity.push_back(std::polar(1.0, 2.0 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n)));
+    for (std::int64_t k = 0; k < n; ++k)
+      unity.push_back(std::polar(1.0, 2.0 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n)));
     CHECK_SAYS(distance(eigenvalues(a, n), unity) < 1e-13, "roots of unity, n = " + std::to_string(n));
   }
 }
@@ -458,10 +473,10 @@ TEST_CASE("eigenvalues of the Grcar matrix") {
   for (std::int64_t i = 0; i < n; ++i)
     for (std::int64_t j = std::max<std::int64_t>(i - 1, 0); j < std::min(i + 4, n); ++j) a[index(i * n + j)] = j < i ? -1.0 : 1.0;
   const std::vector<Complex> expected{
-      {0.16385019605333668, -2.1661259441633713}, {0.16385019605333668, 2.1661259441633713},   {0.43557090136027511, -1.8912512247741779},
-      {0.43557090136027511, 1.8912512247741779},  {1.5878216642321803, -0.96187899331715566},  {1.5878216642321803, 0.96187899331715566},
-      {1.4081391688008635, -1.1320104439263999},  {1.4081391688008635, 1.1320104439263999},    {0.865000338703728, -1.4976082948476999},
-      {0.865000338703728, 1.4976082948476999},    {1.5396177308496164, -0.3476040091130328},   {1.5396177308496164, 0.3476040091130328}};
+      {0.16385019605333668, -2.1661259441633713}, {0.16385019605333668, 2.1661259441633713},  {0.43557090136027511, -1.8912512247741779},
+      {0.43557090136027511, 1.8912512247741779},  {1.5878216642321803, -0.96187899331715566}, {1.5878216642321803, 0.96187899331715566},
+      {1.4081391688008635, -1.1320104439263999},  {1.4081391688008635, 1.1320104439263999},   {0.865000338703728, -1.4976082948476999},
+      {0.865000338703728, 1.4976082948476999},    {1.5396177308496164, -0.3476040091130328},  {1.5396177308496164, 0.3476040091130328}};
   const auto values = eigenvalues(a, n);
   for (std::size_t i = 0; i < values.size(); ++i) CHECK_SAYS(std::abs(values[i] - expected[i]) < 1e-12, "value " + std::to_string(i));
 }
@@ -471,7 +486,8 @@ TEST_CASE("eigenvalues of triangular matrices, shuffled or not, are the diagonal
   Generator generator{22};
   std::vector<std::int64_t> order(n);
   std::iota(order.begin(), order.end(), std::int64_t{0});
-  for (std::size_t i = n - 1; i > 0; --i) std::swap(order[i], order[static_cast<std::size_t>(generator.uniform() * static_cast<double>(i + 1))]);
+  for (std::size_t i = n - 1; i > 0; --i)
+    std::swap(order[i], order[static_cast<std::size_t>(generator.uniform() * static_cast<double>(i + 1))]);
   Matrix upper(n * n, 0.0), lower(n * n, 0.0), shuffled(n * n, 0.0);
   std::vector<Complex> expected;
   for (std::int64_t i = 0; i < n; ++i) {
@@ -523,7 +539,8 @@ TEST_CASE("eigenvalues of random matrices: traces of powers, conjugate pairs") {
       traces[1] += square[index(i * n + i)];
       traces[2] += cube[index(i * n + i)];
     }
-    for (int k = 0; k < 3; ++k) CHECK_SAYS(std::abs(sums[k] - traces[k]) < 1e-12, "n = " + std::to_string(n) + ", power " + std::to_string(k + 1));
+    for (int k = 0; k < 3; ++k)
+      CHECK_SAYS(std::abs(sums[k] - traces[k]) < 1e-12, "n = " + std::to_string(n) + ", power " + std::to_string(k + 1));
   }
 }
 
@@ -541,11 +558,13 @@ TEST_CASE("eigenvalues of many matrices: as one by one") {
   for (std::int64_t i = 0; i < count; ++i) matrices.push_back(random(generator, n, 1.0));
   std::vector<std::vector<Complex>> found(count);
   eigenvalues_of_many(
-      count, n, [&](std::int64_t i, std::span<double> matrix) { std::copy(matrices[index(i)].begin(), matrices[index(i)].end(), matrix.begin()); },
+      count, n,
+      [&](std::int64_t i, std::span<double> matrix) { std::copy(matrices[index(i)].begin(), matrices[index(i)].end(), matrix.begin()); },
       [&](std::int64_t i, const std::vector<Complex>& values) { found[index(i)] = values; }, {});
   for (std::int64_t i = 0; i < count; ++i) CHECK(found[index(i)] == eigenvalues(matrices[index(i)], n));
   eigenvalues_of_many(
-      0, n, [](std::int64_t, std::span<double>) { throw std::logic_error("nothing to fill"); }, [](std::int64_t, const std::vector<Complex>&) {}, {});
+      0, n, [](std::int64_t, std::span<double>) { throw std::logic_error("nothing to fill"); },
+      [](std::int64_t, const std::vector<Complex>&) {}, {});
 }
 
 TEST_CASE("eigenvalues of many matrices: a stop is heard within 100 ms, a throw ends the work") {
@@ -562,7 +581,8 @@ TEST_CASE("eigenvalues of many matrices: a stop is heard within 100 ms, a throw 
     Generator generator{static_cast<std::uint64_t>(i)};
     for (double& x : matrix) x = generator.symmetric();
   };
-  eigenvalues_of_many(count, n, fill, [&](std::int64_t, const std::vector<Complex>&) { ++done; }, source.get_token());
+  eigenvalues_of_many(
+      count, n, fill, [&](std::int64_t, const std::vector<Complex>&) { ++done; }, source.get_token());
   const auto ended = std::chrono::steady_clock::now();
   asker.join();
   CHECK_SAYS(ended - asked < std::chrono::milliseconds(100), std::to_string(std::chrono::duration<double>(ended - asked).count()) + " s");
@@ -570,7 +590,11 @@ TEST_CASE("eigenvalues of many matrices: a stop is heard within 100 ms, a throw 
 
   std::string said;
   try {
-    eigenvalues_of_many(count, 8, fill, [](std::int64_t i, const std::vector<Complex>&) { if (i == 5) throw std::runtime_error("five"); }, {});
+    eigenvalues_of_many(count, 8, fill,
+                        [](std::int64_t i, const std::vector<Complex>&) {
+                          if (i == 5) throw std::runtime_error("five");
+                        },
+                        {});
   } catch (const std::runtime_error& error) {
     said = error.what();
   }
