@@ -128,7 +128,7 @@ void InspectorView::build() {
   auto* page = new QWidget;
   page->setObjectName("paper");
   rows_ = new QVBoxLayout(page);
-  rows_->setContentsMargins(12, 8, 12, 12);
+  rows_->setContentsMargins(10, 8, 12, 12);
   rows_->setSpacing(4);
   editors_.clear();
   sliders_.clear();
@@ -201,6 +201,8 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
                                                                .arg(palette().color(QPalette::PlaceholderText).name(), mathHtml(spec.symbol));
   auto* name = new QLabel(inWords(spec.key).toHtmlEscaped() + symbol);
   name->setTextFormat(Qt::RichText);
+  name->setWordWrap(true);
+  name->setMinimumWidth(40);
   editor.label = name;
   top->addWidget(name, 1);
   auto* box = new RealBox;
@@ -226,17 +228,23 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   sliders_[QString::fromStdString(spec.key)] = slider;
 
   const QString key = QString::fromStdString(spec.key);
-  connect(slider, &QSlider::sliderPressed, this, [this] { ++gesture_; });
+  connect(slider, &QSlider::sliderPressed, this, [this] {
+    ++gesture_;
+    moved_ = false;
+  });
   connect(slider, &QSlider::valueChanged, this, [this, spec, key, box, slider](int position) {
     if (showing_) return;
     const double value = valueAt(spec, position);
     if (value == box->value()) return;
     const QSignalBlocker quiet(box);
     box->setValue(value);
+    moved_ = true;
     emit edited(key, textOf(spec, value), slider->isSliderDown(), slider->isSliderDown() ? gesture_ : ++gesture_);
   });
   // Let go: the same value once more, now at rest and in full.
-  connect(slider, &QSlider::sliderReleased, this, [this, spec, key, box] { emit edited(key, textOf(spec, box->value()), false, gesture_++); });
+  connect(slider, &QSlider::sliderReleased, this, [this, spec, key, box] {
+    if (moved_) emit edited(key, textOf(spec, box->value()), false, gesture_++);
+  });
   connect(box, &QDoubleSpinBox::valueChanged, this, [this, spec, key, box, slider](double typed) {
     if (showing_) return;
     const double value = spec.kind == HyperKind::integer ? std::round(typed) : typed;
@@ -274,7 +282,11 @@ QWidget* InspectorView::choiceEditor(const HyperSpec& spec, Editor& editor) {
   auto* row = new QHBoxLayout(cell);
   row->setContentsMargins(0, 4, 0, 4);
   auto* name = new QLabel(inWords(spec.key));
+  name->setWordWrap(true);
   auto* combo = new CalmBox<QComboBox>;
+  combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  combo->setMinimumContentsLength(8);
+  combo->setMinimumWidth(108);
   for (const auto& choice : spec.choices) combo->addItem(QString::fromStdString(choice));
   row->addWidget(name, 1);
   row->addWidget(combo);

@@ -52,6 +52,7 @@ class InspectorView : public QScrollArea {
   QPushButton* reset_ = nullptr;
   QSpinBox* seed_ = nullptr;
   int gesture_ = 0;
+  bool moved_ = false;    ///< the slider that is held
   bool showing_ = false;  ///< values are being shown, not edited
 };
 

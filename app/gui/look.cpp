@@ -157,7 +157,7 @@ QLabel* label(const QString& text, const char* role, QWidget* parent) {
 }
 
 QColor pinColour(int index) {
-  static const std::array<QColor, 5> colours{QColor("#d9822b"), QColor("#8f6bb8"), QColor("#4f9d5d"), QColor("#c4546a"), QColor("#8a7a5c")};
+  static const std::array<QColor, 5> colours{QColor("#a566d6"), QColor("#e0457b"), QColor("#9a9a2e"), QColor("#b07d4f"), QColor("#7d8794")};
   return colours[static_cast<std::size_t>(index) % colours.size()];
 }
 

@@ -50,7 +50,7 @@ QFont monoFont();
 
 QLabel* label(const QString& text, const char* role, QWidget* parent = nullptr);  ///< role: "title", "muted", "section"
 
-/// Colours for runs that are pinned beside the current one; distinct for colour-blind eyes too.
+/// Colours for runs that are pinned beside the current one: none of those that plots give to the curves of one run, clear on both grounds.
 QColor pinColour(int index);
 
 }  // namespace reclab

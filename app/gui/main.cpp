@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <QApplication>
+#include <QDir>
+#include <QFile>
 #include <QIcon>
 #include <QSettings>
+#include <cerrno>
 #include <cstdio>
 
 #include "array/error.h"
@@ -27,6 +33,11 @@ int main(int argc, char** argv) {
   if (!options.figures.isEmpty() && qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY") &&
       qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM"))
     qputenv("QT_QPA_PLATFORM", "offscreen");
+  // Without a session Qt takes this folder by itself, but says so on standard error, where a script looks for one line.
+  if (qEnvironmentVariableIsEmpty("XDG_RUNTIME_DIR")) {
+    const QByteArray folder = QFile::encodeName(QDir::tempPath()) + "/runtime-" + QByteArray::number(static_cast<qulonglong>(getuid()));
+    if (mkdir(folder.constData(), 0700) == 0 || errno == EEXIST) qputenv("XDG_RUNTIME_DIR", folder);
+  }
   reclab::prepareOpenGl();
   QApplication application(argc, argv);
   QApplication::setOrganizationName("recurrence-lab");

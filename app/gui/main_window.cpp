@@ -202,10 +202,7 @@ void MainWindow::connectSession() {
   connect(session_, &SessionController::traceChanged, this, &MainWindow::showTrace);
   connect(session_, &SessionController::said, this, &MainWindow::say);
   connect(session_, &SessionController::progressed, status_, &StatusLine::setProgress);
-  connect(session_, &SessionController::runningChanged, this, [this](bool running) {
-    status_->setRunning(running);
-    action("stop")->setEnabled(true);
-  });
+  connect(session_, &SessionController::runningChanged, status_, &StatusLine::setRunning);
   connect(session_, &SessionController::sequenceLoaded, this, [this](const LoadedSequencePtr& loaded) {
     Setup after = session_->setup();
     after.sequence = loaded;

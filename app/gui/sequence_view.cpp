@@ -67,6 +67,8 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   columns_->setMenu(columnsMenu_);
   fileForm->addRow(tr("Columns"), columns_);
   time_ = new QComboBox;
+  time_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  time_->setMinimumContentsLength(8);
   time_->setToolTip(tr("Which column is the time"));
   fileForm->addRow(tr("Time"), time_);
   standardise_ = new QCheckBox(tr("Standardise"));
@@ -81,6 +83,8 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   taskForm->setVerticalSpacing(4);
   taskForm->setHorizontalSpacing(8);
   task_ = new QComboBox;
+  task_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  task_->setMinimumContentsLength(8);
   task_->setObjectName("task");
   taskForm->addRow(tr("Task"), task_);
   length_ = new QSpinBox;
@@ -97,10 +101,6 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   seed_->setKeyboardTracking(false);
   seed_->setToolTip(tr("What the sequence is drawn from; the model's own seed is in the inspector"));
   taskForm->addRow(tr("Seed"), seed_);
-  taskText_ = label({}, "muted");
-  taskText_->setWordWrap(true);
-  taskText_->setFont(smallFont());
-  taskForm->addRow(taskText_);
   modelsOwn_ = new QPushButton(tr("The model's own task"));
   modelsOwn_->setProperty("link", true);
   modelsOwn_->setToolTip(tr("What the present model likes to be shown on"));
@@ -168,7 +168,7 @@ void SequenceView::setModelTask(const Preset& preset) {
   modelTask_.task = preset.task;
   modelTask_.options.length = preset.task_length;
   modelTask_.options.seed = preset.task_seed;
-  modelsOwn_->setText(tr("What %1 likes: %2, %3 steps")
+  modelsOwn_->setText(tr("%1's own: %2, %3 steps")
                           .arg(QString::fromStdString(preset.title), QString::fromStdString(preset.task), QLocale::c().toString(static_cast<qlonglong>(preset.task_length))));
 }
 
@@ -209,7 +209,7 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
     seed_->setValue(static_cast<int>(choice.options.seed));
     if (library_)
       for (const TaskInfo& task : library_->tasks)
-        if (task.name == choice.task) taskText_->setText(QString::fromStdString(task.text));
+        if (task.name == choice.task) task_->setToolTip(QString::fromStdString(task.text + "\n" + task.source));
   }
   const QLocale locale(QLocale::English);
   const QString steps = locale.toString(static_cast<qlonglong>(series.length));

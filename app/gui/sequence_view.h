@@ -47,7 +47,7 @@ class SequenceView : public QWidget {
   QString lastFile_;
   QPushButton *fileTab_, *taskTab_, *modelsOwn_;
   QStackedWidget* pages_;
-  QLabel *name_, *facts_, *taskText_;
+  QLabel *name_, *facts_;
   QPushButton* open_;
   QToolButton* columns_;
   QMenu* columnsMenu_;

@@ -207,9 +207,15 @@ void SessionController::start(bool live) {
     try {
       const RunRequest request = requestFor(setup, library->presets.find(setup.preset), probe);
       RunResult result = reclab::run(builtin_registry(), request, progress, stop, publish);
+      if (result.trace->info.outcome == Outcome::cancelled) {  // what it recorded is given back here, not in the window's thread
+        later([this, number] {
+          if (number == run_) endRun(Outcome::cancelled, {});
+        });
+        return;
+      }
       later([this, number, trace = std::move(result.trace)] {
         if (number != run_) return;
-        if (trace->info.outcome != Outcome::cancelled) show(trace);
+        show(trace);
         endRun(trace->info.outcome, QString::fromStdString(trace->info.sentence));
       });
     } catch (const Cancelled&) {
