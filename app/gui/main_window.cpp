@@ -246,19 +246,21 @@ void MainWindow::showSetup() {
   select(form_, setup.form);
   select(precision_, setup.dtype);
   sequence_->setSequence(setup.sequence);
-  if (setup.sequence != shownSequence_) {
-    shownSequence_ = setup.sequence;
-    scrubber_->setPlaying(false);
-    if (setup.sequence) {
-      const std::int64_t length = setup.sequence->sequence.length;
-      const bool first = time_->length() <= 1;
-      time_->setLength(length);
-      if (first) time_->setStep(length / 2);
-    }
-    scrubber_->setSequence(setup.sequence);
-    for (FlatDock* dock : docks_)
-      if (dock->objectName() == "dock.sequence" && setup.sequence) dock->header()->setHeadline(QString::fromStdString(setup.sequence->sequence.name));
-  }
+  for (FlatDock* dock : docks_)
+    if (dock->objectName() == "dock.sequence" && setup.sequence) dock->header()->setHeadline(QString::fromStdString(setup.sequence->sequence.name));
+}
+
+void MainWindow::showTimeOf(const TracePtr& trace) {
+  // The time line is that of what is shown: a new sequence comes with its first pictures, not before.
+  const LoadedSequencePtr& sequence = session_->setup().sequence;
+  if (!sequence || sequence == shownSequence_) return;
+  if (trace->info.input_sha256 != sequence->sequence.sha256 || trace->info.length != sequence->sequence.length) return;
+  shownSequence_ = sequence;
+  scrubber_->setPlaying(false);
+  const bool first = time_->length() <= 1;
+  time_->setLength(sequence->sequence.length);
+  if (first) time_->setStep(sequence->sequence.length / 2);
+  scrubber_->setSequence(sequence);
 }
 
 void MainWindow::showModel(const ModelPtr& model) {
@@ -277,6 +279,7 @@ void MainWindow::showModel(const ModelPtr& model) {
 
 void MainWindow::showTrace(const TracePtr& trace) {
   status_->setRun(trace);
+  showTimeOf(trace);
   area_->setRuns(trace, pins_);
 }
 

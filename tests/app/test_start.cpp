@@ -17,6 +17,9 @@ struct Ended {
 
 Ended start(const QStringList& arguments) {
   QProcess process;
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  if (!environment.contains("XDG_RUNTIME_DIR")) environment.insert("XDG_RUNTIME_DIR", RECLAB_BINARY_DIR);  // Qt speaks of it where it is missing
+  process.setProcessEnvironment(environment);
   process.start(QString(RECLAB_BINARY_DIR) + "/bin/recurrence-lab", arguments);
   if (!process.waitForFinished(300'000)) return {};
   const auto lines = [](const QByteArray& text) { return QString::fromUtf8(text).split('\n', Qt::SkipEmptyParts); };
