@@ -23,7 +23,7 @@ int complain(const std::string& sentence, int status = mistake_status) {
 }
 
 void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values, const char* text) {
-  app.add_option(flag, values, text)->delimiter(',')->allow_extra_args(false);
+  app.add_option(flag, values, text)->delimiter(',')->allow_extra_args(false)->type_name("A,B");
 }
 
 void add_model(CLI::App& app, ModelOptions& options) {

@@ -18,7 +18,8 @@ struct Ended {
 Ended start(const QStringList& arguments) {
   QProcess process;
   QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-  if (!environment.contains("XDG_RUNTIME_DIR")) environment.insert("XDG_RUNTIME_DIR", RECLAB_BINARY_DIR);  // Qt speaks of it where it is missing
+  static const QTemporaryDir runtime;  // of the user alone; Qt speaks of it where it is missing
+  environment.insert("XDG_RUNTIME_DIR", runtime.path());
   process.setProcessEnvironment(environment);
   process.start(QString(RECLAB_BINARY_DIR) + "/bin/recurrence-lab", arguments);
   if (!process.waitForFinished(300'000)) return {};

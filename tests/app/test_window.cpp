@@ -360,7 +360,6 @@ class TestWindow : public QObject {
   void aMillionStepsAreStoppedAtOnce() {
     // Three attempts: what the window itself would block, it blocks in each of them; what others on the machine take, not.
     QString measured;
-    qint64 best = std::numeric_limits<qint64>::max();
     for (int attempt = 0; attempt < 3; ++attempt) {
       SequenceChoice choice;
       choice.task = "noise";
@@ -388,13 +387,11 @@ class TestWindow : public QObject {
       heart.stop();
       measured = QString("stopped after %1 ms, the event loop was held for at most %2 ms").arg(stopped).arg(longest);
       qInfo("%s", qPrintable(measured));
-      if (stopped <= 100 && longest <= 50) return;  // the aim, on a machine that does nothing else
-      best = std::min(best, std::max(stopped, longest));
+      if (stopped <= 100 && longest <= 50) return;
       window_->undoStack()->undo();
       QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
     }
-    qWarning("the aim of 100 ms to stop and 50 ms without a beat was missed: %s", qPrintable(measured));
-    QVERIFY2(best <= 1000, qPrintable(measured));  // what a run that does not hear its stop, or runs in the window's thread, cannot reach
+    QFAIL(qPrintable("100 ms to stop and 50 ms without a beat were missed three times: " + measured));
   }
 
   void aBrokenLayoutIsNoHarm() {

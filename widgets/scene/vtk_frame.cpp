@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "scene/vtk_frame.h"
 
+#include <vtkCamera.h>
 #include <vtkGenericOpenGLRenderWindow.h>
 #include <vtkOpenGLFramebufferObject.h>
 #include <vtkOpenGLState.h>
 #include <vtkRenderer.h>
 #include <vtkRendererCollection.h>
 
-#include <QElapsedTimer>
-#include <QOffscreenSurface>
-#include <QOpenGLContext>
 #include <QOpenGLExtraFunctions>
 #include <QOpenGLFramebufferObject>
-#include <QOpenGLFunctions>
+#include <QPainter>
 #include <algorithm>
+#include <cstdint>
 
 namespace reclab {
 namespace {
@@ -43,6 +42,11 @@ struct Offscreen {
     return surface.isValid() && context.create() && context.makeCurrent(&surface);
   }
 };
+
+// Where the passes of a smooth picture look past the middle of their pixels, in pixels: one in each row and column of a 4 x 4 grid.
+constexpr double shifts[4][2] = {{-0.125, -0.375}, {0.375, -0.125}, {0.125, 0.375}, {-0.375, 0.125}};
+constexpr int passes = 4;
+constexpr int rest = 350;  // ms without a change, after which a picture is made smooth
 
 }  // namespace
 
@@ -115,6 +119,12 @@ void VtkFrame::render(QSize pixels, unsigned framebuffer, bool smooth) {
   state->Pop();
 }
 
+void VtkFrame::shift(double right, double up) {
+  vtkRendererCollection* renderers = window_->GetRenderers();
+  renderers->InitTraversal();
+  while (vtkRenderer* renderer = renderers->GetNextItem()) renderer->GetActiveCamera()->SetWindowCenter(2 * right, 2 * up);
+}
+
 QImage renderImage(vtkRenderer* renderer, QSize pixels) {
   if (!openGlAvailable()) return {};
   QOpenGLContext* before = QOpenGLContext::currentContext();
@@ -138,52 +148,85 @@ QImage renderImage(vtkRenderer* renderer, QSize pixels) {
   return image.convertToFormat(QImage::Format_RGB32);
 }
 
-VtkWidget::VtkWidget(QWidget* parent) : QOpenGLWidget(parent) {
-  setFormat(sceneFormat());
+VtkWidget::VtkWidget(QWidget* parent) : QWidget(parent) {
   setAttribute(Qt::WA_TransparentForMouseEvents);
-  rest_.setSingleShot(true);
-  rest_.setInterval(350);
-  connect(&rest_, &QTimer::timeout, this, [this] {
-    moving_ = false;
-    update();
-  });
+  setAttribute(Qt::WA_OpaquePaintEvent);
+  next_.setSingleShot(true);
+  connect(&next_, &QTimer::timeout, this, &VtkWidget::draw);
 }
 
-VtkWidget::~VtkWidget() { release(); }
-
-void VtkWidget::initializeGL() {
-  // A widget that moves to another window (a dock that floats) gets another context: the old one leaves with what VTK made in it.
-  leaving_ = connect(context(), &QOpenGLContext::aboutToBeDestroyed, this, &VtkWidget::release);
-  frame_.attach();
-}
-
-void VtkWidget::release() {
-  if (!context()) return;
-  disconnect(leaving_);
-  makeCurrent();
+VtkWidget::~VtkWidget() {
+  if (!context_.isValid() || !makeCurrent()) return;
   frame_.release();
-  doneCurrent();
+  target_.reset();
+  context_.doneCurrent();
+}
+
+bool VtkWidget::makeCurrent() {
+  if (context_.isValid()) return context_.makeCurrent(&surface_);
+  surface_.setFormat(sceneFormat());
+  surface_.create();
+  context_.setFormat(sceneFormat());
+  if (!surface_.isValid() || !context_.create() || !context_.makeCurrent(&surface_)) return false;
+  const QByteArray renderer = reinterpret_cast<const char*>(context_.functions()->glGetString(GL_RENDERER));
+  for (const char* name : {"llvmpipe", "softpipe", "swrast", "software", "swr ", "basic render"})
+    software_ = software_ || renderer.toLower().contains(name);
+  frame_.attach();
+  return true;
 }
 
 void VtkWidget::changed() {
-  if (slow_) {
-    moving_ = true;
-    rest_.start();
+  pass_ = 0;
+  next_.start(0);
+}
+
+void VtkWidget::resizeEvent(QResizeEvent*) { changed(); }
+
+QImage VtkWidget::rendered(QSize pixels, bool smooth) {
+  if (!makeCurrent()) return {};
+  if (!target_ || target_->size() != pixels)
+    target_ = std::make_unique<QOpenGLFramebufferObject>(pixels, QOpenGLFramebufferObject::CombinedDepthStencil);
+  frame_.render(pixels, target_->handle(), smooth);
+  QImage image = target_->toImage().convertToFormat(QImage::Format_RGB32);
+  context_.doneCurrent();
+  return image;
+}
+
+void VtkWidget::draw() {
+  if (!context_.isValid() && makeCurrent()) context_.doneCurrent();
+  const QSize pixels = (size() * devicePixelRatioF()).expandedTo({1, 1});
+  if (pass_ == 0 && beforeRender) beforeRender();
+  if (!software_) {
+    picture_ = rendered(pixels, true);
+    pass_ = passes;
+  } else {
+    frame_.shift(shifts[pass_][0] / pixels.width(), shifts[pass_][1] / pixels.height());
+    const QImage image = rendered(pixels, false);
+    frame_.shift(0, 0);
+    if (pass_ == 0 || image.size() != picture_.size()) {
+      picture_ = image;
+      sum_.assign(static_cast<std::size_t>(image.sizeInBytes()), 0);
+    }
+    const uchar* bytes = image.constBits();
+    for (std::size_t i = 0; i < sum_.size(); ++i) sum_[i] = static_cast<std::uint16_t>(sum_[i] + bytes[i]);
+    if (++pass_ == passes) {
+      uchar* mean = picture_.bits();
+      for (std::size_t i = 0; i < sum_.size(); ++i) mean[i] = static_cast<uchar>((sum_[i] + passes / 2) / passes);
+    } else {
+      next_.start(pass_ == 1 ? rest : 0);
+    }
   }
-  update();
+  picture_.setDevicePixelRatio(devicePixelRatioF());
+  if (pass_ == 1 || pass_ == passes) update();
 }
 
-void VtkWidget::resizeGL(int, int) {
-  if (slow_) moving_ = true, rest_.start();
-}
-
-void VtkWidget::paintGL() {
-  if (beforeRender) beforeRender();
-  QElapsedTimer clock;
-  clock.start();
-  frame_.render(size() * devicePixelRatio(), defaultFramebufferObject(), !moving_);
-  context()->functions()->glFinish();
-  if (!moving_) slow_ = clock.elapsed() > 20;
+void VtkWidget::paintEvent(QPaintEvent*) {
+  if (picture_.isNull()) draw();
+  QPainter painter(this);
+  if (picture_.isNull())
+    painter.fillRect(rect(), palette().color(QPalette::Base));
+  else
+    painter.drawImage(rect(), picture_);  // of another size while a new one is on its way
 }
 
 }  // namespace reclab

@@ -5,12 +5,18 @@
 #include <vtkNew.h>
 
 #include <QImage>
-#include <QOpenGLWidget>
+#include <QOffscreenSurface>
+#include <QOpenGLContext>
 #include <QSize>
 #include <QSurfaceFormat>
 #include <QTimer>
+#include <QWidget>
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <vector>
 
+class QOpenGLFramebufferObject;
 class vtkGenericOpenGLRenderWindow;
 class vtkRenderer;
 
@@ -34,6 +40,8 @@ class VtkFrame {
   void attach();
   void release();
   void render(QSize pixels, unsigned framebuffer, bool smooth = true);
+  /// Moves what the cameras see, in widths and heights of the picture.
+  void shift(double right, double up);
 
  private:
   vtkNew<vtkGenericOpenGLRenderWindow> window_;
@@ -43,29 +51,38 @@ class VtkFrame {
 /// Draws a renderer that belongs to no window yet into an image, without anything on the screen. Null when there is no OpenGL.
 QImage renderImage(vtkRenderer* renderer, QSize pixels);
 
-/// The widget that shows a VtkFrame. It takes no mouse events: what lies over it does. Where a smooth picture takes long (no graphics
-/// card), it is drawn with jagged edges while it changes and smoothed when it has come to rest.
-class VtkWidget : public QOpenGLWidget {
+/// The widget that shows a VtkFrame. It takes no mouse events: what lies over it does. The scene is drawn off the screen, and only when it
+/// has changed, between the events of the window; the widget paints the picture. (With a QOpenGLWidget in it, Qt composes the whole window
+/// by OpenGL at every repaint of any of its parts, which takes a fifth of a second where there is no graphics card.) Where there is
+/// no graphics card it is drawn with jagged edges while it changes; when it has come to rest, a few more of them, each moved by a part of
+/// a pixel, are averaged to a smooth one, so that no single one holds the window up.
+class VtkWidget : public QWidget {
   Q_OBJECT
  public:
   explicit VtkWidget(QWidget* parent = nullptr);
   ~VtkWidget() override;
   VtkFrame& frame() { return frame_; }
-  void changed();  ///< what is drawn has changed
-  bool isMoving() const { return moving_; }
-  std::function<void()> beforeRender;  ///< called in paintGL, the sizes being known
+  void changed();                                     ///< what is drawn has changed
+  bool isMoving() const { return next_.isActive(); }  ///< the picture is not yet the one that stays
+  std::function<void()> beforeRender;                 ///< called before the scene is drawn, the sizes being known
 
  protected:
-  void initializeGL() override;
-  void resizeGL(int width, int height) override;
-  void paintGL() override;
+  void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
 
  private:
-  void release();
+  bool makeCurrent();
+  void draw();
+  QImage rendered(QSize pixels, bool smooth);
   VtkFrame frame_;
-  QTimer rest_;
-  bool slow_ = false, moving_ = false;
-  QMetaObject::Connection leaving_;
+  QOffscreenSurface surface_;
+  QOpenGLContext context_;
+  std::unique_ptr<QOpenGLFramebufferObject> target_;
+  QImage picture_;
+  std::vector<std::uint16_t> sum_;  // of the passes so far, each byte of the picture apart
+  QTimer next_;
+  int pass_ = 0;
+  bool software_ = false;
 };
 
 }  // namespace reclab
