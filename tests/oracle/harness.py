@@ -14,6 +14,8 @@ import torch
 torch.set_default_dtype(torch.float64)
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
 SINGULAR_VALUES = 4
+wanted = set()  # names of the only golden files to make; empty: all
+known = set()  # the names that make() was called with
 
 
 class Record:
@@ -24,6 +26,7 @@ class Record:
         self.deltas = {}  # (layer, name) -> a zero leaf a step
         self.dense = {}  # layer -> a square matrix a step
         self.diagonal = {}  # layer -> a vector a step
+        self.blocks = {}  # layer -> a list of square matrices a step
         self.constant = set()  # layers whose spectrum is one row
 
     def state(self, layer, name, value):
@@ -32,6 +35,11 @@ class Record:
         self.states.setdefault((layer, name), []).append(value)
         self.deltas.setdefault((layer, name), []).append(delta)
         return value
+
+    def hold(self, layer, name):
+        """One more step at which the state has not changed: the same array with the same perturbation."""
+        self.states[layer, name].append(self.states[layer, name][-1])
+        self.deltas[layer, name].append(self.deltas[layer, name][-1])
 
     def step(self, layer, function, *previous):
         """Calls function(*previous) -> states of this step, and keeps its Jacobian with respect to the previous states."""
@@ -43,6 +51,12 @@ class Record:
     def transition(self, layer, values, constant):
         """The diagonal of a transition that is linear in the state."""
         self.diagonal.setdefault(layer, []).append(values.detach().reshape(-1).numpy())
+        if constant:
+            self.constant.add(layer)
+
+    def linear(self, layer, matrices, constant):
+        """The square blocks of a transition that is linear in the state and block-diagonal."""
+        self.blocks.setdefault(layer, []).append([matrix.detach().numpy() for matrix in matrices])
         if constant:
             self.constant.add(layer)
 
@@ -75,6 +89,20 @@ def diagonal_singular_values(steps):
         rows.append(np.sort(total)[::-1])
         total = total + row
     return np.array(rows[::-1])
+
+
+def eigenvalues(matrix):
+    """Of a triangular matrix its diagonal, exactly."""
+    return np.diag(matrix) if not np.any(np.triu(matrix, 1)) else np.linalg.eigvals(matrix)
+
+
+def settle(update, steps, *shapes):
+    """The trajectories of a recurrence without a loop over time: all steps at once from guesses of the states before them, again and
+    again. After k rounds the first k steps are exact. update takes the states before each step, [steps, ...], and returns those after."""
+    states = tuple(np.zeros((steps, *shape)) for shape in shapes)
+    for _ in range(steps):
+        states = update(*(np.concatenate([np.zeros_like(state[:1]), state[:-1]]) for state in states))
+    return states
 
 
 def loss_of(output, kind):
@@ -121,6 +149,9 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
     forward(record, parameters, input) -> output is the step loop in torch; second(values, x) -> output an independent form in NumPy;
     builtin(values, x, loss) -> (output, gradients) PyTorch's own layer with the same weights.
     """
+    known.add(name)
+    if wanted and name not in wanted:
+        return
     parameters = {key: torch.tensor(value, requires_grad=True) for key, value in values.items()}
     inputs = torch.tensor(x, requires_grad=True)
     record = Record()
@@ -160,6 +191,12 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
         logs = diagonal_singular_values(steps)
         rows = steps[:1] if layer in record.constant else steps
         arrays[f"spectrum/{layer}"] = np.array(rows).astype(np.complex128)
+        arrays[f"jacobian/{layer}"], arrays[f"jacobian_min/{layer}"] = logs[:, :SINGULAR_VALUES], logs[:, -1]
+    for layer, steps in record.blocks.items():
+        logs = np.concatenate([dense_singular_values(block) for block in zip(*steps)], axis=1)
+        logs = np.sort(logs, axis=1)[:, ::-1]
+        rows = steps[:1] if layer in record.constant else steps
+        arrays[f"spectrum/{layer}"] = np.array([np.concatenate([eigenvalues(block) for block in row]) for row in rows]).astype(np.complex128)
         arrays[f"jacobian/{layer}"], arrays[f"jacobian_min/{layer}"] = logs[:, :SINGULAR_VALUES], logs[:, -1]
     for key, value in arrays.items():
         assert not np.any(np.isnan(value)), f"{name}: {key} has a NaN"
