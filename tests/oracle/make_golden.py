@@ -1,11 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Makes every file of golden/ anew. Each oracle checks itself against a second, independent form first and stops at a disagreement."""
-import classical
-import linear_attention
-import state_space
-from harness import GOLDEN
+"""Makes golden/ anew: every file, or those named on the command line, as `make_golden.py gru retnet-block`.
+
+Each oracle checks itself against a second, independent form first and stops at a disagreement.
+"""
+import importlib
+import sys
+
+from harness import GOLDEN, known, wanted
+
+FAMILIES = ["classical", "state_space", "linear_attention"]
 
 GOLDEN.mkdir(exist_ok=True)
-for family in (classical, state_space, linear_attention):
-    family.main()
+wanted.update(sys.argv[1:])
+for family in FAMILIES:
+    importlib.import_module(family).main()
+if wanted - known:
+    sys.exit(f"no such golden file: {', '.join(sorted(wanted - known))}")
 print(f"{sum(path.stat().st_size for path in GOLDEN.glob('*.npz')) / 1024:.0f} KiB in all")
