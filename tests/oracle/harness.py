@@ -156,9 +156,9 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
     inputs = torch.tensor(x, requires_grad=True)
     record = Record()
     output = forward(record, parameters, inputs)
-    wanted = [inputs, *parameters.values(), *(delta for deltas in record.deltas.values() for delta in deltas)]
-    found = torch.autograd.grad(loss_of(output, loss), wanted, allow_unused=True)
-    found = [torch.zeros_like(leaf) if gradient is None else gradient for leaf, gradient in zip(wanted, found)]
+    leaves = [inputs, *parameters.values(), *(delta for deltas in record.deltas.values() for delta in deltas)]
+    found = torch.autograd.grad(loss_of(output, loss), leaves, allow_unused=True)
+    found = [torch.zeros_like(leaf) if gradient is None else gradient for leaf, gradient in zip(leaves, found)]
     gradients = dict(zip(["input", *parameters], (gradient.numpy() for gradient in found)))
     of_states = iter(found[1 + len(parameters):])
 
