@@ -28,6 +28,7 @@ class Record:
         self.diagonal = {}  # layer -> a vector a step
         self.blocks = {}  # layer -> a list of square matrices a step
         self.constant = set()  # layers whose spectrum is one row
+        self.singular = set()  # layers whose product has lost rank exactly: the smallest singular value computed is rounding, and left out
 
     def state(self, layer, name, value):
         delta = torch.zeros_like(value, requires_grad=True)
@@ -186,7 +187,9 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
     for layer, steps in record.dense.items():
         logs = dense_singular_values(steps)
         arrays[f"spectrum/{layer}"] = np.array([np.linalg.eigvals(jacobian) for jacobian in steps]).astype(np.complex128)
-        arrays[f"jacobian/{layer}"], arrays[f"jacobian_min/{layer}"] = logs[:, :SINGULAR_VALUES], logs[:, -1]
+        arrays[f"jacobian/{layer}"] = logs[:, :SINGULAR_VALUES]
+        if layer not in record.singular:
+            arrays[f"jacobian_min/{layer}"] = logs[:, -1]
     for layer, steps in record.diagonal.items():
         logs = diagonal_singular_values(steps)
         rows = steps[:1] if layer in record.constant else steps

@@ -8,7 +8,8 @@ import sys
 
 from harness import GOLDEN, known, wanted
 
-FAMILIES = ["classical", "state_space", "linear_attention"]
+FAMILIES = ["classical", "state_space", "linear_attention", "griffin", "continuous", "matrix_memory", "stabilised",
+            "softmax_attention"]
 
 GOLDEN.mkdir(exist_ok=True)
 wanted.update(sys.argv[1:])
