@@ -9,7 +9,7 @@ import sys
 from harness import GOLDEN, known, wanted
 
 FAMILIES = ["classical", "state_space", "linear_attention", "griffin", "continuous", "matrix_memory", "stabilised",
-            "softmax_attention"]
+            "softmax_attention", "structured", "hyena"]
 
 GOLDEN.mkdir(exist_ok=True)
 wanted.update(sys.argv[1:])
