@@ -15,8 +15,8 @@ namespace reclab {
 
 enum class Device : std::uint8_t { cpu, cuda };
 
-enum class Unary : std::uint8_t { affine, exp, log, sqrt, square, reciprocal, sigmoid, tanh, relu, softplus, silu, gelu, gelu_tanh, elu };
-enum class Binary : std::uint8_t { add, subtract, multiply, divide };
+enum class Unary : std::uint8_t { affine, exp, log, sqrt, square, reciprocal, sigmoid, tanh, relu, softplus, silu, gelu, gelu_tanh, elu, abs, sign, sin, cos, log_sigmoid, floor };
+enum class Binary : std::uint8_t { add, subtract, multiply, divide, maximum };
 
 /// Up to six dimensions of a broadcast elementwise operation, adjacent ones merged; a stride of 0 repeats the operand.
 struct Broadcast {
@@ -50,6 +50,9 @@ struct DiagonalDims {
   std::int64_t steps = 0, width = 0;
   std::int64_t period = 0;  ///< time-invariant a: its size (divides width, repeated); 0: a is [steps, width]
 };
+
+/// How a diagonal recurrence goes over time: step by step, as a tree, or in chunks that are joined by their last states.
+enum class Pace : std::uint8_t { steps, tree, chunks };
 
 /// S_t = S_{t-1} + k_t v_t^T, o_t = S_t^T q_t for `heads` independent memories (batch included), over `steps` steps.
 struct OuterDims {
@@ -94,6 +97,9 @@ class Backend {
   /// y[o, i] = scale * sum_j x[o, j, i]; and its adjoint gx[o, j, i] += scale * gy[o, i].
   virtual void sum(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, double scale, const void* x, void* y) = 0;
   virtual void sum_adjoint(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, double scale, const void* gy, void* gx) = 0;
+  /// y[o, j, i] = (or +=) the sum of x[o, l, i] over l <= j; reverse: over l >= j.
+  virtual void cumulative_sum(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, bool reverse, const void* x, void* y,
+                              bool accumulate) = 0;
   virtual void matmul(DType type, const MatMul& shape, const void* a, const void* b, void* c, bool accumulate) = 0;
 
   /// complex from two real arrays, and its adjoint: greal += Re g, gimag += Im g (either may be null).
@@ -106,14 +112,14 @@ class Backend {
   virtual void depthwise(DType type, const DepthwiseDims& dims, const void* x, const void* w, void* y) = 0;
   virtual void depthwise_adjoint(DType type, const DepthwiseDims& dims, const void* x, const void* w, const void* gy, void* gx, void* gw) = 0;
 
-  /// s [steps, width] from a, b and initial [width] (null: zero); scan: as a tree over time instead of a loop.
-  virtual void diagonal(DType type, const DiagonalDims& dims, bool scan, const void* a, const void* b, const void* initial, void* s,
+  /// s [steps, width] from a, b and initial [width] (null: zero).
+  virtual void diagonal(DType type, const DiagonalDims& dims, Pace pace, const void* a, const void* b, const void* initial, void* s,
                         std::stop_token stop) = 0;
   /// lambda_t = g_t + conj(a_{t+1}) lambda_{t+1} with lambda_T+1 = 0 apart from `carried` = conj(a) lambda of what follows (already
   /// multiplied, may be null). Adds lambda to gb, lambda conj(s_{t-1}) to ga, conj(a_0) lambda_0 to ginitial; any may be null.
   /// log2_norm [steps] (host memory, may be null) gets log2 |lambda_t|_2. lambda is renormalised by powers of two as it goes;
   /// `exponent` is the power that `carried` comes with and that conj(a_0) lambda_0 leaves with (in ginitial's units).
-  virtual void diagonal_adjoint(DType type, const DiagonalDims& dims, bool scan, const void* a, const void* s, const void* initial,
+  virtual void diagonal_adjoint(DType type, const DiagonalDims& dims, Pace pace, const void* a, const void* s, const void* initial,
                                 const void* g, const void* carried, void* ga, void* gb, void* ginitial, double* log2_norm, int* exponent,
                                 std::stop_token stop) = 0;
 
@@ -123,6 +129,29 @@ class Backend {
   virtual void outer_adjoint(DType type, const OuterDims& dims, bool attention, const void* q, const void* k, const void* v,
                              const void* initial, const void* go, const void* carried, void* gq, void* gk, void* gv, void* ginitial,
                              double* log2_norm, std::stop_token stop) = 0;
+
+  /// x = (I + strictly lower part of a)^-1, [batch, n, n].
+  virtual void invert_unit_lower(DType type, std::int64_t batch, std::int64_t n, const void* a, void* x) = 0;
+
+  // Blocks of attention scores [batch, rows, columns]; row i stands at column first + i and sees no later one.
+  /// In place: softmax over the columns from low_i (null: 0) to first + i; 0 elsewhere.
+  virtual void softmax(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t first, const void* low, void* scores) = 0;
+  /// g = p (g - sum_j p_j g_j) by rows.
+  virtual void softmax_adjoint(DType type, std::int64_t rows, std::int64_t columns, const void* p, void* g) = 0;
+  /// scores[i, j] += far[i, first + i - j] where that distance is within far's [batch, rows, distances].
+  virtual void by_distance(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances, std::int64_t first,
+                           const void* far, void* scores) = 0;
+  /// gfar = the adjoint of that, all of it written.
+  virtual void by_distance_adjoint(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances,
+                                   std::int64_t first, const void* gscores, void* gfar) = 0;
+  /// Sets to 0 what lies before column bound_i (from: keep those from the bound on) or from it on (not from).
+  virtual void keep_columns(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, const void* bound, bool from, void* scores) = 0;
+  /// scores[i, j] *= exp(row[first + i] + column[j]) for j <= first + i, 0 elsewhere; row and column [batch, steps].
+  virtual void weigh(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns,
+                     const void* row, const void* column, void* scores) = 0;
+  /// With p the weighted scores: grow += sum_j p g, gcolumn += sum_i p g (either may be null), then g becomes the adjoint of the scores.
+  virtual void weigh_adjoint(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns,
+                             const void* row, const void* column, const void* p, void* g, void* grow, void* gcolumn) = 0;
 
   /// kernel [channels, steps] = sum_n w[c, n] a[c, n]^k, complex; and its adjoint.
   virtual void vandermonde(DType complex, std::int64_t channels, std::int64_t modes, std::int64_t steps, const void* w, const void* a,

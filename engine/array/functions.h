@@ -187,6 +187,31 @@ struct Elu {  // x for x > 0, exp(x) - 1 below
   template <class T> RECLAB_HD static T slope(T x, T y, double, double) { return x > T(0) ? T(1) : y + T(1); }
 };
 
+struct Abs {  // |x|, slope 0 at 0
+  template <class T> RECLAB_HD static T value(T x, double, double) { return std::abs(x); }
+  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return x > T(0) ? T(1) : (x < T(0) ? T(-1) : T(0)); }
+};
+struct Sign {  // -1, 0 or 1; no slope
+  template <class T> RECLAB_HD static T value(T x, double, double) { return x > T(0) ? T(1) : (x < T(0) ? T(-1) : x); }
+  template <class T> RECLAB_HD static T slope(T, T, double, double) { return T(0); }
+};
+struct Sin {
+  template <class T> RECLAB_HD static T value(T x, double, double) { return std::sin(x); }
+  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return std::cos(x); }
+};
+struct Cos {
+  template <class T> RECLAB_HD static T value(T x, double, double) { return std::cos(x); }
+  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return -std::sin(x); }
+};
+struct LogSigmoid {
+  template <class T> RECLAB_HD static T value(T x, double, double) { return -fn::softplus(-x); }
+  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return fn::sigmoid(-x); }
+};
+struct Floor {  // no slope
+  template <class T> RECLAB_HD static T value(T x, double, double) { return std::floor(x); }
+  template <class T> RECLAB_HD static T slope(T, T, double, double) { return T(0); }
+};
+
 struct Add {
   template <class T> RECLAB_HD static T value(T x, T y) { return x + y; }
   template <class T> RECLAB_HD static T slope_x(T, T) { return T(1); }
@@ -206,6 +231,21 @@ struct Divide {
   template <class T> RECLAB_HD static T value(T x, T y) { return x / y; }
   template <class T> RECLAB_HD static T slope_x(T, T y) { return T(1) / y; }
   template <class T> RECLAB_HD static T slope_y(T x, T y) { return -(x / (y * y)); }
+};
+
+struct Maximum {  // real; where both are equal each gets half of the slope
+  template <class T> RECLAB_HD static T value(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>) return x > y || x != x ? x : y;
+    return x;
+  }
+  template <class T> RECLAB_HD static T slope_x(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>) return x > y ? T(1) : (x < y ? T(0) : T(0.5));
+    return T(1);
+  }
+  template <class T> RECLAB_HD static T slope_y(T x, T y) {
+    if constexpr (std::is_floating_point_v<T>) return x < y ? T(1) : (x > y ? T(0) : T(0.5));
+    return T(1);
+  }
 };
 
 }  // namespace reclab::fn

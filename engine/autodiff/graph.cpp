@@ -87,6 +87,7 @@ std::vector<Var> Graph::apply(std::unique_ptr<Operation> operation, std::vector<
     step.differentiable |= node.differentiable;
     step.varying |= node.varying;
   }
+  step.differentiable = step.differentiable && step.operation->passes_gradient();
   std::vector<Var> made;
   for (auto& [shape, dtype] : outputs) {
     Node node;

@@ -56,6 +56,7 @@ class Operation {
   virtual void forward(const ForwardCall& call) = 0;
   virtual void backward(const BackwardCall& call) = 0;
   virtual Cost cost() const = 0;  ///< of one forward call
+  virtual bool passes_gradient() const { return true; }
 };
 
 enum class LeafKind : std::uint8_t {

@@ -192,6 +192,37 @@ Var reduce(Var x, int axis, double scale, bool keep) {
   return x.graph->apply(std::move(operation), {x}, {{shape, x.dtype()}})[0];
 }
 
+class CumulativeSum final : public Operation {
+ public:
+  CumulativeSum(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner) : type_(type), outer_(outer), n_(n), inner_(inner) {}
+  void forward(const ForwardCall& c) override { c.backend.cumulative_sum(type_, outer_, n_, inner_, false, c.in[0], c.out[0], false); }
+  void backward(const BackwardCall& c) override {
+    if (c.grad_in[0]) c.backend.cumulative_sum(type_, outer_, n_, inner_, true, c.grad_out[0], c.grad_in[0], true);
+  }
+  Cost cost() const override {
+    const double all = static_cast<double>(outer_ * n_ * inner_);
+    return {all, 2.0 * all * real_bytes(type_)};
+  }
+
+ private:
+  DType type_;
+  std::int64_t outer_, n_, inner_;
+};
+
+/// Passes its values on, and no gradient back.
+class Detach final : public Operation {
+ public:
+  Detach(DType type, std::int64_t n) : type_(type), n_(n) {}
+  void forward(const ForwardCall& c) override { c.backend.copy(c.out[0], c.in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
+  void backward(const BackwardCall&) override {}
+  bool passes_gradient() const override { return false; }
+  Cost cost() const override { return {0.0, 2.0 * static_cast<double>(n_) * real_bytes(type_)}; }
+
+ private:
+  DType type_;
+  std::int64_t n_;
+};
+
 class Product final : public Operation {
  public:
   Product(DType type, const MatMul& dims) : type_(type), d_(dims) {}
@@ -277,6 +308,26 @@ Var gelu(Var x) { return unary(Unary::gelu, x); }
 Var gelu_tanh(Var x) { return unary(Unary::gelu_tanh, x); }
 Var elu(Var x) { return unary(Unary::elu, x); }
 
+Var abs(Var x) { return unary(Unary::abs, x); }
+Var sign(Var x) { return unary(Unary::sign, x); }
+Var floor(Var x) { return unary(Unary::floor, x); }
+Var sin(Var x) { return unary(Unary::sin, x); }
+Var cos(Var x) { return unary(Unary::cos, x); }
+Var log_sigmoid(Var x) { return unary(Unary::log_sigmoid, x); }
+Var maximum(Var x, Var y) {
+  assert(!is_complex(x.dtype()) && !is_complex(y.dtype()));
+  return binary(Binary::maximum, x, y);
+}
+Var minimum(Var x, double c) { return -maximum(-x, affine(x, 0.0, -c)); }
+Var detach(Var x) { return x.graph->apply(std::make_unique<Detach>(x.dtype(), count(x.shape())), {x}, {{x.shape(), x.dtype()}})[0]; }
+Var cumulative_sum(Var x, int axis) {
+  axis = axis_of(x, axis);
+  const Shape& shape = x.shape();
+  auto operation = std::make_unique<CumulativeSum>(x.dtype(), product(shape, 0, axis), shape[static_cast<std::size_t>(axis)],
+                                                   product(shape, axis + 1, static_cast<int>(shape.size())));
+  return x.graph->apply(std::move(operation), {x}, {{shape, x.dtype()}})[0];
+}
+
 Var complex(Var re, Var im) {
   Graph& graph = innermost(re, im);
   assert(re.shape() == im.shape() && !is_complex(re.dtype()) && !is_complex(im.dtype()));
@@ -347,6 +398,23 @@ Var concat(std::span<const Var> parts, int axis) {
   return graph->apply(std::make_unique<Concat>(any.dtype(), std::move(boxes)), std::vector<Var>(parts.begin(), parts.end()), {{shape, any.dtype()}})[0];
 }
 
+Var permute(Var x, std::span<const int> axes) {
+  const Shape& from = x.shape();
+  const int rank = static_cast<int>(from.size());
+  assert(rank <= 6 && static_cast<int>(axes.size()) == rank);
+  Shape shape;
+  Strided box;
+  box.rank = rank;
+  for (int d = 0; d < rank; ++d) {
+    const int axis = axes[static_cast<std::size_t>(d)];
+    shape.push_back(from[static_cast<std::size_t>(axis)]);
+    box.size[d] = shape.back();
+    box.stride[d] = product(from, axis + 1, rank);
+  }
+  box.elements = count(shape);
+  return x.graph->apply(std::make_unique<Gather>(x.dtype(), box), {x}, {{shape, x.dtype()}})[0];
+}
+
 Var transpose(Var x) {
   Shape shape = x.shape();
   const int rank = static_cast<int>(shape.size());
@@ -388,6 +456,25 @@ Var matmul(Var a, Var b) {
     d.stride_b = d.k * d.n;
     d.stride_c = d.m * d.n;
   }
+  shape.back() = d.n;
+  return graph.apply(std::make_unique<Product>(a.dtype(), d), {a, b}, {{shape, a.dtype()}})[0];
+}
+
+Var matmul_transposed(Var a, Var b) {
+  Graph& graph = innermost(a, b);
+  a = graph.adopt(a);
+  b = graph.adopt(b);
+  Shape shape = a.shape();
+  assert(b.shape().size() == shape.size() && a.dim(-1) == b.dim(-1));
+  MatMul d;
+  d.k = a.dim(-1);
+  d.m = a.dim(-2);
+  d.n = b.dim(-2);
+  d.transpose_b = true;
+  d.batch = count(shape) / (d.m * d.k);
+  d.stride_a = d.m * d.k;
+  d.stride_b = d.n * d.k;
+  d.stride_c = d.m * d.n;
   shape.back() = d.n;
   return graph.apply(std::make_unique<Product>(a.dtype(), d), {a, b}, {{shape, a.dtype()}})[0];
 }

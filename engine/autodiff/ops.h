@@ -36,6 +36,16 @@ Var silu(Var x);
 Var gelu(Var x);       ///< x Phi(x)
 Var gelu_tanh(Var x);  ///< its tanh approximation
 Var elu(Var x);
+Var abs(Var x);    ///< |x|, slope 0 at 0
+Var sign(Var x);   ///< -1, 0 or 1; without slope
+Var floor(Var x);  ///< without slope
+Var sin(Var x);
+Var cos(Var x);
+Var log_sigmoid(Var x);
+Var maximum(Var x, Var y);     ///< equal entries share the slope
+Var minimum(Var x, double c);  ///< its slope at c is a half
+/// The same values, held: no gradient passes.
+Var detach(Var x);
 
 Var complex(Var real, Var imag);
 Var real(Var z);
@@ -48,6 +58,8 @@ Var last(Var x);
 std::vector<Var> split(Var x, int axis, std::int64_t parts);
 Var concat(std::span<const Var> parts, int axis);
 Var transpose(Var x);  ///< swaps the last two axes
+/// Axis d of the result is axis axes[d] of x, as in NumPy's transpose.
+Var permute(Var x, std::span<const int> axes);
 Var sum(Var x, int axis);   ///< the axis disappears
 Var mean(Var x, int axis);
 /// Keeps a singleton in place of the axis, for broadcasting back.
@@ -55,6 +67,8 @@ Var mean_keep(Var x, int axis);
 
 /// A [..., m, k] times B [..., k, n] or B [k, n] shared; real.
 Var matmul(Var a, Var b);
+/// A [..., m, k] times the transpose of B [..., n, k]; real.
+Var matmul_transposed(Var a, Var b);
 /// x [..., in] -> x W^T + b, W [out, in], b [out] or none: PyTorch's Linear.
 Var linear(Var x, Var weight, Var bias = {});
 /// (x - mean) / sqrt(var + eps) * weight + bias over the last axis; weight and bias may be none.
@@ -63,6 +77,8 @@ Var layer_norm(Var x, Var weight, Var bias, double eps);
 Var rms_norm(Var x, Var weight, double eps);
 /// Causal depth-wise convolution: x [T + taps - 1, B, C] (oldest first), weight [C, taps] -> [T, B, C].
 Var depthwise(Var x, Var weight);
+/// Sums of the entries up to and with each, along an axis.
+Var cumulative_sum(Var x, int axis);
 /// y = x a + b; the constants are not trained.
 Var affine(Var x, double a, double b);
 

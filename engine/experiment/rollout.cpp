@@ -94,17 +94,18 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
   build.form = options.form;
   build.real = options.real;
   build.record = options.record;
+  build.past = options.past;
   const std::int64_t length = sequence.length;
   build.steps = std::min<std::int64_t>(length, 32);
   const Network sample(architecture, hyper, build);
   const double each = static_cast<double>(sample.graph().planned_bytes(true)) / static_cast<double>(build.steps);
   segment_ = options.segment;
-  if (!segment_ && options.form != Form::sequential) {
+  if (!segment_ && (options.form != Form::sequential || sample.whole())) {
     segment_ = length;
     if (each * static_cast<double>(length) > static_cast<double>(most_bytes))
-      throw Error("The " + std::string(to_string(options.form)) + " form takes all " + std::to_string(length) + " steps at once and would need " +
+      throw Error((sample.whole() ? architecture.id : "The " + std::string(to_string(options.form)) + " form") + " takes all " + std::to_string(length) + " steps at once and would need " +
                       std::to_string(static_cast<std::int64_t>(each * static_cast<double>(length)) >> 20) +
-                      " MiB: shorten the sequence or choose form sequential.",
+                      " MiB: shorten the sequence" + (sample.whole() ? "." : " or choose form sequential."),
                   {.parameter = "form", .value = std::string(to_string(options.form)), .range = "sequential"});
   }
   if (!segment_)
@@ -124,7 +125,9 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
   input_ = DeviceArray(backend, narrowed(real_, sequence.input));
   checkpoints_.emplace_back();
   for (const auto& state : whole_->states()) {
-    checkpoints_[0].emplace_back(backend, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
+    checkpoints_[0].emplace_back();
+    if (count(state.initial.shape()) == 0) continue;
+    checkpoints_[0].back() = DeviceArray(backend, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
     backend.zero(checkpoints_[0].back().data(), checkpoints_[0].back().bytes());
   }
 }
@@ -148,7 +151,7 @@ void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<d
       parts.push_back(z.real());
       if (is_complex(state.initial.dtype())) parts.push_back(z.imag());
     }
-    checkpoints_[0][i] = DeviceArray(backend_, narrowed(real_, parts));
+    if (!parts.empty()) checkpoints_[0][i] = DeviceArray(backend_, narrowed(real_, parts));
   }
 }
 
@@ -186,7 +189,7 @@ std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token s
     };
     for (const auto& gate : network.gates()) look(gate.var, "gate/" + std::to_string(gate.layer) + "/" + gate.name);
     for (const auto& state : network.states())
-      if (state.memory) look(state.trajectory, state_key(state));
+      if (state.memory || state.trajectory) look(state.trajectory, state_key(state));
     look(network.output(), "output");
     if (visit) visit({network, first, steps});
     if (bad.step >= 0) return bad;
@@ -209,7 +212,7 @@ std::map<std::string, std::vector<std::complex<double>>> Rollout::final_states()
   for (std::size_t i = 0; i < whole_->states().size(); ++i) {
     const auto& state = whole_->states()[i];
     const DeviceArray& last = checkpoints_.back()[i];
-    if (last) states[state_key(state)] = to_complex(backend_, state.initial.dtype(), last.data(), count(state.initial.shape()));
+    if (last) states[state_key(state)] = to_complex(backend_, state.initial.dtype(), last.data(), static_cast<std::int64_t>(last.bytes() / bytes_of(state.initial.dtype())));
   }
   return states;
 }
@@ -266,6 +269,7 @@ void Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
     }
     for (std::size_t i = 0; i < states; ++i) {
       const auto& state = network.states()[i];
+      if (!graph.gradient(state.initial) || count(state.initial.shape()) == 0) continue;
       if (!carried[i]) carried[i] = DeviceArray(backend_, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
       backend_.copy(carried[i].data(), graph.gradient(state.initial), carried[i].bytes());
       exponents[i] = scale + (state.memory ? state.memory->exponent() : 0);

@@ -63,6 +63,7 @@ class Rollout {
     DType real = DType::f64;
     std::int64_t segment = 0;  ///< steps; 0: chosen by memory (forms other than sequential take the whole sequence at once)
     bool record = true;
+    std::int64_t past = 0;     ///< rows that the growing states given to set_initial have
   };
   Rollout(const Architecture& architecture, const Hyper& hyper, const Parameters& parameters, const Sequence& sequence, const Loss& loss,
           Backend& backend, const Options& options);

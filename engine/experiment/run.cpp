@@ -300,7 +300,7 @@ class Run {
     const std::int64_t length = request_.sequence.length;
     double row = 8.0 * static_cast<double>(request_.sequence.width * 2 + network.output().dim(-1) + 2);
     for (const auto& state : network.states())
-      if (state.memory && request_.probe.states && wants(Rollout::state_key(state)))
+      if (state.trajectory && request_.probe.states && wants(Rollout::state_key(state)))
         row += static_cast<double>(count(state.shape)) * (is_complex(state.initial.dtype()) ? 16.0 : 8.0);
     for (const auto& gate : network.gates())
       if (request_.probe.gates) row += 8.0 * static_cast<double>(count(gate.var.shape()));
@@ -340,9 +340,16 @@ class Run {
   bool is_recorded(std::int64_t t) const { return t % every_ == 0 || t == request_.sequence.length - 1; }
 
   std::unique_ptr<Rollout> make_rollout(Form form) {
+    Rollout::Options options{form, prepared_.real, 0, request_.probe.states, 0};
+    std::map<std::string, std::vector<std::complex<double>>> initial;
+    if (!request_.state.empty()) {
+      initial = load_state(request_.state, *prepared_.probe);
+      for (const auto& state : prepared_.probe->states())
+        if (state.growing) options.past = static_cast<std::int64_t>(initial.at(Rollout::state_key(state)).size()) / count(state.shape);
+    }
     auto made = std::make_unique<Rollout>(prepared_.architecture, prepared_.hyper, prepared_.parameters, request_.sequence, prepared_.loss,
-                                          prepared_.backend, Rollout::Options{form, prepared_.real, 0, request_.probe.states});
-    if (!request_.state.empty()) made->set_initial(load_state(request_.state, made->network()));
+                                          prepared_.backend, options);
+    made->set_initial(initial);
     return made;
   }
 
@@ -365,7 +372,7 @@ class Run {
   void list_inside(const Network& network) {
     if (request_.probe.states)
       for (const auto& state : network.states())
-        if (state.memory && state.trajectory) grow(timed(Rollout::state_key(state), state.shape, axes_of(state.shape, "unit"), "", state.text), state.trajectory);
+        if (state.trajectory) grow(timed(Rollout::state_key(state), state.shape, axes_of(state.shape, "unit"), "", state.text), state.trajectory);
     if (request_.probe.gates)
       for (const auto& gate : network.gates()) {
         const Shape shape(gate.var.shape().begin() + 2, gate.var.shape().end());
@@ -517,8 +524,16 @@ class Run {
           (*input_gradient)[static_cast<std::size_t>((row - trace_.steps.begin()) * width + j)] =
               std::ldexp(gradient[static_cast<std::size_t>((*row - segment.first) * width + j)], scale);
       for (const auto& state : network.states()) {
-        if (!state.memory || static_cast<std::size_t>(state.slot) >= state.memory->log2_norms().size()) continue;
-        const auto& log2 = state.memory->log2_norms()[static_cast<std::size_t>(state.slot)];
+        std::vector<double> log2;
+        if (state.memory) {
+          if (static_cast<std::size_t>(state.slot) < state.memory->log2_norms().size()) log2 = state.memory->log2_norms()[static_cast<std::size_t>(state.slot)];
+        } else if (state.trajectory) {
+          const std::int64_t n = count(state.trajectory.shape()) / segment.steps;
+          const auto* gradients = static_cast<const char*>(network.graph().gradient(state.trajectory));
+          for (std::int64_t t = 0; t < segment.steps; ++t)
+            log2.push_back(prepared_.backend.log2_norm(state.trajectory.dtype(), n, gradients + static_cast<std::size_t>(t * n) * bytes_of(state.trajectory.dtype()), 0));
+        }
+        if (log2.empty()) continue;
         auto& series = norms["gradient/" + Rollout::state_key(state)];
         series.resize(trace_.steps.size(), minus_infinity);
         for (auto row = at; row != trace_.steps.end() && *row < segment.first + segment.steps; ++row) {
@@ -561,8 +576,10 @@ class Run {
     for (const auto& state : prepared_.probe->states())
       if (Rollout::state_key(state) == key) {
         array.shape = state.shape;
+        const std::int64_t row = count(state.shape);
+        if (state.growing) array.shape.insert(array.shape.begin(), row ? static_cast<std::int64_t>(values.size()) / row : 0);
         array.text = state.text;
-        array.axes = axes_of(state.shape, "unit");
+        array.axes = axes_of(array.shape, "unit");
         if (is_complex(state.initial.dtype())) {
           array.complex = std::make_shared<const std::vector<std::complex<double>>>(values);
         } else {
@@ -782,7 +799,7 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
   for (auto& spec : card.hyper) spec.standard = hyper.value(spec.key);
   for (const auto& parameter : network.parameters()) card.parameters.push_back({parameter.name, parameter.var.shape(), parameter.text});
   for (const auto& state : network.states())
-    if (state.layer == 0) card.states.push_back({state.name, state.shape, is_complex(state.initial.dtype()), state.memory != nullptr, state.text});
+    if (state.layer == 0) card.states.push_back({state.name, state.shape, is_complex(state.initial.dtype()), static_cast<bool>(state.trajectory) || state.memory != nullptr, state.text});
   for (const auto& gate : network.gates())
     if (gate.layer == 0) card.gates.push_back({gate.name, Shape(gate.var.shape().begin() + 2, gate.var.shape().end()), gate.low, gate.high, gate.text});
   card.spectrum = architecture.spectrum;

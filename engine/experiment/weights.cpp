@@ -62,9 +62,11 @@ std::map<std::string, std::vector<std::complex<double>>> load_state(const std::f
     auto found = entries.find(key.substr(6));
     if (found == entries.end()) refuse(path, key, "the state " + key + " of shape " + to_string(state.shape) + " is missing: take the state.npz of a run of this model.");
     const NpyArray array = file.read(found->second);
-    if (array.shape != state.shape)
-      refuse(path, key, "the state " + key + " has shape " + to_string(array.shape) + " where the model has " + to_string(state.shape) + ": take the state.npz of a run with the same hyper-parameters.",
-             to_string(state.shape));
+    Shape wanted = state.shape;
+    if (state.growing) wanted.insert(wanted.begin(), array.shape.empty() ? 0 : array.shape[0]);
+    if (array.shape != wanted)
+      refuse(path, key, "the state " + key + " has shape " + to_string(array.shape) + " where the model has " + to_string(wanted) + ": take the state.npz of a run with the same hyper-parameters.",
+             to_string(wanted));
     const bool complex = is_complex(state.initial.dtype());
     if (array.is_complex() && !complex) refuse(path, key, "the state " + key + " is complex where the model's is real: save its real part.");
     auto& values = states[key];

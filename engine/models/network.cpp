@@ -31,49 +31,107 @@ Var Layer::parameter(const std::string& name, Shape shape, const Init& init, con
   return var;
 }
 
+void Layer::offer(std::initializer_list<Form> forms) {
+  for (const Form form : forms) network_.offered_ |= 1u << static_cast<unsigned>(form);
+}
+
 Var Layer::gate(const std::string& name, Var value, double low, double high, const std::string& text) {
   network_.gates_.push_back({index_, name, text, low, high, value});
   return value;
 }
 
-namespace {
-void put_states(std::vector<Network::StateVar>& to, int layer, const std::vector<StateSpec>& specs, const MemoryVars& vars) {
+void Layer::put(const std::vector<StateSpec>& specs, const MemoryVars& vars) {
   for (std::size_t i = 0; i < specs.size(); ++i)
-    to.push_back({layer, specs[i].name, specs[i].text, specs[i].shape, vars.memory, static_cast<int>(i), vars.initial[i], vars.trajectories[i],
-                  vars.finals[i]});
+    network_.states_.push_back({index_, specs[i].name, specs[i].text, specs[i].shape, vars.memory, static_cast<int>(i), vars.initial[i], vars.trajectories[i],
+                                vars.finals[i], false, specs[i].auxiliary});
 }
-}  // namespace
 
-std::vector<Var> Layer::step(const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell) {
+Layer::Stepped Layer::step_and_read(const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell) {
   std::vector<StateShape> shapes;
   for (const auto& state : states) shapes.push_back({state.name, state.shape});
   const StepVars vars = reclab::step(graph_, batch(), shapes, tokens, cell);
-  put_states(network_.states_, index_, states, vars);
+  put(states, vars);
   for (const auto& g : vars.gates) network_.gates_.push_back({index_, g.name, g.text, g.low, g.high, g.trajectory});
-  return vars.trajectories;
+  return {vars.trajectories, vars.reads};
+}
+
+std::vector<Var> Layer::step(const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell) {
+  return step_and_read(states, tokens, cell).states;
+}
+
+Var Layer::cache(const StateSpec& state, Var x) {
+  network_.whole_ = true;
+  Shape shape = x.shape();
+  shape[0] = network_.options_.past;
+  Var joined = x;
+  const Var initial = graph_.leaf(LeafKind::variable, shape, x.dtype());
+  if (shape[0]) {
+    const Var parts[] = {initial, x};
+    joined = concat(parts, 0);
+  }
+  network_.states_.push_back({index_, state.name, state.text, state.shape, nullptr, 0, initial, x, joined, true});
+  return joined;
+}
+
+Var Layer::before(Var trajectory) {
+  for (const auto& state : network_.states_)
+    if (state.trajectory.id == trajectory.id) {
+      Shape shape = state.initial.shape();
+      shape.insert(shape.begin(), 1);
+      const Var first = reshape(state.initial, shape);
+      if (steps() == 1) return first;
+      const Var parts[] = {first, slice(trajectory, 0, 0, steps() - 1)};
+      return concat(parts, 0);
+    }
+  assert(!"the trajectory of no memory");
+  return {};
+}
+
+Var Layer::position() {
+  if (!network_.position_) {
+    const std::int64_t T = steps(), B = batch();
+    const Var initial = graph_.leaf(LeafKind::variable, {1, B, 1}, graph_.real());
+    std::vector<double> numbers;
+    for (std::int64_t t = 0; t < T; ++t) numbers.push_back(static_cast<double>(t));
+    const Var start = detach(initial);
+    network_.position_ = start + graph_.constant({T, 1, 1}, std::move(numbers));
+    network_.states_.push_back({std::max(index_, 0), "position", "How many steps have passed.", {1}, nullptr, 0, initial, Var{}, start + static_cast<double>(T)});
+  }
+  return network_.position_;
 }
 
 Var Layer::diagonal(const StateSpec& state, Var a, Var b) {
-  network_.has_scan_ = true;
-  network_.has_convolution_ |= a.shape().size() < b.shape().size() && is_complex(b.dtype());
+  offer({Form::scan, Form::chunkwise});
+  if (a.shape().size() < b.shape().size() && is_complex(b.dtype())) offer({Form::convolution});
   const MemoryVars vars = reclab::diagonal(graph_, network_.options_.form, a, b);
-  put_states(network_.states_, index_, {state}, vars);
+  put({state}, vars);
   return vars.trajectories[0];
 }
 
 Var Layer::diagonal_bank(const StateSpec& state, Var a, Var b, Var w, Var u) {
-  network_.has_scan_ = network_.has_convolution_ = true;
+  offer({Form::scan, Form::chunkwise, Form::convolution});
   const BankVars vars = reclab::diagonal_bank(graph_, network_.options_.form, a, b, w, u);
-  put_states(network_.states_, index_, {state}, vars);
+  put({state}, vars);
   return vars.output;
 }
 
-Var Layer::outer(const StateSpec& state, Var q, Var k, Var v) {
-  network_.has_attention_ = true;
-  const OuterVars vars = reclab::outer(graph_, network_.options_.form, q, k, v, network_.options_.record);
-  put_states(network_.states_, index_, {state}, vars);
+Var Layer::outer(const StateSpec& state, Var q, Var k, Var v, Var log_decay) {
+  offer({Form::chunkwise});
+  if (log_decay) offer({Form::scan});
+  if (!log_decay || log_decay.dim(-1) == 1) offer({Form::attention});
+  const OuterVars vars = reclab::outer(graph_, network_.options_.form, q, k, v, log_decay, network_.options_.record);
+  put({state}, vars);
   return vars.output;
 }
+
+Var Layer::delta(const StateSpec& state, Var q, Var k, Var v, Var beta) {
+  offer({Form::chunkwise});
+  const OuterVars vars = reclab::delta(graph_, network_.options_.form, q, k, v, beta);
+  put({state}, vars);
+  return vars.output;
+}
+
+Form Layer::form() const { return network_.options_.form; }
 
 Var Layer::history(const std::string& name, Var x, std::int64_t length, const std::string& text) {
   Shape shape(x.shape().begin() + 1, x.shape().end());
@@ -117,7 +175,7 @@ Network::Network(const Architecture& architecture, const Hyper& hyper, const Net
 std::vector<Memory*> Network::memories(int layer) const {
   std::vector<Memory*> found;
   for (const auto& state : states_)
-    if (state.layer == layer && state.memory && (found.empty() || found.back() != state.memory)) found.push_back(state.memory);
+    if (state.layer == layer && state.memory && !state.auxiliary && (found.empty() || found.back() != state.memory)) found.push_back(state.memory);
   return found;
 }
 
@@ -141,10 +199,9 @@ Parameters Network::initialise(std::uint64_t seed) const {
 }
 
 std::vector<Form> Network::forms() const {
-  std::vector<Form> forms{Form::sequential};
-  if (has_scan_) forms.push_back(Form::scan);
-  if (has_convolution_) forms.push_back(Form::convolution);
-  if (has_attention_) forms.push_back(Form::attention);
+  std::vector<Form> forms;
+  for (const Form form : all_forms)
+    if (offered_ >> static_cast<unsigned>(form) & 1u) forms.push_back(form);
   return forms;
 }
 

@@ -37,6 +37,7 @@ struct NetworkOptions {
   Form form = Form::sequential;
   DType real = DType::f64;
   bool record = true;       ///< memories keep every state, also those they could do without
+  std::int64_t past = 0;    ///< steps that came before and that a growing cache holds
 };
 
 class Network {
@@ -55,9 +56,11 @@ class Network {
     int layer;
     std::string name, text;
     Shape shape;  ///< without time and batch
-    Memory* memory = nullptr;  ///< null for a buffer (carried over, not recorded)
+    Memory* memory = nullptr;  ///< null for a buffer, which is carried over, and recorded only where it has a trajectory
     int slot = 0;              ///< which of the memory's states
     Var initial, trajectory, final_state;
+    bool growing = false;      ///< the first axis is as long as what has passed
+    bool auxiliary = false;    ///< no part of the layer's transition: a stabiliser
   };
   struct GateVar {
     int layer;
@@ -77,6 +80,8 @@ class Network {
   /// The memories of a layer, in the order of declaration.
   std::vector<Memory*> memories(int layer) const;
   std::int64_t layers() const { return layers_; }
+  /// Whether the sequence must be run as one segment.
+  bool whole() const { return whole_; }
 
   /// Draws all parameters; a parameter's values depend on the seed, its name and the hyper-parameters only.
   Parameters initialise(std::uint64_t seed) const;
@@ -92,7 +97,9 @@ class Network {
   std::vector<ParameterVar> parameters_;
   std::vector<StateVar> states_;
   std::vector<GateVar> gates_;
-  bool has_scan_ = false, has_convolution_ = false, has_attention_ = false;
+  Var position_;
+  bool whole_ = false;
+  std::uint32_t offered_ = 1;  // a bit a form
 };
 
 }  // namespace reclab

@@ -36,7 +36,7 @@ void diagonal_jacobian(const Memory& memory, std::int64_t t, std::span<double> m
 
 class Diagonal final : public Memory {
  public:
-  Diagonal(DType type, bool scan, const DiagonalDims& dims, std::int64_t batch) : type_(type), scan_(scan), d_(dims), batch_(batch) {}
+  Diagonal(DType type, Pace pace, const DiagonalDims& dims, std::int64_t batch) : type_(type), pace_(pace), d_(dims), batch_(batch) {}
 
   std::int64_t width() const override { return d_.width / batch_; }
   bool time_invariant() const override { return d_.period > 0; }
@@ -49,24 +49,25 @@ class Diagonal final : public Memory {
   void forward(const ForwardCall& c) override {
     backend_ = &c.backend;
     a_ = c.in[0];
-    c.backend.diagonal(type_, d_, scan_, c.in[0], c.in[1], c.in[2], c.out[0], c.stop);
+    c.backend.diagonal(type_, d_, pace_, c.in[0], c.in[1], c.in[2], c.out[0], c.stop);
   }
   void backward(const BackwardCall& c) override {
     log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
     const void* carried = carried_.empty() ? nullptr : carried_[0];
     if (!carried) exponent_ = 0;
-    c.backend.diagonal_adjoint(type_, d_, scan_, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1], c.grad_in[2],
+    c.backend.diagonal_adjoint(type_, d_, pace_, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1], c.grad_in[2],
                                log2_norms_[0].data(), &exponent_, c.stop);
   }
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.width), each = is_complex(type_) ? 8.0 : 2.0;
     const double arrays = d_.period ? 2.0 : 3.0;
-    return {(scan_ ? 3.0 : 1.0) * each * n, (scan_ ? arrays + 2.0 * std::log2(static_cast<double>(d_.steps) + 1.0) : arrays) * n * static_cast<double>(bytes_of(type_))};
+    const double passes = pace_ == Pace::steps ? 0.0 : pace_ == Pace::chunks ? 2.0 : 2.0 * std::log2(static_cast<double>(d_.steps) + 1.0);
+    return {(pace_ == Pace::steps ? 1.0 : 3.0) * each * n, (arrays + passes) * n * static_cast<double>(bytes_of(type_))};
   }
 
  private:
   DType type_;
-  bool scan_;
+  Pace pace_;
   DiagonalDims d_;
   std::int64_t batch_;
   Backend* backend_ = nullptr;
@@ -158,11 +159,15 @@ std::pair<Memory*, Var> witness(Var a) {
 }  // namespace
 
 MemoryVars diagonal(Graph& graph, Form form, Var a, Var b) {
+  return diagonal_from(graph, form, a, b, graph.leaf(LeafKind::variable, Shape(b.shape().begin() + 1, b.shape().end()), b.dtype()));
+}
+
+MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial) {
   const std::int64_t steps = b.dim(0), batch = b.dim(1);
   const bool invariant = a.shape().size() < b.shape().size();
   Shape state(b.shape().begin() + 1, b.shape().end());
   MemoryVars vars;
-  vars.initial = {graph.leaf(LeafKind::variable, state, b.dtype())};
+  vars.initial = {initial};
   assert(a.dtype() == b.dtype());
   if (form == Form::convolution && invariant && is_complex(b.dtype())) {
     const std::int64_t channels = count(a.shape());
@@ -187,7 +192,7 @@ MemoryVars diagonal(Graph& graph, Form form, Var a, Var b) {
   }
   DiagonalDims dims{steps, count(state), invariant ? count(a.shape()) : 0};
   assert(invariant ? count(state) / batch == count(a.shape()) : a.shape() == b.shape());
-  auto operation = std::make_unique<Diagonal>(b.dtype(), form == Form::scan, dims, batch);
+  auto operation = std::make_unique<Diagonal>(b.dtype(), form == Form::scan ? Pace::tree : form == Form::chunkwise ? Pace::chunks : Pace::steps, dims, batch);
   vars.memory = operation.get();
   vars.trajectories = graph.apply(std::move(operation), {a, b, vars.initial[0]}, {{b.shape(), b.dtype()}});
   vars.finals = {last(vars.trajectories[0])};

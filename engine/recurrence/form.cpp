@@ -8,17 +8,24 @@ std::string_view to_string(Form form) {
   switch (form) {
     case Form::sequential: return "sequential";
     case Form::scan: return "scan";
+    case Form::chunkwise: return "chunkwise";
     case Form::convolution: return "convolution";
     case Form::attention: return "attention";
+    case Form::newton: return "newton";
+    case Form::quasi_newton: return "quasi-newton";
+    case Form::damped_newton: return "damped-newton";
   }
   return "unknown";
 }
 
 Form form_from(std::string_view text) {
-  for (const Form form : {Form::sequential, Form::scan, Form::convolution, Form::attention})
+  std::string known;
+  for (const Form form : all_forms) {
     if (to_string(form) == text) return form;
-  throw Error("There is no form \"" + std::string(text) + "\": choose sequential, scan, convolution or attention (auto for the fastest).",
-              {.parameter = "form", .value = std::string(text), .range = "sequential, scan, convolution, attention, auto"});
+    known += std::string(to_string(form)) + ", ";
+  }
+  throw Error("There is no form \"" + std::string(text) + "\": choose one of " + known + "or auto for the fastest.",
+              {.parameter = "form", .value = std::string(text), .range = known + "auto"});
 }
 
 }  // namespace reclab

@@ -17,7 +17,9 @@
 namespace reclab {
 
 /// An execution form: for the same weights and input all exact forms agree to rounding.
-enum class Form : std::uint8_t { sequential, scan, convolution, attention };
+enum class Form : std::uint8_t { sequential, scan, chunkwise, convolution, attention, newton, quasi_newton, damped_newton };
+inline constexpr Form all_forms[] = {Form::sequential,  Form::scan,   Form::chunkwise,    Form::convolution,
+                                     Form::attention,   Form::newton, Form::quasi_newton, Form::damped_newton};
 std::string_view to_string(Form form);
 /// Throws Error that names the known forms.
 Form form_from(std::string_view text);
@@ -83,18 +85,23 @@ class Cell {
  private:
   std::vector<CellGate> gates_;
 };
-/// s_t = f(s_{t-1}, u_t): from this step's tokens [batch, ...] and the previous states [batch, ...] to the new states.
+/// s_t = f(s_{t-1}, u_t): from this step's tokens [batch, ...] and the previous states [batch, ...] to the new states, and after them
+/// what is read out at this step and not fed back.
 using CellFunction = std::function<std::vector<Var>(Cell& cell, std::span<const Var> tokens, std::span<const Var> states)>;
 
 struct StepVars : MemoryVars {
   std::vector<CellGate> gates;
+  std::vector<Var> reads;  ///< [steps, batch, ...]
 };
-/// A nonlinear recurrence. Form: sequential.
-StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& cell);
+/// A nonlinear recurrence. Form: sequential. `initial`: states that the graph has made; empty: leaves of its own.
+StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& cell,
+              const std::vector<Var>& initial = {});
 
 /// s_t = a_t * s_{t-1} + b_t. b [steps, batch, ...] real or complex; a of b's shape, or time-invariant of b's shape without steps and
 /// batch. Forms: sequential, scan; convolution (through FFT, channel by channel) when time-invariant and complex.
 MemoryVars diagonal(Graph& graph, Form form, Var a, Var b);
+/// The same from an initial state that the graph has made.
+MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial);
 
 /// The time-invariant diagonal system of a bank of single-input single-output channels, read out:
 ///   s_t[c, n] = a[c, n] s_{t-1}[c, n] + b[c, n] u_t[c],   y_t[c] = Re sum_n w[c, n] s_t[c, n]
@@ -105,11 +112,18 @@ struct BankVars : MemoryVars {
 };
 BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u);
 
-/// S_t = S_{t-1} + k_t v_t^T, o_t = S_t^T q_t, update before read, per head. q, k [steps, batch, heads, key], v [steps, batch, heads, value].
-/// Forms: sequential, attention (o_t = sum_{s <= t} (q_t . k_s) v_s, quadratic). `record`: the sequential form keeps every S_t.
+/// S_t = G_t * S_{t-1} + k_t v_t^T, o_t = S_t^T q_t, update before read, per head. q, k [steps, batch, heads, key], v [steps, batch, heads,
+/// value]. G_t = exp(log_decay): none (ones), [steps, batch, heads, 1 or key], or time-invariant [heads, 1 or key]; log_decay <= 0.
+/// Forms: sequential, scan (with a decay), chunkwise; attention (o_t = sum_{s <= t} (q_t . k_s) v_s decayed, quadratic) unless the decay
+/// differs by key dimension. `record`: the sequential form keeps every S_t.
 struct OuterVars : MemoryVars {
   Var output;  ///< [steps, batch, heads, value]
 };
-OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, bool record);
+OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, bool record);
+
+/// S_t = (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T, o_t = S_t^T q_t: what k_t recalls is replaced by v_t, by the share beta_t.
+/// Shapes as for outer, beta [steps, batch, heads, 1]. Forms: sequential, chunkwise (the WY representation of the product of a chunk's
+/// transitions). I. Schlag et al., ICML 2021; S. Yang et al., NeurIPS 2024.
+OuterVars delta(Graph& graph, Form form, Var q, Var k, Var v, Var beta);
 
 }  // namespace reclab

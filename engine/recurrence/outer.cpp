@@ -3,7 +3,8 @@
 #include <cassert>
 
 #include "autodiff/ops.h"
-#include "recurrence/memory.h"
+#include "recurrence/attention.h"
+#include "recurrence/chunks.h"
 
 namespace reclab {
 namespace {
@@ -60,13 +61,13 @@ class Outer final : public Memory {
   void* scratch_ = nullptr;
 };
 
-}  // namespace
+/// A time-invariant decay at every step.
+Var at_each_step(Graph& graph, Var log_decay, std::int64_t steps) {
+  return log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, 1, 1, 1}) : log_decay;
+}
 
-OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, bool record) {
+OuterVars summed(Graph& graph, bool attention, Var q, Var k, Var v, bool record) {
   const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
-  assert(k.shape() == q.shape() && v.dim(2) == heads);
-  const bool attention = form == Form::attention;
-  record = record && !attention;
   OuterVars vars;
   vars.initial = {graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
   auto operation = std::make_unique<Outer>(v.dtype(), attention, record, OuterDims{steps, batch * heads, key, value}, batch);
@@ -78,6 +79,83 @@ OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, bool record) {
   vars.finals = {made[1]};
   vars.trajectories = {record ? made[2] : Var{}};
   return vars;
+}
+
+/// Every entry of the memory is a diagonal recurrence of its own.
+OuterVars stepwise(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay) {
+  const Var decay = exp(chunks::with_axis(log_decay, -1)) + chunks::zeros(graph, {q.dim(3), v.dim(3)});
+  OuterVars vars;
+  static_cast<MemoryVars&>(vars) = diagonal(graph, form, decay, chunks::with_axis(k, -1) * chunks::with_axis(v, -2));
+  vars.output = sum(vars.trajectories[0] * chunks::with_axis(q, -1), -2);
+  return vars;
+}
+
+OuterVars chunkwise(Graph& graph, Var q, Var k, Var v, Var log_decay) {
+  const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
+  const bool by_key = log_decay && log_decay.dim(-1) > 1;
+  // With a decay for each key dimension every pair of steps of a chunk has a vector of its own: short chunks.
+  const std::int64_t chunk = std::min<std::int64_t>(by_key ? 16 : 64, steps);
+  const Var Q = chunks::split(q, chunk), K = chunks::split(k, chunk), V = chunks::split(v, chunk);
+  const auto start = chunks::start(graph, {batch, heads, key, value}, v.dtype());
+
+  Var left = Q, right = K, weights, decay;
+  if (!log_decay) {
+    decay = chunks::zeros(graph, {Q.dim(0), batch, heads, key, value}) + 1.0;
+    weights = matmul_transposed(Q, K) * chunks::triangle(graph, chunk, 1.0, 0.0);
+  } else {
+    // Every exponent is a sum of logarithms of decays over the steps that lie between: never above 0.
+    const Var sums = cumulative_sum(chunks::split(at_each_step(graph, log_decay, steps), chunk), -2);
+    const Var whole = slice(sums, -2, chunk - 1, chunk);
+    decay = exp(transpose(whole)) + chunks::zeros(graph, {key, value});
+    left = Q * exp(sums);
+    right = K * exp(whole - sums);
+    const Var allowed = chunks::triangle(graph, chunk, 0.0, -1e30);
+    if (by_key) {
+      const Var between = chunks::with_axis(sums, -2) - chunks::with_axis(sums, -3) + reshape(allowed, {chunk, chunk, 1});
+      weights = sum(exp(between) * (chunks::with_axis(Q, -2) * chunks::with_axis(K, -3)), -1);
+    } else {
+      weights = matmul_transposed(Q, K) * exp(sums - transpose(sums) + allowed);
+    }
+  }
+  const MemoryVars after = diagonal_from(graph, Form::sequential, decay, matmul(transpose(right), V), start.state);
+  start.memory->follow(after.memory);
+  const Var read = matmul(left, chunks::before(start.state, after.trajectories[0])) + matmul(weights, V);
+  OuterVars vars;
+  vars.memory = start.memory;
+  vars.initial = {start.leaf};
+  vars.trajectories = {Var{}};
+  vars.finals = after.finals;
+  vars.output = chunks::join(read, steps);
+  return vars;
+}
+
+OuterVars quadratic(Graph& graph, Var q, Var k, Var v, Var log_decay) {
+  const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3), all = batch * heads;
+  const int heads_first[] = {1, 2, 0, 3};
+  const auto turned = [&](Var x) { return reshape(permute(x, heads_first), {all, steps, x.dim(3)}); };
+  const auto start = chunks::start(graph, {batch, heads, key, value}, v.dtype());
+  const Var Q = turned(q), K = turned(k), V = turned(v), first = reshape(start.state, {all, key, value});
+  const Var sums = cumulative_sum(turned(at_each_step(graph, log_decay, steps) + chunks::zeros(graph, {batch, 1, 1})), 1);  // [all, steps, 1]
+  const Var last_sum = slice(sums, 1, steps - 1, steps);
+  const Var read = weighted_attention(Q, K, V, sums, -sums) + matmul(Q * exp(sums), first);
+  const int time_first[] = {2, 0, 1, 3};
+  OuterVars vars;
+  vars.memory = start.memory;
+  vars.initial = {start.leaf};
+  vars.trajectories = {Var{}};
+  vars.finals = {reshape(matmul(transpose(K * exp(last_sum - sums)), V) + first * exp(last_sum), {batch, heads, key, value})};
+  vars.output = permute(reshape(read, {batch, heads, steps, value}), time_first);
+  return vars;
+}
+
+}  // namespace
+
+OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, bool record) {
+  assert(k.shape() == q.shape() && v.dim(2) == q.dim(2));
+  if (form == Form::chunkwise) return chunkwise(graph, q, k, v, log_decay);
+  if (!log_decay) return summed(graph, form == Form::attention, q, k, v, record && form != Form::attention);
+  if (form == Form::attention && log_decay.dim(-1) == 1) return quadratic(graph, q, k, v, log_decay);
+  return stepwise(graph, form == Form::scan ? Form::scan : Form::sequential, q, k, v, log_decay);
 }
 
 }  // namespace reclab

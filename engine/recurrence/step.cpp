@@ -34,7 +34,7 @@ class Step final : public Memory {
 
   struct Built {
     std::unique_ptr<Graph> graph;
-    std::vector<Var> tokens, states, next;
+    std::vector<Var> tokens, states, next, reads;
     std::vector<CellGate> gates;
   };
   Built build(std::int64_t batch, bool frozen) {
@@ -51,7 +51,9 @@ class Step final : public Memory {
     for (const auto& state : state_shapes_) built.states.push_back(built.graph->leaf(LeafKind::variable, with_batch(state.shape), outer_.real()));
     Cell cell;
     built.next = function_(cell, built.tokens, built.states);
-    assert(built.next.size() == state_shapes_.size());
+    assert(built.next.size() >= state_shapes_.size());
+    for (std::size_t i = state_shapes_.size(); i < built.next.size(); ++i) built.reads.push_back(built.graph->adopt(built.next[i]));
+    built.next.resize(state_shapes_.size());
     for (std::size_t i = 0; i < built.next.size(); ++i) {
       built.next[i] = built.graph->adopt(built.next[i]);
       assert(built.next[i].shape() == with_batch(state_shapes_[i].shape));
@@ -82,6 +84,10 @@ class Step final : public Memory {
       for (std::size_t i = 0; i < cell_.gates.size(); ++i) {
         const Var gate = cell_.gates[i].inner;
         c.backend.copy(row(c.out[states + i], gate.shape(), t), cell_.graph->value(gate), bytes(gate.shape()));
+      }
+      for (std::size_t i = 0; i < cell_.reads.size(); ++i) {
+        const Var read = cell_.reads[i];
+        c.backend.copy(row(c.out[states + cell_.gates.size() + i], read.shape(), t), cell_.graph->value(read), bytes(read.shape()));
       }
     }
   }
@@ -120,9 +126,12 @@ class Step final : public Memory {
     for (std::int64_t t = steps_ - 1; t >= 0; --t) {
       if (t % 64 == 0 && c.stop.stop_requested()) throw Cancelled();
       const auto fresh_at = [&](std::size_t i) { return row(c.grad_out[i], cell_.states[i].shape(), t); };
+      const auto read_at = [&](std::size_t i) { return row(c.grad_out[states + cell_.gates.size() + i], cell_.reads[i].shape(), t); };
       const int own = largest([&](std::size_t i) { return lambda_[i]; }), fresh = largest(fresh_at);
+      int read = small_exponent;
+      for (std::size_t i = 0; i < cell_.reads.size(); ++i) read = std::max(read, b.exponent(type, count(cell_.reads[i].shape()), read_at(i)));
       const int standing = own == small_exponent ? own : own + power;
-      const int common = std::max(standing, fresh);
+      const int common = std::max({standing, fresh, read});
       if (common != small_exponent && std::abs(common - power) > rescale_at) {
         flush();
         for (std::size_t i = 0; i < states; ++i)
@@ -138,6 +147,9 @@ class Step final : public Memory {
         log2_norms_[i][static_cast<std::size_t>(t)] = b.log2_norm(type, n, lambda_[i], power);
         b.add_scaled(type, n, 0, lambda_[i], graph.gradient(cell_.next[i]), true);
       }
+      if (read != small_exponent)
+        for (std::size_t i = 0; i < cell_.reads.size(); ++i)
+          b.add_scaled(type, count(cell_.reads[i].shape()), -power, read_at(i), graph.gradient(cell_.reads[i]), true);
       graph.backward({}, Graph::Part::varying);
       for (std::size_t i = 0; i < states; ++i) b.copy(lambda_[i], graph.gradient(cell_.states[i]), bytes(cell_.states[i].shape()));
       for (std::size_t i = 0; i < tokens; ++i)
@@ -257,7 +269,8 @@ class Step final : public Memory {
 
 }  // namespace
 
-StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& function) {
+StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& function,
+              const std::vector<Var>& initial) {
   assert(!tokens.empty());
   const std::int64_t steps = tokens[0].dim(0);
   std::vector<Shape> token_shapes;
@@ -279,12 +292,13 @@ StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& s
     return full;
   };
   for (const Var state : memory->cell().states) {
-    vars.initial.push_back(graph.leaf(LeafKind::variable, state.shape(), graph.real()));
+    vars.initial.push_back(initial.empty() ? graph.leaf(LeafKind::variable, state.shape(), graph.real()) : initial[vars.initial.size()]);
     inputs.push_back(vars.initial.back());
     outputs.emplace_back(over_time(state.shape()), graph.real());
   }
   for (const auto& capture : memory->cell().graph->captures()) inputs.push_back(capture.outer);
   for (const auto& gate : memory->cell().gates) outputs.emplace_back(over_time(gate.inner.shape()), graph.real());
+  for (const Var read : memory->cell().reads) outputs.emplace_back(over_time(read.shape()), graph.real());
   const auto made = graph.apply(std::move(operation), inputs, std::move(outputs));
   for (std::size_t i = 0; i < states.size(); ++i) {
     vars.trajectories.push_back(made[i]);
@@ -292,6 +306,7 @@ StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& s
   }
   vars.gates = memory->cell().gates;
   for (std::size_t i = 0; i < vars.gates.size(); ++i) vars.gates[i].trajectory = made[states.size() + i];
+  vars.reads.assign(made.begin() + static_cast<std::ptrdiff_t>(states.size() + vars.gates.size()), made.end());
   return vars;
 }
 

@@ -366,7 +366,7 @@ inline void diagonal_parity(Backend& other) {
   };
   for (const DType type : every_type)
     for (const Size s : {Size{1, 4, 0}, Size{2, 4, 2}, Size{70, 6, 0}, Size{70, 6, 3}, Size{5000, 3, 0}, Size{5000, 4, 2}, Size{300, 300, 300}})
-      for (const bool scan : {false, true})
+      for (const Pace scan : {Pace::steps, Pace::tree, Pace::chunks})
         for (const bool started : {false, true}) {
           const DiagonalDims d{s.steps, s.width, s.period};
           const std::int64_t n = s.steps * s.width, na = s.period ? s.period : n;
@@ -407,7 +407,7 @@ inline void renormalised_parity(Backend& other) {
         parity.in_units(ginitial);
         parity.run([&](Backend& backend, const Parity::Pointers& p, Parity::Host& norms) {
           int exponent = explode ? 300 : -300;
-          backend.diagonal_adjoint(type, d, false, p[a], p[s], p[initial], p[g], p[carried], nullptr, nullptr, p[ginitial], norms.data(), &exponent, {});
+          backend.diagonal_adjoint(type, d, Pace::steps, p[a], p[s], p[initial], p[g], p[carried], nullptr, nullptr, p[ginitial], norms.data(), &exponent, {});
           CHECK_SAYS(std::abs(exponent) > 1000, std::to_string(exponent));
           return exponent;
         }, static_cast<std::size_t>(d.steps), real_of(type) == DType::f32 ? 2e-4 : 1e-11);
@@ -495,8 +495,8 @@ inline void stop_parity(Backend& other) {
   const DiagonalDims d{4, 2, 0};
   const OuterDims o{4, 1, 2, 2};
   for (const bool tree : {false, true}) {
-    call([&] { other.diagonal(DType::f64, d, tree, memory, memory, nullptr, memory, source.get_token()); });
-    call([&] { other.diagonal_adjoint(DType::f64, d, tree, memory, memory, nullptr, memory, nullptr, nullptr, memory, nullptr, nullptr, nullptr, source.get_token()); });
+    call([&] { other.diagonal(DType::f64, d, tree ? Pace::tree : Pace::steps, memory, memory, nullptr, memory, source.get_token()); });
+    call([&] { other.diagonal_adjoint(DType::f64, d, tree ? Pace::tree : Pace::steps, memory, memory, nullptr, memory, nullptr, nullptr, memory, nullptr, nullptr, nullptr, source.get_token()); });
     call([&] { other.outer(DType::f64, o, tree, memory, memory, memory, nullptr, memory, nullptr, memory, source.get_token()); });
     call([&] { other.outer_adjoint(DType::f64, o, tree, memory, memory, memory, nullptr, memory, nullptr, memory, memory, memory, nullptr, nullptr, source.get_token()); });
   }

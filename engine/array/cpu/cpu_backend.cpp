@@ -86,6 +86,12 @@ void with_unary(Unary op, F&& f) {
     case Unary::gelu: f(fn::Gelu{}); break;
     case Unary::gelu_tanh: f(fn::GeluTanh{}); break;
     case Unary::elu: f(fn::Elu{}); break;
+    case Unary::abs: f(fn::Abs{}); break;
+    case Unary::sign: f(fn::Sign{}); break;
+    case Unary::sin: f(fn::Sin{}); break;
+    case Unary::cos: f(fn::Cos{}); break;
+    case Unary::log_sigmoid: f(fn::LogSigmoid{}); break;
+    case Unary::floor: f(fn::Floor{}); break;
   }
 }
 /// The operations that complex arrays have.
@@ -100,6 +106,7 @@ void with_binary(Binary op, F&& f) {
     case Binary::subtract: f(fn::Subtract{}); break;
     case Binary::multiply: f(fn::Multiply{}); break;
     case Binary::divide: f(fn::Divide{}); break;
+    case Binary::maximum: f(fn::Maximum{}); break;
   }
 }
 
@@ -170,6 +177,32 @@ void tree_scan(std::int64_t steps, std::int64_t width, T* a, T* b, const std::st
     poll(stop);
     for (std::int64_t t = 3 * stride - 1; t < steps; t += 2 * stride) combine(t - stride, t);
   }
+}
+/// The same in chunks: within each by itself, then from last state to last state, then what each chunk's start adds inside it.
+template <class T>
+void chunk_scan(std::int64_t steps, std::int64_t width, T* a, T* b, const std::stop_token& stop) {
+  constexpr std::int64_t chunk = 64;
+  for (std::int64_t t = 1; t < steps; ++t) {
+    if (t % 256 == 0) poll(stop);
+    if (t % chunk == 0) continue;
+    for (std::int64_t i = t * width; i < (t + 1) * width; ++i) {
+      b[i] += a[i] * b[i - width];
+      a[i] *= a[i - width];
+    }
+  }
+  for (std::int64_t start = chunk; start < steps; start += chunk) {
+    poll(stop);
+    const T* carry = b + (start - 1) * width;
+    for (std::int64_t t = start; t < std::min(start + chunk, steps); ++t)
+      for (std::int64_t i = 0; i < width; ++i) b[t * width + i] += a[t * width + i] * carry[i];
+  }
+}
+template <class T>
+void parallel_scan(Pace pace, std::int64_t steps, std::int64_t width, T* a, T* b, const std::stop_token& stop) {
+  if (pace == Pace::tree)
+    tree_scan(steps, width, a, b, stop);
+  else
+    chunk_scan(steps, width, a, b, stop);
 }
 
 constexpr int no_exponent = -100000;
@@ -385,6 +418,26 @@ class CpuBackend final : public Backend {
       }
     });
   }
+  void cumulative_sum(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, bool reverse, const void* x_, void* y_,
+                      bool accumulate) override {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      std::vector<T> sum(static_cast<std::size_t>(inner));
+      for (std::int64_t o = 0; o < outer; ++o) {
+        std::fill(sum.begin(), sum.end(), T{});
+        for (std::int64_t l = 0; l < n; ++l) {
+          const std::int64_t j = reverse ? n - 1 - l : l;
+          const T* x = as<T>(x_) + (o * n + j) * inner;
+          T* y = as<T>(y_) + (o * n + j) * inner;
+          for (std::int64_t i = 0; i < inner; ++i) {
+            T& s = sum[static_cast<std::size_t>(i)];
+            s += x[i];
+            y[i] = accumulate ? y[i] + s : s;
+          }
+        }
+      }
+    });
+  }
   void sum_adjoint(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, double scale, const void* gy_, void* gx_) override {
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
@@ -470,20 +523,20 @@ class CpuBackend final : public Backend {
     });
   }
 
-  void diagonal(DType type, const DiagonalDims& d, bool scan, const void* a_, const void* b_, const void* initial_, void* s_,
+  void diagonal(DType type, const DiagonalDims& d, Pace pace, const void* a_, const void* b_, const void* initial_, void* s_,
                 std::stop_token stop) override {
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
       const T* b = as<T>(b_);
       const T* initial = as<T>(initial_);
       T* s = as<T>(s_);
-      if (scan) {
+      if (pace != Pace::steps) {
         std::vector<T> products(static_cast<std::size_t>(d.steps * d.width));
         spread(d, as<T>(a_), 0, d.steps, products.data());
         std::copy(b, b + d.steps * d.width, s);
         if (initial)
           for (std::int64_t i = 0; i < d.width; ++i) s[i] += products[static_cast<std::size_t>(i)] * initial[i];
-        tree_scan(d.steps, d.width, products.data(), s, stop);
+        parallel_scan(pace, d.steps, d.width, products.data(), s, stop);
         return;
       }
       const T* previous = initial;
@@ -503,7 +556,7 @@ class CpuBackend final : public Backend {
     });
   }
 
-  void diagonal_adjoint(DType type, const DiagonalDims& d, bool scan, const void* a_, const void* s_, const void* initial_, const void* g_,
+  void diagonal_adjoint(DType type, const DiagonalDims& d, Pace pace, const void* a_, const void* s_, const void* initial_, const void* g_,
                         const void* carried_, void* ga_, void* gb_, void* ginitial_, double* log2_norm, int* exponent,
                         std::stop_token stop) override {
     with_type(type, [&](auto zero) {
@@ -533,7 +586,7 @@ class CpuBackend final : public Backend {
         }
         if (log2_norm) log2_norm[t] = log2_norm_of(width, lambda, power);
       };
-      if (scan) {
+      if (pace != Pace::steps) {
         // The adjoint is the same recurrence backwards in time with the transition of the next step.
         std::vector<T> products(static_cast<std::size_t>(d.steps * width)), lambda(static_cast<std::size_t>(d.steps * width));
         for (std::int64_t r = 0; r < d.steps; ++r) {
@@ -549,7 +602,7 @@ class CpuBackend final : public Backend {
         }
         if (carried_)
           for (std::int64_t i = 0; i < width; ++i) lambda[static_cast<std::size_t>(i)] += scaled(as<T>(carried_)[i], exponent ? *exponent : 0);
-        tree_scan(d.steps, width, products.data(), lambda.data(), stop);
+        parallel_scan(pace, d.steps, width, products.data(), lambda.data(), stop);
         for (std::int64_t t = d.steps - 1; t >= 0; --t) use(t, lambda.data() + (d.steps - 1 - t) * width, 0);
         if (ginitial)
           for_transition(d, as<T>(a_), 0, [&](const T* a, std::int64_t from, std::int64_t n) {
@@ -755,6 +808,115 @@ class CpuBackend final : public Backend {
           for (std::int64_t i = 0; i < size; ++i) as<T>(ginitial_)[h * size + i] += static_cast<T>(memory[static_cast<std::size_t>(i)]);
       }
       for (std::size_t t = 0; t < squares.size(); ++t) log2_norm[t] = 0.5 * std::log2(squares[t]);
+    });
+  }
+
+  void invert_unit_lower(DType type, std::int64_t batch, std::int64_t n, const void* a_, void* x_) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::int64_t m = 0; m < batch; ++m) {
+        const T* a = as<T>(a_) + m * n * n;
+        T* x = as<T>(x_) + m * n * n;
+        for (std::int64_t i = 0; i < n; ++i) {  // row i: e_i less the rows above it, as row i of a says
+          T* row = x + i * n;
+          std::fill(row, row + n, T(0));
+          row[i] = T(1);
+          for (std::int64_t l = 0; l < i; ++l)
+            for (std::int64_t j = 0; j <= l; ++j) row[j] -= a[i * n + l] * x[l * n + j];
+        }
+      }
+    });
+  }
+  void softmax(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t first, const void* low, void* scores) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::int64_t r = 0; r < batch * rows; ++r) {
+        T* s = as<T>(scores) + r * columns;
+        const std::int64_t i = r % rows, from = std::max<std::int64_t>(0, low ? static_cast<std::int64_t>(as<T>(low)[i]) : 0), to = first + i + 1;
+        const T largest = from < to ? *std::max_element(s + from, s + to) : T(0);
+        double sum = 0;
+        for (std::int64_t j = from; j < to; ++j) sum += double(s[j] = fn::exp(s[j] - largest));
+        std::fill(s, s + std::min(from, columns), T(0));
+        std::fill(s + std::min(to, columns), s + columns, T(0));
+        const T scale = sum > 0 ? static_cast<T>(1.0 / sum) : T(0);
+        for (std::int64_t j = from; j < to; ++j) s[j] *= scale;
+      }
+    });
+  }
+  void softmax_adjoint(DType type, std::int64_t rows, std::int64_t columns, const void* p_, void* g_) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const T* p = as<T>(p_) + r * columns;
+        T* g = as<T>(g_) + r * columns;
+        double mean = 0;
+        for (std::int64_t j = 0; j < columns; ++j) mean += double(p[j]) * g[j];
+        for (std::int64_t j = 0; j < columns; ++j) g[j] = p[j] * (g[j] - static_cast<T>(mean));
+      }
+    });
+  }
+  void by_distance(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances, std::int64_t first, const void* far,
+                   void* scores) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::int64_t r = 0; r < batch * rows; ++r) {
+        const std::int64_t own = first + r % rows;
+        for (std::int64_t j = std::max<std::int64_t>(0, own - distances + 1); j <= own; ++j) as<T>(scores)[r * columns + j] += as<T>(far)[r * distances + own - j];
+      }
+    });
+  }
+  void by_distance_adjoint(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances, std::int64_t first,
+                           const void* gscores, void* gfar) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::int64_t r = 0; r < batch * rows; ++r) {
+        const std::int64_t own = first + r % rows;
+        for (std::int64_t d = 0; d < distances; ++d) as<T>(gfar)[r * distances + d] = d <= own ? as<T>(gscores)[r * columns + own - d] : T(0);
+      }
+    });
+  }
+  void keep_columns(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, const void* bound, bool from, void* scores) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::int64_t r = 0; r < batch * rows; ++r) {
+        T* s = as<T>(scores) + r * columns;
+        const std::int64_t at = std::clamp<std::int64_t>(static_cast<std::int64_t>(as<T>(bound)[r % rows]), 0, columns);
+        if (from)
+          std::fill(s, s + at, T(0));
+        else
+          std::fill(s + at, s + columns, T(0));
+      }
+    });
+  }
+  void weigh(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns, const void* row,
+             const void* column, void* scores) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::int64_t r = 0; r < batch * rows; ++r) {
+        const std::int64_t b = r / rows, i = first + r % rows;
+        T* s = as<T>(scores) + r * columns;
+        for (std::int64_t j = 0; j <= i; ++j) s[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j]);
+        std::fill(s + i + 1, s + columns, T(0));
+      }
+    });
+  }
+  void weigh_adjoint(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns, const void* row,
+                     const void* column, const void* p, void* g, void* grow, void* gcolumn) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      for (std::int64_t r = 0; r < batch * rows; ++r) {
+        const std::int64_t b = r / rows, i = first + r % rows;
+        T* own = as<T>(g) + r * columns;
+        double sum = 0;
+        for (std::int64_t j = 0; j <= i; ++j) {
+          const T both = as<T>(p)[r * columns + j] * own[j];
+          sum += both;
+          if (gcolumn) as<T>(gcolumn)[b * steps + j] += both;
+          own[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j]);
+        }
+        if (grow) as<T>(grow)[b * steps + i] += static_cast<T>(sum);
+        std::fill(own + i + 1, own + columns, T(0));
+      }
     });
   }
 

@@ -134,6 +134,12 @@ class KernelBackend final : public Backend {
       machine_.each(outer * n * inner, SumAdjoint<T>{as<T>(gy), as<T>(gx), n, inner, static_cast<real_t<T>>(scale)});
     });
   }
+  void cumulative_sum(DType type, Index outer, Index n, Index inner, bool reverse, const void* x, void* y, bool accumulate) override {
+    with_type(type, [&](auto zero) {
+      using T = decltype(zero);
+      machine_.each(outer * inner, CumulativeSum<T>{as<T>(x), as<T>(y), n, inner, reverse, accumulate});
+    });
+  }
   void matmul(DType type, const MatMul& s, const void* a, const void* b, void* c, bool accumulate) override {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);
@@ -183,18 +189,20 @@ class KernelBackend final : public Backend {
     });
   }
 
-  void diagonal(DType type, const DiagonalDims& d, bool scan, const void* a, const void* b, const void* initial, void* s,
+  void diagonal(DType type, const DiagonalDims& d, Pace pace, const void* a, const void* b, const void* initial, void* s,
                 std::stop_token stop) override {
+    const bool scan = pace != Pace::steps;  // a chunk a thread block, joined by their last states: both in one
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
       run_line(Line<T>{as<T>(a), as<T>(b), as<T>(initial), d.steps, d.width, d.period, false, 0}, scan, as<T>(s), stop);
     });
   }
-  void diagonal_adjoint(DType type, const DiagonalDims& d, bool scan, const void* a, const void* s, const void* initial, const void* g,
+  void diagonal_adjoint(DType type, const DiagonalDims& d, Pace pace, const void* a, const void* s, const void* initial, const void* g,
                         const void* carried, void* ga, void* gb, void* ginitial, double* log2_norm, int* exponent,
                         std::stop_token stop) override {
     const Index n = d.steps * d.width;
     if (n == 0) return;
+    const bool scan = pace != Pace::steps;
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
       Scratch<T> lambda(machine_, n);
@@ -319,6 +327,60 @@ class KernelBackend final : public Backend {
         machine_.download(log2_norm, sums.data, static_cast<std::size_t>(d.steps) * sizeof(double));
         for (Index t = 0; t < d.steps; ++t) log2_norm[t] = 0.5 * std::log2(log2_norm[t]);
       }
+    });
+  }
+
+  void invert_unit_lower(DType type, Index batch, Index n, const void* a, void* x) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      machine_.each(batch * n, InvertUnitLower<T>{as<T>(a), as<T>(x), n});
+    });
+  }
+  void softmax(DType type, Index batch, Index rows, Index columns, Index first, const void* low, void* scores) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      machine_.each(batch * rows, SoftmaxRow<T>{as<T>(low), as<T>(scores), rows, columns, first});
+    });
+  }
+  void softmax_adjoint(DType type, Index rows, Index columns, const void* p, void* g) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      machine_.each(rows, SoftmaxRowAdjoint<T>{as<T>(p), as<T>(g), columns});
+    });
+  }
+  void by_distance(DType type, Index batch, Index rows, Index columns, Index distances, Index first, const void* far, void* scores) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      machine_.each(batch * rows * columns, ByDistance<T>{as<T>(far), as<T>(scores), rows, columns, distances, first});
+    });
+  }
+  void by_distance_adjoint(DType type, Index batch, Index rows, Index columns, Index distances, Index first, const void* gscores, void* gfar) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      machine_.each(batch * rows * distances, ByDistanceAdjoint<T>{as<T>(gscores), as<T>(gfar), rows, columns, distances, first});
+    });
+  }
+  void keep_columns(DType type, Index batch, Index rows, Index columns, const void* bound, bool from, void* scores) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      machine_.each(batch * rows * columns, KeepColumns<T>{as<T>(bound), as<T>(scores), rows, columns, from});
+    });
+  }
+  void weigh(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row, const void* column, void* scores) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      machine_.each(batch * rows * columns, Weigh<T>{as<T>(row), as<T>(column), as<T>(scores), steps, rows, columns, first});
+    });
+  }
+  void weigh_adjoint(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row, const void* column, const void* p,
+                     void* g, void* grow, void* gcolumn) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      Scratch<T> both(machine_, batch * rows * columns);
+      machine_.each(batch * rows * columns, Both<T>{as<T>(p), as<T>(g), both.data});
+      if (grow) machine_.each(batch * rows, BlockSum<T>{both.data, as<T>(grow), steps, rows, columns, first, false});
+      if (gcolumn) machine_.each(batch * columns, BlockSum<T>{both.data, as<T>(gcolumn), steps, rows, columns, first, true});
+      machine_.each(batch * rows * columns, Weigh<T>{as<T>(row), as<T>(column), as<T>(g), steps, rows, columns, first});
     });
   }
 

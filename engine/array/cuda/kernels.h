@@ -125,6 +125,12 @@ RECLAB_HD inline T with_unary(Unary op, F f) {
       case Unary::gelu: return f(fn::Gelu{});
       case Unary::gelu_tanh: return f(fn::GeluTanh{});
       case Unary::elu: return f(fn::Elu{});
+      case Unary::abs: return f(fn::Abs{});
+      case Unary::sign: return f(fn::Sign{});
+      case Unary::sin: return f(fn::Sin{});
+      case Unary::cos: return f(fn::Cos{});
+      case Unary::log_sigmoid: return f(fn::LogSigmoid{});
+      case Unary::floor: return f(fn::Floor{});
     }
     return T{};
   }
@@ -136,6 +142,7 @@ RECLAB_HD inline T with_binary(Binary op, F f) {
     case Binary::subtract: return f(fn::Subtract{});
     case Binary::multiply: return f(fn::Multiply{});
     case Binary::divide: return f(fn::Divide{});
+    case Binary::maximum: return f(fn::Maximum{});
   }
   return T{};
 }
@@ -296,6 +303,142 @@ struct SumAdjoint {
   Index n, inner;
   real_t<T> scale;
   RECLAB_HD void operator()(Index i) const { gx[i] += scale * gy[i / (n * inner) * inner + i % inner]; }
+};
+
+/// One thread a sum: index = o * inner + i.
+template <class T>
+struct CumulativeSum {
+  const T* x;
+  T* y;
+  Index n, inner;
+  bool reverse, accumulate;
+  RECLAB_HD void operator()(Index index) const {
+    const Index start = index / inner * n * inner + index % inner;
+    T sum(0);
+    for (Index l = 0; l < n; ++l) {
+      const Index at = start + (reverse ? n - 1 - l : l) * inner;
+      sum += x[at];
+      y[at] = accumulate ? y[at] + sum : sum;
+    }
+  }
+};
+
+/// One thread a column of one matrix: forward substitution.
+template <class T>
+struct InvertUnitLower {
+  const T* a;
+  T* x;
+  Index n;
+  RECLAB_HD void operator()(Index index) const {
+    const Index m = index / n, j = index % n;
+    const T* own = a + m * n * n;
+    T* to = x + m * n * n;
+    for (Index i = 0; i < n; ++i) {
+      T sum = i == j ? T(1) : T(0);
+      for (Index l = j; l < i; ++l) sum -= own[i * n + l] * to[l * n + j];
+      to[i * n + j] = sum;
+    }
+  }
+};
+
+// ---- Attention scores --------------------------------------------------------------------------------------------------------------
+// One thread a row of [batch, rows, columns], or an element where rows do not matter; row i stands at column first + i.
+
+template <class T>
+struct SoftmaxRow {
+  const T* low;
+  T* scores;
+  Index rows, columns, first;
+  RECLAB_HD void operator()(Index r) const {
+    T* s = scores + r * columns;
+    const Index i = r % rows, to = first + i + 1;
+    Index from = low ? static_cast<Index>(low[i]) : 0;
+    if (from < 0) from = 0;
+    if (from > to) from = to;
+    T largest(0);
+    for (Index j = from; j < to; ++j) largest = j == from || s[j] > largest ? s[j] : largest;
+    double sum = 0;
+    for (Index j = 0; j < columns; ++j) {
+      s[j] = j >= from && j < to ? fn::exp(s[j] - largest) : T(0);
+      sum += static_cast<double>(s[j]);
+    }
+    const T scale = sum > 0 ? static_cast<T>(1.0 / sum) : T(0);
+    for (Index j = from; j < to; ++j) s[j] *= scale;
+  }
+};
+template <class T>
+struct SoftmaxRowAdjoint {
+  const T* p;
+  T* g;
+  Index columns;
+  RECLAB_HD void operator()(Index r) const {
+    double mean = 0;
+    for (Index j = r * columns; j < (r + 1) * columns; ++j) mean += static_cast<double>(p[j]) * static_cast<double>(g[j]);
+    for (Index j = r * columns; j < (r + 1) * columns; ++j) g[j] = p[j] * (g[j] - static_cast<T>(mean));
+  }
+};
+template <class T>
+struct ByDistance {
+  const T* far;
+  T* scores;
+  Index rows, columns, distances, first;
+  RECLAB_HD void operator()(Index at) const {
+    const Index r = at / columns, distance = first + r % rows - at % columns;
+    if (distance >= 0 && distance < distances) scores[at] += far[r * distances + distance];
+  }
+};
+template <class T>
+struct ByDistanceAdjoint {
+  const T* gscores;
+  T* gfar;
+  Index rows, columns, distances, first;
+  RECLAB_HD void operator()(Index at) const {
+    const Index r = at / distances, column = first + r % rows - at % distances;
+    gfar[at] = column >= 0 ? gscores[r * columns + column] : T(0);
+  }
+};
+template <class T>
+struct KeepColumns {
+  const T* bound;
+  T* scores;
+  Index rows, columns;
+  bool from;
+  RECLAB_HD void operator()(Index at) const {
+    const bool before = at % columns < static_cast<Index>(bound[at / columns % rows]);
+    if (before == from) scores[at] = T(0);
+  }
+};
+template <class T>
+struct Weigh {
+  const T *row, *column;
+  T* scores;
+  Index steps, rows, columns, first;
+  RECLAB_HD void operator()(Index at) const {
+    const Index r = at / columns, b = r / rows, i = first + r % rows, j = at % columns;
+    scores[at] = j <= i ? scores[at] * fn::exp(row[b * steps + i] + column[b * steps + j]) : T(0);
+  }
+};
+/// p g, into scratch, whose sums by rows and by columns are the exponents' adjoints.
+template <class T>
+struct Both {
+  const T *p, *g;
+  T* both;
+  RECLAB_HD void operator()(Index at) const { both[at] = p[at] * g[at]; }
+};
+/// Sums of a block [batch, rows, columns] by rows (into [batch, steps] from `first` on) or by columns.
+template <class T>
+struct BlockSum {
+  const T* block;
+  T* to;
+  Index steps, rows, columns, first;
+  bool by_columns;
+  RECLAB_HD void operator()(Index index) const {
+    const Index n = by_columns ? columns : rows, b = index / n, own = index % n;
+    double sum = 0;
+    for (Index l = 0; l < (by_columns ? rows : columns); ++l)
+      sum += static_cast<double>(block[b * rows * columns + (by_columns ? l * columns + own : own * columns + l)]);
+    to[b * steps + (by_columns ? own : first + own)] += static_cast<T>(sum);
+  }
 };
 
 /// Some of a broadcast's dimensions, with the strides of both operands and of the result.

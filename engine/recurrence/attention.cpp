@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "recurrence/attention.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "array/error.h"
+
+namespace reclab {
+namespace {
+
+constexpr std::int64_t block_rows = 64;
+
+/// A device array that lives as long as the operation, as large as was asked for.
+class Room {
+ public:
+  ~Room() {
+    if (data_) backend_->release(data_);
+  }
+  void* of(Backend& backend, std::size_t bytes) {
+    if (bytes > bytes_) {
+      if (data_) backend.release(data_);
+      data_ = nullptr;
+      data_ = backend.allocate(bytes);
+      backend_ = &backend;
+      bytes_ = bytes;
+    }
+    return data_;
+  }
+
+ private:
+  Backend* backend_ = nullptr;
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+struct Sizes {
+  std::int64_t batch = 0, steps = 0, past = 0, key = 0, value = 0, distances = 0, rows = 1;
+};
+
+/// What both kinds share: matrix products between blocks of rows of one array and all columns that they see.
+class Blocks : public Operation {
+ public:
+  Blocks(DType type, const Sizes& s) : type_(type), s_(s) {}
+
+ protected:
+  DType type_;
+  Sizes s_;
+
+  std::size_t bytes(std::int64_t n) const { return static_cast<std::size_t>(n) * bytes_of(type_); }
+  const void* at(const void* p, std::int64_t offset) const { return static_cast<const char*>(p) + bytes(offset); }
+  void* at(void* p, std::int64_t offset) const { return static_cast<char*>(p) + bytes(offset); }
+
+  /// block [batch, rows, columns] = (or +=) left[first.., d] right[0..columns, d]^T, both [batch, length, d].
+  void scores(Backend& b, const void* left, std::int64_t left_length, std::int64_t first, std::int64_t rows, const void* right, std::int64_t right_length,
+              std::int64_t columns, std::int64_t d, void* block) const {
+    b.matmul(type_, {s_.batch, rows, columns, d, false, true, left_length * d, right_length * d, rows * columns}, at(left, first * d), right, block, false);
+  }
+  /// to[first.., d] = (or +=) block [rows, columns] right[0..columns, d].
+  void apply(Backend& b, const void* block, std::int64_t rows, std::int64_t columns, const void* right, std::int64_t right_length, std::int64_t d, void* to,
+             std::int64_t to_length, std::int64_t first, bool add) const {
+    b.matmul(type_, {s_.batch, rows, d, columns, false, false, rows * columns, right_length * d, to_length * d}, block, right, at(to, first * d), add);
+  }
+  /// to[0..columns, d] += block^T left[first.., d].
+  void apply_transposed(Backend& b, const void* block, std::int64_t rows, std::int64_t columns, const void* left, std::int64_t left_length, std::int64_t first,
+                        std::int64_t d, void* to, std::int64_t to_length) const {
+    b.matmul(type_, {s_.batch, columns, d, rows, true, false, rows * columns, left_length * d, to_length * d}, block, at(left, first * d), to, true);
+  }
+  template <class F>
+  void each_block(const std::stop_token& stop, const F& body) const {
+    for (std::int64_t first = 0; first < s_.steps; first += s_.rows) {
+      if (stop.stop_requested()) throw Cancelled();
+      const std::int64_t rows = std::min(s_.rows, s_.steps - first);
+      body(first, rows, s_.past + first + rows);
+    }
+  }
+};
+
+class Softmax final : public Blocks {
+ public:
+  using Blocks::Blocks;
+  bool low = false, relative = false, held = false;
+
+  void forward(const ForwardCall& c) override {
+    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
+      void* p = probabilities(c.backend, c.in, first, rows, columns);
+      apply(c.backend, p, rows, columns, c.in[2], s_.past + s_.steps, s_.value, c.out[0], s_.steps, first, false);
+    });
+  }
+  void backward(const BackwardCall& c) override {
+    Backend& b = c.backend;
+    const std::int64_t all = s_.past + s_.steps;
+    const std::size_t at_relative = low ? 4 : 3, at_held = at_relative + (relative ? 2 : 0);
+    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
+      void* p = probabilities(b, c.in, first, rows, columns);
+      void* g = room_[1].of(b, bytes(s_.batch * rows * columns));
+      scores(b, c.grad_out[0], s_.steps, first, rows, c.in[2], all, columns, s_.value, g);
+      b.softmax_adjoint(type_, s_.batch * rows, columns, p, g);  // g: of the scores now
+      if (c.grad_in[0]) apply(b, g, rows, columns, c.in[1], all, s_.key, c.grad_in[0], s_.steps, first, true);
+      if (relative) {
+        void* far = room_[2].of(b, bytes(s_.batch * rows * s_.distances));
+        b.by_distance_adjoint(type_, s_.batch, rows, columns, s_.distances, s_.past + first, g, far);
+        if (c.grad_in[at_relative]) apply(b, far, rows, s_.distances, c.in[at_relative + 1], s_.distances, s_.key, c.grad_in[at_relative], s_.steps, first, true);
+        if (c.grad_in[at_relative + 1]) apply_transposed(b, far, rows, s_.distances, c.in[at_relative], s_.steps, first, s_.key, c.grad_in[at_relative + 1], s_.distances);
+      }
+      const auto columns_gradient = [&](void* of_k, void* of_v) {
+        if (of_k) apply_transposed(b, g, rows, columns, c.in[0], s_.steps, first, s_.key, of_k, all);
+        if (of_v) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, of_v, all);
+      };
+      if (!held) return columns_gradient(c.grad_in[1], c.grad_in[2]);
+      // First what goes to the columns from `held` on, then, from a fresh copy, what goes to those before.
+      const std::size_t size = bytes(s_.batch * rows * columns);
+      void* copies = room_[3].of(b, 2 * size);
+      b.copy(copies, p, size);
+      b.copy(static_cast<char*>(copies) + size, g, size);
+      for (void* block : {p, g}) b.keep_columns(type_, s_.batch, rows, columns, at(c.in[at_held], first), true, block);
+      columns_gradient(c.grad_in[1], c.grad_in[2]);
+      p = copies;
+      g = static_cast<char*>(copies) + size;
+      for (void* block : {p, g}) b.keep_columns(type_, s_.batch, rows, columns, at(c.in[at_held], first), false, block);
+      columns_gradient(c.grad_in[at_held + 1], c.grad_in[at_held + 2]);
+    });
+  }
+  Cost cost() const override {
+    const double pairs = static_cast<double>(s_.batch) * static_cast<double>(s_.steps) * (static_cast<double>(s_.past) + 0.5 * static_cast<double>(s_.steps + 1));
+    const double rows = static_cast<double>(s_.batch * s_.steps), columns = static_cast<double>(s_.batch * (s_.past + s_.steps));
+    return {pairs * (2.0 * static_cast<double>(s_.key + s_.value) + 5.0),
+            static_cast<double>(bytes_of(type_)) * (rows + columns) * static_cast<double>(s_.key + s_.value)};
+  }
+
+ private:
+  Room room_[4];
+  void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t columns) {
+    void* p = room_[0].of(b, bytes(s_.batch * rows * columns));
+    scores(b, in[0], s_.steps, first, rows, in[1], s_.past + s_.steps, columns, s_.key, p);
+    if (relative) {
+      const std::size_t at_relative = low ? 4 : 3;
+      void* far = room_[2].of(b, bytes(s_.batch * rows * s_.distances));
+      scores(b, in[at_relative], s_.steps, first, rows, in[at_relative + 1], s_.distances, s_.distances, s_.key, far);
+      b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.past + first, far, p);
+    }
+    b.softmax(type_, s_.batch, rows, columns, s_.past + first, low ? at(in[3], first) : nullptr, p);
+    return p;
+  }
+};
+
+class Weighted final : public Blocks {
+ public:
+  using Blocks::Blocks;
+  void forward(const ForwardCall& c) override {
+    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
+      void* p = weights(c.backend, c.in, first, rows, columns);
+      apply(c.backend, p, rows, columns, c.in[2], s_.steps, s_.value, c.out[0], s_.steps, first, false);
+    });
+  }
+  void backward(const BackwardCall& c) override {
+    Backend& b = c.backend;
+    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
+      void* p = weights(b, c.in, first, rows, columns);
+      void* g = room_[1].of(b, bytes(s_.batch * rows * columns));
+      scores(b, c.grad_out[0], s_.steps, first, rows, c.in[2], s_.steps, columns, s_.value, g);
+      if (c.grad_in[2]) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, c.grad_in[2], s_.steps);
+      // p g is what the exponents get; g times the weight alone is what the scores get.
+      b.weigh_adjoint(type_, s_.batch, s_.steps, first, rows, columns, c.in[3], c.in[4], p, g, c.grad_in[3], c.grad_in[4]);
+      if (c.grad_in[0]) apply(b, g, rows, columns, c.in[1], s_.steps, s_.key, c.grad_in[0], s_.steps, first, true);
+      if (c.grad_in[1]) apply_transposed(b, g, rows, columns, c.in[0], s_.steps, first, s_.key, c.grad_in[1], s_.steps);
+    });
+  }
+  Cost cost() const override {
+    const double t = static_cast<double>(s_.steps), d = static_cast<double>(s_.key + s_.value), n = static_cast<double>(s_.batch);
+    return {n * t * (t + 1.0) * (d + 1.0), 2.0 * n * t * d * static_cast<double>(bytes_of(type_))};
+  }
+
+ private:
+  Room room_[2];
+  void* weights(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t columns) {
+    void* p = room_[0].of(b, bytes(s_.batch * rows * columns));
+    scores(b, in[0], s_.steps, first, rows, in[1], s_.steps, columns, s_.key, p);
+    b.weigh(type_, s_.batch, s_.steps, first, rows, columns, in[3], in[4], p);
+    return p;
+  }
+};
+
+}  // namespace
+
+Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
+  Sizes s{a.q.dim(0), a.q.dim(1), a.k.dim(1) - a.q.dim(1), a.q.dim(2), a.v.dim(2), a.rel ? a.rel.dim(1) : 0, streaming ? 1 : block_rows};
+  assert(a.k.dim(2) == s.key && a.v.dim(1) == a.k.dim(1) && a.k.dim(0) == s.batch && a.v.dim(0) == s.batch);
+  auto operation = std::make_unique<Softmax>(a.q.dtype(), s);
+  std::vector<Var> inputs{a.q, a.k, a.v};
+  if (a.low) inputs.push_back(a.low);
+  if (a.rel) inputs.insert(inputs.end(), {a.q2, a.rel});
+  if (a.held) inputs.insert(inputs.end(), {a.held, a.k_held, a.v_held});
+  operation->low = static_cast<bool>(a.low);
+  operation->relative = static_cast<bool>(a.rel);
+  operation->held = static_cast<bool>(a.held);
+  return a.q.graph->apply(std::move(operation), inputs, {{Shape{s.batch, s.steps, s.value}, a.q.dtype()}})[0];
+}
+
+Var weighted_attention(Var q, Var k, Var v, Var row, Var column) {
+  const Sizes s{q.dim(0), q.dim(1), 0, q.dim(2), v.dim(2), 0, block_rows};
+  assert(k.shape() == q.shape() && v.dim(1) == s.steps && count(row.shape()) == s.batch * s.steps && count(column.shape()) == s.batch * s.steps);
+  return q.graph->apply(std::make_unique<Weighted>(q.dtype(), s), {q, k, v, row, column}, {{Shape{s.batch, s.steps, s.value}, q.dtype()}})[0];
+}
+
+}  // namespace reclab

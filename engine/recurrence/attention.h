@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Attention over all that came before, in blocks of rows, so that a T x T matrix is never stored. Arrays are [batch, rows, features] with
+// the heads in the batch; column j of row i is visible for low_i <= j <= past + i. The quadratic form takes blocks of many rows; the
+// streaming form takes the rows one by one, as a decoder with a cache does.
+#pragma once
+
+#include "autodiff/graph.h"
+
+namespace reclab {
+
+/// o_i = sum_j p_ij v_j, p_i = softmax_j of q_i . k_j [+ q2_i . rel_{past + i - j}] over the visible columns.
+struct SoftmaxAttention {
+  Var q;                ///< [batch, steps, key], with its scale
+  Var k, v;             ///< [batch, past + steps, key], [batch, past + steps, value]
+  Var low;              ///< [steps] real: the first visible column of each row; none: 0
+  Var q2, rel;          ///< [batch, steps, key], [batch, distances, key]; none
+  Var held;             ///< [steps] real: columns before it pass their gradient to k_held and v_held, which have the values of k and v; none
+  Var k_held, v_held;
+};
+Var softmax_attention(const SoftmaxAttention& a, bool streaming);
+
+/// o_i = sum_{j <= i} (q_i . k_j) e^{row_i + column_j} v_j; row and column [batch, steps], their sums never far above 0 for j <= i.
+Var weighted_attention(Var q, Var k, Var v, Var row, Var column);
+
+}  // namespace reclab

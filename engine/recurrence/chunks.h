@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the chunkwise forms of matrix memories share.
+#pragma once
+
+#include "autodiff/ops.h"
+#include "recurrence/memory.h"
+
+namespace reclab::chunks {
+
+/// Stands for the memory of a form that goes over chunks of time: nothing is known of its single steps.
+class Whole final : public Memory {
+ public:
+  Whole(DType type, std::int64_t n) : type_(type), n_(n) {}
+  void follow(const Memory* inner) { inner_ = inner; }  ///< whose exponent the initial state's adjoint comes with
+  std::int64_t width() const override { return 0; }
+  bool time_invariant() const override { return true; }
+  bool diagonal() const override { return true; }
+  void transition(std::int64_t, std::span<std::complex<double>>) const override {}
+  void jacobian(std::int64_t, std::span<double>) override {}
+  void forward(const ForwardCall& c) override;
+  void backward(const BackwardCall& c) override;
+  Cost cost() const override { return {}; }
+
+ private:
+  DType type_;
+  std::int64_t n_;
+  const Memory* inner_ = nullptr;
+};
+
+/// An initial state, and what the graph of the form reads it through.
+struct Start {
+  Var leaf, state;
+  Whole* memory;
+};
+Start start(Graph& graph, const Shape& shape, DType type);
+
+Var zeros(Graph& graph, const Shape& shape);
+/// [steps, batch, heads, d] -> [chunks, batch, heads, chunk, d], zeros after the end.
+Var split(Var x, std::int64_t chunk);
+/// And back, the zeros left out.
+Var join(Var x, std::int64_t steps);
+/// [chunk, chunk]: `inside` where column < row + (strictly ? 0 : 1), `outside` elsewhere.
+Var triangle(Graph& graph, std::int64_t chunk, double inside, double outside, bool strictly = false);
+/// The states before each chunk: the initial one and all but the last of those after.
+Var before(Var initial, Var after);
+/// An axis of one entry more; negative counts from behind the last.
+Var with_axis(Var x, int axis);
+
+}  // namespace reclab::chunks
