@@ -161,37 +161,6 @@ void convert(const char* from, std::span<double> to, bool swap) {
   }
 }
 
-/// size doubles of NumPy's kind and width; false when there is no such type.
-bool convert(char kind, int width, const char* from, std::span<double> to, bool swap) {
-  switch (kind * 16 + width) {
-    case 'b' * 16 + 1:
-      for (double& value : to) value = *from++ != 0;
-      return true;
-    case 'i' * 16 + 1: convert<std::int8_t>(from, to, swap); return true;
-    case 'i' * 16 + 2: convert<std::int16_t>(from, to, swap); return true;
-    case 'i' * 16 + 4: convert<std::int32_t>(from, to, swap); return true;
-    case 'i' * 16 + 8: convert<std::int64_t>(from, to, swap); return true;
-    case 'u' * 16 + 1: convert<std::uint8_t>(from, to, swap); return true;
-    case 'u' * 16 + 2: convert<std::uint16_t>(from, to, swap); return true;
-    case 'u' * 16 + 4: convert<std::uint32_t>(from, to, swap); return true;
-    case 'u' * 16 + 8: convert<std::uint64_t>(from, to, swap); return true;
-    case 'f' * 16 + 2:
-      for (double& value : to) {
-        value = half(load<std::uint16_t>(from, swap));
-        from += 2;
-      }
-      return true;
-    case 'f' * 16 + 4: convert<float>(from, to, swap); return true;
-    case 'f' * 16 + 8:
-      if (swap)
-        convert<double>(from, to, swap);
-      else if (!to.empty())
-        std::memcpy(to.data(), from, to.size_bytes());
-      return true;
-    default: return false;
-  }
-}
-
 /// Why a type is not read, and what to do about it.
 std::string refusal(char kind, int width) {
   switch (kind) {
@@ -241,6 +210,45 @@ void write(const std::filesystem::path& file, const Shape& shape, std::span<cons
 
 }  // namespace
 
+std::optional<std::uint64_t> byte_count(const Shape& shape, std::uint64_t width) {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+  for (const std::int64_t size : shape) {
+    if (size < 0 || width > (std::uint64_t{1} << 62) / static_cast<std::uint64_t>(size)) return {};
+    width *= static_cast<std::uint64_t>(size);
+  }
+  return width;
+}
+
+bool to_doubles(char kind, int width, const char* from, std::span<double> to, bool swap) {
+  switch (kind * 16 + width) {
+    case 'b' * 16 + 1:
+      for (double& value : to) value = *from++ != 0;
+      return true;
+    case 'i' * 16 + 1: convert<std::int8_t>(from, to, swap); return true;
+    case 'i' * 16 + 2: convert<std::int16_t>(from, to, swap); return true;
+    case 'i' * 16 + 4: convert<std::int32_t>(from, to, swap); return true;
+    case 'i' * 16 + 8: convert<std::int64_t>(from, to, swap); return true;
+    case 'u' * 16 + 1: convert<std::uint8_t>(from, to, swap); return true;
+    case 'u' * 16 + 2: convert<std::uint16_t>(from, to, swap); return true;
+    case 'u' * 16 + 4: convert<std::uint32_t>(from, to, swap); return true;
+    case 'u' * 16 + 8: convert<std::uint64_t>(from, to, swap); return true;
+    case 'f' * 16 + 2:
+      for (double& value : to) {
+        value = half(load<std::uint16_t>(from, swap));
+        from += 2;
+      }
+      return true;
+    case 'f' * 16 + 4: convert<float>(from, to, swap); return true;
+    case 'f' * 16 + 8:
+      if (swap)
+        convert<double>(from, to, swap);
+      else if (!to.empty())
+        std::memcpy(to.data(), from, to.size_bytes());
+      return true;
+    default: return false;
+  }
+}
+
 NpyArray parse_npy(std::string_view bytes, const std::string& file) {
   const auto fail = [&](const std::string& what, const std::string& place) {
     throw Error(file + " " + what, {.file = file, .place = place});
@@ -270,21 +278,14 @@ NpyArray parse_npy(std::string_view bytes, const std::string& file) {
   const char kind = known ? dtype[1] : '\0';
   const bool complex = kind == 'c';
   const int part = complex ? width / 2 : width;  // bytes of one real number
-  const bool readable = known && width > 0 && (complex ? width == 8 || width == 16 : part <= 8 && convert(kind, part, nullptr, {}, false));
+  const bool readable = known && width > 0 && (complex ? width == 8 || width == 16 : part <= 8 && to_doubles(kind, part, nullptr, {}, false));
   if (!readable) fail(refusal(kind, width) + " (its type is '" + dtype + "')", "header");
 
   const std::uint64_t available = bytes.size() - start - header_size;
-  std::uint64_t needed = static_cast<std::uint64_t>(width);
-  const bool empty = std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end();
-  for (const std::int64_t size : header.shape) {
-    if (empty) {
-      needed = 0;
-    } else if (needed > (std::uint64_t{1} << 62) / static_cast<std::uint64_t>(size)) {
-      fail("claims an absurd shape in its header, " + to_string(header.shape) + ": the file is damaged, save it again", "header");
-    } else {
-      needed *= static_cast<std::uint64_t>(size);
-    }
-  }
+  const auto bytes_needed = byte_count(header.shape, static_cast<std::uint64_t>(width));
+  if (!bytes_needed)
+    fail("claims an absurd shape in its header, " + to_string(header.shape) + ": the file is damaged, save it again", "header");
+  const std::uint64_t needed = *bytes_needed;
   if (needed > available) short_of(needed - available, "for the shape " + to_string(header.shape) + " of its header");
   if (needed < available)
     fail("has " + std::to_string(available - needed) + " bytes more than the shape " + to_string(header.shape) +
@@ -298,11 +299,11 @@ NpyArray parse_npy(std::string_view bytes, const std::string& file) {
   if (complex) {
     array.complex.resize(size);
     // std::complex is two numbers in a row, the real part first (C++20, complex.numbers).
-    convert('f', part, data, {reinterpret_cast<double*>(array.complex.data()), 2 * size}, swap);
+    to_doubles('f', part, data, {reinterpret_cast<double*>(array.complex.data()), 2 * size}, swap);
     if (header.fortran) array.complex = transposed(array.complex, array.shape);
   } else {
     array.real.resize(size);
-    convert(kind, part, data, array.real, swap);
+    to_doubles(kind, part, data, array.real, swap);
     if (header.fortran) array.real = transposed(array.real, array.shape);
   }
   return array;

@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,12 @@ NpyArray read_npy(const std::filesystem::path& file);
 
 /// The header of a version 1 file of row-major data: everything before the data, a multiple of 64 bytes. descr as NumPy writes it: "<f8".
 std::string npy_header(const Shape& shape, std::string_view descr);
+
+/// Bytes of an array whose entries have the given width; nothing when no file can hold them (or a size is negative).
+std::optional<std::uint64_t> byte_count(const Shape& shape, std::uint64_t width);
+/// Numbers of NumPy's kind ('b', 'i', 'u' or 'f') and width in bytes as doubles, their byte order swapped if it is not this machine's;
+/// false when there is no such type.
+bool to_doubles(char kind, int width, const char* from, std::span<double> to, bool swap);
 
 /// Types that are written, and what NumPy calls them.
 constexpr std::string_view npy_descr(const double*) { return "<f8"; }

@@ -45,6 +45,14 @@ std::uint32_t checksum(std::uint32_t crc, const void* data, std::size_t size) {
 
 }  // namespace
 
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < most; ++i) text += (i ? ", " : "") + names[i];
+  if (names.size() > most) text += ", and " + std::to_string(names.size() - most) + " more";
+  return text.empty() ? "none" : text;
+}
+
 // ---- reading
 
 void NpzFile::damaged(const std::string& what) const {
@@ -138,13 +146,8 @@ bool NpzFile::has(std::string_view name) const { return members_.find(name) != m
 NpyArray NpzFile::read(std::string_view name) const {
   const std::string file = path().string(), label = file + ": " + std::string(name);
   const auto found = members_.find(name);
-  if (found == members_.end()) {
-    std::string known;
-    for (std::size_t i = 0; i < names_.size() && i < 8; ++i) known += (i ? ", " : "") + names_[i];
-    throw Error(file + " has no array " + std::string(name) + ": it has " +
-                    (known.empty() ? "none" : known + (names_.size() > 8 ? ", and " + std::to_string(names_.size() - 8) + " more" : "")),
-                {.file = file, .place = std::string(name)});
-  }
+  if (found == members_.end())
+    throw Error(file + " has no array " + std::string(name) + ": it has " + some_of(names_), {.file = file, .place = std::string(name)});
   const Member& member = found->second;
   const auto fail = [&](const std::string& what) -> void { throw Error(label + " " + what, {.file = file, .place = std::string(name)}); };
   if (member.encrypted) fail("is encrypted: save it without a password");

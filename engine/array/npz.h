@@ -42,6 +42,9 @@ class NpzFile {
   std::map<std::string, Member, std::less<>> members_;
 };
 
+/// "a, b, c, and 5 more", "none": the names that there are, for sentences.
+std::string some_of(const std::vector<std::string>& names);
+
 /// Writes an archive array by array into a file under construction; the data goes from the span to the disk. Uncompressed, as
 /// numpy.savez does; the same arrays give the same bytes.
 class NpzWriter {

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "array/files.h"
+#include "array/json.h"
 #include "experiment/experiment.h"
 #include "models/nearest.h"
 #include "models/registry.h"
@@ -97,18 +98,10 @@ std::string place_of_byte(const std::string& text, std::size_t byte) {
 Json parse(const fs::path& file) {
   const std::string text = read_file(file);
 
-  // The parser keeps the last of two equal keys without a word, so they are watched for while it reads.
-  std::vector<std::set<std::string>> keys;
-  std::string twice;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) twice = parsed.get<std::string>();
-    return true;
-  };
+  std::optional<std::string> twice;
   Json json;
   try {
-    json = Json::parse(text, watch);
+    json = parse_json<Json>(text, twice);
   } catch (const Json::parse_error& error) {
     std::string why = error.what();  // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error while parsing ..."
     if (const auto colon = why.find(": "); colon != std::string::npos) why = why.substr(colon + 2);
@@ -118,7 +111,7 @@ Json parse(const fs::path& file) {
   } catch (const Json::exception&) {
     mistake(file, "", "holds a number that is too large for a double; write a smaller one.");
   }
-  if (!twice.empty()) mistake(file, twice, "is given twice; keep one of them.");
+  if (twice) mistake(file, *twice, "is given twice; keep one of them.");
   return json;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// NPY, NPZ, SHA-256 and whole-or-not-at-all writing. The golden bytes were made by NumPy 2.4.6 and Python's zipfile with the lines beside
-// them.
+// NPY, NPZ, safetensors, SHA-256 and whole-or-not-at-all writing. The golden bytes were made by NumPy 2.4.6, Python's zipfile and
+// safetensors 0.8.0 with the lines beside them.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -15,15 +15,19 @@
 #include <numeric>
 #include <vector>
 
+#include "array/archive.h"
 #include "array/files.h"
 #include "array/npy.h"
 #include "array/npz.h"
+#include "safetensors.h"
 #include "scratch.h"
 #include "test.h"
 
 using namespace reclab;
 using reclab::test::bytes_of_file;
 using reclab::test::listing;
+using reclab::test::safetensors;
+using reclab::test::safetensors_entry;
 using reclab::test::Scratch;
 
 namespace {
@@ -86,6 +90,16 @@ const char* const saved_descriptor =
     "90000000504b0102140314000800080000002100ee55688a4900000090000000050000000000000000000000800100000000782e6e7079504b050600"
     "00000001000100330000007c0000000000";
 
+// safetensors 0.8.0: save({"0/b": arange(3.).astype("f4"), "param/a": [[1., -2., 3.5]], "s": int64(7), "none": zeros((0, 4))},
+// metadata={"format": "np", "by": "x"})
+const char* const saved_safetensors =
+    "10010000000000007b225f5f6d657461646174615f5f223a7b226279223a2278222c22666f726d6174223a226e70227d2c2273223a7b226474797065"
+    "223a22493634222c227368617065223a5b5d2c22646174615f6f666673657473223a5b302c385d7d2c226e6f6e65223a7b226474797065223a224636"
+    "34222c227368617065223a5b302c345d2c22646174615f6f666673657473223a5b382c385d7d2c22706172616d2f61223a7b226474797065223a2246"
+    "3634222c227368617065223a5b312c335d2c22646174615f6f666673657473223a5b382c33325d7d2c22302f62223a7b226474797065223a22463332"
+    "222c227368617065223a5b335d2c22646174615f6f666673657473223a5b33322c34345d7d7d20200700000000000000000000000000f03f00000000"
+    "000000c00000000000000c40000000000000803f00000040";
+
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct TypeCase {
@@ -138,6 +152,23 @@ const TypeCase types[] = {
      "3ff000000000000040000000000000008000000000000000c0080000000000003fe00000000000000000000000000000"
      "4010000000000000bfd000000000000040140000000000000000000000000000c018000000000000401c000000000000",
      {1, 2, -0.0, -3, 0.5, 0, 4, -0.25, 5, 0, -6, 7}},
+};
+
+// numpy array.astype(...).tobytes().hex(), shape (2, 3); BF16 by ml_dtypes
+const TypeCase safetensors_types[] = {
+    {"F64", "000000000000f03f00000000000000800000000000000cc0000000000000d03f0000000000fcef400000000000001cc0", {1, -0.0, -3.5, 0.25, 65504, -7}},
+    {"F32", "0000803f00000080000060c00000803e00e07f470000e0c0", {1, -0.0, -3.5, 0.25, 65504, -7}},
+    {"F16", "003c008000c30034ff7b00c7", {1, -0.0, -3.5, 0.25, 65504, -7}},
+    {"I64", "01000000000000000200000000000000fdffffffffffffff00000000000000006400000000000000f9ffffffffffffff", {1, 2, -3, 0, 100, -7}},
+    {"I32", "0100000002000000fdffffff0000000064000000f9ffffff", {1, 2, -3, 0, 100, -7}},
+    {"I16", "01000200fdff00006400f9ff", {1, 2, -3, 0, 100, -7}},
+    {"I8", "0102fd0064f9", {1, 2, -3, 0, 100, -7}},
+    {"U64", "010000000000000002000000000000000300000000000000000000000000000064000000000000000700000000000000", {1, 2, 3, 0, 100, 7}},
+    {"U32", "010000000200000003000000000000006400000007000000", {1, 2, 3, 0, 100, 7}},
+    {"U16", "010002000300000064000700", {1, 2, 3, 0, 100, 7}},
+    {"U8", "010203006407", {1, 2, 3, 0, 100, 7}},
+    {"BOOL", "010101000101", {1, 1, 1, 0, 1, 1}},
+    {"BF16", "803f008060c0803e8047e0c0", {1, -0.0, -3.5, 0.25, 65536, -7}},
 };
 
 /// Root may do everything, so a test of permissions becomes another user for its time.
@@ -403,6 +434,95 @@ TEST_CASE("NPZ that is damaged or of another kind is refused with file, member a
     } catch (const Error&) {
     }
   }
+}
+
+TEST_CASE("safetensors of every numeric type is read exactly") {
+  Scratch scratch;
+  for (const TypeCase& type : safetensors_types) {
+    const std::string data = unhex(type.data);
+    const SafetensorsFile file(scratch.file("x.safetensors", safetensors("{" + safetensors_entry("a", type.dtype, "[2,3]", 0, data.size()) + "}", data)));
+    const NpyArray array = file.read("a");
+    CHECK_EQUAL(to_string(array.shape), "[2, 3]");
+    CHECK(!array.is_complex());
+    CHECK_EQUAL(array.is_integer(), std::string("IUBOOL").find(type.dtype[0]) != std::string::npos && type.dtype != std::string("BF16"));
+    for (std::size_t i = 0; i < 6; ++i)
+      CHECK_SAYS(same_bits(array.real.at(i), type.values[i]), std::string(type.dtype) + " entry " + std::to_string(i) + " is " + test::show(array.real[i]));
+  }
+}
+
+TEST_CASE("safetensors as its own library writes it, told from NPZ by its content") {
+  Scratch scratch;
+  for (const char* name : {"a.safetensors", "a.npz", "a"}) {
+    const Archive file(scratch.file(name, unhex(saved_safetensors)));
+    CHECK(file.names() == (std::vector<std::string>{"s", "none", "param/a", "0/b"}));  // the order of the data; no metadata
+    CHECK(file.read("param/a").real == (std::vector<double>{1, -2, 3.5}));
+    CHECK_EQUAL(to_string(file.read("param/a").shape), "[1, 3]");
+    CHECK(file.read("0/b").real == (std::vector<double>{0, 1, 2}));
+    CHECK(file.read("s").shape.empty() && file.read("s").real == std::vector<double>{7} && file.read("s").is_integer());
+    CHECK_EQUAL(to_string(file.read("none").shape), "[0, 4]");
+    CHECK(file.has("s") && !file.has("__metadata__"));
+    check_says(sentence_of([&] { file.read("b"); }), {name, "no array b", "it has s, none, param/a, 0/b"});
+  }
+  for (const char* name : {"b.safetensors", "b.npz", "b"}) CHECK_EQUAL(Archive(scratch.file(name, unhex(saved_npz))).names().size(), 2u);
+  check_says(sentence_of([&] { Archive(scratch.file("c", "a,b\n1,2\n3,4\n")); }), {"c is neither an NPZ archive nor a safetensors file", "numpy.savez", "save_file"});
+  check_says(sentence_of([&] { Archive(scratch / "none.safetensors"); }), {"there is no file", "none.safetensors"});
+  check_says(sentence_of([&] { Archive(scratch.file("d.npz", "a,b\n1,2\n3,4\n")); }), {"d.npz is not an NPZ archive"});
+  CHECK(!Archive::recognises(scratch / "c") && Archive::recognises(scratch / "b") && Archive::recognises(scratch / "a"));
+}
+
+TEST_CASE("safetensors that is damaged or of another kind is refused with file, entry and cure") {
+  Scratch scratch;
+  const auto says = [&](const std::string& bytes) { return sentence_of([&] { SafetensorsFile(scratch.file("x.safetensors", bytes)); }); };
+  const auto entry = [](const std::string& name, std::size_t from, std::size_t to, const std::string& shape = "[1]") {
+    return safetensors_entry(name, "F64", shape, from, to);
+  };
+  const auto header = [&](const std::string& json, std::size_t bytes) { return says(safetensors(json, std::string(bytes, '\0'))); };
+  const std::string a = entry("a", 0, 8);
+  check_says(says(""), {"x.safetensors is empty", "save_file"});
+  check_says(says("abc"), {"x.safetensors is cut short", "3 bytes", "again"});
+  check_says(says(safetensors("{}", "").replace(0, 1, "\x03")), {"cut short: its header has 3 bytes and 2 follow"});
+  check_says(says("hello, world"), {"x.safetensors is not a safetensors file", "save_file"});
+  check_says(says(std::string(8, '\0')), {"does not begin with {"});
+  check_says(header("[1]", 0), {"does not begin with {"});
+  check_says(header("{" + a, 8), {"header that is not valid JSON at its byte"});
+  check_says(header("{" + a + "} x", 8), {"not valid JSON"});
+  check_says(header("{\"a\":1e999}", 0), {"too large"});
+  check_says(header("{" + a + "," + entry("a", 8, 16) + "}", 16), {"holds a twice"});
+  check_says(header("{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"shape\":[1],\"data_offsets\":[0,8]}}", 8), {"holds shape twice"});
+  check_says(header("{\"a\":[0,8]}", 8), {"its entry a does not have dtype, shape and data_offsets"});
+  check_says(header("{\"a\":{\"dtype\":\"F64\",\"shape\":[1]}}", 8), {"its entry a does not have dtype, shape and data_offsets"});
+  check_says(header("{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8],\"more\":1}}", 8), {"data_offsets alone"});
+  check_says(header("{\"a\":{\"dtype\":8,\"shape\":[1],\"data_offsets\":[0,8]}}", 8), {"its entry a has a dtype that is no text"});
+  for (const char* shape : {"[-1]", "[1.0]", "[\"1\"]", "1", "[99999999999999999999]", "null"}) check_says(header("{" + entry("a", 0, 8, shape) + "}", 8), {"its entry a has a shape that is not a list of sizes"});
+  check_says(header("{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,8,8]}}", 8), {"its entry a has data_offsets that are not two places"});
+  check_says(header("{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[-8,0]}}", 8), {"its entry a has data_offsets that are not two places"});
+  check_says(header("{" + entry("a", 8, 0) + "}", 8), {"its entry a ends before it begins"});
+  check_says(header("{" + entry("a", 0, 8, "[2]") + "}", 8), {"its entry a of shape [2] and type F64 has 8 bytes, not 16"});
+  check_says(header("{" + entry("a", 0, 8, "[4611686018427387904,4611686018427387904]") + "}", 8), {"its entry a of shape [4611686018427387904, 4611686018427387904]", "8 bytes"});
+  check_says(header("{" + a + "}", 7), {"cut short: 1 bytes of a are missing"});
+  check_says(header("{" + a + "}", 9), {"1 bytes more than its entries"});
+  check_says(header("{" + a + "," + entry("b", 4, 12) + "}", 12), {"its entries a and b overlap"});
+  check_says(header("{" + a + "," + entry("b", 0, 8) + "}", 8), {"its entries a and b overlap"});
+  check_says(header("{" + a + "," + entry("b", 9, 17) + "}", 17), {"1 bytes before b belong to no entry"});
+  check_says(header("{" + safetensors_entry("a", "F8_E4M3", "[8]", 0, 8) + "}", 8), {"x.safetensors: the entry a holds F8_E4M3", "save it as F32"});
+  check_says(header("{" + safetensors_entry("a", "C64", "[1]", 0, 8) + "}", 8), {"C64", "real and imaginary parts as a last axis of 2"});
+  std::string huge = safetensors("{}", "");
+  huge[7] = '\x7f';
+  check_says(says(huge), {"its header would have 9151314442816847874 bytes"});
+  CHECK_EQUAL(SafetensorsFile(scratch.file("e.safetensors", safetensors("{}   ", ""))).names().size(), 0u);  // padded, and empty
+  // No prefix of a good file and no damaged byte of it may do worse than an Error or another number.
+  const std::string good = unhex(saved_safetensors);
+  for (std::size_t size = 0; size < good.size(); ++size) says(good.substr(0, size));
+  for (std::size_t at = 0; at < good.size(); ++at)
+    for (const int flip : {1, 0x55, 0x80}) {
+      std::string bytes = good;
+      bytes[at] = static_cast<char>(bytes[at] ^ flip);
+      try {
+        const SafetensorsFile file(scratch.file("x.safetensors", bytes));
+        for (const auto& name : file.names()) CHECK(file.read(name).real.size() <= 24);
+      } catch (const Error&) {
+      }
+    }
 }
 
 TEST_CASE("reading says what is wrong with a path") {
