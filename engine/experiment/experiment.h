@@ -78,7 +78,7 @@ struct RunRequest {
   std::string dtype = "f64";        ///< f64 or f32
   std::int64_t every = 0;           ///< 0: chosen so that the record stays under record_limit
   LossKind loss = LossKind::automatic;
-  std::filesystem::path weights, state;  ///< NPZ files; empty: none
+  std::filesystem::path weights, state;  ///< NPZ or safetensors files; empty: none
   std::int64_t record_limit = std::int64_t{512} << 20;  ///< bytes
   Probe probe;
 };
@@ -100,6 +100,14 @@ struct RunResult {
 /// Runs. Throws Error for a request that cannot run. A cancelled or diverged run returns normally with that outcome in trace->info and
 /// what was recorded up to there.
 RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish = {});
+
+/// Reads the request's weights and state, and throws the Error that run() would: whether they fit, without a run.
+void check_files(const Registry& registry, const RunRequest& request);
+
+/// What a file is, by its content: of arrays, weights have "param/" and states "state/" in their names, and a sequence is an NPZ file's
+/// "input" or only array; what holds no arrays is a sequence too. Throws Error for a file of arrays that cannot be read.
+enum class FileKind { sequence, weights, state };
+FileKind kind_of_file(const std::filesystem::path& file);
 
 /// The card of a preset, for its own hyper-parameters and an input of the given width.
 Card card(const Registry& registry, const Preset& preset, std::int64_t input_width = 1);
@@ -141,5 +149,8 @@ std::vector<DeviceReport> check_device(const Registry& registry, const PresetLib
 /// Writes manifest.json, trace.npz, state.npz and, if asked, a CSV per array into the folder, made if needed. Each file is written under
 /// a temporary name and renamed; on failure the folder is as it was and an Error names the file and the cure.
 void export_run(const RunResult& result, const std::filesystem::path& folder, bool csv);
+/// One NPZ file of a run's weights or final state, with the keys that RunRequest::weights and ::state read.
+void save_weights(const Trace& trace, const std::filesystem::path& file);
+void save_state(const FinalState& state, const std::filesystem::path& file);
 
 }  // namespace reclab

@@ -8,6 +8,37 @@
 #include "trace/writers.h"
 
 namespace reclab {
+namespace {
+
+void add(NpzWriter& archive, const TraceArray& array) {
+  if (array.is_complex())
+    archive.add(array.key, array.shape, std::span<const std::complex<double>>(*array.complex));
+  else
+    archive.add(array.key, array.shape, std::span<const double>(*array.real));
+}
+
+template <class Arrays>
+void save(const std::filesystem::path& path, const Arrays& add_all) {
+  AtomicFile file(path);
+  NpzWriter archive(file);
+  add_all(archive);
+  archive.finish();
+  file.commit();
+}
+
+}  // namespace
+
+void save_weights(const Trace& trace, const std::filesystem::path& file) {
+  save(file, [&](NpzWriter& archive) {
+    for (const TraceArray* array : trace.matching("param/")) add(archive, *array);
+  });
+}
+
+void save_state(const FinalState& state, const std::filesystem::path& file) {
+  save(file, [&](NpzWriter& archive) {
+    for (const auto& [key, array] : state) add(archive, array);
+  });
+}
 
 void export_run(const RunResult& result, const std::filesystem::path& folder, bool csv) {
   assert(result.trace);
@@ -22,12 +53,7 @@ void export_run(const RunResult& result, const std::filesystem::path& folder, bo
   write("trace.npz", [&](AtomicFile& file) { write_trace_npz(trace, file); });
   write("state.npz", [&](AtomicFile& file) {
     NpzWriter archive(file);
-    for (const auto& [key, array] : result.state) {
-      if (array.is_complex())
-        archive.add(key, array.shape, std::span<const std::complex<double>>(*array.complex));
-      else
-        archive.add(key, array.shape, std::span<const double>(*array.real));
-    }
+    for (const auto& [key, array] : result.state) add(archive, array);
     archive.finish();
   });
   if (csv) {

@@ -264,6 +264,8 @@ class Run {
     info.family = prepared_.architecture.family;
     for (const auto& spec : prepared_.hyper.table()) info.hyper.emplace_back(spec.key, prepared_.hyper.text(spec.key));
     info.seed = request_.seed;
+    info.weights = request_.weights.string();
+    info.state = request_.state.string();
     info.device = prepared_.backend.device() == Device::cpu ? "cpu" : "cuda";
     info.dtype = prepared_.real == DType::f64 ? "float64" : "float32";
     info.input_name = sequence.name;
@@ -806,6 +808,11 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
   for (const Form form : network.forms()) card.forms.emplace_back(to_string(form));
   card.source = architecture.source;
   return card;
+}
+
+void check_files(const Registry& registry, const RunRequest& request) {
+  const Prepared prepared(registry, request);
+  if (!request.state.empty()) load_state(request.state, *prepared.probe);
 }
 
 RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish) {

@@ -57,6 +57,7 @@ struct RunInfo {
   std::string version, preset, title, architecture, family;
   std::vector<std::pair<std::string, std::string>> hyper;  ///< key and value as text, in the order of the card
   std::uint64_t seed = 0;
+  std::string weights, state;       ///< the files that they were read from; empty: drawn from the seed, and as the model begins
   std::string device, dtype, form;  ///< what really ran: "cpu", "float64", "sequential"
   std::string record_form;          ///< the form that states, gates and gradients were recorded with (same as form if it forms them)
   std::string input_name, input_sha256;

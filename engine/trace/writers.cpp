@@ -87,6 +87,8 @@ std::string manifest_json(const Trace& trace) {
       {"hyper", hyper},
       {"layers", info.layers},
       {"seed", info.seed},
+      {"weights", info.weights.empty() ? Json() : Json(info.weights)},
+      {"state", info.state.empty() ? Json() : Json(info.state)},
       {"device", info.device},
       {"dtype", info.dtype},
       {"form", info.form},

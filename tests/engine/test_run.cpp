@@ -6,8 +6,11 @@
 #include <thread>
 
 #include "analysis/slope.h"
+#include "array/files.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
+#include "safetensors.h"
+#include "scratch.h"
 #include "test.h"
 
 using namespace reclab;
@@ -27,6 +30,21 @@ std::filesystem::path scratch(const std::string& name) {
   const auto folder = std::filesystem::temp_directory_path() / ("reclab-test-run-" + name);
   std::filesystem::remove_all(folder);
   return folder;
+}
+
+/// The steps from first on, up to last.
+Sequence part_of(Sequence sequence, std::int64_t first, std::int64_t last) {
+  const auto cut = [&](std::vector<double>& values, std::int64_t width) {
+    if (values.empty()) return;
+    values.erase(values.begin() + last * width, values.end());
+    values.erase(values.begin(), values.begin() + first * width);
+  };
+  cut(sequence.input, sequence.width);
+  cut(sequence.target, sequence.target_width);
+  cut(sequence.mask, 1);
+  cut(sequence.time, 1);
+  sequence.length = last - first;
+  return sequence;
 }
 
 bool same_bits(const TraceArray& a, const TraceArray& b) {
@@ -95,30 +113,42 @@ TEST_CASE("the same request gives the same bits, whatever the segments") {
   }
 }
 
-TEST_CASE("half a run, continued from its final state, is the whole run to the bit") {
+TEST_CASE("a run that is cut anywhere and continued from its exported state is the whole run to the bit, for every preset") {
   const auto folder = scratch("continue");
-  for (const auto& architecture : builtin_registry().all()) {
-    RunRequest whole = request_for(architecture.id, "noise", 401);
-    whole.probe.gradients = whole.probe.spectra = whole.probe.jacobians = false;
-    RunRequest first = whole, second = whole;
-    first.sequence.length = 200;
-    first.sequence.input.resize(200);
-    first.sequence.time.resize(200);
-    second.sequence.length = 201;
-    second.sequence.input.erase(second.sequence.input.begin(), second.sequence.input.begin() + 200);
-    second.sequence.time.resize(201);
-    export_run(run(builtin_registry(), first, {}, {}), folder, false);
-    second.state = folder / "state.npz";
-    const auto all = run_quietly(whole), rest = run_quietly(second);
-    for (const auto& array : rest->arrays()) {
-      if (!array->key.starts_with("output") && !array->key.starts_with("state/")) continue;
-      const TraceArray* full = all->find(array->key);
-      const auto skip = static_cast<std::ptrdiff_t>(200 * array->row_size());
-      const bool same = array->is_complex() ? std::equal(array->complex->begin(), array->complex->end(), full->complex->begin() + skip)
-                                            : std::equal(array->real->begin(), array->real->end(), full->real->begin() + skip);
-      CHECK_SAYS(same, architecture.id + " " + array->key);
+  const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
+  CHECK(!library.presets().empty());
+  for (const auto& preset : library.presets())
+    for (const std::int64_t cut : {200, 137, 1}) {
+      RunRequest whole;
+      whole.preset = preset;
+      whole.sequence = make_task(preset.task, {.length = 401, .seed = 1});
+      whole.probe.gradients = whole.probe.spectra = whole.probe.jacobians = false;
+      RunRequest first = whole, second = whole;
+      first.sequence = part_of(whole.sequence, 0, cut);
+      second.sequence = part_of(whole.sequence, cut, 401);
+      export_run(run(builtin_registry(), first, {}, {}), folder, false);
+      const RunResult all = run(builtin_registry(), whole, {}, {});
+      test::npz_to_safetensors(folder / "state.npz", "state/", folder / "state.safetensors");
+      for (const char* file : {"state.npz", "state.safetensors"}) {
+        second.state = folder / file;
+        const RunResult rest = run(builtin_registry(), second, {}, {});
+        const std::string what = preset.id + " cut at " + std::to_string(cut) + ", " + file + ": ";
+        int compared = 0;
+        for (const auto& array : rest.trace->arrays()) {
+          if (!array->key.starts_with("output") && !array->key.starts_with("state/")) continue;
+          const TraceArray* full = all.trace->find(array->key);
+          const auto skip = static_cast<std::ptrdiff_t>(cut * array->row_size());
+          const bool same = array->is_complex() ? std::equal(array->complex->begin(), array->complex->end(), full->complex->begin() + skip)
+                                                : std::equal(array->real->begin(), array->real->end(), full->real->begin() + skip);
+          CHECK_SAYS(same && array->shape[0] == 401 - cut, what + array->key);
+          ++compared;
+        }
+        CHECK_SAYS(compared >= 2, what + "nothing to compare");
+        CHECK_EQUAL(rest.state.size(), all.state.size());
+        for (const auto& [key, array] : rest.state) CHECK_SAYS(same_bits(array, all.state.at(key)), what + "final " + key);
+        CHECK_EQUAL(rest.trace->info.state, second.state.string());
+      }
     }
-  }
   std::filesystem::remove_all(folder);
 }
 
@@ -169,27 +199,94 @@ TEST_CASE("above the limit of memory every k-th step is recorded, and a note say
       CHECK_EQUAL((*some->real)[row * 64 + static_cast<std::size_t>(j)], (*all->real)[static_cast<std::size_t>(trace->steps[row] * 64 + j)]);
 }
 
-TEST_CASE("weights and states are refused in a sentence, entry by entry") {
+TEST_CASE("weights and states are refused in a sentence, entry by entry, whatever the kind of file") {
   const auto folder = scratch("weights");
   RunRequest four = request_for("lstm", "noise", 20);
   four.sequence.width = 4;
   four.sequence.input.resize(80, 0.5);
   export_run(run(builtin_registry(), four, {}, {}), folder, false);
-  RunRequest request = request_for("lstm", "noise", 20);
-  request.weights = folder / "trace.npz";
-  CHECK_ERROR(run_quietly(request), "4 input columns and the sequence has 1");
-  request.set = {{"layers", "2"}};
-  request.sequence = four.sequence;
-  CHECK_ERROR(run_quietly(request), "1/weight_ih of shape [256, 64] is missing");
-  request.set = {{"bias", "no"}};
-  CHECK_ERROR(run_quietly(request), "0/bias_hh is not a parameter of this model");
-  request.set.clear();
-  request.state = folder / "state.npz";
-  run_quietly(request);
-  request.set = {{"width", "32"}};
-  request.weights.clear();
-  CHECK_ERROR(run_quietly(request), "state/0/h has shape [64] where the model has [32]");
+  test::npz_to_safetensors(folder / "trace.npz", "param/", folder / "trace.safetensors");
+  test::npz_to_safetensors(folder / "state.npz", "state/", folder / "state.safetensors");
+  for (const std::string kind : {"npz", "safetensors"}) {
+    RunRequest request = request_for("lstm", "noise", 20);
+    request.weights = folder / ("trace." + kind);
+    const std::string file = request.weights.string() + ": the entry ";
+    // check_files says the same as a run, without one.
+    const auto refused = [&](const std::string& sentence) {
+      CHECK_ERROR(run_quietly(request), sentence);
+      CHECK_ERROR(check_files(builtin_registry(), request), sentence);
+    };
+    refused(file + "0/weight_ih has shape [256, 4] where the model has [256, 1]; the weights were made for 4 input columns and the sequence has 1: choose");
+    request.set = {{"layers", "2"}};
+    request.sequence = four.sequence;
+    refused(file + "1/weight_ih of shape [256, 64] is missing, the file has ");
+    request.set = {{"bias", "no"}};
+    refused(file + "0/bias_hh is not a parameter of this model, and has shape [256]: remove it, or change the hyper-parameters");
+    request.set = {{"width", "32"}};
+    refused(file + "0/weight_ih has shape [256, 4] where the model has [128, 4]; save it with that shape, or change the hyper-parameters");
+    request.set.clear();
+    request.state = folder / ("state." + kind);
+    run_quietly(request);
+    check_files(builtin_registry(), request);
+    request.set = {{"width", "32"}};
+    request.weights.clear();
+    refused(request.state.string() + ": the state state/0/h has shape [64] where the model has [32]: take the state.npz");
+    request.set = {{"layers", "2"}};
+    refused(request.state.string() + ": the state state/1/h of shape [64] is missing, the file has ");
+    request.preset.id = request.preset.architecture = "elman";
+    request.set.clear();
+    refused(request.state.string() + ": the state ");
+  }
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("weights with and without param/, and a final state alone, are read as they were saved") {
+  test::Scratch folder;
+  RunRequest request = request_for("s4d", "noise", 60);  // its C is complex: re and im are a last axis
+  const RunResult drawn = run(builtin_registry(), request, {}, {});
+  save_weights(*drawn.trace, folder / "w.npz");
+  save_state(drawn.state, folder / "s.npz");
+  CHECK(kind_of_file(folder / "w.npz") == FileKind::weights && kind_of_file(folder / "s.npz") == FileKind::state);
+  test::npz_to_safetensors(folder / "w.npz", "", folder / "with.safetensors");
+  test::npz_to_safetensors(folder / "w.npz", "param/", folder / "without.safetensors");
+  CHECK(kind_of_file(folder / "without.safetensors") == FileKind::weights);
+  save_sequence(request.sequence, folder / "sequence.npz");
+  save_sequence(request.sequence, folder / "sequence.csv");
+  CHECK(kind_of_file(folder / "sequence.npz") == FileKind::sequence && kind_of_file(folder / "sequence.csv") == FileKind::sequence);
+  request.seed = 2;  // other weights, were they drawn
+  for (const char* file : {"w.npz", "with.safetensors", "without.safetensors"}) {
+    request.weights = folder / file;
+    const auto loaded = run_quietly(request);
+    CHECK_SAYS(same_bits(*loaded->find("output"), *drawn.trace->find("output")), file);
+    CHECK_EQUAL(loaded->info.weights, request.weights.string());
+  }
+  CHECK(drawn.trace->info.weights.empty() && drawn.trace->info.state.empty());
+  request.weights.clear();
+  CHECK(!same_bits(*run_quietly(request)->find("output"), *drawn.trace->find("output")));
+  // A matrix the other way round, and complex numbers where the card has re and im.
+  const auto refused = [&](const std::string& key, const Shape& shape, bool complex, const std::string& sentence) {
+    {
+      AtomicFile out(folder / "bad.npz");
+      NpzWriter writer(out);
+      const NpzFile good(folder / "w.npz");
+      for (const auto& name : good.names()) {
+        const NpyArray array = good.read(name);
+        if (name == key && complex)
+          writer.add(name, shape, std::span<const std::complex<double>>(std::vector<std::complex<double>>(static_cast<std::size_t>(count(shape)))));
+        else
+          writer.add(name, name == key ? shape : array.shape, std::span<const double>(array.real));
+      }
+      writer.finish();
+      out.commit();
+    }
+    request.weights = folder / "bad.npz";
+    CHECK_ERROR(run_quietly(request), sentence);
+  };
+  const TraceArray* C = drawn.trace->find("param/0/C");
+  CHECK(C && C->shape.size() == 3 && C->shape[2] == 2);
+  const Shape parts = C->shape, numbers{parts[0], parts[1]}, turned{parts[2], parts[1], parts[0]};
+  refused(C->key, numbers, true, "the entry 0/C is complex, of shape " + to_string(numbers) + " where the model has " + to_string(parts) + ": save real numbers");
+  refused(C->key, turned, false, "the entry 0/C has shape " + to_string(turned) + " where the model has " + to_string(parts) + "; save it transposed");
 }
 
 TEST_CASE("requests that cannot run say what can") {

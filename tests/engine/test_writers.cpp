@@ -52,6 +52,7 @@ Trace example() {
   info.family = "state_space";
   info.hyper = {{"width", "2"}, {"r_min", "0.5"}, {"gated", "true"}, {"activation", "tanh"}};
   info.seed = 18446744073709551615u;
+  info.weights = "trained.npz";
   info.device = "cpu";
   info.dtype = "float64";
   info.form = "scan";
@@ -139,6 +140,8 @@ TEST_CASE("the manifest has every field of the run") {
                      R"J("hyper":{"width":2,"r_min":0.5,"gated":true,"activation":"tanh"})J",
                      R"J("layers":1)J",
                      R"J("seed":18446744073709551615)J",
+                     R"J("weights":"trained.npz")J",
+                     R"J("state":null)J",
                      R"J("device":"cpu")J",
                      R"J("dtype":"float64")J",
                      R"J("form":"scan")J",
