@@ -311,7 +311,7 @@ int forms(const FormsOptions& options, Interrupt& interrupt) {
   std::cout << heading(request.preset.title) << ", " << counted(request.sequence.length, "step") << ", " << request.dtype
             << ": errors relative to the sequential form\n";
   Table table(2);
-  table.row({"form", "output", "gradients", "time", "operations", "memory"});
+  table.row({"form", "output", "gradients", "time", "flops", "bytes moved"});
   for (const FormReport& report : reports)
     table.row({report.form, number_text(report.output_error, 2), number_text(report.gradient_error, 2), seconds_text(report.seconds),
                number_text(report.flops, 3), bytes_text(report.bytes)});

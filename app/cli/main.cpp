@@ -89,8 +89,8 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   sub->add_option("--input", run_options.input, "A CSV, TSV or NPY file")->type_name("FILE");
   sub->add_option("--task", run_options.task, "A synthetic sequence (the preset's own)")->type_name("NAME");
   sub->add_option("--length", run_options.length, "Steps of the task")->type_name("T");
-  sub->add_option("--weights", run_options.weights, "NPZ file, keys as in trace.npz, with or without param/")->type_name("FILE");
-  sub->add_option("--state", run_options.state, "NPZ file to start from, as state.npz of an export")->type_name("FILE");
+  sub->add_option("--weights", run_options.weights, "NPZ or safetensors file, keys as in trace.npz, with or without param/")->type_name("FILE");
+  sub->add_option("--state", run_options.state, "NPZ or safetensors file to start from, as state.npz of an export")->type_name("FILE");
   sub->add_option("--form", run_options.form, "An exact form of the preset, or auto (sequential)")->type_name("FORM");
   add_list(*sub, "--record", run_options.record, "all, or keys of trace.npz or their beginnings, as state,gate/0");
   sub->add_option("--every", run_options.every, "Record every K-th step (chosen by the memory it takes)")->type_name("K");

@@ -11,6 +11,7 @@
 
 #include "array/npz.h"
 #include "process.h"
+#include "safetensors.h"
 #include "test.h"
 
 namespace fs = std::filesystem;
@@ -180,6 +181,62 @@ TEST_CASE("weights of an export run as they ran") {
   }
 }
 
+TEST_CASE("a file that is cut at an odd step and continued from state.npz gives the bytes of the whole, for every preset") {
+  Folder folder;
+  good({"task", "noise", "--length", "101", "--seed", "4", "--export", folder / "all.csv"});
+  std::vector<std::string> lines;
+  std::istringstream text(contents(folder / "all.csv"));
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  CHECK_EQUAL(lines.size(), std::size_t{102});
+  const auto part = [&](const std::string& name, std::size_t first, std::size_t last) {
+    std::string rows = lines[0] + "\n";
+    for (std::size_t i = first; i < last; ++i) rows += lines[i + 1] + "\n";
+    return folder.write(name, rows);
+  };
+  const std::string first = part("first.csv", 0, 37), second = part("second.csv", 37, 101);
+  for (const Json& preset : Json::parse(good({"list", "--json"}).output)) {
+    const std::string id = preset.at("id");
+    const auto run = [&](const std::string& input, const std::string& out, std::vector<std::string> more = {}) {
+      std::vector<std::string> arguments{"run", id, "--input", input, "--standardise", "no", "--record", "output,state", "--export", out};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      good(arguments);
+    };
+    run(folder / "all.csv", folder / "all");
+    run(first, folder / "first");
+    reclab::test::npz_to_safetensors(folder / "first/state.npz", "", folder / "state.safetensors");
+    for (const std::string& state : {folder / "first/state.npz", folder / "state.safetensors"}) {
+      run(second, folder / "second", {"--state", state});
+      const NpzFile whole(folder / "all/trace.npz"), rest(folder / "second/trace.npz");
+      for (const std::string& key : rest.names()) {
+        if (key != "output" && !key.starts_with("state/")) continue;
+        const NpyArray a = whole.read(key), b = rest.read(key);
+        CHECK_EQUAL(b.shape.at(0), 64);
+        CHECK_SAYS(std::equal(b.real.rbegin(), b.real.rend(), a.real.rbegin()) && std::equal(b.complex.rbegin(), b.complex.rend(), a.complex.rbegin()),
+                   id + ": " + key);
+      }
+      CHECK_SAYS(contents(folder / "second/state.npz") == contents(folder / "all/state.npz"), id);
+      CHECK(Json::parse(contents(folder / "second/manifest.json")).at("state") == state);
+    }
+  }
+}
+
+TEST_CASE("safetensors are weights, whatever the file is called, and a wrong one is a line") {
+  Folder folder, outputs;
+  good({"run", "gru", "--length", "30", "--seed", "5", "--export", folder / "a"});
+  for (const char* name : {"w.safetensors", "w.npz", "w"}) {
+    reclab::test::npz_to_safetensors(folder / "a/trace.npz", "param/", folder / name);
+    good({"run", "gru", "--length", "30", "--seed", "5", "--weights", folder / name, "--export", folder / "b"});
+    CHECK_SAYS(NpzFile(folder / "a/trace.npz").read("output").real == NpzFile(folder / "b/trace.npz").read("output").real, name);
+    CHECK(Json::parse(contents(folder / "b/manifest.json")).at("weights") == folder / name);
+    refused({"run", "lstm", "--length", "30", "--weights", folder / name, "--export", outputs / "out"}, {name, "the entry 0/", "shape", "where the model has"});
+    refused({"run", "gru", "--set", "width=16", "--length", "30", "--weights", folder / name, "--export", outputs / "out"}, {name, "the entry 0/weight_ih has shape [96, ", " where the model has [48, ", "change the hyper-parameters"});
+  }
+  const std::string whole = contents(folder / "w.safetensors");
+  refused({"run", "gru", "--weights", folder.write("cut.safetensors", whole.substr(0, whole.size() - 8)), "--export", outputs / "out"}, {"cut.safetensors is cut short: 8 bytes", "again"});
+  refused({"run", "gru", "--state", folder.write("text.safetensors", "hello, this is a text"), "--export", outputs / "out"}, {"text.safetensors is not a safetensors file", "again"});
+  CHECK(outputs.empty());
+}
+
 TEST_CASE("run without an export prints what matters") {
   for (const std::string& id : shipped) {
     const std::string summary = good({"run", id, "--length", "50"}).output;
@@ -201,11 +258,14 @@ TEST_CASE("records can be chosen") {
 TEST_CASE("the forms agree, and their JSON says so") {
   for (const std::string& id : shipped) {
     const Json json = Json::parse(good({"forms", id, "--length", "300", "--json"}).output);
+    const std::string table = good({"forms", id, "--length", "300"}).output;
+    for (const char* column : {"form ", "time", "flops", "bytes moved"}) CHECK_SAYS(table.find(column) != std::string::npos, table);
     CHECK(json.at("id") == id && json.at("length") == 300 && json.contains("dtype"));
     CHECK(json.at("forms").at(0).at("form") == "sequential");
     for (const Json& form : json.at("forms")) {
       for (const char* key : {"form", "output_error", "gradient_error", "seconds", "flops", "bytes"})
         CHECK_SAYS(form.contains(key), id + ": " + key);
+      for (const char* key : {"seconds", "flops", "bytes"}) CHECK_SAYS(form.at(key).get<double>() > 0.0, id + ": " + form.dump());
       CHECK_SAYS(form.at("output_error").get<double>() <= 1e-9 && form.at("gradient_error").get<double>() <= 1e-9, id + ": " + form.dump());
     }
   }
