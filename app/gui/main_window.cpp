@@ -212,6 +212,13 @@ void MainWindow::connectSession() {
     else
       session_->apply(after, false);  // the start is nothing to undo
   });
+  connect(session_, &SessionController::fileFits, this, [this](FileKind kind, const QString& preset, const QString& file) {
+    Setup after = session_->setup();
+    if (preset.toStdString() != after.preset) return;  // another model was picked meanwhile
+    after.files(kind)[after.preset] = file.toStdString();
+    banner_->hide();
+    change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
+  });
   connect(area_, &PanelArea::visiblePanelsChanged, this, [this] { session_->setVisiblePanels(area_->visiblePanels()); });
   connect(area_, &PanelArea::detailWanted, this, [this](const QString& what) {
     if (what == "timing") session_->wantTiming();
@@ -245,6 +252,7 @@ void MainWindow::showSetup() {
   select(device_, setup.device);
   select(form_, setup.form);
   select(precision_, setup.dtype);
+  action("forget")->setEnabled(setup.weights.contains(setup.preset) || setup.states.contains(setup.preset));
   sequence_->setSequence(setup.sequence);
   for (FlatDock* dock : docks_)
     if (dock->objectName() == "dock.sequence" && setup.sequence) dock->header()->setHeadline(QString::fromStdString(setup.sequence->sequence.name));
@@ -350,7 +358,7 @@ void MainWindow::openFile(const QString& file) {
   choice.isFile = true;
   choice.file = file.toStdString();
   choice.load.standardise = sequence_->wantsStandardised();
-  session_->loadSequence(choice);
+  session_->openFile(choice);
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

@@ -51,7 +51,7 @@ class MainWindow : public QMainWindow {
   QUndoStack* undoStack() const { return undo_; }
   QAction* action(const QString& name) const;  ///< "open", "stop", "exportRun", ...
 
-  /// Opens a sequence file, as the action and a drop do.
+  /// Opens a file as a drop does: a sequence, or weights or a state by what is in it.
   void openFile(const QString& file);
 
  protected:
@@ -79,6 +79,8 @@ class MainWindow : public QMainWindow {
   void say(const QString& sentence, Tone tone);
   void saveAllFigures(Panel::Format format);
   void exportData();
+  void loadFile(FileKind kind);
+  void saveFile(FileKind kind);
   void searchModels();
   void resetLayout();
   void restoreLayout();

@@ -95,16 +95,22 @@ void showShortcuts(QWidget* parent) {
 void MainWindow::buildMenus() {
   QMenu* file = menuBar()->addMenu(tr("&File"));
   file->addAction(add("open", "open", tr("Open sequence…"), QKeySequence::Open, [this] {
-    const QString path = chooser_.open(this, tr("Open a sequence"), tr("Sequences (*.csv *.tsv *.txt *.dat *.npy);;All files (*)"));
+    const QString path = chooser_.open(this, tr("Open a sequence"), tr("Sequences (*.csv *.tsv *.txt *.dat *.npy *.npz);;All files (*)"));
     if (!path.isEmpty()) openFile(path);
   }));
-  file->addAction(add("weights", "weights", tr("Load weights…"), {}, [this] {
-    const QString path = chooser_.open(this, tr("Load trained weights"), tr("NumPy archives (*.npz);;All files (*)"));
-    if (path.isEmpty()) return;
+  file->addAction(add("weights", "weights", tr("Load weights…"), {}, [this] { loadFile(FileKind::weights); }));
+  file->addAction(add("state", {}, tr("Load initial state…"), {}, [this] { loadFile(FileKind::state); }));
+  file->addAction(add("forget", {}, tr("Forget weights and initial state"), {}, [this] {
     Setup after = session_->setup();
-    after.weights[after.preset] = path.toStdString();
-    change(after, tr("weights"));
+    after.weights.erase(after.preset);
+    after.states.erase(after.preset);
+    change(after, tr("forgetting weights and state"));
   }));
+  action("forget")->setEnabled(false);
+  action("forget")->setToolTip(tr("Weights drawn from the seed again, and the state that the model begins with"));
+  file->addSeparator();
+  file->addAction(add("saveWeights", "export", tr("Save weights…"), {}, [this] { saveFile(FileKind::weights); }));
+  file->addAction(add("saveState", {}, tr("Save final state…"), {}, [this] { saveFile(FileKind::state); }));
   file->addSeparator();
   QMenu* figures = file->addMenu(icon("image"), tr("Save all figures"));
   for (const auto& [name, format] : {std::pair{"PNG", Panel::Format::png}, {"SVG", Panel::Format::svg}, {"PDF", Panel::Format::pdf}})
@@ -161,6 +167,19 @@ void MainWindow::buildMenus() {
   QMenu* help = menuBar()->addMenu(tr("&Help"));
   help->addAction(add("shortcuts", "keyboard", tr("Shortcuts"), QKeySequence(Qt::Key_F1), [this] { showShortcuts(this); }));
   help->addAction(add("about", "info", tr("About Recurrence Lab"), {}, [this] { showAbout(this); }));
+}
+
+void MainWindow::loadFile(FileKind kind) {
+  const QString path = chooser_.open(this, kind == FileKind::weights ? tr("Load trained weights") : tr("Load the state to begin with"),
+                                     tr("Arrays (*.npz *.safetensors);;All files (*)"));
+  if (!path.isEmpty()) session_->loadFile(kind, path);
+}
+
+void MainWindow::saveFile(FileKind kind) {
+  const bool weights = kind == FileKind::weights;
+  const QString path = chooser_.save(this, weights ? tr("Save the weights that ran") : tr("Save the state that the run ended in"),
+                                     QString::fromStdString(session_->setup().preset) + (weights ? "-weights.npz" : "-state.npz"), tr("NumPy archives (*.npz)"));
+  if (!path.isEmpty()) session_->saveFile(kind, path);
 }
 
 void MainWindow::saveAllFigures(Panel::Format format) {

@@ -3,6 +3,7 @@
 
 #include <QCommandLineParser>
 
+#include "gui/session_controller.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -29,7 +30,8 @@ Options readOptions(const QStringList& arguments) {
   parser.addOption({"task", "A synthetic sequence instead: adding, copy, sine, impulse, noise.", "NAME"});
   parser.addOption({"length", "Its length in steps.", "T"});
   parser.addOption({"set", "A hyper-parameter; may be given several times.", "key=value"});
-  parser.addOption({"weights", "Trained weights, an NPZ file.", "FILE"});
+  parser.addOption({"weights", "Trained weights, an NPZ or safetensors file.", "FILE"});
+  parser.addOption({"state", "The state to begin with, likewise.", "FILE"});
   parser.addOption({"seed", "What the weights are drawn from (1).", "N"});
   parser.addOption({"theme", "light, dark or system.", "NAME"});
   parser.addOption({"figures", "Draw every panel into this folder, without a window.", "DIR"});
@@ -48,6 +50,7 @@ Options readOptions(const QStringList& arguments) {
   options.input = parser.value("input");
   options.task = parser.value("task");
   options.weights = parser.value("weights");
+  options.state = parser.value("state");
   options.figures = parser.value("figures");
   if (!options.input.isEmpty() && !options.task.isEmpty()) refuse("--input and --task are two sequences; give one of them.");
   if (parser.isSet("length")) {
@@ -109,6 +112,7 @@ Setup beginning(const Options& options, const Library& library) {
   setup.seed = options.seed;
   if (!options.set.empty()) setup.set[setup.preset] = options.set;
   if (!options.weights.isEmpty()) setup.weights[setup.preset] = options.weights.toStdString();
+  if (!options.state.isEmpty()) setup.states[setup.preset] = options.state.toStdString();
   return setup;
 }
 
@@ -117,6 +121,8 @@ Setup loadedBeginning(const Options& options) {
   Setup setup = beginning(options, library);
   hyper_of(builtin_registry(), library.presets.find(setup.preset), setup.settings());
   setup.sequence = loadChoice(beginningSequence(options, library));
+  if (!setup.weights.empty() || !setup.states.empty())
+    check_files(builtin_registry(), requestFor(setup, library.presets.find(setup.preset), {}));
   return setup;
 }
 

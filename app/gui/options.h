@@ -13,14 +13,14 @@ namespace reclab {
 
 struct Options {
   QString model;  ///< a preset's id; empty: the start
-  QString input, task, weights, figures;
+  QString input, task, weights, state, figures;
   std::int64_t length = 0;  ///< of the task; 0: the task's own
   Settings set;
   std::uint64_t seed = 1;
   std::optional<ThemeChoice> theme;
   Panel::Format format = Panel::Format::svg;
   bool help = false, version = false;
-  bool named() const { return !model.isEmpty() || !input.isEmpty() || !task.isEmpty() || !weights.isEmpty() || !set.empty(); }
+  bool named() const { return !model.isEmpty() || !input.isEmpty() || !task.isEmpty() || !weights.isEmpty() || !state.isEmpty() || !set.empty(); }
   QString text;  ///< what --help and --version say
 };
 
@@ -32,7 +32,7 @@ Setup beginning(const Options& options, const Library& library);
 /// What the sequence is to be: the sunspot numbers when nothing is said.
 SequenceChoice beginningSequence(const Options& options, const Library& library);
 
-/// Both, loaded and with the hyper-parameters checked. Throws Error.
+/// Both, loaded and with the hyper-parameters, weights and state checked. Throws Error.
 Setup loadedBeginning(const Options& options);
 
 /// Draws every panel into options.figures without a window; prints the paths. Returns the exit status.

@@ -77,6 +77,7 @@ RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& pro
   request.device = setup.device;
   request.dtype = setup.dtype;
   if (const auto found = setup.weights.find(setup.preset); found != setup.weights.end()) request.weights = found->second;
+  if (const auto found = setup.states.find(setup.preset); found != setup.states.end()) request.state = found->second;
   request.probe = probe;
   return request;
 }
@@ -94,6 +95,7 @@ SessionController::SessionController(QObject* parent) : QObject(parent), timings
   qRegisterMetaType<ModelPtr>("reclab::ModelPtr");
   qRegisterMetaType<LoadedSequencePtr>("reclab::LoadedSequencePtr");
   qRegisterMetaType<Outcome>("reclab::Outcome");
+  qRegisterMetaType<FileKind>("reclab::FileKind");
   qRegisterMetaType<Tone>("reclab::Tone");
   for (QTimer* timer : {&rest_, &patience_, &timingSoon_}) timer->setSingleShot(true);
   rest_.setInterval(250);
@@ -213,9 +215,9 @@ void SessionController::start(bool live) {
         });
         return;
       }
-      later([this, number, trace = std::move(result.trace)] {
+      later([this, number, trace = std::move(result.trace), state = std::make_shared<const FinalState>(std::move(result.state))] {
         if (number != run_) return;
-        show(trace);
+        show(trace, state);
         endRun(trace->info.outcome, QString::fromStdString(trace->info.sentence));
       });
     } catch (const Cancelled&) {
@@ -258,7 +260,8 @@ QString SessionController::summary() const {
   return words.join(". ");
 }
 
-void SessionController::show(const TracePtr& trace) {
+void SessionController::show(const TracePtr& trace, std::shared_ptr<const FinalState> state) {
+  state_ = std::move(state);
   TracePtr old = std::exchange(shown_, timingOf_ == timingKey() ? merged(trace, timing_) : trace);
   emit traceChanged(shown_);
   discard(std::move(old));
@@ -302,6 +305,77 @@ void SessionController::loadSequence(const SequenceChoice& choice) {
         emit setupChanged();  // editors show again what is
       });
     }
+  });
+}
+
+void SessionController::openFile(const SequenceChoice& choice) {
+  const std::uint64_t number = ++load_;
+  files_.post([this, number, choice](std::stop_token) {
+    try {
+      const FileKind kind = kind_of_file(choice.file);
+      later([this, number, kind, choice] {
+        if (number != load_) return;
+        if (kind == FileKind::sequence)
+          loadSequence(choice);
+        else
+          loadFile(kind, QString::fromStdString(choice.file));
+      });
+    } catch (...) {
+      later([this, number, sentence = sentenceOf(std::current_exception())] {
+        if (number == load_) emit said(sentence, Tone::warning);
+      });
+    }
+  });
+}
+
+void SessionController::loadFile(FileKind kind, const QString& file) {
+  if (!library_ || !setup_.sequence || setup_.preset.empty()) {
+    emit said(tr("There is no model to load %1 into yet; choose a model and a sequence first.").arg(QFileInfo(file).fileName()), Tone::warning);
+    return;
+  }
+  const std::uint64_t number = ++load_;
+  emit said(tr("Reading %1…").arg(QFileInfo(file).fileName()), Tone::busy);
+  Setup setup = setup_;
+  setup.weights.clear();  // the sentence is to be about this file alone
+  setup.states.clear();
+  setup.files(kind)[setup.preset] = file.toStdString();
+  files_.post([this, number, kind, file, library = library_, setup](std::stop_token) {
+    try {
+      check_files(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), {}));
+      later([this, number, kind, file, preset = QString::fromStdString(setup.preset)] {
+        if (number == load_) emit fileFits(kind, preset, file);
+      });
+    } catch (...) {
+      later([this, number, sentence = sentenceOf(std::current_exception())] {
+        if (number == load_) emit said(sentence, Tone::warning);
+      });
+    }
+  });
+}
+
+void SessionController::saveFile(FileKind kind, const QString& file) {
+  const bool weights = kind == FileKind::weights;
+  if (!shown_ || (!weights && (!state_ || state_->empty()))) {
+    emit said(weights ? tr("There is no run whose weights could be saved yet; choose a model and a sequence first.")
+                      : tr("What is shown has no final state, because it was not run to its end; run it once more."),
+              Tone::warning);
+    return;
+  }
+  files_.post([this, weights, file, trace = shown_, state = state_](std::stop_token) {
+    QString sentence;
+    try {
+      if (weights)
+        save_weights(*trace, file.toStdString());
+      else
+        save_state(*state, file.toStdString());
+    } catch (...) {
+      sentence = sentenceOf(std::current_exception());
+    }
+    later([this, weights, file, sentence] {
+      if (!sentence.isEmpty()) return emit said(sentence, Tone::warning);
+      emit said((weights ? tr("The weights are in %1.") : tr("The final state is in %1.")).arg(QDir::toNativeSeparators(file)), Tone::info);
+      emit saved(file);
+    });
   });
 }
 

@@ -42,6 +42,12 @@ class SessionController : public QObject {
   void stop();
   /// Loads; sequenceLoaded follows, or a sentence, with everything as it was.
   void loadSequence(const SequenceChoice& choice);
+  /// Weights or an initial state: sees whether the file fits the present model; fileFits follows, or a sentence, with everything as it was.
+  void loadFile(FileKind kind, const QString& file);
+  /// One of the above, by what is in the file; the choice is for a sequence.
+  void openFile(const SequenceChoice& choice);
+  /// Writes the weights or the final state of what is shown; saved follows, or a sentence.
+  void saveFile(FileKind kind, const QString& file);
   void setVisiblePanels(const QStringList& ids);
   void wantTiming();
   /// Runs once more with everything recorded, and writes it.
@@ -60,12 +66,14 @@ class SessionController : public QObject {
   void runEnded(reclab::Outcome outcome);
   void said(QString sentence, reclab::Tone tone);
   void exported(QString folder);
+  void fileFits(reclab::FileKind kind, QString preset, QString file);
+  void saved(QString file);
 
  private:
   void start(bool live);
   void describe();
   void startTiming();
-  void show(const TracePtr& trace);
+  void show(const TracePtr& trace, std::shared_ptr<const FinalState> state = {});
   QString summary() const;  ///< what is shown, for the status line
   void endRun(Outcome outcome, const QString& sentence);
   std::string timingKey() const;
@@ -78,6 +86,7 @@ class SessionController : public QObject {
   LibraryPtr library_;
   QStringList visible_;
   TracePtr shown_, timing_;
+  std::shared_ptr<const FinalState> state_;  ///< that what is shown ended in; null before it has
   std::string timingOf_, describedOf_;  ///< keys: what the timing is of, what was last described
   std::uint64_t run_ = 0, description_ = 0, load_ = 0, timingRun_ = 0;  ///< numbers of the newest request of each kind
   bool running_ = false, firstStage_ = false, liveWaits_ = false, timingWanted_ = false, stopping_ = false, timingRuns_ = false;

@@ -51,13 +51,14 @@ using Settings = std::vector<std::pair<std::string, std::string>>;
 struct Setup {
   std::string preset;
   std::map<std::string, Settings> set;                       ///< what was changed of each preset, kept when another is looked at
-  std::map<std::string, std::filesystem::path> weights;      ///< likewise
+  std::map<std::string, std::filesystem::path> weights, states;  ///< files that were loaded for each preset, likewise
   LoadedSequencePtr sequence;
   std::uint64_t seed = 1;
   std::string form = "auto", device = "cpu", dtype = "f64";
 
   Settings settings() const;                                 ///< of the present preset
   void setValue(const std::string& key, const std::string& text);
+  std::map<std::string, std::filesystem::path>& files(FileKind kind) { return kind == FileKind::weights ? weights : states; }
 };
 
 /// Everything that there is to choose from.

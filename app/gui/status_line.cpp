@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/status_line.h"
 
+#include <QDir>
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QProgressBar>
@@ -42,7 +44,8 @@ StatusLine::StatusLine(QWidget* parent) : QStatusBar(parent) {
   what_ = add(tr("The device, form and precision that really ran"));
   time_ = add(tr("Wall time of the forward and the backward pass"));
   memory_ = add(tr("Memory that the arrays of the run took, with what was recorded"));
-  seed_ = add(tr("What the weights were drawn from"));
+  weights_ = add({});
+  state_ = add({});
   dot_ = new QLabel(line);
   dot_->setFixedSize(8, 8);
   row->addWidget(dot_);
@@ -67,7 +70,8 @@ StatusLine::StatusLine(QWidget* parent) : QStatusBar(parent) {
 }
 
 void StatusLine::setRun(const TracePtr& trace) {
-  for (QLabel* one : {what_, time_, memory_, seed_}) one->setVisible(trace != nullptr);
+  for (QLabel* one : {what_, time_, memory_, weights_}) one->setVisible(trace != nullptr);
+  state_->setVisible(trace && !trace->info.state.empty());
   if (!trace) return;
   const RunInfo& run = trace->info;
   QString what = QString::fromStdString(run.device == "cpu" ? "CPU" : run.device == "cuda" ? "CUDA" : run.device) + ", " + QString::fromStdString(run.form) + ", " +
@@ -76,10 +80,27 @@ void StatusLine::setRun(const TracePtr& trace) {
   what_->setText(what);
   time_->setText(duration(run.seconds));
   memory_->setText(memory(run.bytes));
-  seed_->setText(tr("seed %1").arg(run.seed));
+  // A file by its name, and in full where the pointer rests.
+  const auto showFile = [](QLabel* where, const QString& text, const std::string& file, const QString& tip) {
+    const QString path = QString::fromStdString(file);
+    where->setText(text.arg(where->fontMetrics().elidedText(QFileInfo(path).fileName(), Qt::ElideMiddle, 160)));
+    where->setToolTip(tip.arg(QDir::toNativeSeparators(path)));
+  };
+  if (run.weights.empty()) {
+    weights_->setText(tr("seed %1").arg(run.seed));
+    weights_->setToolTip(tr("What the weights were drawn from"));
+  } else {
+    showFile(weights_, tr("weights %1"), run.weights, tr("The weights were read from %1"));
+  }
+  if (!run.state.empty()) showFile(state_, tr("begun from %1"), run.state, tr("The state before the first step was read from %1"));
 }
 
-QString StatusLine::facts() const { return QStringList{what_->text(), time_->text(), memory_->text(), seed_->text()}.join(" | "); }
+QString StatusLine::facts() const {
+  QStringList texts;
+  for (const QLabel* one : {what_, time_, memory_, weights_, state_})
+    if (!one->isHidden()) texts << one->text();
+  return texts.join(" | ");
+}
 
 void StatusLine::say(const QString& sentence, Tone tone) {
   sentence_ = sentence;

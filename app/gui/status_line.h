@@ -30,7 +30,7 @@ class StatusLine : public QStatusBar {
 
  private:
   void elide();
-  QLabel *what_, *time_, *memory_, *seed_, *dot_, *words_;
+  QLabel *what_, *time_, *memory_, *weights_, *state_, *dot_, *words_;
   QProgressBar* bar_;
   QTimer patience_;  ///< short runs do not flicker
   QString sentence_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The program recurrence-lab as a shell sees it: figures without a window, and one line for each mistake.
 #include <QDir>
+#include <QFile>
 #include <QFileInfo>
 #include <QImage>
 #include <QProcess>
@@ -39,6 +40,11 @@ class TestStart : public QObject {
     QTest::addColumn<QString>("names");
     QTest::newRow("a model that there is not") << QStringList{"lstn"} << "lstn";
     QTest::newRow("a file that there is not") << QStringList{"--input", "/nowhere/at/all.csv"} << "/nowhere/at/all.csv";
+    QTest::newRow("weights that there are not") << QStringList{"lstm", "--weights", "/nowhere/w.npz"} << "/nowhere/w.npz";
+    QFile text(folder_.filePath("text.safetensors"));
+    QVERIFY(text.open(QIODevice::WriteOnly) && text.write("hello, this is a text") > 0);
+    QTest::newRow("weights that are none") << QStringList{"lstm", "--weights", text.fileName()} << "text.safetensors is not a safetensors file";
+    QTest::newRow("a state that is none, and no window") << QStringList{"lstm", "--state", text.fileName(), "--figures", "x"} << "text.safetensors is not a safetensors file";
     QTest::newRow("a task that there is not") << QStringList{"--task", "addding"} << "addding";
     QTest::newRow("a hyper-parameter that there is not") << QStringList{"lstm", "--set", "widht=3"} << "widht";
     QTest::newRow("a value out of range") << QStringList{"lstm", "--set", "width=-3"} << "width";

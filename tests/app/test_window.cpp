@@ -35,6 +35,7 @@
 #include "gui/scrubber.h"
 #include "gui/sequence_view.h"
 #include "gui/status_line.h"
+#include "safetensors.h"
 #include "scene/vtk_frame.h"
 
 using namespace reclab;
@@ -235,6 +236,134 @@ class TestWindow : public QObject {
       QVERIFY(QApplication::activeModalWidget() == nullptr);
     }
     for (PanelDock* dock : window_->area()->docks()) QVERIFY(dock->panel()->id() == "timing" || dock->panel()->emptyReason().isEmpty());
+  }
+
+  void weightsOfOnesOwnRun() {
+    const QString mine = folder_.filePath("mine.npz"), other = folder_.filePath("other.bin");
+    const auto output = [&] { return *session().trace()->find("output")->real; };
+    const auto fact = [&](const QString& text) { return window_->statusLine()->facts().contains(text); };
+    const auto drawn = output();
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return mine; },
+                             [&](QWidget*, const QString&, const QString& name, const QString&) { return name == "lstm-weights.npz" ? mine : QString(); }, {}});
+    QSignalSpy saved(&session(), &SessionController::saved);
+    window_->action("saveWeights")->trigger();
+    QVERIFY(saved.wait(patience));
+    QVERIFY(window_->statusLine()->sentence().contains("mine.npz"));
+    QVERIFY(fact("seed 1") && !window_->action("forget")->isEnabled());
+
+    auto* seed = window_->inspector()->findChild<QSpinBox*>("seed");
+    seed->setValue(5);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("seed 5"), patience);
+    const auto five = output();
+    QVERIFY(five != drawn);
+    window_->action("weights")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("weights mine.npz"), patience);
+    QVERIFY(output() == drawn && !fact("seed"));
+    QVERIFY(window_->banner()->sentence().isEmpty());
+    // One thing to undo, and to do again.
+    QTest::keyClick(window_.get(), Qt::Key_Z, Qt::ControlModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("seed 5") && output() == five, patience);
+    QTest::keyClick(window_.get(), Qt::Key_Y, Qt::ControlModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("weights mine.npz") && output() == drawn, patience);
+    QVERIFY(window_->action("forget")->isEnabled());
+    window_->action("forget")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("seed 5") && output() == five, patience);
+    // Dropped, of the other kind, under a name that says nothing.
+    test::npz_to_safetensors(mine.toStdString(), "param/", other.toStdString());
+    drop(other);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("weights other.bin") && output() == drawn, patience);
+    // They are this model's; another one has its own, and they are still there on the way back.
+    clickModel("gru");
+    QVERIFY(fact("seed 5"));
+    clickModel("lstm");
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("weights other.bin") && output() == drawn, patience);
+    // From the command line too.
+    window_->close();
+    Options options;
+    options.model = "lstm";
+    options.weights = mine;
+    open(options);
+    QTRY_VERIFY_WITH_TIMEOUT(fact("weights mine.npz"), patience);
+    QVERIFY(output() == drawn);
+  }
+
+  void aRunBeginsWhereAnotherEnded() {
+    const QString file = folder_.filePath("end.npz");
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return file; }, [&](QWidget*, const QString&, const QString&, const QString&) { return file; }, {}});
+    const auto output = [&] { return *session().trace()->find("output")->real; };
+    const auto begun = [&] { return window_->statusLine()->facts().contains("begun from end.npz"); };
+    const auto before = output();
+    QSignalSpy saved(&session(), &SessionController::saved);
+    window_->action("saveState")->trigger();
+    QVERIFY(saved.wait(patience));
+    const NpzFile end(file.toStdString());
+    QVERIFY(end.has("state/0/h") && end.has("state/0/c"));
+    window_->action("state")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && begun(), patience);
+    const auto after = output();
+    QVERIFY(after != before);
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && !begun() && output() == before, patience);
+    drop(file);  // told from weights by what is in it
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && begun() && output() == after, patience);
+    // What the export of this run says, reclab can repeat.
+    const QString out = folder_.filePath("begun");
+    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) { return out; }});
+    QSignalSpy exported(&session(), &SessionController::exported);
+    window_->action("exportRun")->trigger();
+    QVERIFY(exported.wait(patience));
+    QVERIFY(NpzFile(QDir(out).filePath("trace.npz").toStdString()).read("output").real == after);
+    QVERIFY(session().trace()->info.command.find("--state " + file.toStdString()) != std::string::npos);
+  }
+
+  void aFileThatDoesNotFitLeavesTheScreenAsItWas() {
+    const auto before = session().trace()->find("output")->real;
+    const QString facts = window_->statusLine()->facts(), mine = folder_.filePath("fits.npz"), end = folder_.filePath("fits-state.npz");
+    QString next = mine;
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return next; }, [&](QWidget*, const QString&, const QString&, const QString&) { return next; }, {}});
+    QSignalSpy saved(&session(), &SessionController::saved);
+    window_->action("saveWeights")->trigger();
+    QVERIFY(saved.wait(patience));
+    next = end;
+    window_->action("saveState")->trigger();
+    QVERIFY(saved.wait(patience));
+    QFile file(mine);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const QByteArray whole = file.readAll();
+    const int undoBefore = window_->undoStack()->count();
+    const auto stays = [&](const QString& sentence) {
+      QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains(sentence), qPrintable(sentence + " is not in " + window_->banner()->sentence()), patience);
+      QVERIFY(window_->banner()->isVisible() && window_->statusLine()->sentence().contains(sentence));
+      QVERIFY(!session().running() && session().trace()->find("output")->real == before);
+      QVERIFY(session().setup().weights.empty() && session().setup().states.empty());
+      QCOMPARE(window_->statusLine()->facts(), facts);
+      QCOMPARE(window_->undoStack()->count(), undoBefore);
+      QVERIFY(QApplication::activeModalWidget() == nullptr);
+    };
+    drop(written(folder_, "half.npz", whole.left(whole.size() / 2)));
+    stays("half.npz is not a whole NPZ archive");
+    drop(written(folder_, "long.safetensors", QByteArray("\xff\x00\x00\x00\x00\x00\x00\x00{}", 10)));
+    stays("long.safetensors is cut short: its header has 255 bytes and 2 follow");
+    next = written(folder_, "text.npz", "hello");
+    window_->action("weights")->trigger();
+    stays("text.npz is not an NPZ archive");
+    next = mine;
+    window_->action("state")->trigger();  // weights as a state
+    stays("the state state/0/");
+    next = folder_.filePath("nowhere.npz");
+    window_->action("state")->trigger();
+    stays("nowhere.npz");
+    window_->setFileChooser({{}, [](QWidget*, const QString&, const QString&, const QString&) { return QString("/proc/nowhere.npz"); }, {}});
+    window_->action("saveWeights")->trigger();
+    stays("/proc/nowhere.npz");
+    // Weights of another size: entry, both shapes and the cure.
+    window_->inspector()->slider("width")->setValue(0);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->find("param/0/weight_ih")->shape.front() == 4, patience);
+    const auto narrow = session().trace()->find("output")->real;
+    drop(mine);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->banner()->sentence().contains("the entry 0/weight_ih has shape [128, 2] where the model has [4, 2]"), patience);
+    QVERIFY(window_->banner()->sentence().contains("change the hyper-parameters"));
+    QVERIFY(session().trace()->find("output")->real == narrow && session().setup().weights.empty());
   }
 
   void theStripScrubsAndBrushes() {
