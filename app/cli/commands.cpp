@@ -99,7 +99,7 @@ Probe probe_of(const std::vector<std::string>& record) {
   Probe probe;
   if (record.empty() || (record.size() == 1 && record[0] == "all")) return probe;
   static const std::vector<std::string> kinds{"input", "output",   "target",   "mask",     "time",         "state",
-                                              "gate",  "spectrum", "gradient", "jacobian", "jacobian_min", "param"};
+                                              "gate",  "spectrum", "gradient", "jacobian", "jacobian_min", "param",    "newton"};
   const auto asks = [&](std::string_view kind) {
     return std::ranges::any_of(record, [&](const std::string& name) { return name.substr(0, name.find('/')) == kind; });
   };
@@ -298,13 +298,17 @@ int forms(const FormsOptions& options, Interrupt& interrupt) {
   }
   if (options.json) {
     Json json = {{"id", request.preset.id}, {"length", request.sequence.length}, {"dtype", request.dtype}, {"forms", Json::array()}};
-    for (const FormReport& report : reports)
+    for (const FormReport& report : reports) {
       json["forms"].push_back({{"form", report.form},
                                {"output_error", number_json(report.output_error)},
                                {"gradient_error", number_json(report.gradient_error)},
                                {"seconds", number_json(report.seconds)},
                                {"flops", number_json(report.flops)},
                                {"bytes", number_json(report.bytes)}});
+      if (report.iterations < 0) continue;
+      json["forms"].back()["iterations"] = report.iterations;
+      json["forms"].back()["converged"] = report.converged;
+    }
     std::cout << json.dump(2) << '\n';
     return 0;
   }
@@ -317,6 +321,8 @@ int forms(const FormsOptions& options, Interrupt& interrupt) {
                number_text(report.flops, 3), bytes_text(report.bytes)});
   for (const std::size_t column : {1, 2, 3, 4}) table.right_align(column);
   table.print(std::cout);
+  for (const FormReport& report : reports)
+    if (!report.note.empty()) std::cout << report.note << '\n';
   return 0;
 }
 

@@ -120,6 +120,9 @@ struct FormReport {
   double gradient_error = 0.0;  ///< likewise, the worst over the input and all parameters
   double seconds = 0.0;         ///< forward and backward, wall
   double flops = 0.0, bytes = 0.0;  ///< by formula, forward
+  int iterations = -1;     ///< of a Newton form, the most of all layers; -1 in every other form
+  bool converged = true;   ///< false: a Newton form did not, and the sequential form was run instead
+  std::string note{};      ///< a Newton form's own words
 };
 /// Each exact form against the sequential one, on the preset's task at the given length.
 std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop);

@@ -128,7 +128,12 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
     checkpoints_[0].emplace_back();
     if (count(state.initial.shape()) == 0) continue;
     checkpoints_[0].back() = DeviceArray(backend, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
-    backend.zero(checkpoints_[0].back().data(), checkpoints_[0].back().bytes());
+    if (state.start == 0.0) {
+      backend.zero(checkpoints_[0].back().data(), checkpoints_[0].back().bytes());
+      continue;
+    }
+    const auto start = narrowed(real_, std::vector<double>(checkpoints_[0].back().bytes() / bytes_of(real_), state.start));
+    backend.upload(checkpoints_[0].back().data(), start.data(), start.size());
   }
 }
 
@@ -212,7 +217,7 @@ std::map<std::string, std::vector<std::complex<double>>> Rollout::final_states()
   for (std::size_t i = 0; i < whole_->states().size(); ++i) {
     const auto& state = whole_->states()[i];
     const DeviceArray& last = checkpoints_.back()[i];
-    if (last) states[state_key(state)] = to_complex(backend_, state.initial.dtype(), last.data(), static_cast<std::int64_t>(last.bytes() / bytes_of(state.initial.dtype())));
+    if (last || state.growing) states[state_key(state)] = to_complex(backend_, state.initial.dtype(), last.data(), static_cast<std::int64_t>(last.bytes() / bytes_of(state.initial.dtype())));
   }
   return states;
 }
@@ -252,7 +257,7 @@ void Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
         auto& slots = by_memory[state.memory];
         slots.push_back(carried[i].data());
         memory_exponent[state.memory] = exponents[i] - scale;
-      } else if (carried[i]) {
+      } else if (carried[i] && graph.gradient(state.final_state)) {
         backend_.add_scaled(state.final_state.dtype(), count(state.final_state.shape()), exponents[i] - scale, carried[i].data(),
                             graph.gradient(state.final_state), true);
       }

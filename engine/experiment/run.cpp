@@ -3,6 +3,8 @@
 #include <cassert>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <functional>
 #include <limits>
 #include <thread>
 
@@ -153,14 +155,25 @@ struct Prepared {
   }
 };
 
+std::string newton_sentence(const NewtonReport& report) {
+  char residual[32] = "none";
+  if (!report.residuals.empty()) std::snprintf(residual, sizeof residual, "%.0e", report.residuals.back());
+  const std::string name = report.form == Form::newton ? "Newton's" : report.form == Form::quasi_newton ? "The quasi-Newton" : "The damped Newton";
+  const std::string after = plural(report.iterations(), "iteration");
+  if (report.converged) return name + " iteration converged in " + after + ", residual " + residual + ".";
+  return name + " iteration did not converge after " + after + " (residual " + residual + (report.reason.empty() ? "" : "; " + report.reason) +
+         "): the sequential form was run instead.";
+}
+
 /// Whether a layer's transition is known as a diagonal, as one dense Jacobian, or not at all.
 enum class Transition : std::uint8_t { none, diagonal, dense };
 Transition transition_of(const std::vector<Memory*>& memories) {
-  if (memories.empty()) return Transition::none;
+  if (std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return m->width() == 0; })) return Transition::none;
   const bool diagonal = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return m->diagonal(); });
   if (diagonal) return Transition::diagonal;
   return memories.size() == 1 ? Transition::dense : Transition::none;
 }
+std::int64_t blocks_of(const std::vector<Memory*>& memories) { return memories.size() == 1 ? memories[0]->blocks() : 1; }
 std::int64_t width_of(const std::vector<Memory*>& memories) {
   std::int64_t n = 0;
   for (const Memory* m : memories) n += m->width();
@@ -290,9 +303,8 @@ class Run {
     info.record_form = info.form;
     for (int layer = 0; layer < static_cast<int>(info.layers); ++layer) {
       const auto memories = prepared_.probe->memories(layer);
-      const bool dense = transition_of(memories) == Transition::dense;
       const bool invariant = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return m->time_invariant(); });
-      info.spectra.push_back({false, dense || !invariant, prepared_.architecture.spectrum});
+      info.spectra.push_back({false, !invariant, prepared_.architecture.spectrum});
     }
   }
 
@@ -303,7 +315,7 @@ class Run {
     double row = 8.0 * static_cast<double>(request_.sequence.width * 2 + network.output().dim(-1) + 2);
     for (const auto& state : network.states())
       if (state.trajectory && request_.probe.states && wants(Rollout::state_key(state)))
-        row += static_cast<double>(count(state.shape)) * (is_complex(state.initial.dtype()) ? 16.0 : 8.0);
+        row += static_cast<double>(count(state.row_shape())) * (is_complex(state.initial.dtype()) ? 16.0 : 8.0);
     for (const auto& gate : network.gates())
       if (request_.probe.gates) row += 8.0 * static_cast<double>(count(gate.var.shape()));
     double seconds_row = 0.0;
@@ -311,11 +323,12 @@ class Run {
     for (std::size_t layer = 0; layer < trace_.info.spectra.size(); ++layer) {
       const auto memories = network.memories(static_cast<int>(layer));
       const double n = static_cast<double>(width_of(memories));
-      const bool dense = transition_of(memories) == Transition::dense;
-      if (trace_.info.spectra[layer].per_step && request_.probe.spectra && !(dense && request_.probe.spectrum_rows)) row += 16.0 * n;
-      if (dense && request_.probe.spectra && wants("spectrum/") && !request_.probe.spectrum_rows) seconds_row += eigenvalue_cost * n * n * n / cores;
-      if (dense && request_.probe.jacobians && wants("jacobian") && !request_.probe.jacobian_rows) seconds_row += 4.0 * product_cost * n * n * n;
-      const double product = product_cost * n * n * n * static_cast<double>(length);
+      const bool dense = transition_of(memories) == Transition::dense, per_step = trace_.info.spectra[layer].per_step;
+      const double parts = static_cast<double>(blocks_of(memories)), cubes = n * (n / parts) * (n / parts);
+      if (per_step && request_.probe.spectra && !(dense && request_.probe.spectrum_rows)) row += 16.0 * n;
+      if (dense && per_step && request_.probe.spectra && wants("spectrum/") && !request_.probe.spectrum_rows) seconds_row += eigenvalue_cost * cubes / cores;
+      if (dense && request_.probe.jacobians && wants("jacobian") && !request_.probe.jacobian_rows) seconds_row += 4.0 * product_cost * cubes;
+      const double product = product_cost * cubes * static_cast<double>(length);
       const bool asked = !request_.probe.only.empty() && wants("jacobian/");
       const bool affordable = !dense || asked || product < 10.0 * analysis_seconds;
       dense_jacobians_.push_back(affordable);
@@ -323,6 +336,7 @@ class Run {
         trace_.info.notes.push_back("The singular values of ds_T/ds_t of layer " + std::to_string(layer) + " were left out, they would take about " +
                                     std::to_string(static_cast<long>(product / 60.0) + 1) + " minutes: ask for them with --record jacobian, or take a smaller width.");
     }
+    note_without_transition();
     const double rows = static_cast<double>(length);
     every_ = request_.every;
     if (every_ <= 0) {
@@ -337,6 +351,21 @@ class Run {
     }
     every_ = std::min(every_, length);
     trace_.info.every = every_;
+  }
+
+  /// Once for all layers whose memory is none that a step maps to the next.
+  void note_without_transition() {
+    if (!request_.probe.spectra && !request_.probe.jacobians) return;
+    std::int64_t without = 0;
+    std::string names;
+    for (int layer = 0; layer < static_cast<int>(trace_.info.layers); ++layer) {
+      if (width_of(prepared_.probe->memories(layer))) continue;
+      names += (without++ ? ", " : "") + std::to_string(layer);
+    }
+    if (!without) return;
+    const bool all = without == trace_.info.layers;
+    trace_.info.notes.push_back(std::string("There are no eigenvalues and no singular values of ds_T/ds_t") + (all ? "" : " of " + std::string(without == 1 ? "layer " : "layers ") + names) +
+                                ": what is carried from step to step is a record of the past, or changes once a segment, and no step maps it to the next as a state of fixed size.");
   }
 
   bool is_recorded(std::int64_t t) const { return t % every_ == 0 || t == request_.sequence.length - 1; }
@@ -374,7 +403,7 @@ class Run {
   void list_inside(const Network& network) {
     if (request_.probe.states)
       for (const auto& state : network.states())
-        if (state.trajectory) grow(timed(Rollout::state_key(state), state.shape, axes_of(state.shape, "unit"), "", state.text), state.trajectory);
+        if (state.trajectory) grow(timed(Rollout::state_key(state), state.row_shape(), axes_of(state.row_shape(), "unit"), "", state.text), state.trajectory);
     if (request_.probe.gates)
       for (const auto& gate : network.gates()) {
         const Shape shape(gate.var.shape().begin() + 2, gate.var.shape().end());
@@ -440,7 +469,7 @@ class Run {
         trace_.time.push_back(request_.sequence.time[static_cast<std::size_t>(t)]);
       }
     // Forms that never form the state leave what is inside to the sequential form on the same weights.
-    const bool inside = form_ == Form::sequential || form_ == Form::scan;
+    const bool inside = form_ == Form::sequential || form_ == Form::scan || is_newton(form_);
     rollout_ = make_rollout(form_);
     list_outside(rollout_->network());
     if (inside) list_inside(rollout_->network());
@@ -450,6 +479,7 @@ class Run {
       report(0.4 * static_cast<double>(done_steps_) / static_cast<double>(length), "forward");
     }, stop_);
     trace_.info.loss_value = rollout_->loss();
+    put_newton();
     if (divergence) {
       trace_.info.outcome = Outcome::diverged;
       trace_.info.sentence = divergence->array + " became non-finite at step " + std::to_string(divergence->step) + "; what came before it is shown";
@@ -481,6 +511,32 @@ class Run {
     }
     finish_recording(length);
     if (gradients) put_gradients(norms, std::move(input_gradient));
+  }
+
+  /// How the Newton forms went, layer by layer.
+  void put_newton() {
+    for (int layer = 0; layer < static_cast<int>(trace_.info.layers); ++layer) {
+      const auto memories = rollout_->network().memories(layer);
+      const auto stepped = std::count_if(memories.begin(), memories.end(), [](const Memory* m) { return m->newton(); });
+      std::int64_t number = 0;
+      for (const Memory* memory : memories) {
+        const NewtonReport* report = memory->newton();
+        if (!report) continue;
+        ++number;
+        const std::string which = stepped == 1 ? "" : "/" + std::to_string(number);
+        trace_.info.notes.push_back((trace_.info.layers > 1 || stepped > 1 ? "Layer " + std::to_string(layer) + which + ": " : "") + newton_sentence(*report));
+        TraceArray array;
+        array.key = "newton/" + std::to_string(layer) + which + "/residual";
+        if (!wants(array.key) || report->residuals.empty()) continue;
+        array.shape = {static_cast<std::int64_t>(report->residuals.size())};
+        array.axes = {{"iteration", "", {}}};
+        array.unit = "log10";
+        array.text = "log10 of the largest |s_t - f(s_{t-1})| relative to the size of the states: of the first guess, then after each iteration over the whole sequence.";
+        std::vector<double> logs;
+        for (const double residual : report->residuals) logs.push_back(std::log10(residual));
+        put_real(trace_, std::move(array), std::move(logs));
+      }
+    }
   }
 
   /// A last layer that normalises its output leaves |y|^2, and with it the loss, nearly constant.
@@ -639,24 +695,25 @@ class Run {
           }
           continue;
         }
-        constexpr std::ptrdiff_t block = 64;
+        constexpr std::ptrdiff_t together = 64;
+        const auto blocks = static_cast<std::size_t>(blocks_of(memories)), size = n / blocks, square = size * size;
         std::vector<double> jacobians;
-        for (auto at = begin; at < end; at += std::min(block, end - at)) {
-          const auto some = static_cast<std::size_t>(std::min(block, end - at));
-          jacobians.resize(some * n * n);
+        for (auto at = begin; at < end; at += std::min(together, end - at)) {
+          const auto some = static_cast<std::size_t>(std::min(together, end - at));
+          jacobians.resize(some * blocks * square);
           for (std::size_t i = 0; i < some; ++i) {
             if (stop_.stop_requested()) throw Cancelled();
-            memories[0]->jacobian(at[static_cast<std::ptrdiff_t>(i)] - segment.first, std::span(jacobians).subspan(i * n * n, n * n));
+            memories[0]->jacobian(at[static_cast<std::ptrdiff_t>(i)] - segment.first, std::span(jacobians).subspan(i * blocks * square, blocks * square));
           }
           const std::size_t row = from + static_cast<std::size_t>(at - begin);
           eigenvalues_of_many(
-              static_cast<std::int64_t>(some), own.n,
+              static_cast<std::int64_t>(some * blocks), static_cast<std::int64_t>(size),
               [&](std::int64_t i, std::span<double> matrix) {
-                const auto source = std::span<const double>(jacobians).subspan(static_cast<std::size_t>(i) * n * n, n * n);
+                const auto source = std::span<const double>(jacobians).subspan(static_cast<std::size_t>(i) * square, square);
                 std::copy(source.begin(), source.end(), matrix.begin());
               },
               [&](std::int64_t i, const std::vector<std::complex<double>>& eigenvalues) {
-                std::copy(eigenvalues.begin(), eigenvalues.end(), values.begin() + static_cast<std::ptrdiff_t>((row + static_cast<std::size_t>(i)) * n));
+                std::copy(eigenvalues.begin(), eigenvalues.end(), values.begin() + static_cast<std::ptrdiff_t>(row * n + static_cast<std::size_t>(i) * size));
               },
               stop_);
           if (stop_.stop_requested()) throw Cancelled();
@@ -692,7 +749,7 @@ class Run {
       std::int64_t n = 0;
       std::vector<std::int64_t> steps;
       std::vector<double> largest, smallest;
-      std::unique_ptr<JacobianProduct> dense;
+      std::vector<std::unique_ptr<JacobianProduct>> dense;  // one a block
       std::unique_ptr<DiagonalProduct> diagonal;
       std::int64_t k = 0;
     };
@@ -709,7 +766,7 @@ class Run {
       own.largest.resize(own.steps.size() * static_cast<std::size_t>(own.k));
       own.smallest.resize(own.steps.size());
       if (own.kind == Transition::dense)
-        own.dense = std::make_unique<JacobianProduct>(own.n);
+        for (std::int64_t block = 0; block < blocks_of(memories); ++block) own.dense.push_back(std::make_unique<JacobianProduct>(own.n / blocks_of(memories)));
       else
         own.diagonal = std::make_unique<DiagonalProduct>(own.n);
     }
@@ -726,15 +783,27 @@ class Run {
           const auto row = std::lower_bound(own.steps.begin(), own.steps.end(), segment.first + t);
           if (row != own.steps.end() && *row == segment.first + t) {
             const auto at = row - own.steps.begin();
-            const auto largest = own.dense ? own.dense->log10_largest(static_cast<int>(own.k)) : own.diagonal->log10_largest(static_cast<int>(own.k));
-            std::copy(largest.begin(), largest.end(), own.largest.begin() + at * own.k);
-            own.smallest[static_cast<std::size_t>(at)] = own.dense ? own.dense->log10_smallest() : own.diagonal->log10_smallest();
+            std::vector<double> largest;
+            double smallest = std::numeric_limits<double>::infinity();
+            if (own.diagonal) {
+              largest = own.diagonal->log10_largest(static_cast<int>(own.k));
+              smallest = own.diagonal->log10_smallest();
+            }
+            for (const auto& block : own.dense) {
+              const auto some = block->log10_largest(static_cast<int>(std::min(own.k, own.n / std::ssize(own.dense))));
+              largest.insert(largest.end(), some.begin(), some.end());
+              smallest = std::min(smallest, block->log10_smallest());
+            }
+            if (own.dense.size() > 1) std::sort(largest.begin(), largest.end(), std::greater<>());
+            std::copy_n(largest.begin(), own.k, own.largest.begin() + at * own.k);
+            own.smallest[static_cast<std::size_t>(at)] = smallest;
           }
           if (segment.first + t == 0) break;  // ds_T/ds_0 is recorded; the step before the first is not
-          if (own.dense) {
-            matrix.resize(static_cast<std::size_t>(own.n * own.n));
+          if (!own.dense.empty()) {
+            const std::size_t square = static_cast<std::size_t>(own.n * own.n) / own.dense.size() / own.dense.size();
+            matrix.resize(own.dense.size() * square);
             memories[0]->jacobian(t, matrix);
-            own.dense->multiply(matrix);
+            for (std::size_t block = 0; block < own.dense.size(); ++block) own.dense[block]->multiply(std::span(matrix).subspan(block * square, square));
           } else {
             if (!known) {
               factors.resize(static_cast<std::size_t>(own.n));
@@ -801,7 +870,7 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
   for (auto& spec : card.hyper) spec.standard = hyper.value(spec.key);
   for (const auto& parameter : network.parameters()) card.parameters.push_back({parameter.name, parameter.var.shape(), parameter.text});
   for (const auto& state : network.states())
-    if (state.layer == 0) card.states.push_back({state.name, state.shape, is_complex(state.initial.dtype()), static_cast<bool>(state.trajectory) || state.memory != nullptr, state.text});
+    if (state.layer == 0) card.states.push_back({state.name, state.row_shape(), is_complex(state.initial.dtype()), static_cast<bool>(state.trajectory) || state.memory != nullptr, state.text});
   for (const auto& gate : network.gates())
     if (gate.layer == 0) card.gates.push_back({gate.name, Shape(gate.var.shape().begin() + 2, gate.var.shape().end()), gate.low, gate.high, gate.text});
   card.spectrum = architecture.spectrum;
@@ -861,6 +930,14 @@ std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest
     }, stop);
     result.gradients = rollout.parameter_gradients();
     report.seconds = since(start);
+    for (int layer = 0; is_newton(form) && layer < static_cast<int>(rollout.network().layers()); ++layer)
+      for (const Memory* memory : rollout.network().memories(layer))
+        if (const NewtonReport* newton = memory->newton()) {
+          report.iterations = std::max(report.iterations, newton->iterations());
+          report.converged = report.converged && newton->converged;
+          if (!newton->converged || report.note.empty())
+            report.note = (rollout.network().layers() > 1 ? "Layer " + std::to_string(layer) + ": " : "") + newton_sentence(*newton);
+        }
     if (form == Form::sequential) {
       reference = std::move(result);
     } else {

@@ -19,6 +19,7 @@ namespace reclab {
 
 class Network;
 struct LowRankSystem;
+struct SoftmaxAttention;
 
 /// A state array as a model declares it; shape without time and batch.
 struct StateSpec {
@@ -26,6 +27,7 @@ struct StateSpec {
   Shape shape;
   std::string text;
   bool auxiliary = false;  ///< no part of the layer's transition: a stabiliser that leaves the output as it is
+  double start = 0.0;      ///< the value of all its entries before the first step
 };
 
 /// What a model's layer function builds with. Sequences are [steps, batch, features...]: write for the last axes.
@@ -39,6 +41,7 @@ class Layer {
   std::int64_t steps() const;
   std::int64_t batch() const;
   Form form() const;  ///< that is being built
+  std::int64_t past() const;  ///< steps that came before, where a growing state holds them
 
   /// A trainable array; `text` names its role, the order of its rows and the reference implementation's name for it.
   Var parameter(const std::string& name, Shape shape, const Init& init, const std::string& text);
@@ -52,23 +55,27 @@ class Layer {
     std::vector<Var> states, reads;
   };
   Stepped step_and_read(const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell);
-  /// s_t = a_t * s_{t-1} + b_t; returns the trajectory.
-  Var diagonal(const StateSpec& state, Var a, Var b);
+  /// s_t = a_t * s_{t-1} + b_t; returns the trajectory. `shown` stands for a in spectra where a is in changing units (recurrence/memory.h).
+  Var diagonal(const StateSpec& state, Var a, Var b, Var shown = {});
   /// A bank of time-invariant single-input single-output diagonal systems (recurrence/memory.h); returns Re sum_n w s.
   Var diagonal_bank(const StateSpec& state, Var a, Var b, Var w, Var u);
   /// S_t = exp(log_decay) S_{t-1} + k_t v_t^T read with q_t (recurrence/memory.h); returns the reads.
-  Var outer(const StateSpec& state, Var q, Var k, Var v, Var log_decay = {});
+  Var outer(const StateSpec& state, Var q, Var k, Var v, Var log_decay = {}, Var shown = {});
   /// S_t = (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T read with q_t; returns the reads.
   Var delta(const StateSpec& state, Var q, Var k, Var v, Var beta);
-  /// s_t = A_t s_{t-1} + b_t with dense real matrices: b [steps, batch, copies, n]; A time-invariant [n, n] or [copies, n, n], or [steps, n, n]
-  /// for all copies. Returns the trajectory.
+  /// s_t = A_t s_{t-1} + b_t with dense real matrices: b [steps, batch, copies, n]; A time-invariant [n, n] or [copies, n, n], or
+  /// [steps, 1, n, n] for all copies. Returns the trajectory.
   Var linear(const StateSpec& state, Var A, Var b);
   /// s_t[c] = A s_{t-1}[c] + B u_t[c], time-invariant: A [n, n], B [n], u [steps, batch, copies]. Returns the trajectory.
   Var linear_driven(const StateSpec& state, Var A, Var B, Var u);
+  /// Softmax attention over all that came before, or the last `window` steps (0: all): q [steps, batch, heads, key] with its scale, k and v
+  /// [steps, batch, kv_heads, d], each kv head serving heads/kv_heads query heads in a row. The rows of k and v are the states that each step
+  /// appends. Returns the reads [steps, batch, heads, value]. Forms: sequential (row by row over the cache), attention (quadratic).
+  Var attention(const StateSpec& key, const StateSpec& value, Var q, Var k, Var v, std::int64_t window);
   /// A bank of time-invariant systems whose continuous A is diagonal less a product of two vectors (recurrence/linear.h); returns the reads.
   Var low_rank_bank(const StateSpec& state, const LowRankSystem& system, Var u);
-  /// y_t[c] = sum_{j < taps} kernel[c, j] u_{t-j}[c]: kernel [channels, taps], u [steps, batch, channels]; the last taps - 1 inputs are the
-  /// buffer `name`. Forms: sequential (the sum itself), convolution (by FFT).
+  /// y_t[c] = sum_{j < taps} kernel[c, j] u_{t-j}[c]: kernel [channels, taps], u [steps, batch, channels]. All inputs that came before are
+  /// the growing buffer `name`, and the sequence is then run as one segment. Forms: sequential (the sum itself), convolution (by FFT).
   Var convolution(const std::string& name, Var kernel, Var u, const std::string& text);
   /// A recurrence over segments of time: `memory` [batch, ...] and the tokens of one segment [batch, n, features] (n = length, fewer in the
   /// last one) to the reads [batch, n, out] and, when the segment is full, the new memory. `first`: the memory at the start of the
@@ -80,9 +87,13 @@ class Layer {
   Var segments(const StateSpec& memory, Var first, Var x, std::int64_t length, const SegmentFunction& segment);
   /// The last `count` entries of a sequence, carried over: returns x with them in front, [count + steps, batch, ...].
   Var history(const std::string& name, Var x, std::int64_t count, const std::string& text);
+  /// The same, x recorded as the state that each step appends: the gradient of the state is that of what reads the result.
+  Var history(const StateSpec& state, Var x, std::int64_t count);
   /// All of a sequence that came before, and it: [past + steps, batch, ...]. `x` is recorded as the state that each step appends. The
   /// sequence is then run as one segment.
   Var cache(const StateSpec& state, Var x);
+  /// recurrence/attention.h: row by row in the sequential form, in blocks of rows in the form attention.
+  Var attention(const SoftmaxAttention& a);
   /// The state before each step: a trajectory that a memory of this layer made, one step later, its first row the initial state.
   Var before(Var trajectory);
   /// The number of each step, counted from the start of the sequence, 0 first; [steps, batch, 1], without gradient.

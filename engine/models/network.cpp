@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "recurrence/attention.h"
 
 namespace reclab {
 
@@ -43,13 +44,15 @@ Var Layer::gate(const std::string& name, Var value, double low, double high, con
 void Layer::put(const std::vector<StateSpec>& specs, const MemoryVars& vars) {
   for (std::size_t i = 0; i < specs.size(); ++i)
     network_.states_.push_back({index_, specs[i].name, specs[i].text, specs[i].shape, vars.memory, static_cast<int>(i), vars.initial[i], vars.trajectories[i],
-                                vars.finals[i], false, specs[i].auxiliary});
+                                vars.finals[i], false, specs[i].auxiliary, specs[i].start});
 }
 
 Layer::Stepped Layer::step_and_read(const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell) {
   std::vector<StateShape> shapes;
   for (const auto& state : states) shapes.push_back({state.name, state.shape});
-  const StepVars vars = reclab::step(graph_, batch(), shapes, tokens, cell);
+  const bool auxiliary = std::any_of(states.begin(), states.end(), [](const StateSpec& state) { return state.auxiliary; });
+  if (!auxiliary) offer({Form::newton, Form::quasi_newton, Form::damped_newton});
+  const StepVars vars = reclab::step(graph_, batch(), shapes, tokens, cell, {}, auxiliary ? Form::sequential : network_.options_.form);
   put(states, vars);
   for (const auto& g : vars.gates) network_.gates_.push_back({index_, g.name, g.text, g.low, g.high, g.trajectory});
   return {vars.trajectories, vars.reads};
@@ -100,10 +103,10 @@ Var Layer::position() {
   return network_.position_;
 }
 
-Var Layer::diagonal(const StateSpec& state, Var a, Var b) {
+Var Layer::diagonal(const StateSpec& state, Var a, Var b, Var shown) {
   offer({Form::scan, Form::chunkwise});
   if (a.shape().size() < b.shape().size() && is_complex(b.dtype())) offer({Form::convolution});
-  const MemoryVars vars = reclab::diagonal(graph_, network_.options_.form, a, b);
+  const MemoryVars vars = reclab::diagonal(graph_, network_.options_.form, a, b, shown);
   put({state}, vars);
   return vars.trajectories[0];
 }
@@ -115,11 +118,11 @@ Var Layer::diagonal_bank(const StateSpec& state, Var a, Var b, Var w, Var u) {
   return vars.output;
 }
 
-Var Layer::outer(const StateSpec& state, Var q, Var k, Var v, Var log_decay) {
+Var Layer::outer(const StateSpec& state, Var q, Var k, Var v, Var log_decay, Var shown) {
   offer({Form::chunkwise});
   if (log_decay) offer({Form::scan});
   if (!log_decay || log_decay.dim(-1) == 1) offer({Form::attention});
-  const OuterVars vars = reclab::outer(graph_, network_.options_.form, q, k, v, log_decay, network_.options_.record);
+  const OuterVars vars = reclab::outer(graph_, network_.options_.form, q, k, v, log_decay, network_.options_.record, shown);
   put({state}, vars);
   return vars.output;
 }
@@ -132,6 +135,7 @@ Var Layer::delta(const StateSpec& state, Var q, Var k, Var v, Var beta) {
 }
 
 Form Layer::form() const { return network_.options_.form; }
+std::int64_t Layer::past() const { return network_.options_.past; }
 
 Var Layer::history(const std::string& name, Var x, std::int64_t length, const std::string& text) {
   Shape shape(x.shape().begin() + 1, x.shape().end());
@@ -143,6 +147,19 @@ Var Layer::history(const std::string& name, Var x, std::int64_t length, const st
   const Var joined = concat(parts, 0);
   network_.states_.push_back({index_, name, text, buffer, nullptr, 0, initial, Var{}, slice(joined, 0, steps(), steps() + length)});
   return joined;
+}
+
+Var Layer::history(const StateSpec& state, Var x, std::int64_t length) {
+  const Var row = affine(x, 1.0, 0.0);  // a node of its own: what else reads x does not count
+  const Var joined = history(state.name, row, length, state.text);
+  network_.states_.back().trajectory = row;
+  network_.states_.back().recorded_shape = state.shape;
+  return joined;
+}
+
+Var Layer::attention(const SoftmaxAttention& a) {
+  offer({Form::attention});
+  return softmax_attention(a, form() == Form::sequential);
 }
 
 Network::Network(const Architecture& architecture, const Hyper& hyper, const NetworkOptions& options) : options_(options), graph_(options.real) {
@@ -174,8 +191,11 @@ Network::Network(const Architecture& architecture, const Hyper& hyper, const Net
 
 std::vector<Memory*> Network::memories(int layer) const {
   std::vector<Memory*> found;
-  for (const auto& state : states_)
-    if (state.layer == layer && state.memory && !state.auxiliary && (found.empty() || found.back() != state.memory)) found.push_back(state.memory);
+  for (const auto& state : states_) {
+    if (state.layer != layer) continue;
+    if (!state.memory && state.trajectory) return {};  // a cache: the layer as a whole has no transition
+    if (state.memory && !state.auxiliary && (found.empty() || found.back() != state.memory)) found.push_back(state.memory);
+  }
   return found;
 }
 

@@ -61,6 +61,9 @@ class Network {
     Var initial, trajectory, final_state;
     bool growing = false;      ///< the first axis is as long as what has passed
     bool auxiliary = false;    ///< no part of the layer's transition: a stabiliser
+    double start = 0.0;        ///< what all its entries are before the first step
+    Shape recorded_shape = {}; ///< of a trajectory's row where it is not that of the state (a buffer of several steps)
+    const Shape& row_shape() const { return recorded_shape.empty() ? shape : recorded_shape; }
   };
   struct GateVar {
     int layer;
@@ -77,7 +80,7 @@ class Network {
   const std::vector<ParameterVar>& parameters() const { return parameters_; }
   const std::vector<StateVar>& states() const { return states_; }
   const std::vector<GateVar>& gates() const { return gates_; }
-  /// The memories of a layer, in the order of declaration.
+  /// The memories of a layer, in the order of declaration: those whose transitions make up the layer's. None for a layer with a cache.
   std::vector<Memory*> memories(int layer) const;
   std::int64_t layers() const { return layers_; }
   /// Whether the sequence must be run as one segment.

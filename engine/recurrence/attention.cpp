@@ -35,7 +35,7 @@ class Room {
 };
 
 struct Sizes {
-  std::int64_t batch = 0, steps = 0, past = 0, key = 0, value = 0, distances = 0, rows = 1;
+  std::int64_t batch = 0, steps = 0, past = 0, key = 0, value = 0, distances = 0, rows = 1, window = 0;
 };
 
 /// What both kinds share: matrix products between blocks of rows of one array and all columns that they see.
@@ -81,31 +81,34 @@ class Softmax final : public Blocks {
   using Blocks::Blocks;
   bool low = false, relative = false, held = false;
 
+  // A block leaves out the columns that its window leaves behind: it has those from `from` on, and what counts columns is moved by as many.
   void forward(const ForwardCall& c) override {
-    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
-      void* p = probabilities(c.backend, c.in, first, rows, columns);
-      apply(c.backend, p, rows, columns, c.in[2], s_.past + s_.steps, s_.value, c.out[0], s_.steps, first, false);
+    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
+      const std::int64_t from = start(first), columns = end - from;
+      void* p = probabilities(c.backend, c.in, first, rows, from, columns);
+      apply(c.backend, p, rows, columns, at(c.in[2], from * s_.value), s_.past + s_.steps, s_.value, c.out[0], s_.steps, first, false);
     });
   }
   void backward(const BackwardCall& c) override {
     Backend& b = c.backend;
     const std::int64_t all = s_.past + s_.steps;
     const std::size_t at_relative = low ? 4 : 3, at_held = at_relative + (relative ? 2 : 0);
-    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
-      void* p = probabilities(b, c.in, first, rows, columns);
+    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
+      const std::int64_t from = start(first), columns = end - from;
+      void* p = probabilities(b, c.in, first, rows, from, columns);
       void* g = room_[1].of(b, bytes(s_.batch * rows * columns));
-      scores(b, c.grad_out[0], s_.steps, first, rows, c.in[2], all, columns, s_.value, g);
+      scores(b, c.grad_out[0], s_.steps, first, rows, at(c.in[2], from * s_.value), all, columns, s_.value, g);
       b.softmax_adjoint(type_, s_.batch * rows, columns, p, g);  // g: of the scores now
-      if (c.grad_in[0]) apply(b, g, rows, columns, c.in[1], all, s_.key, c.grad_in[0], s_.steps, first, true);
+      if (c.grad_in[0]) apply(b, g, rows, columns, at(c.in[1], from * s_.key), all, s_.key, c.grad_in[0], s_.steps, first, true);
       if (relative) {
         void* far = room_[2].of(b, bytes(s_.batch * rows * s_.distances));
-        b.by_distance_adjoint(type_, s_.batch, rows, columns, s_.distances, s_.past + first, g, far);
+        b.by_distance_adjoint(type_, s_.batch, rows, columns, s_.distances, s_.past + first - from, g, far);
         if (c.grad_in[at_relative]) apply(b, far, rows, s_.distances, c.in[at_relative + 1], s_.distances, s_.key, c.grad_in[at_relative], s_.steps, first, true);
         if (c.grad_in[at_relative + 1]) apply_transposed(b, far, rows, s_.distances, c.in[at_relative], s_.steps, first, s_.key, c.grad_in[at_relative + 1], s_.distances);
       }
       const auto columns_gradient = [&](void* of_k, void* of_v) {
-        if (of_k) apply_transposed(b, g, rows, columns, c.in[0], s_.steps, first, s_.key, of_k, all);
-        if (of_v) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, of_v, all);
+        if (of_k) apply_transposed(b, g, rows, columns, c.in[0], s_.steps, first, s_.key, at(of_k, from * s_.key), all);
+        if (of_v) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, at(of_v, from * s_.value), all);
       };
       if (!held) return columns_gradient(c.grad_in[1], c.grad_in[2]);
       // First what goes to the columns from `held` on, then, from a fresh copy, what goes to those before.
@@ -113,33 +116,45 @@ class Softmax final : public Blocks {
       void* copies = room_[3].of(b, 2 * size);
       b.copy(copies, p, size);
       b.copy(static_cast<char*>(copies) + size, g, size);
-      for (void* block : {p, g}) b.keep_columns(type_, s_.batch, rows, columns, at(c.in[at_held], first), true, block);
+      const void* bound = moved(b, c.in[at_held], first, rows, from);
+      for (void* block : {p, g}) b.keep_columns(type_, s_.batch, rows, columns, bound, true, block);
       columns_gradient(c.grad_in[1], c.grad_in[2]);
       p = copies;
       g = static_cast<char*>(copies) + size;
-      for (void* block : {p, g}) b.keep_columns(type_, s_.batch, rows, columns, at(c.in[at_held], first), false, block);
+      for (void* block : {p, g}) b.keep_columns(type_, s_.batch, rows, columns, bound, false, block);
       columns_gradient(c.grad_in[at_held + 1], c.grad_in[at_held + 2]);
     });
   }
   Cost cost() const override {
-    const double pairs = static_cast<double>(s_.batch) * static_cast<double>(s_.steps) * (static_cast<double>(s_.past) + 0.5 * static_cast<double>(s_.steps + 1));
+    double columns_seen = static_cast<double>(s_.past) + 0.5 * static_cast<double>(s_.steps + 1);
+    if (s_.window) columns_seen = std::min(columns_seen, static_cast<double>(s_.window + s_.rows / 2));
+    const double pairs = static_cast<double>(s_.batch) * static_cast<double>(s_.steps) * columns_seen;
     const double rows = static_cast<double>(s_.batch * s_.steps), columns = static_cast<double>(s_.batch * (s_.past + s_.steps));
     return {pairs * (2.0 * static_cast<double>(s_.key + s_.value) + 5.0),
             static_cast<double>(bytes_of(type_)) * (rows + columns) * static_cast<double>(s_.key + s_.value)};
   }
 
  private:
-  Room room_[4];
-  void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t columns) {
+  Room room_[5];
+  /// The first column that a block from row `first` on takes.
+  std::int64_t start(std::int64_t first) const { return s_.window ? std::max<std::int64_t>(0, s_.past + first - (s_.window - 1)) : 0; }
+  /// A number of a column a row, counted from column `from` on.
+  const void* moved(Backend& b, const void* numbers, std::int64_t first, std::int64_t rows, std::int64_t from) {
+    if (from == 0) return at(numbers, first);
+    void* to = room_[4].of(b, bytes(rows));
+    b.unary(Unary::affine, type_, rows, at(numbers, first), to, 1.0, -static_cast<double>(from));
+    return to;
+  }
+  void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
     void* p = room_[0].of(b, bytes(s_.batch * rows * columns));
-    scores(b, in[0], s_.steps, first, rows, in[1], s_.past + s_.steps, columns, s_.key, p);
+    scores(b, in[0], s_.steps, first, rows, at(in[1], from * s_.key), s_.past + s_.steps, columns, s_.key, p);
     if (relative) {
       const std::size_t at_relative = low ? 4 : 3;
       void* far = room_[2].of(b, bytes(s_.batch * rows * s_.distances));
       scores(b, in[at_relative], s_.steps, first, rows, in[at_relative + 1], s_.distances, s_.distances, s_.key, far);
-      b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.past + first, far, p);
+      b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.past + first - from, far, p);
     }
-    b.softmax(type_, s_.batch, rows, columns, s_.past + first, low ? at(in[3], first) : nullptr, p);
+    b.softmax(type_, s_.batch, rows, columns, s_.past + first - from, low ? moved(b, in[3], first, rows, from) : nullptr, p);
     return p;
   }
 };
@@ -184,7 +199,8 @@ class Weighted final : public Blocks {
 }  // namespace
 
 Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
-  Sizes s{a.q.dim(0), a.q.dim(1), a.k.dim(1) - a.q.dim(1), a.q.dim(2), a.v.dim(2), a.rel ? a.rel.dim(1) : 0, streaming ? 1 : block_rows};
+  Sizes s{a.q.dim(0), a.q.dim(1), a.k.dim(1) - a.q.dim(1), a.q.dim(2), a.v.dim(2), a.rel ? a.rel.dim(1) : 0, streaming ? 1 : block_rows, a.window};
+  assert(!a.window || a.low);
   assert(a.k.dim(2) == s.key && a.v.dim(1) == a.k.dim(1) && a.k.dim(0) == s.batch && a.v.dim(0) == s.batch);
   auto operation = std::make_unique<Softmax>(a.q.dtype(), s);
   std::vector<Var> inputs{a.q, a.k, a.v};

@@ -16,6 +16,7 @@ struct SoftmaxAttention {
   Var q2, rel;          ///< [batch, steps, key], [batch, distances, key]; none
   Var held;             ///< [steps] real: columns before it pass their gradient to k_held and v_held, which have the values of k and v; none
   Var k_held, v_held;
+  std::int64_t window = 0;  ///< no row sees more than so many columns, its own included (low must say so too); what is further back costs nothing. 0: none
 };
 Var softmax_attention(const SoftmaxAttention& a, bool streaming);
 

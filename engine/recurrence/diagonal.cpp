@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "autodiff/ops.h"
+#include "recurrence/convolution.h"
 #include "recurrence/memory.h"
 
 namespace reclab {
@@ -39,9 +40,21 @@ class Diagonal final : public Memory {
   Diagonal(DType type, Pace pace, const DiagonalDims& dims, std::int64_t batch) : type_(type), pace_(pace), d_(dims), batch_(batch) {}
 
   std::int64_t width() const override { return d_.width / batch_; }
-  bool time_invariant() const override { return d_.period > 0; }
+  void show(std::int64_t groups, bool invariant, DType type) {
+    groups_ = groups;
+    shown_invariant_ = invariant;
+    shown_type_ = type;
+  }
+  bool time_invariant() const override { return groups_ ? shown_invariant_ : d_.period > 0; }
   bool diagonal() const override { return true; }
   void transition(std::int64_t t, std::span<std::complex<double>> factors) const override {
+    if (groups_) {
+      std::vector<std::complex<double>> own(static_cast<std::size_t>(groups_));
+      read_factors(*backend_, shown_type_, shown_, shown_invariant_ ? 0 : t * groups_ * batch_, own);
+      const std::size_t each = factors.size() / own.size();
+      for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = own[i / each];
+      return;
+    }
     read_factors(*backend_, type_, a_, time_invariant() ? 0 : t * d_.width, factors);
   }
   void jacobian(std::int64_t t, std::span<double> matrix) override { diagonal_jacobian(*this, t, matrix); }
@@ -49,6 +62,7 @@ class Diagonal final : public Memory {
   void forward(const ForwardCall& c) override {
     backend_ = &c.backend;
     a_ = c.in[0];
+    if (groups_) shown_ = c.in[3];
     c.backend.diagonal(type_, d_, pace_, c.in[0], c.in[1], c.in[2], c.out[0], c.stop);
   }
   void backward(const BackwardCall& c) override {
@@ -72,6 +86,10 @@ class Diagonal final : public Memory {
   std::int64_t batch_;
   Backend* backend_ = nullptr;
   const void* a_ = nullptr;
+  const void* shown_ = nullptr;
+  std::int64_t groups_ = 0;
+  bool shown_invariant_ = false;
+  DType shown_type_ = DType::f64;
 };
 
 class Vandermonde final : public Operation {
@@ -96,29 +114,6 @@ Var vandermonde(Var w, Var a, std::int64_t steps) {
   const std::int64_t channels = a.dim(0), modes = a.dim(1);
   assert(is_complex(a.dtype()) && w.dtype() == a.dtype() && w.shape() == a.shape());
   return a.graph->apply(std::make_unique<Vandermonde>(a.dtype(), channels, modes, steps), {w, a}, {{Shape{channels, steps}, a.dtype()}})[0];
-}
-
-class Convolve final : public Operation {
- public:
-  Convolve(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels) : type_(type), steps_(steps), batch_(batch), channels_(channels) {}
-  void forward(const ForwardCall& c) override { c.backend.convolve(type_, steps_, batch_, channels_, c.in[0], c.in[1], c.out[0]); }
-  void backward(const BackwardCall& c) override {
-    c.backend.convolve_adjoint(type_, steps_, batch_, channels_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
-  }
-  Cost cost() const override {
-    const double n = static_cast<double>(steps_ * batch_ * channels_);
-    return {10.0 * n * std::log2(2.0 * static_cast<double>(steps_)), 2.0 * n * static_cast<double>(bytes_of(type_))};
-  }
-
- private:
-  DType type_;
-  std::int64_t steps_, batch_, channels_;
-};
-
-/// y[t, b, c] = sum_{j <= t} kernel[c, j] u[t - j, b, c].
-Var convolve(Var kernel, Var u) {
-  assert(kernel.dtype() == u.dtype() && u.shape().size() == 3);
-  return u.graph->apply(std::make_unique<Convolve>(u.dtype(), u.dim(0), u.dim(1), u.dim(2)), {kernel, u}, {{u.shape(), u.dtype()}})[0];
 }
 
 /// Knows the transition of a bank that is run as a convolution; passes its input through.
@@ -158,11 +153,11 @@ std::pair<Memory*, Var> witness(Var a) {
 
 }  // namespace
 
-MemoryVars diagonal(Graph& graph, Form form, Var a, Var b) {
-  return diagonal_from(graph, form, a, b, graph.leaf(LeafKind::variable, Shape(b.shape().begin() + 1, b.shape().end()), b.dtype()));
+MemoryVars diagonal(Graph& graph, Form form, Var a, Var b, Var shown) {
+  return diagonal_from(graph, form, a, b, graph.leaf(LeafKind::variable, Shape(b.shape().begin() + 1, b.shape().end()), b.dtype()), shown);
 }
 
-MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial) {
+MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var shown) {
   const std::int64_t steps = b.dim(0), batch = b.dim(1);
   const bool invariant = a.shape().size() < b.shape().size();
   Shape state(b.shape().begin() + 1, b.shape().end());
@@ -194,7 +189,13 @@ MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial) {
   assert(invariant ? count(state) / batch == count(a.shape()) : a.shape() == b.shape());
   auto operation = std::make_unique<Diagonal>(b.dtype(), form == Form::scan ? Pace::tree : form == Form::chunkwise ? Pace::chunks : Pace::steps, dims, batch);
   vars.memory = operation.get();
-  vars.trajectories = graph.apply(std::move(operation), {a, b, vars.initial[0]}, {{b.shape(), b.dtype()}});
+  std::vector<Var> inputs{a, b, vars.initial[0]};
+  if (shown) {
+    const bool constant = shown.shape().size() < 3;
+    operation->show(constant ? count(shown.shape()) : count(shown.shape()) / (steps * batch), constant, shown.dtype());
+    inputs.push_back(detach(shown));
+  }
+  vars.trajectories = graph.apply(std::move(operation), std::move(inputs), {{b.shape(), b.dtype()}});
   vars.finals = {last(vars.trajectories[0])};
   return vars;
 }

@@ -20,9 +20,22 @@ namespace reclab {
 enum class Form : std::uint8_t { sequential, scan, chunkwise, convolution, attention, newton, quasi_newton, damped_newton };
 inline constexpr Form all_forms[] = {Form::sequential,  Form::scan,   Form::chunkwise,    Form::convolution,
                                      Form::attention,   Form::newton, Form::quasi_newton, Form::damped_newton};
+inline bool is_newton(Form form) { return form == Form::newton || form == Form::quasi_newton || form == Form::damped_newton; }
 std::string_view to_string(Form form);
 /// Throws Error that names the known forms.
 Form form_from(std::string_view text);
+
+/// How a Newton form went (recurrence/newton.h).
+struct NewtonReport {
+  Form form = Form::newton;
+  /// max_t |s_t - f(s_{t-1})| relative to the states' size, the worst of the states: of the first guess, then after each iteration.
+  std::vector<double> residuals;
+  bool converged = false;
+  std::string reason;   ///< why it did not converge, after "because"; the sequential form was then run instead
+  int evaluations = 0;  ///< of the cell, each at all steps
+  int jacobians = 0;    ///< likewise
+  int iterations() const { return residuals.empty() ? 0 : static_cast<int>(residuals.size()) - 1; }
+};
 
 /// The operation of a memory inside a Graph that covers `steps` time steps. Sequences are [steps, batch, ...], states [batch, ...].
 class Memory : public Operation {
@@ -34,8 +47,14 @@ class Memory : public Operation {
   virtual bool diagonal() const = 0;
   /// Its diagonal at step t of the segment last run forward, of the first sequence of the batch; [width()].
   virtual void transition(std::int64_t t, std::span<std::complex<double>> factors) const = 0;
+  /// Into how many parts of one size the state falls that do not see each other.
+  virtual std::int64_t blocks() const { return 1; }
   /// The whole Jacobian, row-major [width(), width()]: entry (i, j) is d s_t[i] / d s_{t-1}[j], states in the order of their declaration.
+  /// Of several blocks() those on the diagonal, one after another.
   virtual void jacobian(std::int64_t t, std::span<double> matrix) = 0;
+
+  /// Of the last forward in a Newton form; null in every other form.
+  virtual const NewtonReport* newton() const { return nullptr; }
 
   /// The adjoint of the final state that comes from later segments, one array a state (null: none), times 2^exponent. For the next backward.
   void carry(std::vector<const void*> adjoints, int exponent) {
@@ -93,15 +112,18 @@ struct StepVars : MemoryVars {
   std::vector<CellGate> gates;
   std::vector<Var> reads;  ///< [steps, batch, ...]
 };
-/// A nonlinear recurrence. Form: sequential. `initial`: states that the graph has made; empty: leaves of its own.
+/// A nonlinear recurrence. Forms: sequential, newton, quasi_newton, damped_newton. `initial`: states that the graph has made; empty: leaves
+/// of its own.
 StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& cell,
-              const std::vector<Var>& initial = {});
+              const std::vector<Var>& initial = {}, Form form = Form::sequential);
 
 /// s_t = a_t * s_{t-1} + b_t. b [steps, batch, ...] real or complex; a of b's shape, or time-invariant of b's shape without steps and
 /// batch. Forms: sequential, scan; convolution (through FFT, channel by channel) when time-invariant and complex.
-MemoryVars diagonal(Graph& graph, Form form, Var a, Var b);
+/// `shown`: the factors that stand for the transition in spectra and in ds_T/ds_t where a is one in units that change from step to step (a
+/// stabilised memory): [steps, batch, groups] or time-invariant [groups], each group's factor for as many entries of the state in a row.
+MemoryVars diagonal(Graph& graph, Form form, Var a, Var b, Var shown = {});
 /// The same from an initial state that the graph has made.
-MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial);
+MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var shown = {});
 
 /// The time-invariant diagonal system of a bank of single-input single-output channels, read out:
 ///   s_t[c, n] = a[c, n] s_{t-1}[c, n] + b[c, n] u_t[c],   y_t[c] = Re sum_n w[c, n] s_t[c, n]
@@ -119,7 +141,8 @@ BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u);
 struct OuterVars : MemoryVars {
   Var output;  ///< [steps, batch, heads, value]
 };
-OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, bool record);
+/// `shown` as for diagonal.
+OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, bool record, Var shown = {});
 
 /// S_t = (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T, o_t = S_t^T q_t: what k_t recalls is replaced by v_t, by the share beta_t.
 /// Shapes as for outer, beta [steps, batch, heads, 1]. Forms: sequential, chunkwise (the WY representation of the product of a chunk's

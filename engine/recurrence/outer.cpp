@@ -82,10 +82,10 @@ OuterVars summed(Graph& graph, bool attention, Var q, Var k, Var v, bool record)
 }
 
 /// Every entry of the memory is a diagonal recurrence of its own.
-OuterVars stepwise(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay) {
+OuterVars stepwise(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, Var shown) {
   const Var decay = exp(chunks::with_axis(log_decay, -1)) + chunks::zeros(graph, {q.dim(3), v.dim(3)});
   OuterVars vars;
-  static_cast<MemoryVars&>(vars) = diagonal(graph, form, decay, chunks::with_axis(k, -1) * chunks::with_axis(v, -2));
+  static_cast<MemoryVars&>(vars) = diagonal(graph, form, decay, chunks::with_axis(k, -1) * chunks::with_axis(v, -2), shown);
   vars.output = sum(vars.trajectories[0] * chunks::with_axis(q, -1), -2);
   return vars;
 }
@@ -150,12 +150,12 @@ OuterVars quadratic(Graph& graph, Var q, Var k, Var v, Var log_decay) {
 
 }  // namespace
 
-OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, bool record) {
+OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, bool record, Var shown) {
   assert(k.shape() == q.shape() && v.dim(2) == q.dim(2));
   if (form == Form::chunkwise) return chunkwise(graph, q, k, v, log_decay);
   if (!log_decay) return summed(graph, form == Form::attention, q, k, v, record && form != Form::attention);
   if (form == Form::attention && log_decay.dim(-1) == 1) return quadratic(graph, q, k, v, log_decay);
-  return stepwise(graph, form == Form::scan ? Form::scan : Form::sequential, q, k, v, log_decay);
+  return stepwise(graph, form == Form::scan ? Form::scan : Form::sequential, q, k, v, log_decay, shown);
 }
 
 }  // namespace reclab

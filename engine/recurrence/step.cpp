@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The stepped recurrence: a cell, built once as a graph of its own, run for every time step. The backward pass keeps only the states
 // and runs the cell again at each step before its adjoint. The adjoint of the state is carried as a mantissa and a power of two, so that
-// its norm is known far beyond the range of the number format.
+// its norm is known far beyond the range of the number format. A Newton form makes the same trajectory in another way, forward only.
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstring>
@@ -9,7 +10,7 @@
 
 #include "array/error.h"
 #include "autodiff/ops.h"
-#include "recurrence/memory.h"
+#include "recurrence/newton.h"
 
 namespace reclab {
 namespace {
@@ -19,8 +20,10 @@ constexpr int rescale_at = 32;           // binary orders that the mantissa may 
 
 class Step final : public Memory {
  public:
-  Step(Graph& outer, std::int64_t steps, std::int64_t batch, std::vector<StateShape> states, std::vector<Shape> tokens, CellFunction function)
+  Step(Graph& outer, Form form, std::int64_t steps, std::int64_t batch, std::vector<StateShape> states, std::vector<Shape> tokens, CellFunction function)
       : outer_(outer), steps_(steps), batch_(batch), state_shapes_(std::move(states)), token_shapes_(std::move(tokens)), function_(std::move(function)) {
+    newton_ = is_newton(form);
+    report_.form = form;
     for (const auto& state : state_shapes_) width_ += count(state.shape);
   }
   ~Step() override {
@@ -32,13 +35,8 @@ class Step final : public Memory {
         if (memory) backend_->release(memory);
   }
 
-  struct Built {
-    std::unique_ptr<Graph> graph;
-    std::vector<Var> tokens, states, next, reads;
-    std::vector<CellGate> gates;
-  };
-  Built build(std::int64_t batch, bool frozen) {
-    Built built;
+  CellGraph build(std::int64_t batch, bool frozen) {
+    CellGraph built;
     built.graph = std::make_unique<Graph>(outer_.real(), &outer_, frozen);
     const auto with_batch = [&](const Shape& shape) {
       Shape full{batch};
@@ -61,17 +59,22 @@ class Step final : public Memory {
     built.gates = std::move(cell.gates());
     return built;
   }
-  Built& cell() { return cell_; }
-  void set_cell(Built built) { cell_ = std::move(built); }
+  CellGraph& cell() { return cell_; }
+  void set_cell(CellGraph built) { cell_ = std::move(built); }
 
   std::int64_t width() const override { return width_; }
   bool time_invariant() const override { return false; }
   bool diagonal() const override { return false; }
+  const NewtonReport* newton() const override { return newton_ ? &report_ : nullptr; }
   void transition(std::int64_t, std::span<std::complex<double>>) const override { assert(!"a stepped recurrence has no diagonal transition"); }
 
   void forward(const ForwardCall& c) override {
     prepare(c.backend);
     remember(c.in, c.out);
+    if (newton_) {
+      report_ = run_newton(report_.form, c, steps_, batch_, [&](std::int64_t rows) { return build(rows, true); });
+      if (report_.converged) return;
+    }
     bind_captures(*cell_.graph);
     cell_.graph->forward(c.stop, Graph::Part::invariant);
     const std::size_t states = state_shapes_.size();
@@ -223,7 +226,14 @@ class Step final : public Memory {
   Cost cost() const override {
     const Cost one = cell_.graph->cost();
     const double steps = static_cast<double>(steps_);
-    return {one.flops * steps, one.bytes * steps};
+    Cost total{one.flops * steps, one.bytes * steps};
+    if (newton_ && report_.evaluations) {  // a row of the Jacobian costs two evaluations, a product of two of them 2 n^3
+      const double n = static_cast<double>(width_), jacobians = report_.jacobians, times = report_.evaluations + (1.0 + 2.0 * n) * jacobians;
+      const double dense = report_.form == Form::quasi_newton ? 1.0 : jacobians;  // the diagonals are scanned for next to nothing
+      const double rest = report_.converged ? 0.0 : 1.0, matrices = dense * steps * static_cast<double>(batch_) * n * n;
+      total = {total.flops * (times + rest) + matrices * 2.0 * n, total.bytes * (times + rest) + matrices * 3.0 * static_cast<double>(bytes_of(outer_.real()))};
+    }
+    return total;
   }
 
  private:
@@ -232,7 +242,9 @@ class Step final : public Memory {
   std::vector<StateShape> state_shapes_;
   std::vector<Shape> token_shapes_;
   CellFunction function_;
-  Built cell_, tile_;
+  CellGraph cell_, tile_;
+  bool newton_ = false;
+  NewtonReport report_;
   Backend* backend_ = nullptr;
   std::vector<void*> lambda_, tiles_;
   std::vector<const void*> in_;
@@ -270,7 +282,7 @@ class Step final : public Memory {
 }  // namespace
 
 StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& function,
-              const std::vector<Var>& initial) {
+              const std::vector<Var>& initial, Form form) {
   assert(!tokens.empty());
   const std::int64_t steps = tokens[0].dim(0);
   std::vector<Shape> token_shapes;
@@ -278,7 +290,7 @@ StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& s
     assert(token.dim(0) == steps && token.dim(1) == batch);
     token_shapes.emplace_back(token.shape().begin() + 2, token.shape().end());
   }
-  auto operation = std::make_unique<Step>(graph, steps, batch, states, token_shapes, function);
+  auto operation = std::make_unique<Step>(graph, form, steps, batch, states, token_shapes, function);
   operation->set_cell(operation->build(batch, false));
   Step* memory = operation.get();
 

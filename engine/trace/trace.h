@@ -17,7 +17,7 @@ namespace reclab {
 
 /// One axis of a recorded array.
 struct Axis {
-  std::string name;                 ///< "time", "unit", "head", "key", "value", "channel", "eigenvalue", "rank", "length"
+  std::string name;                 ///< "time", "unit", "head", "key", "value", "channel", "eigenvalue", "rank", "length", "iteration"
   std::string unit;                 ///< "" when it counts things
   std::vector<std::string> labels;  ///< one a position, or empty
 };

@@ -177,6 +177,8 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
     assert said, f"{name} is checked against nothing"
 
     meta = {"architecture": architecture, "set": settings, "loss": loss, "source": source}
+    if record.singular:  # exactly 0, and what is computed is noise
+        meta["undefined"] = [f"jacobian_min/{layer}" for layer in sorted(record.singular)]
     arrays = {"meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8), "input": x, "output": output.detach().numpy()}
     for key, value in values.items():
         arrays[f"param/{key}"] = value

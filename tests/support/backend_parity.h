@@ -366,7 +366,7 @@ inline void diagonal_parity(Backend& other) {
   };
   for (const DType type : every_type)
     for (const Size s : {Size{1, 4, 0}, Size{2, 4, 2}, Size{70, 6, 0}, Size{70, 6, 3}, Size{5000, 3, 0}, Size{5000, 4, 2}, Size{300, 300, 300}})
-      for (const Pace scan : {Pace::steps, Pace::tree, Pace::chunks})
+      for (const Pace pace : {Pace::steps, Pace::tree, Pace::chunks})
         for (const bool started : {false, true}) {
           const DiagonalDims d{s.steps, s.width, s.period};
           const std::int64_t n = s.steps * s.width, na = s.period ? s.period : n;
@@ -376,16 +376,16 @@ inline void diagonal_parity(Backend& other) {
           try {
             parity.run([&](Backend& backend, const Parity::Pointers& p, Parity::Host& norms) {
               void* start = started ? p[initial] : nullptr;
-              backend.diagonal(type, d, scan, p[a], p[b], start, p[out], {});
-              int exponent = scan ? -3 : 0;
-              backend.diagonal_adjoint(type, d, scan, p[a], p[out], start, p[g], started ? p[carried] : nullptr, p[ga], p[gb], p[ginitial], norms.data(), &exponent, {});
+              backend.diagonal(type, d, pace, p[a], p[b], start, p[out], {});
+              int exponent = pace != Pace::steps ? -3 : 0;
+              backend.diagonal_adjoint(type, d, pace, p[a], p[out], start, p[g], started ? p[carried] : nullptr, p[ga], p[gb], p[ginitial], norms.data(), &exponent, {});
               CHECK_EQUAL(exponent, 0);
-              backend.diagonal_adjoint(type, d, scan, p[a], p[out], start, p[g], nullptr, nullptr, p[gb], nullptr, nullptr, nullptr, {});
-              backend.diagonal_adjoint(type, d, scan, p[a], p[out], start, p[g], p[carried], p[ga], nullptr, p[ginitial], nullptr, nullptr, {});
+              backend.diagonal_adjoint(type, d, pace, p[a], p[out], start, p[g], nullptr, nullptr, p[gb], nullptr, nullptr, nullptr, {});
+              backend.diagonal_adjoint(type, d, pace, p[a], p[out], start, p[g], p[carried], p[ga], nullptr, p[ginitial], nullptr, nullptr, {});
               return 0;
             }, static_cast<std::size_t>(s.steps), real_of(type) == DType::f32 ? 1e-4 : 1e-11);
           } catch (const Failure& failure) {
-            throw Failure(name_of(type) + ", " + std::to_string(s.steps) + " steps of " + std::to_string(s.width) + ", period " + std::to_string(s.period) + (scan ? ", scan" : "") + (started ? ", from a state" : "") +
+            throw Failure(name_of(type) + ", " + std::to_string(s.steps) + " steps of " + std::to_string(s.width) + ", period " + std::to_string(s.period) + (pace != Pace::steps ? ", scan" : "") + (started ? ", from a state" : "") +
                           ": " + failure.what());
           }
         }

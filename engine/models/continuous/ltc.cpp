@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//   dv/dt = (g_l (v_l - v) + Σ_j a_jk (e_jk - v) + Σ_j s_jk (e^s_jk - v))/c_m,   a_jk = w_jk σ(σ_jk (v_j - μ_jk)), s_jk alike from the input
+//   fused solver, `unfolds` times: v ← (c_m v + g_l v_l + Σ a e + Σ s e^s)/(c_m + g_l + Σ a + Σ s)
+// R. Hasani, M. Lechner, A. Amini, D. Rus, R. Grosu, Liquid time-constant networks, AAAI 2021. Names and conventions of the authors' LTCCell.
+#include "models/parts.h"
+
+namespace reclab::architectures {
+
+Architecture ltc() {
+  Architecture a;
+  a.title = "LTC";
+  a.equations = {"x ← x ⊙ input_w + input_b;  s_jk = W^s_jk σ(σ^s_jk (x_j − μ^s_jk)),  a_jk = W_jk σ(σ_jk (v_j − μ_jk))",
+                 "semi-implicit: v_k ← (c_k v_k + g_k v^l_k + Σ_j a_jk e_jk + Σ_j s_jk e^s_jk)/(c_k + g_k + Σ_j a_jk + Σ_j s_jk), ode_unfolds times", "explicit: v ← v + 0.1 f(v);  Runge–Kutta: its fourth-order step of 0.1",
+                 "f(v)_k = (g_k (v^l_k − v_k) + Σ_j s_jk (e^s_jk − v_k) + Σ_j a_jk (e_jk − v_k))/c_k"};
+  a.notes = {"Names and shapes are those of the authors' LTCCell: input_w, input_b, sensory_{mu,sigma,W,erev}, {mu,sigma,W,erev}, vleak, gleak, cm_t; row j is where a synapse comes from, column k where it goes.",
+             "The elapsed time is part of cm_t, as in the code; the paper's fused step has it by itself.", "The reference clips cm_t, gleak and the weights to positive ranges after an optimiser's step, not here."};
+  a.hyper = {hyper_integer("width", "H", 64, 1, 1024, "Neurons.", "units"), hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
+             hyper_integer("ode_unfolds", "", 6, 1, 100, "Solver steps a time step."), hyper_choice("solver", "semi_implicit", {"semi_implicit", "explicit", "runge_kutta"}, "How the equation is solved."),
+             hyper_choice("mapping", "affine", {"affine", "linear", "identity"}, "How the input is scaled: with input_w and input_b, input_w alone, or not.")};
+  a.spectrum = "eigenvalues of the recurrent Jacobian ∂v_t/∂v_{t-1} over all solver steps";
+  a.source = {"R. Hasani, M. Lechner, A. Amini, D. Rus, R. Grosu", "Liquid time-constant networks", "AAAI", "https://arxiv.org/abs/2006.04439", 2021};
+  a.layer = [](Layer& l, Var x) {
+    const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1), T = l.steps(), B = l.batch(), unfolds = l.hyper.integer("ode_unfolds");
+    const std::string &mapping = l.hyper.choice("mapping"), solver = l.hyper.choice("solver");
+    if (mapping != "identity") x = x * l.parameter("input_w", {in}, init::constant(1.0), "Scale of the input; starts at 1.");
+    if (mapping == "affine") x = x + l.parameter("input_b", {in}, init::constant(0.0), "Shift of the input; starts at 0.");
+    struct Synapses {
+      Var mu, sigma, weight, reversal;
+    };
+    const auto synapses = [&](const std::string& prefix, std::int64_t from, const std::string& what) {
+      const Shape shape{from, H};
+      return Synapses{l.parameter(prefix + "mu", shape, init::uniform(0.3, 0.8), "μ of the synapses " + what + ", [from, to]; starts uniform in 0.3..0.8."),
+                      l.parameter(prefix + "sigma", shape, init::uniform(3.0, 8.0), "σ, the steepness of the synapses " + what + "; starts uniform in 3..8."),
+                      l.parameter(prefix + "W", shape, init::uniform(0.01, 1.0), "Weights of the synapses " + what + "; start uniform in 0.01..1."),
+                      l.parameter(prefix + "erev", shape, init::each([](Rng& rng, std::int64_t) { return rng.uniform(0.0, 1.0) < 0.5 ? -1.0 : 1.0; }), "Reversal potentials of the synapses " + what + "; start at ±1.")};
+    };
+    const Synapses sensory = synapses("sensory_", in, "from the input"), inner = synapses("", H, "between neurons");
+    const Var vleak = l.parameter("vleak", {H}, init::uniform(-0.2, 0.2), "Leak potential; starts uniform in ±0.2.");
+    const Var gleak = l.parameter("gleak", {H}, init::constant(1.0), "Leak conductance; starts at 1.");
+    const Var cm = l.parameter("cm_t", {H}, init::constant(0.5), "Capacitance divided by the time step; starts at 0.5.");
+    const auto conductance = [](const Synapses& s, Var column) { return s.weight * sigmoid(s.sigma * (column - s.mu)); };  // [..., from, to]
+    const Var s = conductance(sensory, reshape(x, {T, B, in, 1}));
+    const Var current = sum(s * sensory.reversal, -2), total = l.gate("sensory", sum(s, -2), 0.0, 0.0, "The sensory conductance of each neuron, unbounded above.");
+    const Var at_rest = gleak * vleak, standing = cm + gleak;
+    return l.step({{"v", {H}, "The membrane potentials: what is read out."}}, {current, total}, [=](Cell& cell, std::span<const Var> u, std::span<const Var> state) {
+      Var v = state[0];
+      const std::int64_t rows = v.dim(0);
+      const auto currents = [&](Var at) {
+        const Var open = conductance(inner, reshape(at, {rows, H, 1}));
+        return std::pair(sum(open * inner.reversal, -2), sum(open, -2));
+      };
+      const auto slope = [&](Var at) {
+        const auto [driven, conducted] = currents(at);
+        return (at_rest - gleak * at + u[0] - at * u[1] + driven - at * conducted) / cm;
+      };
+      for (std::int64_t i = 0; i < unfolds; ++i) {
+        if (solver == "semi_implicit") {
+          const auto [driven, conducted] = currents(v);
+          const Var whole = standing + conducted + u[1];
+          if (i + 1 == unfolds) cell.gate("keep", cm / whole, 0.0, 1.0, "How much of v the last solver step keeps.");
+          v = (cm * v + at_rest + driven + u[0]) / whole;
+        } else if (solver == "explicit") {
+          v = v + 0.1 * slope(v);
+        } else {
+          const Var k1 = slope(v), k2 = slope(v + 0.05 * k1), k3 = slope(v + 0.05 * k2), k4 = slope(v + 0.1 * k3);
+          v = v + (0.1 / 6.0) * (k1 + 2.0 * k2 + 2.0 * k3 + k4);
+        }
+      }
+      return std::vector<Var>{v};
+    })[0];
+  };
+  return a;
+}
+
+}  // namespace reclab::architectures

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//   m_t = max(lf + m_{t-1}, ĩ),   C_t = e^{lf+m_{t-1}-m_t} C_{t-1} + e^{ĩ-m_t} k v^T,   n_t alike with k,   lf = log σ(f̃)
+//   h_t = C_t^T q / (max(|n_t·q|, e^{-m_t}) + ε);   layer: W_down ((norm(h) + skip c) silu(z)), [x z] = W_up u, c = silu(conv x)
+// M. Beck et al., xLSTM: extended long short-term memory, NeurIPS 2024. Names and conventions of the authors' xlstm package.
+#include <cmath>
+
+#include "array/error.h"
+#include "models/parts.h"
+
+namespace reclab::architectures {
+namespace {
+
+std::int64_t inner_width(const Hyper& h) { return h.integer("inner") ? h.integer("inner") : 64 * ((2 * h.integer("width") + 63) / 64); }
+
+}  // namespace
+
+Architecture mlstm() {
+  Architecture a;
+  a.title = "mLSTM";
+  a.equations = {"[x z] = W_up u_t,  c = silu(conv(x));  q, k from c and v from x by blocks;  ĩ, f̃ from [q k v]", "m_t = max(log σ(f̃) + m_{t-1}, ĩ)",
+                 "C_t = e^{log σ(f̃) + m_{t-1} − m_t} C_{t-1} + e^{ĩ − m_t} k vᵀ/√D,  n_t alike with k/√D", "h_t = C_tᵀ q/(max(|n_t·q|, e^{−m_t}) + ε)",
+                 "y_t = W_down ((norm(h_t) + skip ⊙ c) ⊙ silu(z)), the norm by head;  block: u ← u + y"};
+  a.notes = {"Names and shapes are those of the xlstm package: xlstm.* and xlstm_norm of a block, final/post_blocks_norm of the stack; weights of norms are stored as w and applied as 1 + w.",
+             "C and n are the memory divided by e^m; spectrum and ds_T/ds_t are those of the memory itself, whose units do not change.",
+             "The gates read k before it is divided by √D; m starts at 0 as in the package's recurrent step.", "Epsilon is added after the maximum."};
+  a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the inner width."),
+             hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."), hyper_integer("inner", "I", 0, 0, 16384, "Inner width; 0: twice the width, up to the next multiple of 64.", "channels"),
+             hyper_integer("qkv_block", "", 4, 1, 4096, "Size of the blocks of the projections to q, k and v; must divide the inner width."),
+             hyper_integer("conv", "K", 4, 1, 64, "Taps of the causal convolution.", "steps"), hyper_flag("bias", false, "Whether the projections have biases."),
+             hyper_real("eps", "ε", 1e-6, 0.0, 1.0, "Added to the denominator."), hyper_flag("post_norm", true, "Whether a norm follows the last block."),
+             hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the layer alone.")};
+  a.spectrum = "the forget gate σ(f̃) of each entry of the memory C e^m, then of n e^m, at each step";
+  a.source = {"M. Beck, K. Pöppel, M. Spanring, A. Auer, O. Prudnikova, M. Kopp, G. Klambauer, J. Brandstetter, S. Hochreiter", "xLSTM: extended long short-term memory", "NeurIPS",
+              "https://arxiv.org/abs/2405.04517", 2024};
+  a.input_width = [](const Hyper& h) { return h.integer("width"); };
+  a.check = [](const Hyper& h) {
+    for (const char* key : {"heads", "qkv_block"})
+      if (inner_width(h) % h.integer(key))
+        throw Error("mlstm: " + std::string(key) + " = " + h.text(key) + " does not divide the inner width " + std::to_string(inner_width(h)) + ": choose a divisor, or another inner.",
+                    {.model = "mlstm", .parameter = key, .value = h.text(key), .range = "a divisor of the inner width"});
+  };
+
+  a.layer = [](Layer& l, Var u) {
+    const Hyper& h = l.hyper;
+    const std::int64_t d = h.integer("width"), heads = h.integer("heads"), I = inner_width(h), D = I / heads, block_size = h.integer("qkv_block"), T = l.steps(), B = l.batch();
+    const bool block = h.choice("block") == "residual", bias = h.flag("bias");
+    const double small = std::sqrt(2.0 / (5.0 * static_cast<double>(d))), width = static_cast<double>(d);
+    const Init none = bias ? init::constant(0.0) : Init{};
+    const auto plus_one = [&](const std::string& name, std::int64_t n) { return l.parameter(name, {n}, init::constant(0.0), "w of a norm whose scale is 1 + w; starts at 0.") + 1.0; };
+    const Var x_in = block ? parts::normalised(u, 1e-5) * plus_one("xlstm_norm.weight", d) : u;
+    const auto both = reclab::split(parts::linear(l, "xlstm.proj_up", x_in, 2 * I, {init::normal(small), none, "W_up: rows of x, then of z", "starts N(0, 2/(5d))"}), -1, 2);
+    const Var c = silu(parts::short_convolution(l, "xlstm.conv1d.conv", "conv", both[0], h.integer("conv")));
+    const auto blocks = [&](const std::string& letter, Var z) {
+      const std::int64_t n = I / block_size;
+      const Var W = l.parameter("xlstm." + letter + "_proj.weight", {n, block_size, block_size}, init::normal(small), "W_" + letter + " by blocks [block, out, in]; starts N(0, 2/(5d)).");
+      // One small product a block: the blocks are the batch.
+      const int blocks_first[] = {2, 0, 1, 3}, blocks_last[] = {1, 2, 0, 3};
+      const Var in = reshape(permute(reshape(z, {T, B, n, block_size}), blocks_first), {n, T * B, block_size});
+      Var y = reshape(permute(reshape(matmul_transposed(in, W), {n, T, B, block_size}), blocks_last), {T, B, I});
+      if (bias) y = y + l.parameter("xlstm." + letter + "_proj.bias", {I}, init::constant(0.0), "Its bias; starts at 0.");
+      return y;
+    };
+    const Var q = blocks("q", c), k = blocks("k", c), v = blocks("v", both[0]);
+    const Var all[] = {q, k, v};
+    const Var qkv = concat(all, -1);
+    const double most = heads > 1 ? 3.0 / static_cast<double>(heads - 1) : 0.0;
+    const Var i = parts::linear(l, "xlstm.mlstm_cell.igate", qkv, heads, {init::constant(0.0), init::normal(0.1), "W_i, columns q, k, v", "starts at 0, its bias N(0, 0.1²)"});
+    const Var f = parts::linear(l, "xlstm.mlstm_cell.fgate", qkv, heads,
+                                {init::constant(0.0), init::each([=](Rng&, std::int64_t j) { return 3.0 + most * static_cast<double>(j); }), "W_f, columns q, k, v", "starts at 0, its bias from 3 to 6 over the heads"});
+    const Var lf = log_sigmoid(f);
+    const Var m = l.step({{"m", {heads}, "The stabiliser: the exponent that C and n are divided by.", true}}, {lf, i},
+                         [](Cell&, std::span<const Var> t, std::span<const Var> s) { return std::vector<Var>{maximum(t[0] + s[0], t[1])}; })[0];
+    const Var standing = lf + l.before(m), top = maximum(standing, i);
+    const Var keep = standing - top, write = l.gate("input", exp(i - top), 0.0, 1.0, "exp(ĩ − m): how strongly this step writes, in units of e^m.");
+    l.gate("forget", exp(keep), 0.0, 1.0, "exp(log σ(f̃) + m_{t-1} − m_t): what multiplies the stored memory.");
+    const auto by_head = [&](Var z) { return reshape(z, {T, B, heads, D}); };
+    const Var each = reshape(write, {T, B, heads, 1}), K = by_head(k) * each / std::sqrt(static_cast<double>(D)), Q = by_head(q), decay = reshape(keep, {T, B, heads, 1}), shown = sigmoid(f);
+    const Var read = l.outer({"C", {heads, D, D}, "The matrix memory of each head, [key, value], divided by e^m."}, Q, K, by_head(v), decay, shown);
+    const Var ones = affine(slice(each, -1, 0, 1), 0.0, 1.0);
+    const Var weight = l.outer({"n", {heads, D}, "The normaliser of each head, divided by e^m."}, Q, K, ones, decay, shown);
+    const Var hidden = read / (maximum(abs(weight), exp(-reshape(m, {T, B, heads, 1}))) + h.real("eps"));
+    const Var normed = parts::flat(l, parts::normalised(hidden, 1e-5)) * plus_one("xlstm.mlstm_cell.outnorm.weight", I);
+    const Var skip = l.parameter("xlstm.learnable_skip", {I}, init::constant(1.0), "What of the convolution's output is added; starts at 1.");
+    const Var open = l.gate("output", silu(both[1]), 0.0, 0.0, "silu(z): what multiplies the output; unbounded above.");
+    const double last = 2.0 / (static_cast<double>(h.integer("layers")) * std::sqrt(width));
+    const Var y = parts::linear(l, "xlstm.proj_down", (normed + skip * c) * open, d, {init::normal(last), none, "W_down", "starts N(0, (2/(L√d))²)"});
+    return block ? u + y : y;
+  };
+  a.finish = [](Layer& l, Var x) {
+    if (l.hyper.choice("block") == "none" || !l.hyper.flag("post_norm")) return x;
+    return parts::normalised(x, 1e-5) * (l.parameter("post_blocks_norm.weight", {x.dim(-1)}, init::constant(0.0), "w of the final norm, whose scale is 1 + w; starts at 0.") + 1.0);
+  };
+  return a;
+}
+
+}  // namespace reclab::architectures

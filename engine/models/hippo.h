@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The normal part of the scaled Legendre (LegS) matrix of HiPPO: A + p p^T with A_nk = -sqrt(2n+1) sqrt(2k+1) below the diagonal, -(n+1) on it,
+// and p_n = sqrt(n + 1/2), is -1/2 I plus a skew-symmetric matrix. A. Gu, K. Goel, C. Ré, ICLR 2022.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <vector>
+
+namespace reclab::hippo {
+
+struct Normal {
+  std::vector<double> frequencies;            ///< imaginary parts of the eigenvalues, ascending; all real parts are -1/2
+  std::vector<std::complex<double>> vectors;  ///< [n, n], column k of frequency k, with sum_n conj(v_nk) sqrt(2n+1) real and positive
+};
+Normal legs_normal(std::int64_t n);
+
+}  // namespace reclab::hippo

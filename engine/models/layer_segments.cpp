@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A recurrence whose step is a segment of time. A sequence that goes on inside a segment computes that segment again from its start, so
+// that the same rows are made from the same numbers wherever a run was cut.
+#include <cassert>
+
+#include "models/network.h"
+
+namespace reclab {
+namespace {
+
+/// Which memory stands after each step: 0 is that of the start, k that which the k-th segment left.
+struct Schedule {
+  std::int64_t length = 1, past = 0, steps = 0;  ///< past: steps of the unfinished segment that came before
+  std::int64_t after(std::int64_t t) const { return (past + t + 1) / length; }
+};
+
+/// Passes the memory of the start on to the recurrence over segments, whose adjoint comes back as a mantissa and a power of two, and knows
+/// the adjoint of the memory of each step. There is no transition from step to step.
+class Held final : public Memory {
+ public:
+  Held(DType type, std::int64_t n, const Schedule& schedule) : type_(type), n_(n), schedule_(schedule) {}
+  void follow(const Memory* segments) { segments_ = segments; }
+  std::int64_t width() const override { return 0; }
+  bool time_invariant() const override { return true; }
+  bool diagonal() const override { return true; }
+  void transition(std::int64_t, std::span<std::complex<double>>) const override {}
+  void jacobian(std::int64_t, std::span<double>) override {}
+  void forward(const ForwardCall& c) override { c.backend.copy(c.out[0], c.in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
+  void backward(const BackwardCall& c) override {
+    assert((carried_.empty() || !carried_[0]) && "the sequence is run as one");
+    const int power = segments_ ? segments_->exponent() : 0;
+    const double first = c.backend.log2_norm(type_, n_, c.grad_out[0], power);
+    log2_norms_.assign(1, {});
+    for (std::int64_t t = 0; t < schedule_.steps; ++t) {
+      const std::int64_t k = schedule_.after(t);
+      log2_norms_[0].push_back(k ? segments_->log2_norms()[0][static_cast<std::size_t>(k - 1)] : first);
+    }
+    if (c.grad_in[0]) c.backend.add_scaled(type_, n_, power, c.grad_out[0], c.grad_in[0], true);
+  }
+  Cost cost() const override { return {}; }
+
+ private:
+  DType type_;
+  std::int64_t n_;
+  Schedule schedule_;
+  const Memory* segments_ = nullptr;
+};
+
+/// The memory after each step, from that of the start and those that the segments left; for the record alone.
+class Spread final : public Operation {
+ public:
+  Spread(DType type, std::int64_t n, const Schedule& schedule) : size_(static_cast<std::size_t>(n) * bytes_of(type)), schedule_(schedule) {}
+  void forward(const ForwardCall& c) override {
+    for (std::int64_t t = 0; t < schedule_.steps; ++t) {
+      const std::int64_t k = schedule_.after(t);
+      const void* from = k ? static_cast<const char*>(c.in[1]) + static_cast<std::size_t>(k - 1) * size_ : c.in[0];
+      c.backend.copy(static_cast<char*>(c.out[0]) + static_cast<std::size_t>(t) * size_, from, size_);
+    }
+  }
+  void backward(const BackwardCall&) override {}
+  bool passes_gradient() const override { return false; }
+  Cost cost() const override { return {}; }
+
+ private:
+  std::size_t size_;
+  Schedule schedule_;
+};
+
+/// [steps, batch, features] <-> [batch, steps, features].
+Var swapped(Var x) {
+  const int axes[] = {1, 0, 2};
+  return permute(x, axes);
+}
+
+}  // namespace
+
+Var Layer::segments(const StateSpec& memory, Var first, Var x, std::int64_t length, const SegmentFunction& segment) {
+  network_.whole_ = true;
+  const std::int64_t B = batch(), all = past() + steps(), full = all / length, rest = all % length, features = x.dim(-1);
+  const Schedule schedule{length, past(), steps()};
+
+  // At the start of the sequence the memory is a parameter, later what was carried over: `started` is 0 or 1.
+  Shape shape = memory.shape, ones(memory.shape.size() + 1, 1);
+  shape.insert(shape.begin(), B);
+  ones[0] = B;
+  const Var started = reshape(sign(slice(position(), 0, 0, 1)), ones), carried = graph_.leaf(LeafKind::variable, shape, graph_.real());
+  const Var start = first * (1.0 - started) + carried * started;
+  auto operation = std::make_unique<Held>(graph_.real(), count(shape), schedule);
+  Held* held = operation.get();
+  const Var begin = graph_.apply(std::move(operation), {start}, {{shape, graph_.real()}})[0];
+
+  const Var before = graph_.leaf(LeafKind::variable, {past(), B, features}, x.dtype());
+  if (past()) {
+    const Var parts[] = {before, x};
+    x = concat(parts, 0);
+  }
+  std::vector<Var> reads, spread{begin};
+  Var now = begin;
+  if (full) {
+    const int axes[] = {0, 2, 1, 3};
+    const Var tokens = permute(reshape(slice(x, 0, 0, full * length), {full, length, B, features}), axes);
+    const StepVars vars = reclab::step(graph_, B, {{memory.name, memory.shape}}, {tokens},
+                                       [&](Cell&, std::span<const Var> u, std::span<const Var> s) {
+                                         const SegmentResult result = segment(s[0], u[0]);
+                                         return std::vector<Var>{result.memory, result.reads};
+                                       },
+                                       {begin});
+    held->follow(vars.memory);
+    spread.push_back(vars.trajectories[0]);
+    now = vars.finals[0];
+    reads.push_back(reshape(permute(vars.reads[0], axes), {full * length, B, -1}));
+  }
+  const Var unfinished = slice(x, 0, all - rest, all);
+  if (rest) reads.push_back(swapped(segment(now, swapped(unfinished)).reads));
+
+  shape.insert(shape.begin(), steps());
+  const Var trajectory =
+      network_.options_.record ? graph_.apply(std::make_unique<Spread>(graph_.real(), count(shape) / steps(), schedule), spread, {{shape, graph_.real()}})[0] : Var{};
+  network_.states_.push_back({index_, memory.name, memory.text, memory.shape, held, 0, carried, trajectory, now});
+  network_.states_.push_back({index_, "segment", "The layer's inputs since the start of the unfinished segment.", {features}, nullptr, 0, before, Var{}, unfinished, true});
+  return slice(reads.size() == 1 ? reads[0] : concat(reads, 0), 0, past(), all);
+}
+
+}  // namespace reclab

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Parts that several architectures are built from: projections, norms and rotations with parameters of their own.
+#pragma once
+
+#include <string>
+
+#include "models/architecture.h"
+
+namespace reclab::parts {
+
+/// Uniform in +-1/sqrt(fan_in): PyTorch's Linear and Conv1d.
+Init torch_uniform(std::int64_t fan_in);
+/// Uniform with Xavier's bound gain sqrt(6 / (in + out)).
+Init xavier_uniform(std::int64_t in, std::int64_t out, double gain = 1.0);
+
+/// W x [+ b] with the parameters name.weight [out, in] and name.bias [out].
+struct Linear {
+  Init weight, bias;      ///< no bias where its init is empty
+  std::string role;       ///< "W_q, rows by head": what the card says of the weight
+  std::string starts;     ///< "starts N(0, 0.02²)": of the weight
+};
+Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const Linear& how);
+/// The usual one: both uniform in +-1/sqrt(in).
+Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role, bool bias = true);
+
+/// Layer norm over the last axis with name.weight and, with bias, name.bias.
+Var layer_norm(Layer& l, const std::string& name, Var x, double eps = 1e-5, bool bias = true);
+/// x / sqrt(mean x^2 + eps) * name.weight.
+Var rms_norm(Layer& l, const std::string& name, Var x, double eps);
+/// (x - mean) / sqrt(variance + eps) and x / sqrt(mean x^2 + eps) over the last axis, without parameters.
+Var normalised(Var x, double eps);
+Var unit_rms(Var x, double eps);
+
+/// Causal depth-wise convolution of a sequence [steps, batch, channels] with name.weight [channels, 1, taps] (last tap: the current step) and
+/// name.bias; the last taps - 1 inputs are the buffer `buffer`.
+Var short_convolution(Layer& l, const std::string& name, const std::string& buffer, Var x, std::int64_t taps, bool bias = true);
+
+/// [steps, batch, heads * d] <-> [steps, batch, heads, d].
+Var by_head(Layer& l, Var x, std::int64_t heads);
+Var flat(Layer& l, Var x);
+/// [steps, batch, heads, d] -> [batch * heads, steps, d] and back.
+Var heads_first(Var x);
+Var heads_last(Layer& l, Var x, std::int64_t heads);
+
+/// The angles position * frequency_i, [steps, batch, 1, n].
+Var angles(Layer& l, const std::vector<double>& frequencies);
+/// Turns each pair (2i, 2i + 1) (interleaved) or (i, i + n) of the last axis of [steps, batch, heads, 2n] by angle i.
+Var turned(Var x, Var angles, bool interleaved);
+
+}  // namespace reclab::parts

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//   u_t = e_xᵀ x_t + e_hᵀ h_{t-1} + e_mᵀ m_{t-1},   m_t = Ā m_{t-1} + B̄ u_t,   h_t = f(W_xᵀ x_t + W_hᵀ h_{t-1} + W_mᵀ m_t)
+//   Ā, B̄: θ m' = A m + B u, whose m holds the Legendre coefficients of u over the last θ steps, one step on.
+// A. Voelker, I. Kajić, C. Eliasmith, Legendre memory units, NeurIPS 2019. Names of abr/neurips2019 lmu/lmu.py; the switches of keras-lmu.
+#include <algorithm>
+#include <cmath>
+
+#include "models/architecture.h"
+
+namespace reclab::architectures {
+namespace {
+
+/// exp(x) of a square matrix: halved until small, Taylor's series, squared back.
+std::vector<double> exponential(std::vector<double> x, std::size_t n) {
+  const auto product = [n](const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<double> c(n * n, 0.0);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t k = 0; k < n; ++k)
+        for (std::size_t j = 0; j < n; ++j) c[i * n + j] += a[i * n + k] * b[k * n + j];
+    return c;
+  };
+  double norm = 0.0;
+  for (std::size_t i = 0; i < n; ++i) {
+    double row = 0.0;
+    for (std::size_t j = 0; j < n; ++j) row += std::abs(x[i * n + j]);
+    norm = std::max(norm, row);
+  }
+  int halvings = 0;
+  for (; norm > 0.5; norm *= 0.5) ++halvings;
+  for (double& value : x) value = std::ldexp(value, -halvings);
+  std::vector<double> sum(n * n, 0.0), term = sum;
+  for (std::size_t i = 0; i < n; ++i) sum[i * n + i] = term[i * n + i] = 1.0;
+  for (int k = 1; k <= 16; ++k) {
+    term = product(term, x);
+    for (std::size_t i = 0; i < n * n; ++i) sum[i] += term[i] /= k;
+  }
+  for (; halvings > 0; --halvings) sum = product(sum, sum);
+  return sum;
+}
+
+struct Delay {
+  std::vector<double> A, B;  // [order, order] and [order]
+};
+/// The Legendre delay line over theta steps, moved on by one step.
+Delay delay_line(std::size_t order, double theta, bool euler) {
+  const std::size_t n = order + 1;
+  std::vector<double> both(n * n, 0.0);  // [A B; 0 0]
+  for (std::size_t i = 0; i < order; ++i) {
+    const double scale = (2.0 * static_cast<double>(i) + 1.0) / theta;
+    for (std::size_t j = 0; j < order; ++j) both[i * n + j] = scale * (i < j || (i - j) % 2 == 0 ? -1.0 : 1.0);
+    both[i * n + order] = i % 2 ? -scale : scale;
+  }
+  if (euler)
+    for (std::size_t i = 0; i < n; ++i) both[i * n + i] += 1.0;
+  else
+    both = exponential(std::move(both), n);
+  Delay line;
+  for (std::size_t i = 0; i < order; ++i) {
+    for (std::size_t j = 0; j < order; ++j) line.A.push_back(both[i * n + j]);
+    line.B.push_back(both[i * n + order]);
+  }
+  return line;
+}
+
+}  // namespace
+
+Architecture lmu() {
+  Architecture a;
+  a.title = "LMU";
+  a.equations = {
+      "u_t = e_xᵀ x_t + e_hᵀ h_{t-1} + e_mᵀ m_{t-1}",
+      "m_t = Ā m_{t-1} + B̄ u_t, for each of M memories of order q",
+      "Ā = exp(A), B̄ = A⁻¹(Ā − 1)B   (euler: 1 + A, B)",
+      "A_ij = (2i+1)/θ · (−1 if i < j, (−1)^(i−j+1) otherwise), B_i = (2i+1)/θ · (−1)^i",
+      "h_t = f(W_xᵀ x_t + W_hᵀ h_{t-1} + W_mᵀ m_t)",
+      "y_t = h_t; with hidden=none: y_t = [m_t, x_t]"};
+  a.notes = {"Parameters have the names and the [in, out] storage of abr/neurips2019 lmu/lmu.py; m counts as [M, q], memory by memory.",
+             "hidden_to_memory, memory_to_memory and input_to_hidden are on as in the original, and off by default in keras-lmu, whose "
+             "kernel is input_encoders over hidden_encoders and whose recurrent_kernel is memory_encoders.",
+             "Ā and B̄ are constants; the trainable θ of keras-lmu is not offered.",
+             "The original replaces the hidden state's sum by 0 when include_bias is false; the equation of the paper is taken.",
+             "dL/ds_t takes m_t and h_t as independent coordinates of the state after step t: dL/dm_t does not include m_t's way into h_t "
+             "of the same step."};
+  a.hyper = {
+      hyper_integer("width", "H", 64, 1, 4096, "Number of hidden units.", "units"),
+      hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
+      hyper_integer("order", "q", 16, 1, 256, "Legendre coefficients a memory: more follow faster changes.", "coefficients"),
+      hyper_integer("memory", "M", 1, 1, 256, "Memories, each with a signal of its own.", "memories"),
+      hyper_real("theta", "θ", 100.0, 0.1, 1e6, "The window that the memory holds.", true, "steps"),
+      hyper_choice("hidden", "rnn", {"rnn", "none"}, "A nonlinear hidden state beside the memory, or the bare memory, which is linear."),
+      hyper_flag("hidden_to_memory", true, "Whether h feeds the memory (where there is an h)."),
+      hyper_flag("memory_to_memory", true, "Whether the memory feeds itself, beside Ā."),
+      hyper_flag("input_to_hidden", true, "Whether the input reaches the hidden state directly, or with hidden=none the output."),
+      hyper_flag("bias", false, "Whether the hidden state has a bias."),
+      hyper_flag("memory_bias", false, "Whether the memory's signal has a bias."),
+      hyper_choice("discretisation", "zoh", {"zoh", "euler"},
+                   "From continuous to discrete time: zero-order hold, exact for held inputs, or Euler's step."),
+      hyper_choice("activation", "tanh", {"tanh", "relu", "identity"}, "The hidden state's nonlinearity f.")};
+  a.spectrum = "eigenvalues of ∂(m_t, h_t)/∂(m_{t-1}, h_{t-1}); with hidden=none of the memory's constant matrix";
+  a.source = {"A. Voelker, I. Kajić, C. Eliasmith", "Legendre memory units: continuous-time representation in recurrent neural networks",
+              "NeurIPS", "https://proceedings.neurips.cc/paper/2019/hash/952285b9b7e7a1be5aa7849f32ffff05-Abstract.html", 2019};
+
+  a.layer = [](Layer& l, Var x) {
+    const std::int64_t H = l.hyper.integer("width"), M = l.hyper.integer("memory"), q = l.hyper.integer("order"), in = x.dim(-1),
+                       T = l.steps(), batch = l.batch();
+    const bool hidden = l.hyper.choice("hidden") == "rnn", feeds_itself = l.hyper.flag("memory_to_memory"),
+               sees_input = l.hyper.flag("input_to_hidden");
+    const auto lecun = [](std::int64_t rows) {
+      const double bound = std::sqrt(3.0 / static_cast<double>(rows));
+      return init::uniform(-bound, bound);
+    };
+    const auto glorot = [](std::int64_t rows, std::int64_t columns) {
+      return init::truncated_normal(std::sqrt(2.0 / static_cast<double>(rows + columns)));
+    };
+    const Delay line = delay_line(static_cast<std::size_t>(q), l.hyper.real("theta"), l.hyper.choice("discretisation") == "euler");
+    Graph& graph = *x.graph;
+    const Var A = graph.constant({q, q}, line.A), B = graph.constant({q}, line.B);
+
+    Var u = matmul(x, l.parameter("input_encoders", {in, M}, lecun(in), "e_x [in, M]; starts uniform in ±√(3/in)."));
+    const Var e_h = hidden && l.hyper.flag("hidden_to_memory")
+                        ? l.parameter("hidden_encoders", {H, M}, lecun(H), "e_h [H, M]; starts uniform in ±√(3/H).")
+                        : Var{};
+    const Var e_m =
+        feeds_itself ? l.parameter("memory_encoders", {M * q, M}, init::constant(0.0), "e_m [M q, M], rows memory by memory; starts at 0.")
+                     : Var{};
+    if (l.hyper.flag("memory_bias")) u = u + l.parameter("memory_bias", {M}, init::constant(0.0), "Bias of u; starts at 0.");
+    const StateSpec memory{"m", {M, q}, "The Legendre coefficients of each memory's signal over the last θ steps, lowest first."};
+
+    if (!hidden) {
+      Var m;
+      if (e_m) {  // one matrix for all memories, since each may feed any other
+        std::vector<double> apart(static_cast<std::size_t>(M * q * M * q), 0.0);
+        for (std::int64_t k = 0; k < M; ++k)
+          for (std::int64_t i = 0; i < q; ++i)
+            for (std::int64_t j = 0; j < q; ++j)
+              apart[static_cast<std::size_t>((k * q + i) * M * q + k * q + j)] = line.A[static_cast<std::size_t>(i * q + j)];
+        const Var feedback = reshape(transpose(e_m), {M, 1, M * q}) * reshape(B, {q, 1});
+        m = l.linear(memory, graph.constant({M * q, M * q}, std::move(apart)) + reshape(feedback, {M * q, M * q}),
+                     reshape(reshape(u, {T, batch, M, 1}) * B, {T, batch, 1, M * q}));
+      } else {
+        m = l.linear_driven(memory, A, B, u);
+      }
+      const Var parts[] = {reshape(m, {T, batch, M * q}), x};
+      return sees_input ? concat(parts, -1) : parts[0];
+    }
+
+    Var W_x;
+    if (sees_input)
+      W_x = l.parameter("input_kernel", {in, H}, glorot(in, H),
+                        "W_x [in, H]; starts truncated normal with variance 2/(in + out), as the other kernels.");
+    const Var W_h = l.parameter("hidden_kernel", {H, H}, glorot(H, H), "W_h [H, H]; starts truncated normal.");
+    const Var W_m =
+        l.parameter("memory_kernel", {M * q, H}, glorot(M * q, H), "W_m [M q, H], rows memory by memory; starts truncated normal.");
+    std::vector<Var> tokens{u};
+    if (W_x) tokens.push_back(matmul(x, W_x));
+    const Var b = l.hyper.flag("bias") ? l.parameter("bias", {1, H}, init::constant(0.0), "Bias of the hidden state; starts at 0.") : Var{};
+    const std::string activation = l.hyper.choice("activation");
+    const Var A_turned = transpose(A);
+    return l.step({memory, {"h", {H}, "The hidden state: what is read out and fed back."}}, tokens,
+                  [=](Cell&, std::span<const Var> t, std::span<const Var> s) {
+                    const std::int64_t copies = s[0].dim(0);
+                    Var signal = t[0];
+                    if (e_h) signal = signal + matmul(s[1], e_h);
+                    if (e_m) signal = signal + matmul(reshape(s[0], {copies, M * q}), e_m);
+                    const Var m = matmul(s[0], A_turned) + reshape(signal, {copies, M, 1}) * B;
+                    Var h = matmul(s[1], W_h) + matmul(reshape(m, {copies, M * q}), W_m);
+                    if (t.size() > 1) h = h + t[1];
+                    if (b) h = h + b;
+                    return std::vector<Var>{m, activation == "tanh" ? tanh(h) : activation == "relu" ? relu(h) : h};
+                  })[1];
+  };
+  return a;
+}
+
+}  // namespace reclab::architectures

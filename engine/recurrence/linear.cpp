@@ -1,0 +1,662 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "recurrence/linear.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include "array/error.h"
+#include "autodiff/ops.h"
+#include "recurrence/chunks.h"
+#include "recurrence/convolution.h"
+
+namespace reclab {
+namespace {
+
+constexpr int small_exponent = -100000;  // what Backend::exponent says of zeros
+constexpr int rescale_at = 32;           // binary orders that the mantissa may drift before it is brought back
+
+/// Memory of the backend's that an operation keeps.
+class Scratch {
+ public:
+  Scratch() = default;
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    if (data_) backend_->release(data_);
+  }
+  char* get(Backend& backend, std::size_t bytes) {
+    if (!data_) data_ = backend.allocate(bytes);
+    backend_ = &backend;
+    return static_cast<char*>(data_);
+  }
+
+ private:
+  Backend* backend_ = nullptr;
+  void* data_ = nullptr;
+};
+
+const char* at(const void* base, std::size_t bytes) { return static_cast<const char*>(base) + bytes; }
+char* at(void* base, std::size_t bytes) { return static_cast<char*>(base) + bytes; }
+
+std::vector<double> read_real(Backend& backend, DType type, const void* from, std::size_t n) {
+  std::vector<double> values(n);
+  if (type == DType::f64) {
+    backend.download(values.data(), from, n * sizeof(double));
+  } else {
+    std::vector<float> narrow(n);
+    backend.download(narrow.data(), from, n * sizeof(float));
+    std::copy(narrow.begin(), narrow.end(), values.begin());
+  }
+  return values;
+}
+
+/// An adjoint that is carried back through time: a mantissa, and the power of two that it is to be multiplied with.
+class Carried {
+ public:
+  Carried(Backend& backend, DType type, std::int64_t n) : backend_(backend), type_(type), n_(n) {}
+  int power = 0;
+
+  /// Adds what enters at a step in plain units; both come to the larger one's power. Returns log2 of the sum's norm.
+  double add(const void* fresh, void* lambda) {
+    const int own = backend_.exponent(type_, n_, lambda), entering = backend_.exponent(type_, n_, fresh);
+    const int common = std::max(own == small_exponent ? own : own + power, entering);
+    if (common != small_exponent && std::abs(common - power) > rescale_at) {
+      backend_.add_scaled(type_, n_, power - common, lambda, lambda, false);
+      power = common;
+    }
+    if (entering != small_exponent) backend_.add_scaled(type_, n_, -power, fresh, lambda, true);
+    return backend_.log2_norm(type_, n_, lambda, power);
+  }
+
+ private:
+  Backend& backend_;
+  DType type_;
+  std::int64_t n_;
+};
+
+/// log2 sqrt(4^x + 4^y).
+double log2_hypot(double x, double y) {
+  const double high = std::max(x, y), low = std::min(x, y);
+  return std::isfinite(high) && std::isfinite(low) ? high + 0.5 * std::log2(1.0 + std::exp2(2.0 * (low - high))) : high;
+}
+
+struct DenseDims {
+  std::int64_t groups = 1;  ///< that have matrices of their own
+  std::int64_t steps = 0, rows = 0, n = 0;
+  bool varying = false;  ///< a matrix a step; then there is one group
+  std::int64_t copies = 1;
+};
+
+/// x_t = x_{t-1} M_t + b_t for rows x: M = A^T. Sequences are [groups, steps, rows, n], matrices [groups or steps, n, n].
+class Dense final : public Memory {
+ public:
+  Dense(DType type, bool chunked, const DenseDims& dims) : type_(type), chunked_(chunked), d_(dims) {
+    while (chunk_ * chunk_ < d_.steps) chunk_ *= 2;
+    chunks_ = (d_.steps + chunk_ - 1) / chunk_;
+  }
+
+  std::int64_t width() const override { return d_.copies * d_.n; }
+  std::int64_t blocks() const override { return d_.copies; }
+  bool time_invariant() const override { return !d_.varying; }
+  bool diagonal() const override { return false; }
+  void transition(std::int64_t, std::span<std::complex<double>>) const override {
+    assert(!"a dense recurrence has no diagonal transition");
+  }
+  void jacobian(std::int64_t t, std::span<double> matrix) override {
+    const auto n = static_cast<std::size_t>(d_.n), square = n * n;
+    const auto all = read_real(*backend_, type_, matrix_at(matrices_, 0, t), static_cast<std::size_t>(d_.groups) * square);
+    for (std::size_t c = 0; c < static_cast<std::size_t>(d_.copies); ++c)
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j) matrix[c * square + i * n + j] = all[(d_.groups > 1 ? c * square : 0) + j * n + i];
+  }
+
+  void forward(const ForwardCall& c) override {
+    Backend& b = c.backend;
+    backend_ = &b;
+    matrices_ = c.in[0];
+    for (std::int64_t g = 0; g < d_.groups; ++g) {
+      const void* drive = group(c.in[1], g);
+      const void* initial = at(c.in[2], static_cast<std::size_t>(g) * row());
+      void* x = group(c.out[0], g);
+      b.copy(x, drive, static_cast<std::size_t>(d_.steps) * row());
+      if (chunked_ && chunks_ > 1) {
+        forward_chunks(b, g, drive, initial, x, c.stop);
+        continue;
+      }
+      times(b, initial, 0, matrix_at(matrices_, g, 0), 0, false, x, 0, 1);
+      for (std::int64_t t = 1; t < d_.steps; ++t) {
+        if (t % 256 == 0 && c.stop.stop_requested()) throw Cancelled();
+        times(b, step(x, t - 1), 0, matrix_at(matrices_, g, t), 0, false, step(x, t), 0, 1);
+      }
+    }
+  }
+
+  void backward(const BackwardCall& c) override {
+    Backend& b = c.backend;
+    const auto steps = static_cast<std::size_t>(d_.steps);
+    const void* carried = carried_.empty() ? nullptr : carried_[0];
+    assert(!carried || d_.groups == 1 || d_.rows == 1);
+    const std::int64_t n = d_.rows * d_.n;
+    char* lambda = lambda_.get(b, steps * row());
+    char* first = first_.get(b, static_cast<std::size_t>(d_.groups) * row());  // the initial states' adjoints, times 2^powers
+    std::vector<int> powers;
+    log2_norms_.assign(1, std::vector<double>(steps, -std::numeric_limits<double>::infinity()));
+    for (std::int64_t g = 0; g < d_.groups; ++g) {
+      const void* fresh = group(c.grad_out[0], g);
+      const void* matrices = back(b, matrix_at(c.in[0], g, 0));
+      char* start = first + static_cast<std::size_t>(g) * row();
+      powers.push_back(0);
+      b.zero(start, row());
+      const void* later = carried ? at(carried, static_cast<std::size_t>(g) * row()) : nullptr;
+      if (chunked_ && chunks_ > 1) {
+        backward_chunks(b, matrices, fresh, later, lambda, c.stop);
+        times(b, lambda, 0, matrices, 0, d_.varying, start, 0, 1);
+        for (std::size_t t = 0; t < steps; ++t)
+          log2_norms_[0][t] = log2_hypot(log2_norms_[0][t], b.log2_norm(type_, n, lambda + t * row(), 0));
+      } else {
+        char* now = now_.get(b, row());
+        Carried adjoint(b, type_, n);
+        adjoint.power = later ? exponent_ : 0;
+        if (later) b.copy(start, later, row());
+        for (std::int64_t t = d_.steps - 1; t >= 0; --t) {
+          if (t % 256 == 0 && c.stop.stop_requested()) throw Cancelled();
+          b.copy(now, start, row());
+          auto& norm = log2_norms_[0][static_cast<std::size_t>(t)];
+          norm = log2_hypot(norm, adjoint.add(step(fresh, t), now));
+          b.add_scaled(type_, n, adjoint.power, now, step(lambda, t), false);
+          b.zero(start, row());
+          times(b, now, 0, at(matrices, d_.varying ? static_cast<std::size_t>(t) * square() : 0), 0, d_.varying, start, 0, 1);
+        }
+        powers.back() = adjoint.power;
+      }
+      if (c.grad_in[1]) b.add_scaled(type_, d_.steps * n, 0, lambda, group(c.grad_in[1], g), true);
+      if (c.grad_in[0]) {
+        void* to = at(c.grad_in[0], static_cast<std::size_t>(g) * square());
+        add_products(b, at(c.in[2], static_cast<std::size_t>(g) * row()), lambda, to, 1);
+        if (d_.steps > 1) add_products(b, group(c.out[0], g), lambda + row(), d_.varying ? at(to, square()) : to, d_.steps - 1);
+      }
+    }
+    exponent_ = *std::max_element(powers.begin(), powers.end());
+    if (c.grad_in[2])
+      for (std::size_t g = 0; g < powers.size(); ++g)
+        b.add_scaled(type_, n, powers[g] - exponent_, first + g * row(), at(c.grad_in[2], g * row()), true);
+  }
+
+  Cost cost() const override {
+    const double n = static_cast<double>(d_.n), all = static_cast<double>(d_.groups * d_.steps * d_.rows),
+                 size = static_cast<double>(bytes_of(type_));
+    const double matrices = static_cast<double>(d_.varying ? d_.steps : d_.groups), passes = chunked_ ? 2.0 : 1.0;
+    const double products = !chunked_    ? 0.0
+                            : d_.varying ? static_cast<double>(d_.steps)
+                                         : static_cast<double>(d_.groups) * std::log2(static_cast<double>(chunk_));
+    return {2.0 * n * n * (passes * all + n * products), passes * size * (2.0 * all * n + matrices * n * n)};
+  }
+
+ private:
+  DType type_;
+  bool chunked_;
+  DenseDims d_;
+  std::int64_t chunk_ = 1, chunks_ = 1;
+  Backend* backend_ = nullptr;
+  const void* matrices_ = nullptr;
+  Scratch lambda_, first_, now_, starts_, products_, others_, turned_;
+
+  std::size_t row() const { return static_cast<std::size_t>(d_.rows * d_.n) * bytes_of(type_); }
+  std::size_t square() const { return static_cast<std::size_t>(d_.n * d_.n) * bytes_of(type_); }
+  const char* group(const void* sequence, std::int64_t g) const { return step(sequence, g * d_.steps); }
+  char* group(void* sequence, std::int64_t g) const { return step(sequence, g * d_.steps); }
+  const char* step(const void* sequence, std::int64_t t) const { return at(sequence, static_cast<std::size_t>(t) * row()); }
+  char* step(void* sequence, std::int64_t t) const { return at(sequence, static_cast<std::size_t>(t) * row()); }
+  const void* matrix_at(const void* matrices, std::int64_t g, std::int64_t t) const {
+    return at(matrices, static_cast<std::size_t>(d_.varying ? t : g) * square());
+  }
+
+  /// What the adjoint is multiplied with: a time-invariant matrix is turned once, then read along its rows.
+  const void* back(Backend& b, const void* matrices) {
+    if (d_.varying) return matrices;
+    Strided turned;
+    turned.rank = 2;
+    turned.size[0] = turned.size[1] = turned.stride[1] = d_.n;
+    turned.stride[0] = 1;
+    turned.elements = d_.n * d_.n;
+    char* to = turned_.get(b, square());
+    b.gather(type_, turned, matrices, to, false);
+    return to;
+  }
+
+  /// y += x M or x M^T, `count` times, strides in entries.
+  void times(Backend& b, const void* x, std::int64_t stride_x, const void* m, std::int64_t stride_m, bool transposed, void* y,
+             std::int64_t stride_y, std::int64_t count) const {
+    b.matmul(type_, {count, d_.rows, d_.n, d_.n, false, transposed, stride_x, stride_m, stride_y}, x, m, y, true);
+  }
+  /// The matrices' adjoint over some steps in a row: to += before^T lambda.
+  void add_products(Backend& b, const void* before, const void* lambda, void* to, std::int64_t steps) const {
+    const std::int64_t n = d_.n;
+    if (d_.varying)
+      b.matmul(type_, {steps, n, n, d_.rows, true, false, d_.rows * n, d_.rows * n, n * n}, before, lambda, to, true);
+    else
+      b.matmul(type_, {1, n, n, steps * d_.rows, true, false, 0, 0, 0}, before, lambda, to, true);
+  }
+
+  std::int64_t of_row() const { return d_.rows * d_.n; }
+  std::int64_t of_matrix() const { return d_.varying ? d_.n * d_.n : 0; }
+  /// How many chunks have a step i.
+  std::int64_t with_step(std::int64_t i) const { return (chunks_ - 1) * chunk_ + i < d_.steps ? chunks_ : chunks_ - 1; }
+
+  /// The products of the matrices of each chunk but the last, one after another, or one for all of them. In the order of rows: first matrix
+  /// first.
+  const void* products(Backend& b, const void* matrices) {
+    const std::int64_t n = d_.n, full = d_.varying ? chunks_ - 1 : 1;
+    char* now = products_.get(b, static_cast<std::size_t>(full) * square());
+    char* next = others_.get(b, static_cast<std::size_t>(full) * square());
+    if (!d_.varying) {
+      b.copy(now, matrices, square());
+      for (std::int64_t power = 1; power < chunk_; power *= 2) {
+        b.matmul(type_, {1, n, n, n, false, false, 0, 0, 0}, now, now, next, false);
+        std::swap(now, next);
+      }
+      return now;
+    }
+    for (std::int64_t c = 0; c < full; ++c)
+      b.copy(now + static_cast<std::size_t>(c) * square(), at(matrices, static_cast<std::size_t>(c * chunk_) * square()), square());
+    for (std::int64_t i = 1; i < chunk_; ++i) {
+      b.matmul(type_, {full, n, n, n, false, false, n * n, chunk_ * n * n, n * n}, now,
+               at(matrices, static_cast<std::size_t>(i) * square()), next, false);
+      std::swap(now, next);
+    }
+    return now;
+  }
+  /// x_i += x_{i-1} M_i in all chunks at once.
+  void advance(Backend& b, const void* matrices, void* x, const std::stop_token& stop) const {
+    for (std::int64_t i = 1; i < chunk_; ++i) {
+      if (stop.stop_requested()) throw Cancelled();
+      times(b, step(x, i - 1), chunk_ * of_row(), at(matrices, of_matrix() ? static_cast<std::size_t>(i) * square() : 0),
+            chunk_ * of_matrix(), false, step(x, i), chunk_ * of_row(), with_step(i));
+    }
+  }
+  /// x_i += x_{i+1} M_{i+1}^T likewise, with the matrices that back() gave.
+  void retreat(Backend& b, const void* matrices, void* x, const std::stop_token& stop) const {
+    for (std::int64_t i = chunk_ - 2; i >= 0; --i) {
+      if (stop.stop_requested()) throw Cancelled();
+      times(b, step(x, i + 1), chunk_ * of_row(), at(matrices, of_matrix() ? static_cast<std::size_t>(i + 1) * square() : 0),
+            chunk_ * of_matrix(), d_.varying, step(x, i), chunk_ * of_row(), with_step(i + 1));
+    }
+  }
+
+  void forward_chunks(Backend& b, std::int64_t g, const void* drive, const void* initial, void* x, const std::stop_token& stop) {
+    const void* matrices = matrix_at(matrices_, g, 0);
+    const auto product = static_cast<const char*>(products(b, matrices));
+    char* starts = starts_.get(b, static_cast<std::size_t>(chunks_) * row());
+    advance(b, matrices, x, stop);
+    b.copy(starts, initial, row());
+    for (std::int64_t c = 0; c + 1 < chunks_; ++c) {
+      b.copy(step(starts, c + 1), step(x, (c + 1) * chunk_ - 1), row());
+      times(b, step(starts, c), 0, product + (d_.varying ? static_cast<std::size_t>(c) * square() : 0), 0, false, step(starts, c + 1), 0,
+            1);
+    }
+    b.copy(x, drive, static_cast<std::size_t>(d_.steps) * row());
+    times(b, starts, of_row(), matrices, chunk_ * of_matrix(), false, x, chunk_ * of_row(), chunks_);
+    advance(b, matrices, x, stop);
+  }
+  void backward_chunks(Backend& b, const void* matrices, const void* fresh, const void* later, void* lambda, const std::stop_token& stop) {
+    const auto begin = [&] {
+      b.copy(lambda, fresh, static_cast<std::size_t>(d_.steps) * row());
+      if (later) b.add_scaled(type_, of_row(), exponent_, later, step(lambda, d_.steps - 1), true);
+    };
+    const auto product = static_cast<const char*>(products(b, matrices));
+    char* ends = starts_.get(b, static_cast<std::size_t>(chunks_) * row());  // what enters a chunk from the next one
+    begin();
+    retreat(b, matrices, lambda, stop);
+    b.zero(ends, static_cast<std::size_t>(chunks_) * row());
+    times(b, step(lambda, chunk_), chunk_ * of_row(), at(matrices, of_matrix() ? static_cast<std::size_t>(chunk_) * square() : 0),
+          chunk_ * of_matrix(), d_.varying, ends, of_row(), chunks_ - 1);
+    for (std::int64_t c = chunks_ - 2; c > 0; --c)
+      times(b, step(ends, c), 0, product + (d_.varying ? static_cast<std::size_t>(c) * square() : 0), 0, d_.varying, step(ends, c - 1), 0,
+            1);
+    begin();
+    for (std::int64_t c = 0; c + 1 < chunks_; ++c)
+      b.add_scaled(type_, of_row(), 0, step(ends, c), step(lambda, (c + 1) * chunk_ - 1), true);
+    retreat(b, matrices, lambda, stop);
+  }
+};
+
+/// Knows the transition of a recurrence that is run without its steps: passes M on.
+class DenseWitness final : public Memory {
+ public:
+  DenseWitness(DType type, std::int64_t matrices, std::int64_t n, std::int64_t copies)
+      : type_(type), matrices_(matrices), n_(n), copies_(copies) {}
+  std::int64_t width() const override { return copies_ * n_; }
+  std::int64_t blocks() const override { return copies_; }
+  bool time_invariant() const override { return true; }
+  bool diagonal() const override { return false; }
+  void transition(std::int64_t, std::span<std::complex<double>>) const override {
+    assert(!"a dense recurrence has no diagonal transition");
+  }
+  void jacobian(std::int64_t, std::span<double> matrix) override {
+    const auto square = static_cast<std::size_t>(n_ * n_);
+    const auto all = read_real(*backend_, type_, data_, static_cast<std::size_t>(matrices_) * square);
+    for (std::size_t c = 0; c < static_cast<std::size_t>(copies_); ++c)
+      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(matrices_ > 1 ? c * square : 0), square,
+                  matrix.begin() + static_cast<std::ptrdiff_t>(c * square));
+  }
+  void forward(const ForwardCall& c) override {
+    backend_ = &c.backend;
+    data_ = c.in[0];
+    c.backend.add_scaled(type_, matrices_ * n_ * n_, 0, c.in[0], c.out[0], false);
+  }
+  void backward(const BackwardCall& c) override {
+    assert((carried_.empty() || !carried_[0]) && "a convolution covers the whole sequence");
+    log2_norms_.clear();
+    exponent_ = 0;
+    if (c.grad_in[0]) c.backend.add_scaled(type_, matrices_ * n_ * n_, 0, c.grad_out[0], c.grad_in[0], true);
+  }
+  Cost cost() const override { return {}; }
+
+ private:
+  DType type_;
+  std::int64_t matrices_, n_, copies_;
+  Backend* backend_ = nullptr;
+  const void* data_ = nullptr;
+};
+
+std::pair<Memory*, Var> witness(Var A, std::int64_t copies) {
+  const std::int64_t n = A.dim(-1);
+  auto operation = std::make_unique<DenseWitness>(A.dtype(), count(A.shape()) / (n * n), n, copies);
+  Memory* memory = operation.get();
+  return {memory, A.graph->apply(std::move(operation), {A}, {{A.shape(), A.dtype()}})[0]};
+}
+
+/// Powers of matrices applied: columns X, AX, ..., A^(m-1) X side by side, m a power of two, and A^m.
+struct Krylov {
+  Var columns, power;
+};
+Krylov krylov(Var A, Var X, std::int64_t m) {
+  for (std::int64_t have = 1; have < m; have *= 2) {
+    const Var parts[] = {X, matmul(A, X)};
+    X = concat(parts, -1);
+    A = matmul(A, A);
+  }
+  return {X, A};
+}
+
+std::int64_t power_of_two_from(std::int64_t least) {
+  std::int64_t m = 1;
+  while (m < least) m *= 2;
+  return m;
+}
+
+/// The low-rank recurrence, with pairs of real numbers in place of complex ones where its product of two vectors is applied:
+/// h <- a h + m (r . h) + drive with m, r [channels, 2 modes] real.
+class LowRank final : public Memory {
+ public:
+  LowRank(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, std::int64_t modes)
+      : type_(type), real_(real_of(type)), steps_(steps), batch_(batch), channels_(channels), modes_(modes) {}
+
+  std::int64_t width() const override { return channels_ * 2 * modes_; }
+  std::int64_t blocks() const override { return channels_; }
+  bool time_invariant() const override { return true; }
+  bool diagonal() const override { return false; }
+  void transition(std::int64_t, std::span<std::complex<double>>) const override {
+    assert(!"a low-rank recurrence has no diagonal transition");
+  }
+  void jacobian(std::int64_t, std::span<double> matrix) override {
+    const auto pairs = static_cast<std::size_t>(channels_ * modes_), n = static_cast<std::size_t>(2 * modes_);
+    const auto a = read_real(*backend_, real_, a_, 2 * pairs), r = read_real(*backend_, real_, r_, 2 * pairs),
+               m = read_real(*backend_, real_, m_, 2 * pairs);
+    for (std::size_t c = 0; c < static_cast<std::size_t>(channels_); ++c) {
+      const auto block = matrix.subspan(c * n * n, n * n);
+      for (std::size_t i = 0; i < n; ++i)
+        for (std::size_t j = 0; j < n; ++j) block[i * n + j] = m[c * n + i] * r[c * n + j];
+      for (std::size_t i = 0; i < n; i += 2) {
+        const double re = a[c * n + i], im = a[c * n + i + 1];
+        block[i * n + i] += re;
+        block[i * n + i + 1] -= im;
+        block[(i + 1) * n + i] += im;
+        block[(i + 1) * n + i + 1] += re;
+      }
+    }
+  }
+
+  void forward(const ForwardCall& c) override {
+    Backend& b = c.backend;
+    backend_ = &b;
+    a_ = c.in[0];
+    r_ = c.in[1];
+    m_ = c.in[2];
+    char* turned = turned_.get(b, row());
+    void* read = read_.get(b, reads());
+    b.copy(c.out[0], c.in[3], static_cast<std::size_t>(steps_) * row());
+    const Broadcast by_step = over_time(1);
+    for (std::int64_t t = 0; t < steps_; ++t) {
+      if (t % 256 == 0 && c.stop.stop_requested()) throw Cancelled();
+      const void* before = t ? step(static_cast<const void*>(c.out[0]), t - 1) : static_cast<const char*>(c.in[4]);
+      void* now = step(c.out[0], t);
+      b.binary(Binary::multiply, type_, by_step, before, a_, turned);
+      b.add_scaled(type_, entries(), 0, turned, now, true);
+      dot(b, before, r_, read);
+      spread(b, read, m_, now);
+    }
+  }
+
+  void backward(const BackwardCall& c) override {
+    Backend& b = c.backend;
+    const void* carried = carried_.empty() ? nullptr : carried_[0];
+    char* lambda = lambda_.get(b, static_cast<std::size_t>(steps_) * row());
+    char* now = now_.get(b, row());
+    char* start = turned_.get(b, row());
+    void* read = read_.get(b, reads());
+    const Broadcast by_step = over_time(1);
+    log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(steps_)));
+    Carried adjoint(b, type_, entries());
+    adjoint.power = carried ? exponent_ : 0;
+    if (carried)
+      b.copy(start, carried, row());
+    else
+      b.zero(start, row());
+    for (std::int64_t t = steps_ - 1; t >= 0; --t) {
+      if (t % 256 == 0 && c.stop.stop_requested()) throw Cancelled();
+      const void* before = t ? step(c.out[0], t - 1) : static_cast<const char*>(c.in[4]);
+      char* plain = lambda + static_cast<std::size_t>(t) * row();
+      b.copy(now, start, row());
+      log2_norms_[0][static_cast<std::size_t>(t)] = adjoint.add(step(c.grad_out[0], t), now);
+      b.add_scaled(type_, entries(), adjoint.power, now, plain, false);
+      if (c.grad_in[1]) {
+        dot(b, plain, c.in[2], read);
+        gather(b, read, before, c.grad_in[1]);
+      }
+      if (c.grad_in[2]) {
+        dot(b, before, c.in[1], read);
+        gather(b, read, plain, c.grad_in[2]);
+      }
+      b.zero(start, row());
+      b.binary_adjoint(Binary::multiply, type_, by_step, before, c.in[0], now, start, nullptr);
+      dot(b, now, c.in[2], read);
+      spread(b, read, c.in[1], start);
+    }
+    if (c.grad_in[3]) b.add_scaled(type_, steps_ * entries(), 0, lambda, c.grad_in[3], true);
+    if (c.grad_in[0]) {
+      b.binary_adjoint(Binary::multiply, type_, by_step, c.in[4], c.in[0], lambda, nullptr, c.grad_in[0]);
+      if (steps_ > 1)
+        b.binary_adjoint(Binary::multiply, type_, over_time(steps_ - 1), c.out[0], c.in[0], lambda + row(), nullptr, c.grad_in[0]);
+    }
+    exponent_ = adjoint.power;
+    if (c.grad_in[4]) b.add_scaled(type_, entries(), 0, start, c.grad_in[4], true);
+  }
+
+  Cost cost() const override {
+    const double n = static_cast<double>(steps_ * batch_ * channels_ * modes_);
+    return {16.0 * n, 2.0 * n * static_cast<double>(bytes_of(type_))};
+  }
+
+ private:
+  DType type_, real_;
+  std::int64_t steps_, batch_, channels_, modes_;
+  Backend* backend_ = nullptr;
+  const void *a_ = nullptr, *r_ = nullptr, *m_ = nullptr;
+  Scratch turned_, read_, lambda_, now_;
+
+  std::int64_t entries() const { return batch_ * channels_ * modes_; }
+  std::size_t row() const { return static_cast<std::size_t>(entries()) * bytes_of(type_); }
+  std::size_t reads() const { return static_cast<std::size_t>(batch_ * channels_) * bytes_of(real_); }
+  const char* step(const void* sequence, std::int64_t t) const { return at(sequence, static_cast<std::size_t>(t) * row()); }
+  char* step(void* sequence, std::int64_t t) const { return at(sequence, static_cast<std::size_t>(t) * row()); }
+  Broadcast over_time(std::int64_t steps) const {
+    Shape common;
+    return broadcast({steps * batch_, channels_ * modes_}, {channels_ * modes_}, common);
+  }
+  /// For each sequence of the batch and each channel: to = x . v; to += s v; and v += s x over the batch.
+  void dot(Backend& b, const void* x, const void* v, void* to) const {
+    const std::int64_t n = 2 * modes_;
+    for_batch([&](std::size_t of_x, std::size_t of_s) {
+      b.matmul(real_, {channels_, 1, 1, n, false, false, n, n, 1}, at(x, of_x), v, at(to, of_s), false);
+    });
+  }
+  void spread(Backend& b, const void* s, const void* v, void* to) const {
+    const std::int64_t n = 2 * modes_;
+    for_batch([&](std::size_t of_x, std::size_t of_s) {
+      b.matmul(real_, {channels_, 1, n, 1, false, false, 1, n, n}, at(s, of_s), v, at(to, of_x), true);
+    });
+  }
+  void gather(Backend& b, const void* s, const void* x, void* v) const {
+    const std::int64_t n = 2 * modes_;
+    for_batch([&](std::size_t of_x, std::size_t of_s) {
+      b.matmul(real_, {channels_, 1, n, 1, false, false, 1, n, n}, at(s, of_s), at(x, of_x), v, true);
+    });
+  }
+  template <class F>
+  void for_batch(F&& f) const {
+    for (std::int64_t i = 0; i < batch_; ++i)
+      f(static_cast<std::size_t>(i) * row() / static_cast<std::size_t>(batch_),
+        static_cast<std::size_t>(i) * reads() / static_cast<std::size_t>(batch_));
+  }
+};
+
+/// [channels, modes] complex -> [channels, 2 modes] real, each as two numbers in a row.
+Var as_pairs(Var z) {
+  const std::int64_t channels = z.dim(0), modes = z.dim(1);
+  const Var parts[] = {reshape(real(z), {channels, modes, 1}), reshape(imag(z), {channels, modes, 1})};
+  return reshape(concat(parts, -1), {channels, 2 * modes});
+}
+/// [..., modes] complex -> [..., 2 modes] real, all real parts first.
+Var as_halves(Var z) {
+  const Var parts[] = {real(z), imag(z)};
+  return concat(parts, -1);
+}
+Var from_halves(Var x) {
+  const auto parts = split(x, -1, 2);
+  return complex(parts[0], parts[1]);
+}
+Var conjugate(Var z) { return complex(real(z), -imag(z)); }
+
+/// The real map of (Re h, Im h), [channels, 2 modes, 2 modes].
+Var real_transition(Graph& graph, const LowRankSystem& s) {
+  const std::int64_t channels = s.a.dim(0), modes = s.a.dim(1);
+  std::vector<double> unit(static_cast<std::size_t>(modes * modes), 0.0);
+  for (std::int64_t i = 0; i < modes; ++i) unit[static_cast<std::size_t>(i * modes + i)] = 1.0;
+  const Var one = graph.constant({modes, modes}, std::move(unit));
+  const Var re = reshape(real(s.a), {channels, modes, 1}) * one, im = reshape(imag(s.a), {channels, modes, 1}) * one;
+  const Var upper[] = {re, -im}, lower[] = {im, re};
+  const Var rows[] = {concat(upper, -1), concat(lower, -1)};
+  return concat(rows, -2) - chunks::with_axis(as_halves(s.p), -1) * chunks::with_axis(as_halves(conjugate(s.q)) * 2.0, -2);
+}
+
+LowRankVars low_rank_convolution(Graph& graph, const LowRankSystem& s, Var u) {
+  const std::int64_t steps = u.dim(0), batch = u.dim(1), channels = u.dim(2), modes = s.a.dim(1);
+  LowRankVars vars;
+  vars.initial = {graph.leaf(LeafKind::variable, {batch, channels, modes}, s.a.dtype())};
+  vars.trajectories = {Var{}};
+  vars.finals = {Var{}};
+  const auto [memory, A] = witness(real_transition(graph, s), channels);
+  vars.memory = memory;
+  // Columns: what one input leaves behind, and what is left of each initial state.
+  const int channels_first[] = {1, 2, 0};
+  const Var starts = permute(as_halves(vars.initial[0]), channels_first);
+  const Var columns[] = {chunks::with_axis(as_halves(s.b), -1), matmul(A, starts)};
+  const std::int64_t few = power_of_two_from(static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(steps))))),
+                     many = power_of_two_from((steps + few - 1) / few);
+  const Krylov fine = krylov(A, concat(columns, -1), few);
+  const Var readout = chunks::with_axis(as_halves(conjugate(s.c)) * 2.0, -1);
+  const Krylov coarse = krylov(transpose(fine.power), readout, many);
+  // [channels, many, few, 1 + batch]: the response after many * few steps
+  const Var responses = reshape(matmul(transpose(coarse.columns), fine.columns), {channels, many * few, 1 + batch});
+  const Var wanted = slice(responses, 1, 0, steps);
+  const int time_first[] = {1, 2, 0};
+  vars.output = convolve(reshape(slice(wanted, -1, 0, 1), {channels, steps}), u) + permute(slice(wanted, -1, 1, 1 + batch), time_first);
+  return vars;
+}
+
+}  // namespace
+
+MemoryVars dense(Graph& graph, Form form, Var A, Var b) {
+  return dense_from(graph, form, A, b, graph.leaf(LeafKind::variable, Shape(b.shape().begin() + 1, b.shape().end()), b.dtype()));
+}
+
+MemoryVars dense_from(Graph& graph, Form form, Var A, Var b, Var initial) {
+  const std::int64_t steps = b.dim(0), batch = b.dim(1), copies = b.dim(2), n = b.dim(3);
+  const std::size_t rank = A.shape().size();
+  assert(A.dim(-1) == n && A.dim(-2) == n &&
+         (rank == 2 || (rank == 3 && A.dim(0) == copies) || (rank == 4 && A.dim(0) == steps && A.dim(1) == 1)));
+  const bool apart = rank == 3 && copies > 1;
+  const DenseDims dims{apart ? copies : 1, steps, apart ? batch : batch * copies, n, rank == 4, copies};
+  // Copies with matrices of their own come first.
+  const int sequence_axes[] = {2, 0, 1, 3}, state_axes[] = {1, 0, 2}, back_axes[] = {1, 2, 0, 3};
+  const Var drive = apart ? permute(b, sequence_axes) : b, start = apart ? permute(initial, state_axes) : initial;
+  auto operation = std::make_unique<Dense>(b.dtype(), form == Form::scan, dims);
+  MemoryVars vars;
+  vars.memory = operation.get();
+  vars.initial = {initial};
+  const Var made = graph.apply(std::move(operation), {transpose(A), drive, start}, {{drive.shape(), b.dtype()}})[0];
+  vars.trajectories = {apart ? permute(made, back_axes) : made};
+  vars.finals = {last(vars.trajectories[0])};
+  return vars;
+}
+
+MemoryVars dense_driven(Graph& graph, Form form, Var A, Var B, Var u) {
+  const std::int64_t steps = u.dim(0), batch = u.dim(1), copies = u.dim(2), n = B.dim(0);
+  if (form != Form::convolution) return dense(graph, form, A, chunks::with_axis(u, -1) * B);
+  MemoryVars vars;
+  vars.initial = {graph.leaf(LeafKind::variable, {batch, copies, n}, u.dtype())};
+  const auto [memory, own] = witness(A, copies);
+  vars.memory = memory;
+  const Var columns[] = {reshape(B, {n, 1}), matmul(own, transpose(reshape(vars.initial[0], {batch * copies, n})))};
+  const std::int64_t each = 1 + batch * copies, whole = power_of_two_from(steps);
+  const Var responses = reshape(krylov(own, concat(columns, -1), whole).columns, {n, whole, each});
+  const Var wanted = slice(responses, 1, 0, steps);
+  // Every entry of every copy is a channel of its own.
+  const Var kernel = reshape(reshape(slice(wanted, -1, 0, 1), {1, n, steps}) + chunks::zeros(graph, {copies, 1, 1}), {copies * n, steps});
+  const Var input = reshape(chunks::with_axis(u, -1) + chunks::zeros(graph, {n}), {steps, batch, copies * n});
+  const int time_first[] = {1, 2, 0};
+  vars.trajectories = {reshape(convolve(kernel, input), {steps, batch, copies, n}) +
+                       reshape(permute(slice(wanted, -1, 1, each), time_first), {steps, batch, copies, n})};
+  vars.finals = {last(vars.trajectories[0])};
+  return vars;
+}
+
+LowRankVars low_rank_bank(Graph& graph, Form form, const LowRankSystem& s, Var u) {
+  const std::int64_t steps = u.dim(0), batch = u.dim(1), channels = u.dim(2), modes = s.a.dim(1);
+  if (form == Form::convolution) return low_rank_convolution(graph, s, u);
+  LowRankVars vars;
+  const Var leaf = graph.leaf(LeafKind::variable, {batch, channels, modes}, s.a.dtype());
+  const Var input = chunks::with_axis(u, -1);
+  Var h;
+  if (form == Form::scan) {
+    const MemoryVars made = dense_from(graph, form, real_transition(graph, s), input * as_halves(s.b), as_halves(leaf));
+    vars.memory = made.memory;
+    h = from_halves(made.trajectories[0]);
+  } else {
+    auto operation = std::make_unique<LowRank>(s.a.dtype(), steps, batch, channels, modes);
+    vars.memory = operation.get();
+    const Var drive = complex(input, affine(input, 0.0, 0.0)) * s.b;
+    h = graph.apply(std::move(operation), {s.a, as_pairs(conjugate(s.q)) * 2.0, as_pairs(-s.p), drive, leaf},
+                    {{drive.shape(), drive.dtype()}})[0];
+  }
+  vars.initial = {leaf};
+  vars.trajectories = {h};
+  vars.finals = {last(h)};
+  vars.output = sum(real(h * (s.c * 2.0)), -1);
+  return vars;
+}
+
+}  // namespace reclab

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The Newton forms of stepped recurrences: they meet the sequential form where they converge, and say so; where they do not, the sequential
+// form is run instead, and that is said.
+#include <cmath>
+
+#include "experiment/experiment.h"
+#include "models/registry.h"
+#include "test.h"
+
+using namespace reclab;
+
+namespace {
+
+RunRequest request_for(const std::string& architecture, std::int64_t length) {
+  RunRequest request;
+  request.preset.id = request.preset.architecture = architecture;
+  request.set = {{"width", "16"}};
+  request.sequence = make_task("noise", {.length = length, .seed = 1});
+  return request;
+}
+
+/// Largest difference over the largest value.
+double difference(const Trace& trace, const TraceArray& b) {
+  const TraceArray* found = trace.find(b.key);
+  CHECK_SAYS(found && found->shape == b.shape, b.key);
+  const TraceArray& a = *found;
+  double most = 0.0, size = 0.0;
+  for (std::size_t i = 0; i < a.real->size(); ++i) {
+    if (std::isinf((*b.real)[i]) && (*a.real)[i] == (*b.real)[i]) continue;  // log10 of a norm that is zero
+    const double distance = std::abs((*a.real)[i] - (*b.real)[i]);
+    if (!(distance <= most)) most = distance;
+    size = std::max(size, std::abs((*b.real)[i]));
+  }
+  return size > 0.0 ? most / size : most;
+}
+
+/// The note that a Newton form leaves.
+std::string said(const Trace& trace) {
+  for (const std::string& note : trace.info.notes)
+    if (note.find("iteration") != std::string::npos) return note;
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a Newton form makes the states, gates and gradients of the sequential one, at any length") {
+  for (const std::string model : {"elman", "gru"})
+    for (const std::int64_t length : {1, 2, 15, 16, 17, 63, 65, 1000}) {
+      RunRequest request = request_for(model, length);
+      request.probe.spectra = request.probe.jacobians = false;
+      const auto sequential = run(builtin_registry(), request, {}, {}).trace;
+      for (const std::string form : {"newton", "quasi-newton", "damped-newton"}) {
+        request.form = form;
+        const auto trace = run(builtin_registry(), request, {}, {}).trace;
+        const std::string what = model + " " + form + " length " + std::to_string(length);
+        CHECK_EQUAL(trace->info.record_form, form);
+        for (const auto& array : sequential->arrays())
+          CHECK_SAYS(difference(*trace, *array) <= 1e-9, what + ": " + array->key + " " + test::show(difference(*trace, *array)));
+        CHECK_SAYS(said(*trace).find("converged in") != std::string::npos, what + ": " + said(*trace));
+        const TraceArray* residual = trace->find("newton/0/residual");
+        CHECK(residual && residual->axes[0].name == "iteration" && residual->unit == "log10");
+        CHECK_SAYS(residual->real->back() < -12.0, what);
+        const auto iterations = residual->shape[0] - 1;
+        CHECK_SAYS(iterations >= 1 && iterations <= std::min<std::int64_t>(length + 1, form == "quasi-newton" ? 300 : 15), what + ": " + std::to_string(iterations) + " iterations");
+      }
+    }
+}
+
+TEST_CASE("the iteration of a linear recurrence ends after the first step") {
+  RunRequest request = request_for("elman", 500);
+  request.set = {{"activation", "identity"}, {"width", "8"}};
+  request.form = "newton";
+  const auto trace = run(builtin_registry(), request, {}, {}).trace;
+  CHECK(trace->find("newton/0/residual")->shape[0] <= 3);
+}
+
+TEST_CASE("a chaotic recurrence falls back on the sequential form, says so, and is right") {
+  RunRequest request = request_for("elman", 1000);
+  request.set = {{"spectral_radius", "2"}, {"width", "32"}};
+  request.probe.spectra = request.probe.jacobians = false;
+  const auto sequential = run(builtin_registry(), request, {}, {}).trace;
+  for (const std::string form : {"newton", "quasi-newton", "damped-newton"}) {
+    request.form = form;
+    const auto trace = run(builtin_registry(), request, {}, {}).trace;
+    CHECK_SAYS(said(*trace).find("did not converge after") != std::string::npos, form + ": " + said(*trace));
+    CHECK_SAYS(said(*trace).find("the sequential form was run instead") != std::string::npos, form + ": " + said(*trace));
+    for (const auto& array : sequential->arrays()) CHECK_SAYS(difference(*trace, *array) == 0.0, form + ": " + array->key);
+  }
+  for (const auto& report : compare_forms(builtin_registry(), request, {})) {
+    CHECK_EQUAL(report.converged, report.form == "sequential");
+    CHECK_EQUAL(report.iterations >= 0, report.form != "sequential");
+    CHECK(report.output_error == 0.0 && report.gradient_error == 0.0);
+  }
+}
+
+TEST_CASE("several layers, and a state carried over from another run, each have their own iteration") {
+  RunRequest request = request_for("lstm", 70);
+  request.set = {{"width", "8"}, {"layers", "2"}};
+  request.form = "newton";
+  const auto trace = run(builtin_registry(), request, {}, {}).trace;
+  CHECK(trace->find("newton/0/residual") && trace->find("newton/1/residual"));
+  CHECK_SAYS(said(*trace).starts_with("Layer 0: Newton's iteration converged in"), said(*trace));
+}
+
+TEST_CASE("a Newton form is cancelled in the middle of an iteration") {
+  RunRequest request = request_for("lstm", 20000);
+  request.set = {{"width", "64"}};
+  request.form = "newton";
+  std::stop_source source;
+  source.request_stop();
+  const auto result = run(builtin_registry(), request, {}, source.get_token());
+  CHECK_EQUAL(std::string(to_string(result.trace->info.outcome)), "cancelled");
+}
