@@ -22,7 +22,8 @@ constexpr int most_halvings = 12, remembered = 4;
 class Array {
  public:
   Array() = default;
-  Array(Backend& backend, std::int64_t n, DType type) : backend_(&backend), bytes_(static_cast<std::size_t>(n) * bytes_of(type)), item_(bytes_of(type)) {
+  Array(Backend& backend, std::int64_t n, DType type)
+      : backend_(&backend), bytes_(static_cast<std::size_t>(n) * bytes_of(type)), item_(bytes_of(type)) {
     data_ = backend.allocate(std::max<std::size_t>(bytes_, 1));
   }
   Array(Array&& other) noexcept { *this = std::move(other); }
@@ -45,7 +46,7 @@ class Array {
   std::size_t bytes_ = 0, item_ = 0;
 };
 
-/// Entry (row, from + j) of a matrix `wide` columns wide, j < columns, every `every`th row.
+/// Columns from `from` on of a matrix that is `wide` columns wide.
 Strided columns_of(std::int64_t rows, std::int64_t columns, std::int64_t wide, std::int64_t from) {
   Strided shape;
   shape.rank = 2;
@@ -75,12 +76,14 @@ class Solver {
       report_.reason = "a state of " + std::to_string(n_) + " entries has Jacobians too large to be multiplied";
       return;
     }
-    block_ = std::clamp((b_.device() == Device::cpu ? cpu_block_bytes : block_bytes) / (one.graph->planned_bytes(true) + matrices), std::min(T_, stretch), T_);
+    const std::int64_t together = b_.device() == Device::cpu ? cpu_block_bytes : block_bytes;
+    block_ = std::clamp(together / (one.graph->planned_bytes(true) + matrices), std::min(T_, stretch), T_);
     if (block_ < T_) block_ -= block_ % stretch;
     cell_ = build(block_ * B_);
     cell_.graph->allocate(b_, true);
     const auto& captures = cell_.graph->captures();
-    for (std::size_t i = 0; i < captures.size(); ++i) cell_.graph->bind(captures[i].inner, c_.in[cell_.tokens.size() + cell_.states.size() + i]);
+    for (std::size_t i = 0; i < captures.size(); ++i)
+      cell_.graph->bind(captures[i].inner, c_.in[cell_.tokens.size() + cell_.states.size() + i]);
 
     for (std::size_t k = 0; k < sizes_.size(); ++k) {
       const std::int64_t row = B_ * sizes_[k];
@@ -212,8 +215,10 @@ class Solver {
     in_blocks([&](std::int64_t first, std::int64_t) {
       run_block(first);
       for (std::size_t k = 0; k < sizes_.size(); ++k) copy_out(c_.out[k], cell_.next[k], first);
-      for (std::size_t i = 0; all && i < cell_.gates.size(); ++i) copy_out(c_.out[sizes_.size() + i], cell_.gates[i].inner, first);
-      for (std::size_t i = 0; all && i < cell_.reads.size(); ++i) copy_out(c_.out[sizes_.size() + cell_.gates.size() + i], cell_.reads[i], first);
+      if (!all) return;
+      std::size_t at = sizes_.size();
+      for (const CellGate& gate : cell_.gates) copy_out(c_.out[at++], gate.inner, first);
+      for (const Var read : cell_.reads) copy_out(c_.out[at++], read, first);
     });
     if (all) return 0.0;
     double worst = 0.0;
@@ -225,7 +230,7 @@ class Solver {
       largest_[k] = std::max(largest(c_.out[k], n), largest(guess_[k].at(B_ * sizes_[k]), n));
       const double residual = largest(residual_[k].at(), n);
       if (residual > 0.0) worst = std::max(worst, largest_[k] > 0.0 ? residual / largest_[k] : residual);
-      if (!std::isfinite(largest_[k])) worst = std::numeric_limits<double>::infinity();
+      if (!std::isfinite(largest_[k])) worst = std::numeric_limits<double>::infinity();  // infinity / infinity is lost above
     }
     return worst;
   }
@@ -312,21 +317,23 @@ class Solver {
       rows_of_jacobian(first, [&](std::int64_t i) {
         std::int64_t offset = 0;
         for (std::size_t k = 0; k < sizes_.size(); ++k) {
-          b_.scatter(type_, columns_of(block_ * B_, sizes_[k], n_ * n_, i * n_ + offset), cell_.graph->gradient(cell_.states[k]), jacobian_.at(), false);
+          const void* gradient = cell_.graph->gradient(cell_.states[k]);
+          b_.scatter(type_, columns_of(block_ * B_, sizes_[k], n_ * n_, i * n_ + offset), gradient, jacobian_.at(), false);
           offset += sizes_[k];
         }
       });
       solve_block(from, std::min(block_, T_ - from), (from - first) * B_ * n_ * n_);
     });
   }
-  /// `count` steps from `from` on, their Jacobians from entry `matrices` on. Each stretch of steps is solved from zero while the products of
-  /// its Jacobians are made, all stretches side by side; then each takes up the last e of the one before.
-  void solve_block(std::int64_t from, std::int64_t count, std::int64_t matrices) {
-    const std::int64_t stretches = count / stretch, square = n_ * n_, rows = B_ * n_;
+  /// `length` steps from `from` on, their Jacobians from entry `matrices` on. Each stretch of steps is solved from zero while the products
+  /// of its Jacobians are made, all stretches side by side; then each takes up the last e of the one before.
+  void solve_block(std::int64_t from, std::int64_t length, std::int64_t matrices) {
+    const std::int64_t stretches = length / stretch, square = n_ * n_, rows = B_ * n_;
     const auto e = [&](std::int64_t t) { return error_.at(t * rows); };
     const auto J = [&](std::int64_t t) { return jacobian_.at(matrices + t * B_ * square); };
     const auto P = [&](std::int64_t j, std::int64_t s) { return product_.at((j * stretches + s) * B_ * square); };
-    const auto shift = [&](void* base, std::int64_t entries) { return static_cast<char*>(base) + static_cast<std::size_t>(entries) * bytes_of(type_); };
+    const auto item = static_cast<std::int64_t>(bytes_of(type_));
+    const auto shift = [&](void* base, std::int64_t entries) { return static_cast<char*>(base) + entries * item; };
     MatMul vector{1, n_, 1, n_}, matrix{stretches, n_, n_, n_};
     if (stretches) {
       b_.gather(type_, columns_of(stretches, B_ * square, stretch * B_ * square, 0), J(0), P(0, 0), false);
@@ -349,14 +356,15 @@ class Solver {
     vector.batch = B_;
     vector.stride_a = square;
     vector.stride_b = vector.stride_c = n_;
-    for (std::int64_t t = stretches * stretch; t < count; ++t)
+    for (std::int64_t t = stretches * stretch; t < length; ++t)
       if (from + t > 0) b_.matmul(type_, vector, J(t), e(from + t - 1), e(from + t), true);
   }
 };
 
 }  // namespace
 
-NewtonReport run_newton(Form form, const ForwardCall& call, std::int64_t steps, std::int64_t batch, const std::function<CellGraph(std::int64_t)>& build) {
+NewtonReport run_newton(Form form, const ForwardCall& call, std::int64_t steps, std::int64_t batch,
+                        const std::function<CellGraph(std::int64_t)>& build) {
   return Solver(form, call, steps, batch, build)();
 }
 

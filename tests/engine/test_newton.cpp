@@ -2,9 +2,12 @@
 // The Newton forms of stepped recurrences: they meet the sequential form where they converge, and say so; where they do not, the sequential
 // form is run instead, and that is said.
 #include <cmath>
+#include <filesystem>
 
+#include "autodiff/ops.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
+#include "recurrence/memory.h"
 #include "test.h"
 
 using namespace reclab;
@@ -61,9 +64,61 @@ TEST_CASE("a Newton form makes the states, gates and gradients of the sequential
         CHECK(residual && residual->axes[0].name == "iteration" && residual->unit == "log10");
         CHECK_SAYS(residual->real->back() < -12.0, what);
         const auto iterations = residual->shape[0] - 1;
-        CHECK_SAYS(iterations >= 1 && iterations <= std::min<std::int64_t>(length + 1, form == "quasi-newton" ? 300 : 15), what + ": " + std::to_string(iterations) + " iterations");
+        const std::int64_t few = std::min<std::int64_t>(length + 1, form == "quasi-newton" ? 300 : 15);
+        CHECK_SAYS(iterations >= 1 && iterations <= few, what + ": " + std::to_string(iterations) + " iterations");
       }
     }
+}
+
+TEST_CASE("the Newton forms of the presets agree over a thousand steps, in both precisions") {
+  const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
+  for (const std::string id : {"elman", "gru", "lstm", "cornn"})
+    for (const std::string dtype : {"f64", "f32"}) {
+      RunRequest request;
+      request.preset = library.find(id);
+      request.dtype = dtype;
+      request.sequence = make_task("noise", {.length = 1000, .seed = 1});
+      for (const FormReport& report : compare_forms(builtin_registry(), request, {})) {
+        const std::string what = id + " " + report.form + " " + dtype + ": ";
+        CHECK_SAYS(report.converged, what + report.note);
+        CHECK_SAYS(report.output_error <= (dtype == "f64" ? 1e-9 : 1e-3), what + test::show(report.output_error));
+        CHECK_SAYS(report.gradient_error <= (dtype == "f64" ? 1e-9 : 1e-3), what + test::show(report.gradient_error));
+      }
+    }
+}
+
+TEST_CASE("several sequences at once, two states and a read: each sequence is solved by itself") {
+  constexpr std::int64_t steps = 50, batch = 3;
+  const auto result = [&](Form form) {
+    Graph graph(DType::f64);
+    Rng rng(3);
+    const auto numbers = [&](std::int64_t n) {
+      std::vector<double> values;
+      for (std::int64_t i = 0; i < n; ++i) values.push_back(rng.uniform(-1.0, 1.0));
+      return values;
+    };
+    const Var x = graph.constant({steps, batch, 4}, numbers(steps * batch * 4));
+    const Var W = graph.constant({4, 4}, numbers(16)), V = graph.constant({4, 2}, numbers(8));
+    const Var first = graph.constant({batch, 4}, numbers(batch * 4));
+    const StepVars vars = step(graph, batch, {{"a", {4}}, {"b", {2}}}, {x}, [=](Cell&, std::span<const Var> u, std::span<const Var> s) {
+      const Var a = tanh(u[0] + linear(s[0], W) + linear(s[1], V)), b = 0.5 * s[1] + sigmoid(slice(a, -1, 0, 2) * s[1]);
+      return std::vector<Var>{a, b, sum(a, -1)};
+    }, {first, slice(first, -1, 0, 2)}, form);
+    graph.allocate(cpu_backend(), true);
+    graph.forward();
+    if (form != Form::sequential) CHECK(vars.memory->newton() && vars.memory->newton()->converged);
+    std::vector<double> all;
+    for (const Var v : {vars.trajectories[0], vars.trajectories[1], vars.reads[0]}) {
+      const auto* values = static_cast<const double*>(graph.value(v));
+      all.insert(all.end(), values, values + count(v.shape()));
+    }
+    return all;
+  };
+  const auto expected = result(Form::sequential);
+  for (const Form form : {Form::newton, Form::quasi_newton, Form::damped_newton}) {
+    const auto found = result(form);
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK_CLOSE(found[i], expected[i], 1e-11);
+  }
 }
 
 TEST_CASE("the iteration of a linear recurrence ends after the first step") {
