@@ -207,6 +207,9 @@ QString SpectrumPanel::whyEmpty() const {
     if (array->complex && array->size() > 0) return {};
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no spectrum, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
+  // A model without a transition says so in place of what its spectrum would hold.
+  for (const SpectrumInfo& info : trace_->info.spectra)
+    if (info.of.starts_with("none")) return tr("%1 has no spectrum (%2).").arg(QString::fromStdString(trace_->info.title), QString::fromStdString(info.of));
   return tr("This run has no spectrum yet: it comes after states and gradients; if it does not, open this panel and run again.");
 }
 

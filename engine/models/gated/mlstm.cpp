@@ -29,7 +29,7 @@ Architecture mlstm() {
              hyper_integer("conv", "K", 4, 1, 64, "Taps of the causal convolution.", "steps"), hyper_flag("bias", false, "Whether the projections have biases."),
              hyper_real("eps", "ε", 1e-6, 0.0, 1.0, "Added to the denominator."), hyper_flag("post_norm", true, "Whether a norm follows the last block."),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the layer alone.")};
-  a.spectrum = "the forget gate σ(f̃) of each entry of the memory C e^m, then of n e^m, at each step";
+  a.spectrum = "the forget gate σ(f̃) of each entry of the memory C e^m, then of n e^m";
   a.source = {"M. Beck, K. Pöppel, M. Spanring, A. Auer, O. Prudnikova, M. Kopp, G. Klambauer, J. Brandstetter, S. Hochreiter", "xLSTM: extended long short-term memory", "NeurIPS",
               "https://arxiv.org/abs/2405.04517", 2024};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };

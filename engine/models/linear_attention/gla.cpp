@@ -45,7 +45,7 @@ Architecture gla() {
              hyper_real("norm_eps", "ε", 1e-6, 1e-12, 1.0, "Epsilon of all norms.", true),
              hyper_integer("feed_forward", "F", 0, 0, 65536, "Hidden width of the feed-forward part; 0: 8/3 of the width, up to the next multiple of 256.", "units"),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or the attention layer alone.")};
-  a.spectrum = "the decay exp(a_t) of each entry of S at each step";
+  a.spectrum = "the decay exp(a_t) of each entry of S";
   a.source = {"S. Yang, B. Wang, Y. Shen, R. Panda, Y. Kim", "Gated linear attention transformers with hardware-efficient training", "ICML", "https://arxiv.org/abs/2312.06635", 2024};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {

@@ -20,7 +20,7 @@ Architecture rg_lru() {
              hyper_integer("heads", "", 4, 1, 64, "Blocks of the two gates; must divide the recurrence's width.")};
   for (auto& row : hawk::hyper(false)) a.hyper.push_back(std::move(row));
   a.hyper.push_back(hyper_choice("block", "residual", {"residual", "recurrent", "none"}, "The residual block with MLP, the recurrent block alone, or the RG-LRU alone."));
-  a.spectrum = "the decay a_t of each step";
+  a.spectrum = "the decay a_t";
   a.source = {"S. De, S. L. Smith, A. Fernando, A. Botev et al.", "Griffin: mixing gated linear recurrences with local attention for efficient language models", "", "https://arxiv.org/abs/2402.19427", 2024};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
