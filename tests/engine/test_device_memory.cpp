@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <map>
 
 #include "experiment/experiment.h"
@@ -20,12 +22,14 @@ bool falsify = false;  ///< the kernels' results are then wrong by one part in a
 class GuardedMachine {
  public:
   GuardedMachine() {
-    region_ = static_cast<char*>(mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    region_ = static_cast<char*>(mmap(nullptr, reserved + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (region_ == MAP_FAILED) test::fail(__FILE__, __LINE__, "no address space");
+    region_ += page - reinterpret_cast<std::uintptr_t>(region_) % page;
+    madvise(region_, reserved + page, MADV_HUGEPAGE);
   }
   std::string name() const { return "CUDA, in a test"; }
   void* allocate(std::size_t bytes) {
-    const std::size_t size = (bytes + 4095) / 4096 * 4096;
+    const std::size_t size = std::bit_ceil(std::max<std::size_t>(bytes, 4096));  // few sizes, so that what was given back serves again
     char* memory = nullptr;
     if (auto& free = free_[size]; !free.empty()) {
       memory = free.back();
@@ -63,8 +67,8 @@ class GuardedMachine {
   static constexpr std::size_t reserved = std::size_t{8} << 30;
   struct Open {
     GuardedMachine& machine;
-    explicit Open(GuardedMachine& m) : machine(m) { mprotect(m.region_, m.used_, PROT_READ | PROT_WRITE); }
-    ~Open() { mprotect(machine.region_, machine.used_, PROT_NONE); }
+    explicit Open(GuardedMachine& m) : machine(m) { mprotect(m.region_, m.whole_pages(), PROT_READ | PROT_WRITE); }
+    ~Open() { mprotect(machine.region_, machine.whole_pages(), PROT_NONE); }
     Open(const Open&) = delete;
     Open& operator=(const Open&) = delete;
   };
@@ -73,6 +77,9 @@ class GuardedMachine {
     const Open open(*this);
     f();
   }
+  /// In pages of 2 MiB, which are opened and closed much faster than small ones.
+  static constexpr std::size_t page = std::size_t{2} << 20;
+  std::size_t whole_pages() const { return (used_ + page - 1) / page * page; }
   char* region_ = nullptr;
   std::size_t used_ = 0;
   std::map<std::size_t, std::vector<char*>> free_;
@@ -132,7 +139,10 @@ TEST_CASE("spectra and Jacobian products of a run on a device are those of the C
       for (const TraceArray* expected : cpu->matching(prefix)) {
         const TraceArray* array = device->find(expected->key);
         CHECK_SAYS(array && array->shape == expected->shape, preset.id + " " + expected->key);
+        // A smallest singular value far below the largest is of the size of the rounding errors of the steps' Jacobians.
+        const TraceArray* above = array->key.starts_with("jacobian_min/") ? cpu->find("jacobian/" + array->key.substr(13)) : nullptr;
         for (std::size_t i = 0; i < static_cast<std::size_t>(array->size()); ++i) {
+          if (above && (*expected->real)[i] < (*above->real)[i * static_cast<std::size_t>(above->row_size())] - 8.0) continue;
           const double difference = array->is_complex() ? std::abs((*array->complex)[i] - (*expected->complex)[i])
                                     : (*array->real)[i] == (*expected->real)[i] ? 0.0
                                                                                 : std::abs((*array->real)[i] - (*expected->real)[i]);

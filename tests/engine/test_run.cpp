@@ -52,15 +52,13 @@ bool same_bits(const TraceArray& a, const TraceArray& b) {
   return a.shape == b.shape && (a.is_complex() ? *a.complex == *b.complex : *a.real == *b.real);
 }
 
-}  // namespace
-
-TEST_CASE("every exact form of every preset agrees with the sequential one, in both precisions") {
+void compare_all_forms(std::initializer_list<std::int64_t> lengths) {
   const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
   CHECK(!library.presets().empty());
   for (const auto& preset : library.presets()) {
     const std::vector<std::string> forms = card(builtin_registry(), preset).forms;
     for (const std::string dtype : {"f64", "f32"})
-      for (const std::int64_t length : {1, 2, 3, 63, 64, 65, 1000, 4096}) {
+      for (const std::int64_t length : lengths) {
         // Newton's iteration on long sequences is in test_newton.cpp.
         if (length > 65 && std::find(forms.begin(), forms.end(), "newton") != forms.end()) continue;
         RunRequest request;
@@ -76,6 +74,12 @@ TEST_CASE("every exact form of every preset agrees with the sequential one, in b
       }
   }
 }
+
+}  // namespace
+
+TEST_CASE("every exact form of every preset agrees with the sequential one, in both precisions") { compare_all_forms({1, 2, 3, 63, 64, 65, 1000}); }
+TEST_CASE("every exact form agrees with the sequential one over 4096 steps too") { compare_all_forms({4096}); }
+
 
 TEST_CASE("a linear network with an orthogonal matrix: ds_T/ds_t is R^(T-t), far beyond the range of a double") {
   for (const double radius : {0.5, 0.9, 0.99, 1.0, 1.1}) {
