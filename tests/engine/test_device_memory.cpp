@@ -125,6 +125,9 @@ TEST_CASE("spectra and Jacobian products of a run on a device are those of the C
   for (const Preset& preset : presets.presets()) {
     RunRequest request;
     request.preset = preset;
+    // Small, for the eigenvalues of large HiPPO matrices move far more than what rounds their entries.
+    for (const auto& [key, value] : preset.hyper)
+      if (key == "state") request.set.emplace_back(key, "8");
     TaskOptions make;
     make.length = 24;
     make.seed = 2;
