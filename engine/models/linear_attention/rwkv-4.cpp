@@ -61,12 +61,13 @@ Architecture rwkv_4() {
                                     "u, the bonus of the current token; starts at log 0.3 + {−½, 0, ½} in turn.");
       const Var w = -exp(decay);
       const Var o = l.step({{"o", {C}, "The running maximum of the exponents, which p and q are divided by.", true, -1e38}}, {k},
-                           [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{maximum(s[0] + w, u[0])}; })[0];
-      const Var old = l.before(o), standing = old + w, top = maximum(standing, k);
+                           [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{detach(maximum(s[0] + w, u[0])) + s[0] * 0.0}; })[0];
+      // Outputs do not depend on which exponent is taken out. Held, it leaves the gradients as they are, without the large terms that cancel.
+      const Var old = l.before(o), standing = old + w, top = detach(maximum(standing, k));
       const Var keep = exp(standing - top), write = exp(k - top), factor = exp(w);
       const Var p = l.before(l.diagonal({"p", {C}, "The weighted sum of values, divided by e^o."}, keep, write * v, factor));
       const Var q = l.before(l.diagonal({"q", {C}, "The sum of the weights, divided by e^o."}, keep, write, factor));
-      const Var own = k + bonus, n = maximum(old, own), past = exp(old - n), present = exp(own - n);
+      const Var own = k + bonus, n = detach(maximum(old, own)), past = exp(old - n), present = exp(own - n);
       return matrix("att.output", r * ((past * p + present * v) / (past * q + present)), C, "W_o", 0.0, true);
     };
     if (!block) return time_mix(x);
