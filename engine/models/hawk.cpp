@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "models/parts.h"
 
 namespace reclab::hawk {
 namespace {
@@ -62,8 +63,7 @@ void check(const Hyper& h, const std::string& model) {
 }
 
 Var norm(Layer& l, const std::string& name, Var x) {
-  const Var scale = l.parameter(name + ".scale", {x.dim(-1)}, init::constant(0.0), "s of the rms norm, whose scale is 1 + s; starts at 0.");
-  return rms_norm(x, scale + 1.0, 1e-6);
+  return rms_norm(x, parts::one_plus(l, name + ".scale", x.dim(-1)), 1e-6);
 }
 
 Var normal_linear(Layer& l, const std::string& name, Var x, std::int64_t out, double variance, bool bias, const std::string& role) {
@@ -72,14 +72,12 @@ Var normal_linear(Layer& l, const std::string& name, Var x, std::int64_t out, do
 }
 
 Var rg_lru(Layer& l, const Block& b, Var x) {
-  const std::int64_t W = x.dim(-1), size = W / b.heads, T = l.steps(), B = l.batch();
+  const std::int64_t W = x.dim(-1), size = W / b.heads;
   const std::string name = b.prefix + "recurrent_block.rg_lru.";
   const auto gate = [&](const std::string& which, const std::string& role) {
     const Var w = l.parameter(name + which + ".w", {b.heads, size, size}, init::normal(1.0 / std::sqrt(static_cast<double>(size))), "Blocks of the " + role + ", [head, in, out]; start N(0, 1/in).");
     const Var shift = l.parameter(name + which + ".b", {b.heads, size}, init::constant(0.0), "Its bias; starts at 0.");
-    const int heads_first[] = {2, 0, 1, 3}, heads_last[] = {1, 2, 0, 3};
-    const Var in = reshape(permute(reshape(x, {T, B, b.heads, size}), heads_first), {b.heads, T * B, size});
-    return sigmoid(reshape(permute(reshape(matmul(in, w), {b.heads, T, B, size}), heads_last) + shift, {T, B, W}));
+    return sigmoid(parts::by_block(l, x, w, false) + reshape(shift, {W}));
   };
   const double low = b.min_rad * b.min_rad, high = b.max_rad * b.max_rad;
   const Var a_param = l.parameter(name + "a_param", {W}, init::each([=](Rng& rng, std::int64_t) {

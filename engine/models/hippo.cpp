@@ -1,55 +1,53 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "models/hippo.h"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <numbers>
 
 namespace reclab::hippo {
+namespace {
+
+/// The positive mu with sum_n atan(mu / (n + 1/2)) = wanted.
+double frequency(std::int64_t size, double wanted) {
+  double low = 0.0, high = static_cast<double>(size * size);
+  while (true) {
+    const double middle = 0.5 * (low + high);
+    if (middle <= low || middle >= high) return low;
+    double sum = 0.0;
+    for (std::int64_t n = 0; n < size; ++n) sum += std::atan(middle / (static_cast<double>(n) + 0.5));
+    (sum < wanted ? low : high) = middle;
+  }
+}
+
+}  // namespace
 
 Normal legs_normal(std::int64_t size) {
   using Complex = std::complex<double>;
   const auto n = static_cast<std::size_t>(size);
-  // -i times the skew-symmetric part is Hermitian: Jacobi's method, each rotation after its phase has been taken out.
-  std::vector<Complex> h(n * n), v(n * n);
-  const auto root = [](std::size_t i) { return std::sqrt(static_cast<double>(2 * i + 1)); };
-  for (std::size_t r = 0; r < n; ++r) {
-    v[r * n + r] = 1.0;
-    for (std::size_t c = 0; c < n; ++c) h[r * n + c] = Complex(0.0, r == c ? 0.0 : (r > c ? 0.5 : -0.5) * root(r) * root(c));
-  }
-  for (int sweep = 0; sweep < 60; ++sweep) {
-    double off = 0.0, all = 0.0;
-    for (std::size_t r = 0; r < n; ++r)
-      for (std::size_t c = 0; c < n; ++c) (r == c ? all : off) += std::norm(h[r * n + c]);
-    if (off <= 1e-30 * (all + off)) break;
-    for (std::size_t p = 0; p < n; ++p)
-      for (std::size_t q = p + 1; q < n; ++q) {
-        const double size_pq = std::abs(h[p * n + q]);
-        if (size_pq == 0.0) continue;
-        const Complex phase = h[p * n + q] / size_pq;
-        const double tau = (h[q * n + q].real() - h[p * n + p].real()) / (2.0 * size_pq);
-        const double t = (tau < 0.0 ? -1.0 : 1.0) / (std::abs(tau) + std::sqrt(1.0 + tau * tau)), cosine = 1.0 / std::sqrt(1.0 + t * t), sine = t * cosine;
-        const auto turn = [&](Complex& a, Complex& b, Complex unit) {
-          const Complex turned = b * unit, first = cosine * a - sine * turned;
-          b = sine * a + cosine * turned;
-          a = first;
-        };
-        for (std::size_t i = 0; i < n; ++i) turn(h[i * n + p], h[i * n + q], std::conj(phase));
-        for (std::size_t i = 0; i < n; ++i) turn(h[p * n + i], h[q * n + i], phase);
-        for (std::size_t i = 0; i < n; ++i) turn(v[i * n + p], v[i * n + q], std::conj(phase));
-      }
-  }
-  std::vector<std::size_t> order(n);
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return h[a * n + a].real() < h[b * n + b].real(); });
   Normal normal;
+  normal.frequencies.resize(n);
   normal.vectors.resize(n * n);
+  // The difference of two neighbouring rows of (skew part) v = i mu v couples two entries of v only, and its first and last rows leave
+  // exp(2 i sum_n atan(mu / (n + 1/2))) = (-1)^(size + 1).
+  for (std::size_t k = 0; k < n / 2; ++k) {
+    const double mu = frequency(size, std::numbers::pi * (0.5 * static_cast<double>(size - 1) - static_cast<double>(k)));
+    normal.frequencies[k] = -mu;
+    normal.frequencies[n - 1 - k] = mu;
+  }
   for (std::size_t k = 0; k < n; ++k) {
-    normal.frequencies.push_back(h[order[k] * n + order[k]].real());
-    Complex with_b = 0.0;
-    for (std::size_t i = 0; i < n; ++i) with_b += std::conj(v[i * n + order[k]]) * root(i);
-    const Complex unit = with_b == 0.0 ? Complex(1.0) : with_b / std::abs(with_b);
-    for (std::size_t i = 0; i < n; ++i) normal.vectors[i * n + k] = v[i * n + order[k]] * unit;
+    Complex weight = 1.0, with_b = 0.0;
+    double squares = 0.0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double half = static_cast<double>(i) + 0.5, root = std::sqrt(2.0 * half);
+      const Complex entry = weight * root;
+      normal.vectors[i * n + k] = entry;
+      squares += std::norm(entry);
+      with_b += std::conj(entry) * root;
+      weight *= Complex(-half, normal.frequencies[k]) / Complex(half + 1.0, normal.frequencies[k]);
+    }
+    const double size_b = std::abs(with_b);
+    for (std::size_t i = 0; i < n; ++i) normal.vectors[i * n + k] *= with_b / (size_b * std::sqrt(squares));
+    normal.input.push_back(size_b / std::sqrt(squares));
   }
   return normal;
 }

@@ -12,6 +12,7 @@ namespace reclab::hippo {
 struct Normal {
   std::vector<double> frequencies;            ///< imaginary parts of the eigenvalues, ascending; all real parts are -1/2
   std::vector<std::complex<double>> vectors;  ///< [n, n], column k of frequency k, with sum_n conj(v_nk) sqrt(2n+1) real and positive
+  std::vector<double> input;                  ///< that sum for each k: V* B. V* p is V* B / sqrt(2)
 };
 Normal legs_normal(std::int64_t n);
 

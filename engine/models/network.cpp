@@ -7,6 +7,7 @@
 
 #include "array/error.h"
 #include "recurrence/attention.h"
+#include "recurrence/chunks.h"
 
 namespace reclab {
 
@@ -78,14 +79,7 @@ Var Layer::cache(const StateSpec& state, Var x) {
 
 Var Layer::before(Var trajectory) {
   for (const auto& state : network_.states_)
-    if (state.trajectory.id == trajectory.id) {
-      Shape shape = state.initial.shape();
-      shape.insert(shape.begin(), 1);
-      const Var first = reshape(state.initial, shape);
-      if (steps() == 1) return first;
-      const Var parts[] = {first, slice(trajectory, 0, 0, steps() - 1)};
-      return concat(parts, 0);
-    }
+    if (state.trajectory.id == trajectory.id) return chunks::before(state.initial, trajectory);
   assert(!"the trajectory of no memory");
   return {};
 }

@@ -55,6 +55,22 @@ Var heads_last(Layer& l, Var x, std::int64_t heads) {
   return permute(reshape(x, {l.batch(), heads, x.dim(1), x.dim(2)}), axes);
 }
 
+Var repeated_heads(Var x, std::int64_t times) {
+  if (times == 1) return x;
+  const Var ones = x.graph->constant({times, 1}, std::vector<double>(static_cast<std::size_t>(times), 1.0));
+  return reshape(reshape(x, {x.dim(0), x.dim(1), x.dim(2), 1, x.dim(3)}) * ones, {x.dim(0), x.dim(1), x.dim(2) * times, x.dim(3)});
+}
+Var by_block(Layer& l, Var x, Var blocks, bool out_first) {
+  const std::int64_t n = blocks.dim(0), in = x.dim(-1) / n, T = l.steps(), B = l.batch();
+  const int blocks_first[] = {2, 0, 1, 3}, blocks_last[] = {1, 2, 0, 3};
+  const Var rows = reshape(permute(reshape(x, {T, B, n, in}), blocks_first), {n, T * B, in});
+  const Var y = out_first ? matmul_transposed(rows, blocks) : matmul(rows, blocks);
+  return reshape(permute(reshape(y, {n, T, B, y.dim(-1)}), blocks_last), {T, B, -1});
+}
+Var one_plus(Layer& l, const std::string& name, std::int64_t n) {
+  return l.parameter(name, {n}, init::constant(0.0), "w of a norm whose scale is 1 + w; starts at 0.") + 1.0;
+}
+
 Var angles(Layer& l, const std::vector<double>& frequencies) {
   const auto n = static_cast<std::int64_t>(frequencies.size());
   const Var position = reshape(l.position(), {l.steps(), l.batch(), 1, 1});

@@ -42,6 +42,13 @@ Var flat(Layer& l, Var x);
 Var heads_first(Var x);
 Var heads_last(Layer& l, Var x, std::int64_t heads);
 
+/// Each head of [rows, batch, heads, d] `times` times in a row.
+Var repeated_heads(Var x, std::int64_t times);
+/// [steps, batch, n * in] times a block-diagonal matrix whose blocks are [n, in, out], or [n, out, in] where `out_first`: [steps, batch, n * out].
+Var by_block(Layer& l, Var x, Var blocks, bool out_first);
+/// 1 + w with the parameter w: the scale of a norm that is stored as its distance from 1.
+Var one_plus(Layer& l, const std::string& name, std::int64_t n);
+
 /// The angles position * frequency_i, [steps, batch, 1, n].
 Var angles(Layer& l, const std::vector<double>& frequencies);
 /// Turns each pair (2i, 2i + 1) (interleaved) or (i, i + n) of the last axis of [steps, batch, heads, 2n] by angle i.

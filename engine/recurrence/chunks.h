@@ -41,7 +41,7 @@ Var split(Var x, std::int64_t chunk);
 Var join(Var x, std::int64_t steps);
 /// [chunk, chunk]: `inside` where column < row + (strictly ? 0 : 1), `outside` elsewhere.
 Var triangle(Graph& graph, std::int64_t chunk, double inside, double outside, bool strictly = false);
-/// The states before each chunk: the initial one and all but the last of those after.
+/// The states before each chunk or step: the initial one and all but the last of those after.
 Var before(Var initial, Var after);
 /// An axis of one entry more; negative counts from behind the last.
 Var with_axis(Var x, int axis);

@@ -100,7 +100,6 @@ OuterVars chunkwise(Graph& graph, Var q, Var k, Var v, Var log_decay) {
 
   Var left = Q, right = K, weights, decay;
   if (!log_decay) {
-    decay = chunks::zeros(graph, {Q.dim(0), batch, heads, key, value}) + 1.0;
     weights = matmul_transposed(Q, K) * chunks::triangle(graph, chunk, 1.0, 0.0);
   } else {
     // Every exponent is a sum of logarithms of decays over the steps that lie between: never above 0.
@@ -117,14 +116,21 @@ OuterVars chunkwise(Graph& graph, Var q, Var k, Var v, Var log_decay) {
       weights = matmul_transposed(Q, K) * exp(sums - transpose(sums) + allowed);
     }
   }
-  const MemoryVars after = diagonal_from(graph, Form::sequential, decay, matmul(transpose(right), V), start.state);
-  start.memory->follow(after.memory);
-  const Var read = matmul(left, chunks::before(start.state, after.trajectories[0])) + matmul(weights, V);
+  const Var written = matmul(transpose(right), V);
+  Var after;
+  if (decay) {
+    const MemoryVars over = diagonal_from(graph, Form::sequential, decay, written, start.state);
+    start.memory->follow(over.memory);
+    after = over.trajectories[0];
+  } else {
+    after = start.state + cumulative_sum(written, 0);
+  }
+  const Var read = matmul(left, chunks::before(start.state, after)) + matmul(weights, V);
   OuterVars vars;
   vars.memory = start.memory;
   vars.initial = {start.leaf};
   vars.trajectories = {Var{}};
-  vars.finals = after.finals;
+  vars.finals = {last(after)};
   vars.output = chunks::join(read, steps);
   return vars;
 }

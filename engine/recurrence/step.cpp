@@ -148,7 +148,7 @@ class Step final : public Memory {
         const std::int64_t n = count(cell_.states[i].shape());
         if (fresh != small_exponent) b.add_scaled(type, n, -power, fresh_at(i), lambda_[i], true);
         log2_norms_[i][static_cast<std::size_t>(t)] = b.log2_norm(type, n, lambda_[i], power);
-        b.add_scaled(type, n, 0, lambda_[i], graph.gradient(cell_.next[i]), true);
+        if (void* next = graph.gradient(cell_.next[i])) b.add_scaled(type, n, 0, lambda_[i], next, true);
       }
       if (read != small_exponent)
         for (std::size_t i = 0; i < cell_.reads.size(); ++i)
@@ -198,7 +198,7 @@ class Step final : public Memory {
     for (std::size_t k = 0; k < states; ++k) {
       const std::int64_t n = count(state_shapes_[k].shape);
       auto* seed = static_cast<char*>(tile_.graph->gradient(tile_.next[k]));
-      for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t i = 0; seed && i < n; ++i)
         b.upload(seed + static_cast<std::size_t>((offset + i) * n + i) * item, type == DType::f64 ? static_cast<const void*>(&one) : &one_narrow, item);
       offset += n;
     }

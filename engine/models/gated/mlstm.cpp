@@ -46,17 +46,13 @@ Architecture mlstm() {
     const bool block = h.choice("block") == "residual", bias = h.flag("bias");
     const double small = std::sqrt(2.0 / (5.0 * static_cast<double>(d))), width = static_cast<double>(d);
     const Init none = bias ? init::constant(0.0) : Init{};
-    const auto plus_one = [&](const std::string& name, std::int64_t n) { return l.parameter(name, {n}, init::constant(0.0), "w of a norm whose scale is 1 + w; starts at 0.") + 1.0; };
-    const Var x_in = block ? parts::normalised(u, 1e-5) * plus_one("xlstm_norm.weight", d) : u;
+    const Var x_in = block ? parts::normalised(u, 1e-5) * parts::one_plus(l, "xlstm_norm.weight", d) : u;
     const auto both = reclab::split(parts::linear(l, "xlstm.proj_up", x_in, 2 * I, {init::normal(small), none, "W_up: rows of x, then of z", "starts N(0, 2/(5d))"}), -1, 2);
     const Var c = silu(parts::short_convolution(l, "xlstm.conv1d.conv", "conv", both[0], h.integer("conv")));
     const auto blocks = [&](const std::string& letter, Var z) {
       const std::int64_t n = I / block_size;
       const Var W = l.parameter("xlstm." + letter + "_proj.weight", {n, block_size, block_size}, init::normal(small), "W_" + letter + " by blocks [block, out, in]; starts N(0, 2/(5d)).");
-      // One small product a block: the blocks are the batch.
-      const int blocks_first[] = {2, 0, 1, 3}, blocks_last[] = {1, 2, 0, 3};
-      const Var in = reshape(permute(reshape(z, {T, B, n, block_size}), blocks_first), {n, T * B, block_size});
-      Var y = reshape(permute(reshape(matmul_transposed(in, W), {n, T, B, block_size}), blocks_last), {T, B, I});
+      Var y = parts::by_block(l, z, W, true);
       if (bias) y = y + l.parameter("xlstm." + letter + "_proj.bias", {I}, init::constant(0.0), "Its bias; starts at 0.");
       return y;
     };
@@ -79,7 +75,7 @@ Architecture mlstm() {
     const Var ones = affine(slice(each, -1, 0, 1), 0.0, 1.0);
     const Var weight = l.outer({"n", {heads, D}, "The normaliser of each head, divided by e^m."}, Q, K, ones, decay, shown);
     const Var hidden = read / (maximum(abs(weight), exp(-reshape(m, {T, B, heads, 1}))) + h.real("eps"));
-    const Var normed = parts::flat(l, parts::normalised(hidden, 1e-5)) * plus_one("xlstm.mlstm_cell.outnorm.weight", I);
+    const Var normed = parts::flat(l, parts::normalised(hidden, 1e-5)) * parts::one_plus(l, "xlstm.mlstm_cell.outnorm.weight", I);
     const Var skip = l.parameter("xlstm.learnable_skip", {I}, init::constant(1.0), "What of the convolution's output is added; starts at 1.");
     const Var open = l.gate("output", silu(both[1]), 0.0, 0.0, "silu(z): what multiplies the output; unbounded above.");
     const double last = 2.0 / (static_cast<double>(h.integer("layers")) * std::sqrt(width));
@@ -88,7 +84,7 @@ Architecture mlstm() {
   };
   a.finish = [](Layer& l, Var x) {
     if (l.hyper.choice("block") == "none" || !l.hyper.flag("post_norm")) return x;
-    return parts::normalised(x, 1e-5) * (l.parameter("post_blocks_norm.weight", {x.dim(-1)}, init::constant(0.0), "w of the final norm, whose scale is 1 + w; starts at 0.") + 1.0);
+    return parts::normalised(x, 1e-5) * parts::one_plus(l, "post_blocks_norm.weight", x.dim(-1));
   };
   return a;
 }

@@ -39,14 +39,11 @@ Architecture slstm() {
     const std::int64_t H = h.integer("width"), heads = h.integer("heads"), D = H / heads, T = l.steps(), B = l.batch(), L = h.integer("layers");
     const double small = std::sqrt(2.0 / (5.0 * static_cast<double>(H))), depth = static_cast<double>(L);
     const bool block = h.choice("block") == "residual";
-    const auto plus_one = [&](const std::string& name) { return l.parameter(name, {H}, init::constant(0.0), "w of a norm whose scale is 1 + w; starts at 0.") + 1.0; };
-    const Var x = block ? parts::normalised(u, 1e-5) * plus_one("xlstm_norm.weight") : u;
+    const Var x = block ? parts::normalised(u, 1e-5) * parts::one_plus(l, "xlstm_norm.weight", H) : u;
     const Var xc = h.integer("conv") ? silu(parts::short_convolution(l, "xlstm.conv1d.conv", "conv", x, h.integer("conv"))) : x;
     const auto by_head = [&](const std::string& name, Var z, const std::string& role) {
       const Var W = l.parameter("xlstm." + name + ".weight", {heads, D, D}, init::normal(small), role + ", [head, out, in]; starts N(0, 2/(5H)).");
-      const int heads_first[] = {2, 0, 1, 3}, heads_last[] = {1, 2, 0, 3};
-      const Var in = reshape(permute(reshape(z, {T, B, heads, D}), heads_first), {heads, T * B, D});
-      return reshape(permute(reshape(matmul_transposed(in, W), {heads, T, B, D}), heads_last), {T, B, H});
+      return parts::by_block(l, z, W, true);
     };
     const Var i = by_head("fgate", xc, "W of the input gate"), f = by_head("igate", xc, "W of the forget gate"), z = by_head("zgate", x, "W of the candidate"), o = by_head("ogate", x, "W of the output gate");
     const Var R = l.parameter("xlstm.slstm_cell._recurrent_kernel_", {heads, 4 * D, D}, init::constant(0.0), "R of each head: rows i, f, z, o (D each), columns the head's y; starts at 0.");
@@ -75,12 +72,12 @@ Architecture slstm() {
           return std::vector<Var>{open * c / n, c, n, m};
         });
     Var y = parts::flat(l, parts::normalised(reshape(states[0], {T, B, heads, D}), 1e-5));
-    if (h.flag("norm_weight")) y = y * plus_one("xlstm.group_norm.weight");
+    if (h.flag("norm_weight")) y = y * parts::one_plus(l, "xlstm.group_norm.weight", H);
     if (!block) return y;
     const Var after = u + y;
     if (!h.flag("ffn")) return after;
     const std::int64_t F = h.integer("feed_forward") ? h.integer("feed_forward") : 64 * static_cast<std::int64_t>(std::ceil(1.3 * static_cast<double>(H) / 64.0));
-    const Var normed = parts::normalised(after, 1e-5) * plus_one("ffn_norm.weight");
+    const Var normed = parts::normalised(after, 1e-5) * parts::one_plus(l, "ffn_norm.weight", H);
     const auto both = reclab::split(parts::linear(l, "ffn.proj_up", normed, 2 * F, {init::normal(small), {}, "W_up: rows of the activated part, then of the other", "starts N(0, 2/(5H))"}), -1, 2);
     const std::string& f_of = h.choice("activation");
     const auto selu = [](Var v) { return 1.0507009873554804934193349852946 * (relu(v) + 1.6732632423543772848170429916717 * minimum(elu(v), 0.0)); };
@@ -89,7 +86,7 @@ Architecture slstm() {
   };
   a.finish = [](Layer& l, Var x) {
     if (l.hyper.choice("block") == "none" || !l.hyper.flag("post_norm")) return x;
-    return parts::normalised(x, 1e-5) * (l.parameter("post_blocks_norm.weight", {x.dim(-1)}, init::constant(0.0), "w of the final norm, whose scale is 1 + w; starts at 0.") + 1.0);
+    return parts::normalised(x, 1e-5) * parts::one_plus(l, "post_blocks_norm.weight", x.dim(-1));
   };
   return a;
 }

@@ -87,12 +87,7 @@ Architecture gla() {
     Var decay = log_sigmoid(project("attn.gk_proj.1", low, s.key / shared, "W₁ of the decay, rows by head", true)) / h.real("gate_normaliser");
     if (h.real("clamp_min") < 0.0) decay = -minimum(-decay, -h.real("clamp_min"));
     const auto mapped = [&](Var z) { return h.choice("feature_map") == "relu" ? relu(z) : h.choice("feature_map") == "silu" ? silu(z) : z; };
-    // [steps, batch, heads, d], each shared head as often as it serves.
-    const auto heads = [&](Var z, std::int64_t d) {
-      if (shared == 1) return reshape(z, {T, B, s.heads, d});
-      const Var ones = z.graph->constant({shared, 1}, std::vector<double>(static_cast<std::size_t>(shared), 1.0));
-      return reshape(reshape(z, {T, B, s.kv_heads, 1, d}) * ones, {T, B, s.heads, d});
-    };
+    const auto heads = [&](Var z, std::int64_t d) { return parts::repeated_heads(reshape(z, {T, B, s.kv_heads, d}), shared); };
     const Var by_head = heads(decay, dk);
     l.gate("forget", exp(by_head), 0.0, 1.0, "exp(a): how much of each key dimension of the memory is kept.");
     const Var read = l.outer({"S", {s.heads, dk, dv}, "The memory of each head, [key, value]."}, reshape(mapped(q), {T, B, s.heads, dk}) / std::sqrt(static_cast<double>(dk)),

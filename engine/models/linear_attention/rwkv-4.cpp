@@ -61,7 +61,7 @@ Architecture rwkv_4() {
                                     "u, the bonus of the current token; starts at log 0.3 + {−½, 0, ½} in turn.");
       const Var w = -exp(decay);
       const Var o = l.step({{"o", {C}, "The running maximum of the exponents, which p and q are divided by.", true, -1e38}}, {k},
-                           [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{detach(maximum(s[0] + w, u[0])) + s[0] * 0.0}; })[0];
+                           [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{detach(maximum(s[0] + w, u[0]))}; })[0];
       // Outputs do not depend on which exponent is taken out. Held, it leaves the gradients as they are, without the large terms that cancel.
       const Var old = l.before(o), standing = old + w, top = detach(maximum(standing, k));
       const Var keep = exp(standing - top), write = exp(k - top), factor = exp(w);

@@ -9,40 +9,10 @@
 
 #include "array/error.h"
 #include "models/architecture.h"
+#include "models/hippo.h"
 #include "recurrence/linear.h"
 
 namespace reclab::architectures {
-namespace {
-
-/// HiPPO-LegS less its low-rank part is -1/2 plus a skew matrix, whose eigenvalues ±iμ solve Σ_n atan(μ/(n+½)) = π/2 + jπ over all n < N.
-/// With the eigenvectors' phases chosen so, V*B is real and positive, and V*P is V*B/√2.
-struct Modes {
-  std::vector<double> mu, B;  // largest μ first
-};
-Modes legs_modes(std::int64_t N) {
-  Modes modes;
-  for (std::int64_t j = N / 2 - 1; j >= 0; --j) {
-    const double wanted = std::numbers::pi * (static_cast<double>(j) + 0.5);
-    double low = 0.0, high = static_cast<double>(N * N);
-    while (true) {
-      const double middle = 0.5 * (low + high);
-      if (middle <= low || middle >= high) break;
-      double sum = 0.0;
-      for (std::int64_t n = 0; n < N; ++n) sum += std::atan(middle / (static_cast<double>(n) + 0.5));
-      (sum < wanted ? low : high) = middle;
-    }
-    double sum = 0.0;
-    for (std::int64_t n = 0; n < N; ++n) {
-      const double d = static_cast<double>(n) + 0.5;
-      sum += d / (low * low + d * d);
-    }
-    modes.mu.push_back(low);
-    modes.B.push_back(std::sqrt(2.0 / sum));
-  }
-  return modes;
-}
-
-}  // namespace
 
 Architecture s4() {
   Architecture a;
@@ -107,20 +77,20 @@ Architecture s4() {
     /// Every copy starts as the same modes of HiPPO-LegS.
     const auto from_legs = [N, modes](auto value) -> Init {
       return [=](InitContext& c) {
-        const Modes legs = legs_modes(N);
+        const auto legs = hippo::legs_normal(N);
         const std::size_t each = c.shape.size() == 4 ? 2 : 1;  // imaginary parts stay 0
         for (std::size_t i = 0; i < c.values.size(); i += each) c.values[i] = value(legs, i / each % static_cast<std::size_t>(modes));
       };
     };
     const Var A_real = l.parameter("A_real", {S, modes}, init::constant(std::log(0.5)), "log of −Re Λ; starts at log ½.");
     const Var A_imag =
-        l.parameter("A_imag", {S, modes}, from_legs([](const Modes& legs, std::size_t n) { return std::max(legs.mu[n], 1e-4); }),
+        l.parameter("A_imag", {S, modes}, from_legs([](const hippo::Normal& legs, std::size_t n) { return std::max(-legs.frequencies[n], 1e-4); }),
                     "−Im Λ; starts with the eigenvalues of HiPPO-LegS, largest first.");
     const Var B =
-        l.parameter("B", {1, S, modes, 2}, from_legs([](const Modes& legs, std::size_t n) { return legs.B[n]; }),
+        l.parameter("B", {1, S, modes, 2}, from_legs([](const hippo::Normal& legs, std::size_t n) { return legs.input[n]; }),
                     "B in the eigenvectors' basis, last axis re and im; starts as HiPPO-LegS with phases that make it real and positive.");
     const Var P = l.parameter("P", {1, S, modes, 2},
-                              from_legs([](const Modes& legs, std::size_t n) { return legs.B[n] * std::numbers::sqrt2 / 2.0; }),
+                              from_legs([](const hippo::Normal& legs, std::size_t n) { return legs.input[n] * std::numbers::sqrt2 / 2.0; }),
                               "P of the low-rank part, last axis re and im; starts as HiPPO-LegS, B/√2.");
     const Var C =
         l.parameter("C", {1, H, modes, 2}, init::normal(std::sqrt(0.5)), "The readout C, last axis re and im; starts complex normal.");
