@@ -30,7 +30,7 @@ std::vector<std::string> names(const std::vector<StateInfo>& states) {
 }
 
 /// The architecture's own defaults; a card has those of its preset.
-Hyper defaults(const Preset& preset) { return Hyper(builtin_registry().find(preset.architecture).hyper); }
+Hyper defaults(const Preset& preset) { return Hyper(architecture_of(builtin_registry(), preset)->hyper); }
 
 std::string or_dash(std::string text) { return text.empty() ? "-" : text; }
 

@@ -363,6 +363,19 @@ Var slice(Var x, int axis, std::int64_t from, std::int64_t to) {
   return x.graph->apply(std::make_unique<Gather>(x.dtype(), box), {x}, {{shape, x.dtype()}})[0];
 }
 
+Var reversed(Var x) {
+  const std::int64_t rows = x.dim(0), row = product(x.shape(), 1, static_cast<int>(x.shape().size()));
+  Strided box;
+  box.rank = 2;
+  box.size[0] = rows;
+  box.stride[0] = -row;
+  box.size[1] = row;
+  box.stride[1] = 1;
+  box.offset = std::max<std::int64_t>(rows - 1, 0) * row;
+  box.elements = rows * row;
+  return x.graph->apply(std::make_unique<Gather>(x.dtype(), box), {x}, {{x.shape(), x.dtype()}})[0];
+}
+
 Var last(Var x) {
   Shape shape(x.shape().begin() + 1, x.shape().end());
   const std::int64_t offset = count(x.shape()) - count(shape);

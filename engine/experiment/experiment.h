@@ -22,11 +22,16 @@
 namespace reclab {
 
 class Registry;  // models/registry.h: the architectures of this build
+struct Architecture;
+
+using HyperValues = std::vector<std::pair<std::string, HyperValue>>;
 
 /// A preset: data that shows an architecture off (schema 1; see presets/ and README).
 struct Preset {
   std::string id, architecture, title, family, idea;
-  std::vector<std::pair<std::string, HyperValue>> hyper;
+  HyperValues hyper;
+  /// Architectures one above the other, each with its own hyper-parameters; `architecture` then names them all and `hyper` is empty.
+  std::vector<std::pair<std::string, HyperValues>> stack;
   std::string task = "noise";     ///< the sequence it likes to be shown on
   std::int64_t task_length = 200;
   std::uint64_t task_seed = 1;
@@ -111,6 +116,8 @@ FileKind kind_of_file(const std::filesystem::path& file);
 
 /// The card of a preset, for its own hyper-parameters and an input of the given width.
 Card card(const Registry& registry, const Preset& preset, std::int64_t input_width = 1);
+/// The architecture of a preset: one of the registry, which must outlive it, or a stack of several.
+std::shared_ptr<const Architecture> architecture_of(const Registry& registry, const Preset& preset);
 /// The complete hyper-parameters of a request: defaults, then the preset's, then the request's.
 Hyper hyper_of(const Registry& registry, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set = {});
 

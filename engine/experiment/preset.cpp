@@ -120,8 +120,9 @@ bool is_id(const std::string& text) {
          std::ranges::all_of(text, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
 }
 
-void read_hyper(const Json& json, const fs::path& file, Preset& preset) {
-  if (!json.is_object()) mistake(file, "hyper", "must be an object of keys and values, not " + kind_of(json) + ".");
+HyperValues read_hyper(const Json& json, const fs::path& file, const std::string& place) {
+  if (!json.is_object()) mistake(file, place, "must be an object of keys and values, not " + kind_of(json) + ".");
+  HyperValues values;
   for (const auto& [key, value] : json.items()) {
     HyperValue read;
     if (value.is_boolean()) {
@@ -135,9 +136,42 @@ void read_hyper(const Json& json, const fs::path& file, Preset& preset) {
     } else if (value.is_string()) {
       read = value.get<std::string>();
     } else {
-      mistake(file, "hyper." + key, "must be a number, true, false or a text in quotes, not " + kind_of(value) + ".");
+      mistake(file, place + "." + key, "must be a number, true, false or a text in quotes, not " + kind_of(value) + ".");
     }
-    preset.hyper.emplace_back(key, std::move(read));
+    values.emplace_back(key, std::move(read));
+  }
+  return values;
+}
+
+/// Calls a check, and adds file and place to what it complains about: the architecture's name, or the hyper-parameter below `hyper`.
+template <class Check>
+void checked(const fs::path& file, const std::string& architecture, const std::string& hyper, const Check& check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    const std::string& key = error.where().parameter;
+    mistake(file, key.empty() ? architecture + ":" : hyper + "." + key + ":", error.what());
+  }
+}
+
+/// The parts of a stack, each checked by itself.
+void read_stack(const Json& json, const Registry& registry, const fs::path& file, Preset& preset) {
+  if (!json.is_array() || json.empty()) mistake(file, "stack", "must be a list of architectures with their hyper-parameters, not " + kind_of(json) + ".");
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const std::string place = "stack[" + std::to_string(i) + "]";
+    Object part(json[i], file, place);
+    const std::string id = part.text("architecture", "the name of an architecture of this program");
+    HyperValues values;
+    if (const Json* hyper = part.find("hyper")) values = read_hyper(*hyper, file, place + ".hyper");
+    part.nothing_else();
+    checked(file, place + ".architecture", place + ".hyper", [&] {
+      Preset alone;
+      alone.id = alone.architecture = id;
+      alone.hyper = values;
+      hyper_of(registry, alone);
+    });
+    preset.architecture += (i ? " + " : "") + id;
+    preset.stack.emplace_back(id, std::move(values));
   }
 }
 
@@ -151,14 +185,20 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
                root.need("schema", "the number 1, the format that the file is written in"));
   preset.id = root.text("id", "the name on the command line");
   if (!is_id(preset.id)) mistake(file, "id", "must be of lower-case letters, digits and minus signs, not \"" + preset.id + "\".");
-  preset.architecture = root.text("architecture", "the name of an architecture of this program");
+  const Json* stack = root.find("stack");
+  if (stack && root.find("architecture")) mistake(file, "stack", "and architecture are both given; keep one of them.");
+  if (stack && root.find("hyper")) mistake(file, "hyper", "belongs into the parts of the stack; write it there.");
+  if (stack)
+    read_stack(*stack, registry, file, preset);
+  else
+    preset.architecture = root.text("architecture", "the name of an architecture of this program");
   preset.title = root.text("title", "the name for people");
   preset.family = root.text("family", "the name of the family that it is listed under");
   if (!is_id(preset.family))
     mistake(file, "family", "must be of lower-case letters, digits and minus signs, not \"" + preset.family + "\".");
   preset.idea = root.text("idea", "what it changed, what to look at and where it breaks");
 
-  if (const Json* hyper = root.find("hyper")) read_hyper(*hyper, file, preset);
+  if (const Json* hyper = root.find("hyper")) preset.hyper = read_hyper(*hyper, file, "hyper");
   if (const Json* sequence = root.find("sequence")) {
     Object object(*sequence, file, "sequence");
     preset.task = object.text("task", "the name of a task");
@@ -190,19 +230,7 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
   source.nothing_else();
   root.nothing_else();
 
-  const Architecture* architecture = nullptr;
-  try {
-    architecture = &registry.find(preset.architecture);
-  } catch (const Error& error) {
-    mistake(file, "architecture:", error.what());
-  }
-  try {
-    const Hyper hyper = hyper_of(registry, preset);
-    if (architecture->check) architecture->check(hyper);
-  } catch (const Error& error) {
-    const std::string& key = error.where().parameter;
-    mistake(file, key.empty() ? "hyper:" : "hyper." + key + ":", error.what());
-  }
+  if (!stack) checked(file, "architecture", "hyper", [&] { hyper_of(registry, preset); });
   return preset;
 }
 

@@ -109,7 +109,7 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
                   {.parameter = "form", .value = std::string(to_string(options.form)), .range = "sequential"});
   }
   if (!segment_)
-    segment_ = std::clamp(static_cast<std::int64_t>(static_cast<double>(segment_bytes) / each), shortest_segment, longest_segment(sample.layers(), real_));
+    segment_ = std::clamp(static_cast<std::int64_t>(static_cast<double>(segment_bytes) / each), shortest_segment, longest_segment(std::ssize(sample.layers()), real_));
   segment_ = std::min(segment_, length);
   segments_ = (length + segment_ - 1) / segment_;
   build.steps = segment_;
@@ -187,14 +187,19 @@ std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token s
     Network& network = run_segment(index, stop);
     const std::int64_t first = index * segment_, steps = network.options().steps;
     Divergence bad;
-    const auto look = [&](Var var, const std::string& name) {
+    const auto look = [&](Var var, const std::string& name, bool backward = false) {
       if (!var) return;
       const std::int64_t t = first_bad_row(backend_, var.dtype(), network.graph().value(var), steps, count(var.shape()) / steps);
-      if (t >= 0 && (bad.step < 0 || first + t < bad.step)) bad = {first + t, name};
+      if (t < 0) return;
+      // What a layer that runs backward did first is at the latest step, and nothing before it can be shown.
+      const Divergence found{backward ? steps - 1 - t : first + t, backward ? 0 : first + t, name};
+      if (bad.step < 0 || found.good < bad.good) bad = found;
     };
+    for (const auto& state : network.states())
+      if ((state.memory || state.trajectory) && state.backward) look(state.trajectory, state_key(state), true);
     for (const auto& gate : network.gates()) look(gate.var, "gate/" + std::to_string(gate.layer) + "/" + gate.name);
     for (const auto& state : network.states())
-      if (state.memory || state.trajectory) look(state.trajectory, state_key(state));
+      if ((state.memory || state.trajectory) && !state.backward) look(state.trajectory, state_key(state));
     look(network.output(), "output");
     if (visit) visit({network, first, steps});
     if (bad.step >= 0) return bad;

@@ -53,6 +53,7 @@ class DeviceArray {
 /// Where and when a value first was not finite.
 struct Divergence {
   std::int64_t step = -1;
+  std::int64_t good = -1;  ///< of the first so many steps everything is finite
   std::string array;  ///< "state/0/h", "gate/1/forget", "output"
 };
 

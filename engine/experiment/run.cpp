@@ -14,6 +14,7 @@
 #include "experiment/rollout.h"
 #include "experiment/weights.h"
 #include "models/registry.h"
+#include "models/stack.h"
 
 namespace reclab {
 namespace {
@@ -35,6 +36,7 @@ struct Growing {
   std::vector<double> real;
   std::vector<std::complex<double>> complex;
   bool is_complex = false;
+  bool backward = false;  // row 0 of the variable is the last step
 
   void add(const Graph& graph, Var own, std::int64_t row, std::int64_t size) {
     Backend& backend = graph.backend();
@@ -130,6 +132,7 @@ void require_form(const Network& network, Form form, const std::string& model) {
 
 /// Everything that a run needs, made from a request.
 struct Prepared {
+  std::shared_ptr<const Architecture> kept;
   const Architecture& architecture;
   Hyper hyper;
   Loss loss;
@@ -139,7 +142,8 @@ struct Prepared {
   std::unique_ptr<Network> probe;  // one step of it: names and shapes
 
   Prepared(const Registry& registry, const RunRequest& request)
-      : architecture(registry.find(request.preset.architecture)),
+      : kept(architecture_of(registry, request.preset)),
+        architecture(*kept),
         hyper(hyper_of(registry, request.preset, request.set)),
         loss(loss_of(request.loss, request.sequence)),
         real(dtype_from(request.dtype)),
@@ -285,7 +289,8 @@ class Run {
     info.input_sha256 = sequence.sha256;
     info.loss = prepared_.loss.name() + ": " + prepared_.loss.formula();
     info.length = sequence.length;
-    info.layers = prepared_.probe->layers();
+    info.layers = std::ssize(prepared_.probe->layers());
+    for (const auto& layer : prepared_.probe->layers()) info.each_layer.push_back({layer.name, layer.backward});
     info.command = command_of(request_);
     trace_.time_name = sequence.time_name;
     trace_.time_unit = sequence.time_unit;
@@ -304,7 +309,7 @@ class Run {
     for (int layer = 0; layer < static_cast<int>(info.layers); ++layer) {
       const auto memories = prepared_.probe->memories(layer);
       const bool invariant = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return m->time_invariant(); });
-      info.spectra.push_back({false, !invariant, prepared_.architecture.spectrum});
+      info.spectra.push_back({false, !invariant, prepared_.probe->layers()[static_cast<std::size_t>(layer)].architecture->spectrum});
     }
   }
 
@@ -337,6 +342,9 @@ class Run {
                                     std::to_string(static_cast<long>(product / 60.0) + 1) + " minutes: ask for them with --record jacobian, or take a smaller width.");
     }
     note_without_transition();
+    const bool any_backward = std::ranges::any_of(network.layers(), &Network::LayerInfo::backward);
+    if (any_backward && !request_.state.empty())
+      trace_.info.notes.push_back("The layers that run backward begin at the last step with the states given for them: what came after this sequence is not known to a continued run.");
     const double rows = static_cast<double>(length);
     every_ = request_.every;
     if (every_ <= 0) {
@@ -384,12 +392,13 @@ class Run {
     return made;
   }
 
-  void grow(TraceArray array, Var var) {
+  void grow(TraceArray array, Var var, bool backward = false) {
     if (!wants(array.key)) return;
     Growing growing;
     growing.array = std::move(array);
     growing.var = var;
     growing.is_complex = is_complex(var.dtype());
+    growing.backward = backward;
     growing_.push_back(std::move(growing));
   }
 
@@ -403,7 +412,7 @@ class Run {
   void list_inside(const Network& network) {
     if (request_.probe.states)
       for (const auto& state : network.states())
-        if (state.trajectory) grow(timed(Rollout::state_key(state), state.row_shape(), axes_of(state.row_shape(), "unit"), "", state.text), state.trajectory);
+        if (state.trajectory) grow(timed(Rollout::state_key(state), state.row_shape(), axes_of(state.row_shape(), "unit"), "", state.text), state.trajectory, state.backward);
     if (request_.probe.gates)
       for (const auto& gate : network.gates()) {
         const Shape shape(gate.var.shape().begin() + 2, gate.var.shape().end());
@@ -484,7 +493,7 @@ class Run {
       trace_.info.outcome = Outcome::diverged;
       trace_.info.sentence = divergence->array + " became non-finite at step " + std::to_string(divergence->step) + "; what came before it is shown";
       trace_.info.seconds = since(start);
-      finish_recording(divergence->step);
+      finish_recording(divergence->good);
       return;
     }
     states_ = rollout_->final_states();
@@ -562,7 +571,7 @@ class Run {
       if (!is_recorded(segment.first + t)) continue;
       for (std::size_t i = from; i < growing_.size(); ++i) {
         const Var var{&segment.network.graph(), growing_[i].var.id};
-        growing_[i].add(segment.network.graph(), var, t, count(var.shape()) / segment.steps);
+        growing_[i].add(segment.network.graph(), var, growing_[i].backward ? segment.steps - 1 - t : t, count(var.shape()) / segment.steps);
       }
     }
   }
@@ -595,7 +604,8 @@ class Run {
         auto& series = norms["gradient/" + Rollout::state_key(state)];
         series.resize(trace_.steps.size(), minus_infinity);
         for (auto row = at; row != trace_.steps.end() && *row < segment.first + segment.steps; ++row) {
-          const double value = log2[static_cast<std::size_t>(*row - segment.first)];
+          const std::int64_t t = *row - segment.first;
+          const double value = log2[static_cast<std::size_t>(state.backward ? segment.steps - 1 - t : t)];
           series[static_cast<std::size_t>(row - trace_.steps.begin())] = std::isinf(value) ? value : (value + scale) * log10_of_2;
         }
       }
@@ -649,6 +659,12 @@ class Run {
     return array;
   }
 
+  bool backward(std::size_t layer) const { return prepared_.probe->layers()[layer].backward; }
+  /// The number of a time step in the segment, as the layer counts.
+  std::int64_t own_step(const Rollout::Segment& segment, std::size_t layer, std::int64_t step) const {
+    return backward(layer) ? segment.steps - 1 - (step - segment.first) : step - segment.first;
+  }
+
   /// No layer's transition changes with time or input.
   bool all_invariant() const {
     return std::none_of(trace_.info.spectra.begin(), trace_.info.spectra.end(), [](const SpectrumInfo& info) { return info.per_step; });
@@ -691,7 +707,7 @@ class Run {
         if (own.kind == Transition::diagonal) {
           for (auto step = begin; step != end; ++step) {
             if (stop_.stop_requested()) throw Cancelled();
-            factors_at(memories, *step - segment.first, values.subspan(static_cast<std::size_t>(step - own.steps.begin()) * n, n));
+            factors_at(memories, own_step(segment, layer, *step), values.subspan(static_cast<std::size_t>(step - own.steps.begin()) * n, n));
           }
           continue;
         }
@@ -703,7 +719,7 @@ class Run {
           jacobians.resize(some * blocks * square);
           for (std::size_t i = 0; i < some; ++i) {
             if (stop_.stop_requested()) throw Cancelled();
-            memories[0]->jacobian(at[static_cast<std::ptrdiff_t>(i)] - segment.first, std::span(jacobians).subspan(i * blocks * square, blocks * square));
+            memories[0]->jacobian(own_step(segment, layer, at[static_cast<std::ptrdiff_t>(i)]), std::span(jacobians).subspan(i * blocks * square, blocks * square));
           }
           const std::size_t row = from + static_cast<std::size_t>(at - begin);
           eigenvalues_of_many(
@@ -739,6 +755,8 @@ class Run {
     }
     publish();
   }
+
+  std::string product_of(std::size_t layer) const { return backward(layer) ? "ds_0/ds_t, the layer running from the end to the start" : "ds_T/ds_t"; }
 
   void jacobians() {
     if (!request_.probe.jacobians || !wants("jacobian")) return;
@@ -780,8 +798,10 @@ class Run {
         const auto memories = segment.network.memories(static_cast<int>(layer));
         for (std::int64_t t = segment.steps - 1; t >= 0; --t) {
           if (stop_.stop_requested()) throw Cancelled();
-          const auto row = std::lower_bound(own.steps.begin(), own.steps.end(), segment.first + t);
-          if (row != own.steps.end() && *row == segment.first + t) {
+          // A layer that runs backward goes on to the first step: its product is ds_0/ds_t.
+          const std::int64_t step = segment.first + (backward(layer) ? segment.steps - 1 - t : t);
+          const auto row = std::lower_bound(own.steps.begin(), own.steps.end(), step);
+          if (row != own.steps.end() && *row == step) {
             const auto at = row - own.steps.begin();
             std::vector<double> largest;
             double smallest = std::numeric_limits<double>::infinity();
@@ -828,11 +848,11 @@ class Run {
       if (own.kind == Transition::none) continue;
       const auto rows = static_cast<std::int64_t>(own.steps.size());
       const bool thin = own.steps != trace_.steps;
-      TraceArray array = timed("jacobian/" + std::to_string(layer), {own.k}, {{"rank", "", {}}}, "log10", "log10 of the largest singular values of ds_T/ds_t.");
+      TraceArray array = timed("jacobian/" + std::to_string(layer), {own.k}, {{"rank", "", {}}}, "log10", "log10 of the largest singular values of " + product_of(layer) + ".");
       array.shape[0] = rows;
       if (thin) array.steps = own.steps;
       if (wants(array.key)) put_real(trace_, std::move(array), std::move(own.largest));
-      TraceArray least = timed("jacobian_min/" + std::to_string(layer), {}, {}, "log10", "log10 of the smallest singular value of ds_T/ds_t.");
+      TraceArray least = timed("jacobian_min/" + std::to_string(layer), {}, {}, "log10", "log10 of the smallest singular value of " + product_of(layer) + ".");
       least.shape[0] = rows;
       if (thin) least.steps = own.steps;
       if (wants(least.key)) put_real(trace_, std::move(least), std::move(own.smallest));
@@ -842,8 +862,24 @@ class Run {
 
 }  // namespace
 
+std::shared_ptr<const Architecture> architecture_of(const Registry& registry, const Preset& preset) {
+  if (preset.stack.empty()) return {std::shared_ptr<const void>(), &registry.find(preset.architecture)};
+  std::vector<std::pair<const Architecture*, Hyper>> parts;
+  for (const auto& [id, values] : preset.stack) {
+    const Architecture& part = registry.find(id);
+    Hyper hyper(part.hyper);
+    for (const auto& [key, value] : values) hyper.set(key, value, id);
+    parts.emplace_back(&part, std::move(hyper));
+  }
+  Architecture stack = stack_of(parts);
+  stack.family = preset.family;
+  stack.source = preset.source;
+  return std::make_shared<const Architecture>(std::move(stack));
+}
+
 Hyper hyper_of(const Registry& registry, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set) {
-  const Architecture& architecture = registry.find(preset.architecture);
+  const auto kept = architecture_of(registry, preset);
+  const Architecture& architecture = *kept;
   const std::string& model = preset.id.empty() ? architecture.id : preset.id;
   Hyper hyper(architecture.hyper);
   for (const auto& [key, value] : preset.hyper) hyper.set(key, value, model);
@@ -853,7 +889,8 @@ Hyper hyper_of(const Registry& registry, const Preset& preset, const std::vector
 }
 
 Card card(const Registry& registry, const Preset& preset, std::int64_t input_width) {
-  const Architecture& architecture = registry.find(preset.architecture);
+  const auto kept = architecture_of(registry, preset);
+  const Architecture& architecture = *kept;
   const Hyper hyper = hyper_of(registry, preset);
   NetworkOptions options;
   options.input = input_width;
@@ -869,10 +906,15 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
   card.hyper = architecture.hyper;
   for (auto& spec : card.hyper) spec.standard = hyper.value(spec.key);
   for (const auto& parameter : network.parameters()) card.parameters.push_back({parameter.name, parameter.var.shape(), parameter.text});
+  // Of one layer: the first, and of a stack or of two directions, the first of each.
+  const auto& layers = network.layers();
+  const auto shown = [&](int layer) { return layers[static_cast<std::size_t>(std::max(layer, 0))].first; };
+  const bool several = std::ranges::count(layers, true, &Network::LayerInfo::first) > 1;
+  const auto named = [&](int layer, const std::string& name) { return several ? std::to_string(std::max(layer, 0)) + "/" + name : name; };
   for (const auto& state : network.states())
-    if (state.layer == 0) card.states.push_back({state.name, state.row_shape(), is_complex(state.initial.dtype()), static_cast<bool>(state.trajectory) || state.memory != nullptr, state.text});
+    if (shown(state.layer)) card.states.push_back({named(state.layer, state.name), state.row_shape(), is_complex(state.initial.dtype()), static_cast<bool>(state.trajectory) || state.memory != nullptr, state.text});
   for (const auto& gate : network.gates())
-    if (gate.layer == 0) card.gates.push_back({gate.name, Shape(gate.var.shape().begin() + 2, gate.var.shape().end()), gate.low, gate.high, gate.text});
+    if (shown(gate.layer)) card.gates.push_back({named(gate.layer, gate.name), Shape(gate.var.shape().begin() + 2, gate.var.shape().end()), gate.low, gate.high, gate.text});
   card.spectrum = architecture.spectrum;
   for (const Form form : network.forms()) card.forms.emplace_back(to_string(form));
   card.source = architecture.source;
@@ -935,13 +977,13 @@ std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest
     }, stop);
     result.gradients = rollout.parameter_gradients();
     report.seconds = since(start);
-    for (int layer = 0; is_newton(form) && layer < static_cast<int>(rollout.network().layers()); ++layer)
+    for (int layer = 0; is_newton(form) && layer < static_cast<int>(rollout.network().layers().size()); ++layer)
       for (const Memory* memory : rollout.network().memories(layer))
         if (const NewtonReport* newton = memory->newton()) {
           report.iterations = std::max(report.iterations, newton->iterations());
           report.converged = report.converged && newton->converged;
           if (!newton->converged || report.note.empty())
-            report.note = (rollout.network().layers() > 1 ? "Layer " + std::to_string(layer) + ": " : "") + newton_sentence(*newton);
+            report.note = (rollout.network().layers().size() > 1 ? "Layer " + std::to_string(layer) + ": " : "") + newton_sentence(*newton);
         }
     if (form == Form::sequential) {
       reference = std::move(result);

@@ -33,11 +33,12 @@ struct StateSpec {
 /// What a model's layer function builds with. Sequences are [steps, batch, features...]: write for the last axes.
 class Layer {
  public:
-  Layer(Network& network, Graph& graph, const Hyper& values, std::string prefix, int index)
-      : hyper(values), network_(network), graph_(graph), prefix_(std::move(prefix)), index_(index) {}
+  /// The layer `index` of the network, whose stack begins with the layer `first`; index = -1: none of them.
+  Layer(Network& network, Graph& graph, const Hyper& values, std::string prefix, int index, int first = 0)
+      : hyper(values), network_(network), graph_(graph), prefix_(std::move(prefix)), index_(index), first_(first) {}
 
   const Hyper& hyper;
-  int index() const { return index_; }  ///< 0-based; -1 outside the stack of layers
+  int index() const { return index_ < 0 ? -1 : index_ - first_; }  ///< in its stack, 0-based; -1 outside the stack of layers
   std::int64_t steps() const;
   std::int64_t batch() const;
   Form form() const;  ///< that is being built
@@ -105,7 +106,7 @@ class Layer {
   Network& network_;
   Graph& graph_;
   std::string prefix_;
-  int index_;
+  int index_, first_;
 };
 
 struct Architecture {
@@ -125,6 +126,9 @@ struct Architecture {
   std::function<Var(Layer&, Var)> layer;
   /// After the last layer (a final norm); may be empty.
   std::function<Var(Layer&, Var)> finish;
+
+  /// Not empty: no layer of its own but these architectures' stacks, one above the other (models/stack.h).
+  std::vector<const Architecture*> stack;
 };
 
 }  // namespace reclab

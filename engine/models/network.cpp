@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "models/stack.h"
 #include "recurrence/attention.h"
 #include "recurrence/chunks.h"
 
@@ -158,29 +159,67 @@ Var Layer::attention(const SoftmaxAttention& a) {
 
 Network::Network(const Architecture& architecture, const Hyper& hyper, const NetworkOptions& options) : options_(options), graph_(options.real) {
   if (architecture.check) architecture.check(hyper);
-  layers_ = hyper.has("layers") ? hyper.integer("layers") : 1;
   input_ = graph_.leaf(LeafKind::variable, {options.steps, options.batch, options.input}, graph_.real());
   Var x = input_;
-  const auto dense = [&](const std::string& prefix, Var in, std::int64_t out, const std::string& role) {
-    Layer layer(*this, graph_, hyper, prefix, -1);
-    const std::int64_t width = in.dim(-1);
-    const double bound = 1.0 / std::sqrt(static_cast<double>(width));
-    const Var weight = layer.parameter("weight", {out, width}, init::uniform(-bound, bound), role + ": y = W x + b; starts uniform in ±1/√in.");
-    const Var bias = layer.parameter("bias", {out}, init::uniform(-bound, bound), role + "'s bias.");
-    return linear(in, weight, bias);
-  };
+  in_stack_ = !architecture.stack.empty();
+  if (!in_stack_) {
+    x = add_stack(architecture, hyper, "", x);
+  } else {
+    for (std::size_t i = 0; i < architecture.stack.size(); ++i)
+      x = add_stack(*architecture.stack[i], hyper_of_stack(architecture, hyper, i), std::to_string(i), x);
+  }
+  if (options.head) x = add_dense(hyper, "head", x, options.head, "Linear head from the model's output to the target");
+  output_ = x;
+}
+
+Var Network::add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role) {
+  Layer layer(*this, graph_, hyper, prefix, -1);
+  const std::int64_t width = x.dim(-1);
+  const double bound = 1.0 / std::sqrt(static_cast<double>(width));
+  const Var weight = layer.parameter("weight", {out, width}, init::uniform(-bound, bound), role + ": y = W x + b; starts uniform in ±1/√in.");
+  const Var bias = layer.parameter("bias", {out}, init::uniform(-bound, bound), role + "'s bias.");
+  return linear(x, weight, bias);
+}
+
+Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, const std::string& part, Var x) {
   const std::int64_t wanted = architecture.input_width ? architecture.input_width(hyper) : 0;
-  if (wanted && wanted != options.input) x = dense("encoder", x, wanted, "Linear encoder of the input to the model's width");
-  for (int i = 0; i < layers_; ++i) {
-    Layer layer(*this, graph_, hyper, std::to_string(i), i);
+  if (wanted && wanted != x.dim(-1)) x = add_dense(hyper, "encoder" + part, x, wanted, "Linear encoder of the input to the model's width");
+  const std::string direction = hyper.has("direction") ? hyper.choice("direction") : "forward";
+  std::vector<Var> outputs;
+  for (const bool backward : {false, true})
+    if (direction == "both" || (direction == "backward") == backward) outputs.push_back(add_direction(architecture, hyper, part + (backward && direction == "both" ? "_backward" : ""), backward, x));
+  return outputs.size() == 1 ? outputs[0] : concat(outputs, -1);
+}
+
+Var Network::add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, Var x) {
+  const std::size_t states = states_.size(), gates = gates_.size();
+  const auto first = static_cast<int>(layers_.size());
+  const std::int64_t depth = hyper.has("layers") ? hyper.integer("layers") : 1;
+  if (backward) x = reversed(x);
+  for (std::int64_t i = 0; i < depth; ++i) {
+    const auto number = static_cast<int>(layers_.size());
+    layers_.push_back({&architecture, in_stack_ ? architecture.id : "", backward, i == 0});
+    if (backward) layers_.back().name += layers_.back().name.empty() ? "backward" : " backward";
+    Layer layer(*this, graph_, hyper, std::to_string(number), number, first);
     x = architecture.layer(layer, x);
   }
   if (architecture.finish) {
-    Layer layer(*this, graph_, hyper, "final", -1);
+    Layer layer(*this, graph_, hyper, "final" + suffix, -1);
     x = architecture.finish(layer, x);
   }
-  if (options.head) x = dense("head", x, options.head, "Linear head from the model's output to the target");
-  output_ = x;
+  if (!backward) return x;
+  // What is known at the first step comes from the last one, so there is no running it by segments.
+  whole_ = true;
+  const std::string way = " This layer runs from the end of the sequence to its start.";
+  for (std::size_t i = states; i < states_.size(); ++i) {
+    states_[i].backward = true;
+    states_[i].text += way;
+  }
+  for (std::size_t i = gates; i < gates_.size(); ++i) {
+    gates_[i].var = reversed(gates_[i].var);
+    gates_[i].text += way;
+  }
+  return reversed(x);
 }
 
 std::vector<Memory*> Network::memories(int layer) const {

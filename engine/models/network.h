@@ -63,6 +63,7 @@ class Network {
     bool auxiliary = false;    ///< no part of the layer's transition: a stabiliser
     double start = 0.0;        ///< what all its entries are before the first step
     Shape recorded_shape = {}; ///< of a trajectory's row where it is not that of the state (a buffer of several steps)
+    bool backward = false;     ///< of a layer that runs from the end of the sequence to its start: row 0 is the last step
     const Shape& row_shape() const { return recorded_shape.empty() ? shape : recorded_shape; }
   };
   struct GateVar {
@@ -70,6 +71,14 @@ class Network {
     std::string name, text;
     double low, high;
     Var var;
+  };
+
+  /// One of the layers; what it holds begins with its number.
+  struct LayerInfo {
+    const Architecture* architecture;
+    std::string name;       ///< what tells it from others: "", "backward", "mamba"
+    bool backward = false;  ///< it runs from the end of the sequence to its start
+    bool first = true;      ///< the lowest of its kind and direction
   };
 
   Graph& graph() { return graph_; }
@@ -82,7 +91,7 @@ class Network {
   const std::vector<GateVar>& gates() const { return gates_; }
   /// The memories of a layer, in the order of declaration: those whose transitions make up the layer's. None for a layer with a cache.
   std::vector<Memory*> memories(int layer) const;
-  std::int64_t layers() const { return layers_; }
+  const std::vector<LayerInfo>& layers() const { return layers_; }
   /// Whether the sequence must be run as one segment.
   bool whole() const { return whole_; }
 
@@ -93,10 +102,15 @@ class Network {
 
  private:
   friend class Layer;
+  Var add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role);
+  /// One architecture's layers in the direction or directions that its hyper-parameters name; `part`: "", or its number in a stack.
+  Var add_stack(const Architecture& architecture, const Hyper& hyper, const std::string& part, Var x);
+  Var add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, Var x);
   NetworkOptions options_;
   Graph graph_;
   Var input_, output_;
-  std::int64_t layers_ = 0;
+  std::vector<LayerInfo> layers_;
+  bool in_stack_ = false;
   std::vector<ParameterVar> parameters_;
   std::vector<StateVar> states_;
   std::vector<GateVar> gates_;

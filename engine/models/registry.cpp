@@ -12,6 +12,8 @@ void Registry::add(std::string id, std::string family, Architecture architecture
   std::replace(family.begin(), family.end(), '_', '-');
   architecture.id = std::move(id);
   architecture.family = std::move(family);
+  architecture.hyper.push_back(hyper_choice("direction", "forward", {"forward", "backward", "both"},
+                                            "From the first step to the last, from the last to the first, or both by layers of their own, outputs side by side."));
   all_.push_back(std::move(architecture));
 }
 

@@ -52,6 +52,12 @@ struct SpectrumInfo {
   std::string of;           ///< "eigenvalues of the recurrent Jacobian ds_t/ds_{t-1}"
 };
 
+/// One layer of what ran.
+struct LayerInfo {
+  std::string name;       ///< what tells it from others: "", "backward", "mamba"
+  bool backward = false;  ///< it runs from the end of the sequence to its start
+};
+
 /// What ran, for the manifest, the status bar and every export.
 struct RunInfo {
   std::string version, preset, title, architecture, family;
@@ -66,6 +72,7 @@ struct RunInfo {
   std::int64_t length = 0;          ///< time steps of the sequence
   std::int64_t every = 1;           ///< every how many steps a row was recorded
   std::int64_t layers = 0;
+  std::vector<LayerInfo> each_layer;
   double seconds = 0.0;             ///< wall time of forward and backward
   std::int64_t bytes = 0;           ///< memory that the run's arrays took, recorded ones included
   Outcome outcome = Outcome::finished;

@@ -72,10 +72,11 @@ std::vector<std::string> entry_names(const TraceArray& array) {
 
 std::string manifest_json(const Trace& trace) {
   const RunInfo& info = trace.info;
-  Json hyper = Json::object(), spectra = Json::array(), arrays = Json::array();
+  Json hyper = Json::object(), spectra = Json::array(), each_layer = Json::array(), arrays = Json::array();
   for (const auto& [key, value] : info.hyper) hyper[key] = typed(value);
   for (const SpectrumInfo& spectrum : info.spectra)
     spectra.push_back({{"of", spectrum.of}, {"continuous", spectrum.continuous}, {"per_step", spectrum.per_step}});
+  for (const LayerInfo& layer : info.each_layer) each_layer.push_back({{"name", layer.name}, {"backward", layer.backward}});
   for (const auto& array : trace.arrays()) arrays.push_back(of_array(*array));
   const Json manifest = {
       {"schema", 1},
@@ -86,6 +87,7 @@ std::string manifest_json(const Trace& trace) {
       {"family", info.family},
       {"hyper", hyper},
       {"layers", info.layers},
+      {"each_layer", each_layer},
       {"seed", info.seed},
       {"weights", info.weights.empty() ? Json() : Json(info.weights)},
       {"state", info.state.empty() ? Json() : Json(info.state)},

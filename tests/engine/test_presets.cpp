@@ -53,6 +53,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
+std::string stacked(const std::string& parts) { return replaced(preset_text("mine"), "\"architecture\": \"lstm\"", "\"stack\": " + parts); }
+
 std::string all_of(const std::vector<std::string>& sentences) {
   std::string text;
   for (const std::string& sentence : sentences) text += "\n  " + sentence;
@@ -70,7 +72,7 @@ TEST_CASE("every preset of this house loads, and is where it says it is") {
   for (const Preset& preset : library.presets()) {
     CHECK_EQUAL(preset.file.stem().string(), preset.id);
     CHECK_EQUAL(preset.file.parent_path().filename().string(), preset.family);
-    CHECK_EQUAL(builtin_registry().find(preset.architecture).family, preset.family);
+    CHECK_EQUAL(architecture_of(builtin_registry(), preset)->family, preset.family);
     std::size_t sentences = 0;
     for (std::size_t i = 0; i < preset.idea.size(); ++i)
       sentences += preset.idea[i] == '.' && (i + 1 == preset.idea.size() || preset.idea[i + 1] == ' ');
@@ -138,6 +140,14 @@ TEST_CASE("each mistake is one sentence that names the file and the key, and hid
       {replaced(good, "\"year\": 1997", "\"year\": \"1997\""), "source.year must be"},
       {replaced(good, "\"authors\": \"A\", ", ""), "source.authors is missing"},
       {replaced(good, "\"title\": \"T\"", "\"title\": \"T\", \"journal\": \"J\""), "source.journal is not a key of a preset"},
+      {preset_text("mine", ",\"stack\": []"), "stack and architecture are both given"},
+      {stacked("[]"), "stack must be a list"},
+      {stacked("[\"gru\"]"), "stack[0] must be an object"},
+      {stacked("[{\"architecture\": \"gru\"}, {\"architecture\": \"gruu\"}]"), "stack[1].architecture: There is no architecture \"gruu\""},
+      {stacked("[{\"architecture\": \"gru\", \"hyper\": {\"widht\": 3}}]"), "stack[0].hyper.widht: gru has no hyper-parameter"},
+      {stacked("[{\"architecture\": \"transformer\", \"hyper\": {\"heads\": 5}}]"), "stack[0].hyper.heads: transformer"},
+      {stacked("[{\"architecture\": \"gru\", \"layers\": 3}]"), "stack[0].layers is not a key"},
+      {stacked("[{\"architecture\": \"gru\"}], \"hyper\": {}"), "hyper belongs into the parts of the stack"},
       {preset_text("mine", ",\"hypr\": {}"), "hypr is not a key of a preset; did you mean hyper?"},
       {preset_text("mine", ",\"hyper\": []"), "hyper must be an object"},
       {preset_text("mine", ",\"hyper\": {\"widht\": 3}"), "hyper.widht: mine has no hyper-parameter"},

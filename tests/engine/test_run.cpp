@@ -141,6 +141,12 @@ TEST_CASE("a run that is cut anywhere and continued from its exported state is t
       for (const char* file : {"state.npz", "state.safetensors"}) {
         second.state = folder / file;
         const RunResult rest = run(builtin_registry(), second, {}, {});
+        if (std::ranges::any_of(rest.trace->info.each_layer, &LayerInfo::backward)) {
+          // It would have to know what comes after the part, and says that it does not.
+          const auto& notes = rest.trace->info.notes;
+          CHECK_SAYS(std::ranges::any_of(notes, [](const std::string& note) { return note.find("run backward begin at the last step") != std::string::npos; }), preset.id);
+          continue;
+        }
         const std::string what = preset.id + " cut at " + std::to_string(cut) + ", " + file + ": ";
         int compared = 0;
         for (const auto& array : rest.trace->arrays()) {

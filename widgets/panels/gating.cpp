@@ -20,7 +20,7 @@ QString percent(double share) {
 QString gateLabel(const Trace& trace, const std::string& key) {
   const QString name = QString::fromStdString(key);
   const QString gate = name.section(u'/', 2).replace(u'_', u' ');
-  return trace.info.layers > 1 ? GatingPanel::tr("%1, layer %2").arg(gate, name.section(u'/', 1, 1)) : gate;
+  return trace.info.layers > 1 ? GatingPanel::tr("%1, %2").arg(gate, layerName(trace, name.section(u'/', 1, 1))) : gate;
 }
 
 bool usable(const TraceArray& array) { return !array.shape.empty() && array.shape[0] > 0 && array.row_size() > 0; }

@@ -90,22 +90,23 @@ void GradientsPanel::judge() {
   QString note;
   const auto left = [](const Verdict& v) {
     return v.fate == Fate::unknown ? -std::numeric_limits<double>::infinity()
-                                   : v.intercept + v.slope * static_cast<double>(v.last - v.first);
+                                   : v.intercept + v.slope * static_cast<double>(std::abs(v.last - v.first));
   };
   for (const bool jacobian : {!at_end, at_end}) {
     const std::vector<const TraceArray*> arrays = trace_->matching(jacobian ? "jacobian/" : "gradient/state/");
     std::vector<Verdict> verdicts;
     for (const TraceArray* array : arrays) {
       if (!usable(*array)) continue;
-      const QString key = QString::fromStdString(array->key);
-      QString subject = jacobian ? tr("The Jacobian ∂s_T/∂s_t") : tr("The gradient");
+      const QString key = QString::fromStdString(array->key), layer = key.section(u'/', jacobian ? 1 : 2, jacobian ? 1 : 2);
+      const bool backward = runsBackward(*trace_, layer);
+      QString subject = !jacobian ? tr("The gradient") : backward ? tr("The Jacobian ∂s_0/∂s_t") : tr("The Jacobian ∂s_T/∂s_t");
       if (arrays.size() > 1) {
-        subject = jacobian                  ? tr("The Jacobian ∂s_T/∂s_t of layer %1").arg(key.section(u'/', 1))
-                  : trace_->info.layers > 1 ? tr("The gradient of %1 in layer %2").arg(key.section(u'/', 3), key.section(u'/', 2, 2))
+        subject = jacobian                  ? tr("The Jacobian %1 of %2").arg(backward ? QStringLiteral("∂s_0/∂s_t") : QStringLiteral("∂s_T/∂s_t"), layerName(*trace_, layer))
+                  : trace_->info.layers > 1 ? tr("The gradient of %1 in %2").arg(key.section(u'/', 3), layerName(*trace_, layer))
                                             : tr("The gradient of %1").arg(key.section(u'/', 3));
       }
       const std::vector<double> values = column(*array, 0);
-      verdicts.push_back(gradientVerdict(stepsOf(*trace_, *array), values, subject));
+      verdicts.push_back(gradientVerdict(stepsOf(*trace_, *array), values, subject, backward));
     }
     if (!verdicts.empty()) {
       // The path by which most arrives at the earliest steps decides whether the model forgets.
@@ -144,7 +145,7 @@ void GradientsPanel::rebuild() {
     fit = plot_->addCurve(rect_, theme.muted, 1.0, Qt::DashLine);
     Plot::setQuiet(fit);
     fit->addData(static_cast<double>(verdict_.first),
-                 verdict_.intercept + verdict_.slope * static_cast<double>(verdict_.last - verdict_.first));
+                 verdict_.intercept + verdict_.slope * static_cast<double>(std::abs(verdict_.last - verdict_.first)));
     fit->addData(static_cast<double>(verdict_.last), verdict_.intercept);
   }
   // What the loss sees has colours, what the memory alone does is thin and grey. Layers that would crowd the legend share an entry, and
@@ -185,7 +186,7 @@ void GradientsPanel::rebuild() {
       continue;
     }
     QString text = what, tip = curve.tip;
-    if (layers.size() > 1) text += alone ? tr(", layer %1").arg(curve.layer) : tr(", %1 layers").arg(layers.size());
+    if (layers.size() > 1) text += alone ? QStringLiteral(", ") + layerName(*trace_, curve.layer) : tr(", %1 layers").arg(layers.size());
     if (!alone) tip += tr(" Deeper layers are fainter.");
     entries.push_back({key, text, tip, graph->pen(), {graph}, gradient});
   }

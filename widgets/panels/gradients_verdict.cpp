@@ -33,7 +33,17 @@ QString rate(double decades_per_step) {
 
 }  // namespace
 
-Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const double> log10_norms, const QString& subject) {
+Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const double> log10_norms, const QString& subject, bool backward) {
+  if (backward) {
+    // The same along a time that counts down.
+    std::vector<std::int64_t> down;
+    std::vector<double> turned(log10_norms.rbegin(), log10_norms.rend());
+    for (auto step = steps.rbegin(); step != steps.rend(); ++step) down.push_back(-*step);
+    Verdict verdict = gradientVerdict(down, turned, subject);
+    verdict.first = -verdict.first;
+    verdict.last = -verdict.last;
+    return verdict;
+  }
   Verdict verdict;
   const std::size_t count = std::min(steps.size(), log10_norms.size());
   std::size_t end = count;
@@ -51,7 +61,8 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
   const double span = static_cast<double>(last - steps[begin]);
   // What lies before the part that is looked at.
   QString before;
-  if (begin > 0 && log10_norms[begin - 1] < 0) before = QObject::tr("; before step %1 it is exactly zero").arg(grouped(steps[begin]));
+  if (begin > 0 && log10_norms[begin - 1] < 0) 
+    before = (steps[begin] < 0 ? QObject::tr("; after step %1 it is exactly zero") : QObject::tr("; before step %1 it is exactly zero")).arg(grouped(std::abs(steps[begin])));
   if (end - begin < 4) {
     const QString known = end - begin == 1 ? QObject::tr("one step") : QObject::tr("%1 steps").arg(end - begin);
     verdict.sentence = QObject::tr("%1 is known at %2 only, too few for a verdict%3.").arg(subject, known, before);

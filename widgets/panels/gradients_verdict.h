@@ -14,14 +14,14 @@ struct Verdict {
   Fate fate = Fate::unknown;
   double slope = 0.0;                ///< decades per step further back in time: negative when it vanishes
   double intercept = 0.0;            ///< log10 of the norm at the latest step, on the fitted line
-  std::int64_t first = 0, last = 0;  ///< the steps that the line was fitted to
+  std::int64_t first = 0, last = 0;  ///< the steps that the line was fitted to, last the one that all others lead back from
   QString sentence;
 };
 
 /// The verdict on log10 norms at rising steps (of dL/ds_t, or of singular values of ds_T/ds_t). Entries that are -inf (exact zeros) or NaN
 /// end the part that is looked at, which reaches back from the last finite entry. The slope is the median of the slopes between pairs of
 /// points (Theil and Sen), so that a few outliers do not turn it. It holds when the line changes by less than one decade over that part.
-/// `subject` begins the sentence: "The gradient".
-Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const double> log10_norms, const QString& subject);
+/// `subject` begins the sentence: "The gradient". Of a layer that runs `backward` all of this is from the earliest step on.
+Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const double> log10_norms, const QString& subject, bool backward = false);
 
 }  // namespace reclab

@@ -199,7 +199,7 @@ QString SpectrumPanel::hint() const {
       "The cloud is every computed step.");
 }
 
-QString SpectrumPanel::subject() const { return layers_->count() > 1 ? tr("layer %1").arg(layer_) : QString(); }
+QString SpectrumPanel::subject() const { return layers_->count() > 1 ? layerName(*trace_, layer_) : QString(); }
 
 QString SpectrumPanel::whyEmpty() const {
   if (const QString said = noRunSentence(trace_.get(), tr("its eigenvalues appear here")); !trace_) return said;
@@ -221,7 +221,7 @@ void SpectrumPanel::rebuild() {
     if (!array->complex || array->size() == 0) continue;
     arrays.push_back(array);
     const QString layer = QString::fromStdString(array->key).section(u'/', 1);
-    layers_->addItem(tr("layer %1").arg(layer), layer);
+    layers_->addItem(layerName(*trace_, layer), layer);
   }
   choose(std::max(0, layers_->findData(layer_)));
   control_row_->setVisible(layers_->count() > 1);

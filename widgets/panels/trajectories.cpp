@@ -16,6 +16,7 @@
 
 #include "plot/heatmap.h"
 #include "plot/plot.h"
+#include "plot/plot_panel.h"
 #include "scene/trajectory_view.h"
 
 namespace reclab {
@@ -299,7 +300,7 @@ void TrajectoriesPanel::fillArrays() {
     }
   }
   for (const QString& layer : layers) {
-    const QString of = layers.size() > 1 ? tr("layer %1").arg(layer) : QString();
+    const QString of = layers.size() > 1 ? layerName(*trace_, layer) : QString();
     if (names[layer].size() > 1) {
       texts << (of.isEmpty() ? tr("all states") : of);
       keys << layer + '/';

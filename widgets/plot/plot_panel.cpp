@@ -123,6 +123,22 @@ void PlotPanel::copyFigure() {
     QGuiApplication::clipboard()->setText(emptyReason());
 }
 
+static const LayerInfo* layerInfo(const Trace& trace, const QString& number) {
+  bool numeric = false;
+  const std::size_t at = number.toUInt(&numeric);
+  return numeric && at < trace.info.each_layer.size() ? &trace.info.each_layer[at] : nullptr;
+}
+
+QString layerName(const Trace& trace, const QString& number) {
+  const LayerInfo* info = layerInfo(trace, number);
+  return info && !info->name.empty() ? PlotPanel::tr("layer %1 (%2)").arg(number, QString::fromStdString(info->name)) : PlotPanel::tr("layer %1").arg(number);
+}
+
+bool runsBackward(const Trace& trace, const QString& number) {
+  const LayerInfo* info = layerInfo(trace, number);
+  return info && info->backward;
+}
+
 QString noRunSentence(const Trace* trace, const QString& what) {
   if (!trace) return PlotPanel::tr("Nothing has run yet: choose a model and a sequence, and %1.").arg(what);
   if (trace->info.outcome != Outcome::finished && !trace->info.sentence.empty()) return QString::fromStdString(trace->info.sentence);

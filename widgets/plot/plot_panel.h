@@ -58,6 +58,11 @@ class PlotPanel : public Panel {
   QString reason_, headline_;
 };
 
+/// "layer 1", "layer 1 (backward)", "layer 2 (mamba)" for the number in a key.
+QString layerName(const Trace& trace, const QString& number);
+/// Whether that layer runs from the end of the sequence to its start.
+bool runsBackward(const Trace& trace, const QString& number);
+
 /// "run first, then ..." for a null trace, and what a run that ended early says of itself.
 QString noRunSentence(const Trace* trace, const QString& what);
 

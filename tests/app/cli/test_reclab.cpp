@@ -206,6 +206,12 @@ TEST_CASE("a file that is cut at an odd step and continued from state.npz gives 
     reclab::test::npz_to_safetensors(folder / "first/state.npz", "", folder / "state.safetensors");
     for (const std::string& state : {folder / "first/state.npz", folder / "state.safetensors"}) {
       run(second, folder / "second", {"--state", state});
+      const Json manifest = Json::parse(contents(folder / "second/manifest.json"));
+      const auto backward = [](const Json& layer) { return layer.at("backward").get<bool>(); };
+      if (std::any_of(manifest.at("each_layer").begin(), manifest.at("each_layer").end(), backward)) {
+        CHECK_SAYS(manifest.at("notes").dump().find("run backward begin at the last step") != std::string::npos, id);
+        continue;
+      }
       const NpzFile whole(folder / "all/trace.npz"), rest(folder / "second/trace.npz");
       for (const std::string& key : rest.names()) {
         if (key != "output" && !key.starts_with("state/")) continue;
@@ -215,7 +221,7 @@ TEST_CASE("a file that is cut at an odd step and continued from state.npz gives 
                    id + ": " + key);
       }
       CHECK_SAYS(contents(folder / "second/state.npz") == contents(folder / "all/state.npz"), id);
-      CHECK(Json::parse(contents(folder / "second/manifest.json")).at("state") == state);
+      CHECK(manifest.at("state") == state);
     }
   }
 }
