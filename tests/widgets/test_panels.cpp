@@ -19,6 +19,7 @@
 #include "panels/gradients.h"
 #include "panels/spectrum.h"
 #include "panels/timing.h"
+#include "plot/plot_panel.h"
 #include "synthetic_trace.h"
 
 using namespace reclab;
@@ -149,6 +150,27 @@ class TestPanels : public QObject {
     QVERIFY(verdict.sentence.contains("exactly zero at every step"));
     QCOMPARE(gradientVerdict({}, {}, "It").fate, Fate::unknown);
     QVERIFY(gradientVerdict(std::vector<std::int64_t>{3, 4}, std::vector<double>{0.0, 0.0}, "It").sentence.contains("2 steps only"));
+  }
+
+  void verdictOfALayerThatRunsBackwardIsFromTheStart() {
+    const std::vector<std::int64_t> steps = counted(1000);
+    std::vector<double> norms;
+    for (const std::int64_t t : steps) norms.push_back(-0.05 * static_cast<double>(t));
+    for (std::size_t t = 800; t < 1000; ++t) norms[t] = -std::numeric_limits<double>::infinity();
+    const Verdict verdict = gradientVerdict(steps, norms, "It", true);
+    QCOMPARE(verdict.fate, Fate::vanishes);
+    QVERIFY(std::abs(verdict.slope + 0.05) < 1e-12);
+    QCOMPARE(verdict.last, 0);
+    QCOMPARE(verdict.first, 799);
+    QVERIFY2(verdict.sentence.endsWith(QStringLiteral("; after step 799 it is exactly zero.")), qPrintable(verdict.sentence));
+
+    auto trace = std::const_pointer_cast<Trace>(synthetic_trace());
+    trace->info.layers = 2;
+    trace->info.each_layer = {{"", false}, {"backward", true}};
+    QCOMPARE(layerName(*trace, "0"), QStringLiteral("layer 0"));
+    QCOMPARE(layerName(*trace, "1"), QStringLiteral("layer 1 (backward)"));
+    QCOMPARE(layerName(*trace, "2"), QStringLiteral("layer 2"));
+    QVERIFY(runsBackward(*trace, "1") && !runsBackward(*trace, "0"));
   }
 
   void verdictCountsStepsNotRows() {

@@ -185,9 +185,10 @@ void GradientsPanel::rebuild() {
       same->curves << graph;
       continue;
     }
+    const auto many = alone ? 1 : std::count_if(found.begin(), found.end(), [&](const Curve& other) { return other.kind == curve.kind && other.state == curve.state; });
     QString text = what, tip = curve.tip;
-    if (layers.size() > 1) text += alone ? QStringLiteral(", ") + layerName(*trace_, curve.layer) : tr(", %1 layers").arg(layers.size());
-    if (!alone) tip += tr(" Deeper layers are fainter.");
+    if (layers.size() > 1) text += many == 1 ? QStringLiteral(", ") + layerName(*trace_, curve.layer) : tr(", %1 layers").arg(many);
+    if (many > 1) tip += tr(" Deeper layers are fainter.");
     entries.push_back({key, text, tip, graph->pen(), {graph}, gradient});
   }
   std::stable_partition(entries.begin(), entries.end(), [](const Entry& entry) { return entry.gradient; });
