@@ -56,11 +56,8 @@ void compare_all_forms(std::initializer_list<std::int64_t> lengths) {
   const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
   CHECK(!library.presets().empty());
   for (const auto& preset : library.presets()) {
-    const std::vector<std::string> forms = card(builtin_registry(), preset).forms;
     for (const std::string dtype : {"f64", "f32"})
       for (const std::int64_t length : lengths) {
-        // Newton's iteration on long sequences is in test_newton.cpp.
-        if (length > 65 && std::find(forms.begin(), forms.end(), "newton") != forms.end()) continue;
         RunRequest request;
         request.preset = preset;
         request.dtype = dtype;
