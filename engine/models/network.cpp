@@ -90,6 +90,11 @@ Var Layer::before(Var trajectory) {
   return {};
 }
 
+void Layer::reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) {
+  if (!network_.options_.record || !forms_states(form())) return;
+  network_.pasts_.push_back({index_, state, signal(), std::move(basis)});
+}
+
 Var Layer::position() {
   if (!network_.position_) {
     const std::int64_t T = steps(), B = batch();
