@@ -20,7 +20,11 @@ constexpr double most_work = 2e9;
 }  // namespace
 
 Reconstruction::Reconstruction(const Network& network, const Network::PastVar& past, std::int64_t rows, bool continued)
-    : name_(std::to_string(past.layer) + "/" + past.state), basis_(past.basis), signal_(past.signal.id), continued_(continued) {
+    : name_(std::to_string(past.layer) + "/" + past.state),
+      basis_(past.basis),
+      unknown_(note(past, std::numeric_limits<std::int64_t>::max(), continued)),
+      signal_(past.signal.id),
+      continued_(continued) {
   for (const auto& state : network.states()) {
     if (state.layer != past.layer || state.name != past.state) continue;
     assert(state.shape.size() == 2 && state.trajectory);
@@ -108,7 +112,7 @@ void Reconstruction::put(Trace& trace, std::int64_t rows, const std::function<bo
   const bool finite = basis_.window > 0.0;
   const std::string state = "state/" + name_;
   array("signal/" + name_, {rows, copies_}, {{"time", "", {}}, {"copy", "", {}}}, "",
-        "What " + state + " was written with, whose past it holds; it was 0 before the first step.", kept_);
+        "What " + state + " was written with, whose past it holds." + (continued_ ? "" : " It was 0 before the first step."), kept_);
 
   const std::int64_t points = std::clamp<std::int64_t>(4 * order_ + 1, 101, 1025);
   std::vector<double> places, seen;
@@ -136,10 +140,9 @@ void Reconstruction::put(Trace& trace, std::int64_t rows, const std::function<bo
         "Root of the mean square of reconstruction less signal, over that of the signal, over the steps of the window (at most " +
             std::to_string(most_) + " of them, evenly); NaN where the signal is 0 or not known throughout the window.",
         error_);
-  array(
-      "reconstruction/" + name_ + "/window", {rows}, {{"time", "", {}}}, "steps",
-      finite ? "How far back the state reaches." : "How far back the state reaches; NaN where its coefficients are not those of the past.",
-      reach_);
+  const bool known = std::none_of(reach_.begin(), reach_.begin() + rows, [](double reach) { return std::isnan(reach); });
+  array("reconstruction/" + name_ + "/window", {rows}, {{"time", "", {}}}, "steps",
+        "How far back the state reaches." + (known ? std::string() : " NaN where this is not known. " + unknown_), reach_);
 }
 
 std::string Reconstruction::note(const Network::PastVar& past, std::int64_t length, bool continued) {

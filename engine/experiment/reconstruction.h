@@ -37,6 +37,7 @@ class Reconstruction {
 
   std::string name_;  // "<layer>/<state>"
   PastBasis basis_;
+  std::string unknown_;         // why the window of some rows is not known
   int signal_ = 0, state_ = 0;  // ids of Vars, the same in each network of the rollout
   std::int64_t copies_ = 1, order_ = 1, most_ = 1;
   bool continued_ = false;

@@ -114,7 +114,11 @@ PastBasis legs_past(const std::string& rule, std::int64_t init_t, std::int64_t l
     std::vector<double> x;
     for (const double place : places) x.push_back(2.0 * place - 1.0);
     legendre(x, values);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] *= std::sqrt(2.0 * static_cast<double>(i / places.size()) + 1.0);
+    double* at = values.data();
+    for (std::size_t n = 0; n < values.size() / places.size(); ++n) {
+      const double root = std::sqrt(2.0 * static_cast<double>(n) + 1.0);
+      for (std::size_t i = 0; i < places.size(); ++i) *at++ *= root;
+    }
   };
   return past;
 }
