@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "array/error.h"
 
@@ -114,10 +115,11 @@ void Reconstruction::put(Trace& trace, std::int64_t rows, const std::function<bo
   array("signal/" + name_, {rows, copies_}, {{"time", "", {}}, {"copy", "", {}}}, "",
         "What " + state + " was written with, whose past it holds." + (continued_ ? "" : " It was 0 before the first step."), kept_);
 
-  const std::int64_t points = std::clamp<std::int64_t>(4 * order_ + 1, 101, 1025);
+  const std::int64_t points = std::clamp<std::int64_t>(4 * order_ + 1, 201, 1025);
   std::vector<double> places, seen;
   for (std::int64_t i = 0; i < points; ++i) {
-    places.push_back(static_cast<double>(i) / static_cast<double>(points - 1));
+    const double angle = std::numbers::pi * static_cast<double>(i) / static_cast<double>(points - 1);
+    places.push_back(0.5 - 0.5 * std::cos(angle));  // close at the ends, where polynomials turn fastest
     seen.push_back(finite ? basis_.window * (1.0 - places.back()) : places.back());
   }
   std::vector<double> values(static_cast<std::size_t>(points * order_)), turned(values.size());

@@ -240,7 +240,7 @@ TEST_CASE("the error in the trace is what basis and state give, whatever the ord
     const std::string name = legs ? "0/c" : "0/m";
     CHECK(values_of(*trace, "signal/" + name) == columns);
     const TraceArray* basis = trace->find("basis/" + name);
-    CHECK(basis && (basis->shape == Shape{101, 9}));
+    CHECK(basis && (basis->shape == Shape{201, 9}));
     CHECK_EQUAL(basis->axes[1].name, "Legendre coefficient");
     const auto &place = values_of(*trace, "basis/" + name + "/place"), &state = values_of(*trace, "state/" + name),
                &error = values_of(*trace, "reconstruction/" + name + "/error"),
@@ -255,14 +255,12 @@ TEST_CASE("the error in the trace is what basis and state give, whatever the ord
           // The polynomial through the 101 places, at a step's middle: the nine coefficients by Lagrange's formula through nine of them.
           const double x = 1.0 - (static_cast<double>(age) + 0.5) / window[t];
           double guess = 0.0;
+          const auto share = [&](std::size_t k) { return legs ? place[k * 200 / 8] : 1.0 - place[k * 200 / 8] / 40.5; };
           for (std::size_t i = 0; i < 9; ++i) {
-            const std::size_t at = (i * 100) / 8;
             double weight = 1.0;
             for (std::size_t j = 0; j < 9; ++j)
-              if (j != i)
-                weight *= (x - static_cast<double>(j * 100 / 8) / 100.0) /
-                          (static_cast<double>(at) / 100.0 - static_cast<double>(j * 100 / 8) / 100.0);
-            for (std::size_t k = 0; k < 9; ++k) guess += weight * (*basis->real)[at * 9 + k] * state[(t * 2 + copy) * 9 + k];
+              if (j != i) weight *= (x - share(j)) / (share(i) - share(j));
+            for (std::size_t k = 0; k < 9; ++k) guess += weight * (*basis->real)[i * 200 / 8 * 9 + k] * state[(t * 2 + copy) * 9 + k];
           }
           const double was = age <= t ? columns[(t - age) * 2 + copy] : 0.0;
           wrong += (guess - was) * (guess - was);

@@ -392,7 +392,7 @@ class TestTrajectories : public QObject {
     QVERIFY(panel.emptyReason().contains("Nothing has run yet"));
     panel.setTrace(trace());
     panel.finish();
-    QVERIFY2(panel.emptyReason().contains("no set of coefficients of its past"), qPrintable(panel.emptyReason()));
+    QVERIFY2(panel.emptyReason().contains("holds no coefficients"), qPrintable(panel.emptyReason()));
     QCOMPARE(panel.findChild<QLabel*>("emptyReason")->text(), panel.emptyReason());
     QVERIFY(panel.findChild<QLabel*>("emptyReason")->isVisible() && !panel.pastView()->isVisible());
     QVERIFY(panel.headline().isEmpty() && panel.dataAsCsv().isEmpty());

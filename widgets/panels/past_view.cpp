@@ -16,6 +16,21 @@ bool holds(const TraceArray* array, std::size_t rank) { return array && array->r
 /// log10 of the error in percent; what is nothing or not known is a gap.
 double logOf(double error) { return error > 0.0 && std::isfinite(error) ? std::log10(100.0 * error) : gap; }
 
+/// No more ticks than there is room for, in an axis that is often only a few lines high.
+class FewPowers : public PowerTicker {
+ protected:
+  QVector<double> createTickVector(double step, const QCPRange& range) override {
+    QVector<double> ticks = PowerTicker::createTickVector(step, range);
+    const auto seen = [&] { return std::count_if(ticks.begin(), ticks.end(), [&](double tick) { return range.contains(tick); }); };
+    while (seen() > std::max(2, mTickCount)) {
+      QVector<double> fewer;
+      for (qsizetype i = 0; i < ticks.size(); i += 2) fewer.append(ticks[i]);
+      ticks = fewer;
+    }
+    return ticks;
+  }
+};
+
 }  // namespace
 
 PastView::PastView(QWidget* parent) : Plot(parent) {
@@ -30,20 +45,24 @@ PastView::PastView(QWidget* parent) : Plot(parent) {
   said_->setLayer(QStringLiteral("overlay"));  // it moves with the cursor
   legend_ = new Legend(this);
   above_ = makeRect();
-  below_ = makeRect();
+  below_ = makeRect([this] {  // a name longer than the axis would be cut
+    QCPAxis* values = below_->axis(QCPAxis::atLeft);
+    const QString name = tr("error (%)");
+    values->setLabel(QFontMetrics(theme().normal, this).horizontalAdvance(name) <= below_->height() ? name : tr("%"));
+  });
   plotLayout()->addElement(0, 0, said_);
   plotLayout()->addElement(1, 0, legend_);
   plotLayout()->addElement(2, 0, above_);
   plotLayout()->addElement(3, 0, below_);
-  plotLayout()->setRowStretchFactor(2, 2.6);
+  plotLayout()->setRowStretchFactor(2, 2.0);
+  below_->setMinimumSize(30, 36);
   auto* level = new QCPMarginGroup(this);
   for (QCPAxisRect* rect : {above_, below_}) rect->setMarginGroup(QCP::msLeft | QCP::msRight, level);
   above_->axis(QCPAxis::atBottom)->setTickLabels(false);
   addTimeRect(above_);
   addTimeRect(below_, [](double v) { return powerAsNumber(v, 2) + QStringLiteral(" %"); });
-  below_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
+  below_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new FewPowers));
   above_->axis(QCPAxis::atLeft)->setLabel(tr("signal"));
-  below_->axis(QCPAxis::atLeft)->setLabel(tr("error (%)"));
   connect(copy_, &QComboBox::activated, this, &PastView::rebuild);
   connect(this, &Plot::themeChanged, this, &PastView::rebuild);
   connect(this, &Plot::timeRangeChanged, this, &PastView::fitValues);
@@ -73,13 +92,12 @@ void PastView::setState(std::shared_ptr<const Trace> trace, const QString& layer
   if (!trace) {
     reason_ = tr("Nothing has run yet: choose a model and a sequence, and what its state holds of the past appears here.");
   } else if (pasts.isEmpty()) {
-    reason_ =
-        tr("This state is no set of coefficients of its past, so no past can be read back from it: a memory that holds polynomial "
-           "coefficients, "
-           "as those that are derived from a projection do, shows here the signal that its state stands for.");
+    reason_ = tr(
+        "This state holds no coefficients of its signal's past, so nothing can be read back from it. A model whose memory is a polynomial "
+        "fit of the past shows here how much of it the state still holds.");
     if (!trace->matching("basis/").empty()) reason_ += tr(" Another layer of this model has one.");
   } else if (!name.isEmpty() && !pasts.contains(name)) {
-    reason_ = tr("%1 is no set of coefficients of its past: choose %2, which is.").arg(name, pasts.join(tr(" or ")));
+    reason_ = tr("%1 holds no coefficients of its signal's past: choose %2, which does.").arg(name, pasts.join(tr(" or ")));
   } else {
     name_ = name.isEmpty() ? pasts.front() : name;
     arraysOf(name_);
@@ -137,8 +155,8 @@ void PastView::rebuild() {
   }
   // A broad pale line under a fine bright one: where they agree both are seen.
   const auto rows = static_cast<std::int64_t>(std::min(trace_->steps.size(), static_cast<std::size_t>(signalArray_->shape[0])));
-  signal_ = addCurve(above_, mixed(theme().text, theme().base, 0.35), 3.0);
-  read_ = addCurve(above_, theme().series(0), 1.6);
+  signal_ = addCurve(above_, theme().muted, 2.6);
+  read_ = addCurve(above_, theme().series(0), 2.0);
   read_->setLayer(QStringLiteral("now"));
   setQuiet(read_);
   QVector<QCPGraphData> signal, errors;
