@@ -99,7 +99,8 @@ Probe probe_of(const std::vector<std::string>& record) {
   Probe probe;
   if (record.empty() || (record.size() == 1 && record[0] == "all")) return probe;
   static const std::vector<std::string> kinds{"input", "output",   "target",   "mask",     "time",         "state",
-                                              "gate",  "spectrum", "gradient", "jacobian", "jacobian_min", "param",    "newton"};
+                                              "gate",  "spectrum", "gradient", "jacobian", "jacobian_min", "param",    "newton",
+                                              "signal", "basis", "reconstruction"};
   const auto asks = [&](std::string_view kind) {
     return std::ranges::any_of(record, [&](const std::string& name) { return name.substr(0, name.find('/')) == kind; });
   };
@@ -109,7 +110,7 @@ Probe probe_of(const std::vector<std::string>& record) {
       usage_error("--record", "names \"" + name + "\", which no run records; give all, or names that begin with " + joined(kinds) + ".");
   }
   probe.only = record;
-  probe.states = asks("state");
+  probe.states = asks("state") || asks("signal") || asks("basis") || asks("reconstruction");
   probe.gates = asks("gate");
   probe.spectra = asks("spectrum");
   probe.gradients = asks("gradient");

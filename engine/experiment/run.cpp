@@ -11,6 +11,7 @@
 #include "analysis/eigen.h"
 #include "analysis/product.h"
 #include "experiment/experiment.h"
+#include "experiment/reconstruction.h"
 #include "experiment/rollout.h"
 #include "experiment/weights.h"
 #include "models/registry.h"
@@ -254,6 +255,8 @@ class Run {
   Form form_ = Form::sequential;
   std::unique_ptr<Rollout> rollout_;
   std::vector<Growing> growing_;
+  std::vector<Reconstruction> pasts_;
+  double past_seconds_ = 0.0;  // that comparing pasts with their signals took
   std::map<std::string, std::vector<std::complex<double>>> states_;
   std::int64_t every_ = 1, done_steps_ = 0;
   bool finished_recording_ = false;
@@ -269,6 +272,11 @@ class Run {
     if (request_.probe.only.empty()) return true;
     return std::any_of(request_.probe.only.begin(), request_.probe.only.end(),
                        [&](const std::string& only) { return key.starts_with(only) || std::string_view(only).starts_with(key); });
+  }
+
+  bool wants_past(const Network::PastVar& past) const {
+    const std::string name = std::to_string(past.layer) + "/" + past.state;
+    return request_.probe.states && (wants("signal/" + name) || wants("basis/" + name) || wants("reconstruction/" + name));
   }
 
   void describe() {
@@ -323,6 +331,8 @@ class Run {
         row += static_cast<double>(count(state.row_shape())) * (is_complex(state.initial.dtype()) ? 16.0 : 8.0);
     for (const auto& gate : network.gates())
       if (request_.probe.gates) row += 8.0 * static_cast<double>(count(gate.var.shape()));
+    for (const auto& past : network.pasts())
+      if (wants_past(past)) row += 8.0 * static_cast<double>(Reconstruction::row_size(past));
     double seconds_row = 0.0;
     const double cores = std::max(1u, std::thread::hardware_concurrency());
     for (std::size_t layer = 0; layer < trace_.info.spectra.size(); ++layer) {
@@ -345,6 +355,10 @@ class Run {
     const bool any_backward = std::ranges::any_of(network.layers(), &Network::LayerInfo::backward);
     if (any_backward && !request_.state.empty())
       trace_.info.notes.push_back("The layers that run backward begin at the last step with the states given for them: what came after this sequence is not known to a continued run.");
+    for (const auto& past : network.pasts())
+      if (const std::string said = Reconstruction::note(past, length, !request_.state.empty());
+          !said.empty() && wants_past(past) && std::ranges::find(trace_.info.notes, said) == trace_.info.notes.end())
+        trace_.info.notes.push_back(said);
     const double rows = static_cast<double>(length);
     every_ = request_.every;
     if (every_ <= 0) {
@@ -413,6 +427,8 @@ class Run {
     if (request_.probe.states)
       for (const auto& state : network.states())
         if (state.trajectory) grow(timed(Rollout::state_key(state), state.row_shape(), axes_of(state.row_shape(), "unit"), "", state.text), state.trajectory, state.backward);
+    for (const auto& past : network.pasts())
+      if (wants_past(past)) pasts_.emplace_back(network, past, std::ssize(trace_.steps), !request_.state.empty());
     if (request_.probe.gates)
       for (const auto& gate : network.gates()) {
         const Shape shape(gate.var.shape().begin() + 2, gate.var.shape().end());
@@ -441,6 +457,8 @@ class Run {
       trace_.put(std::move(growing.array));
     }
     growing_.clear();
+    for (const Reconstruction& past : pasts_) past.put(trace_, rows, [this](std::string_view key) { return wants(key); });
+    pasts_.clear();
     if (rows && request_.sequence.target_kind != TargetKind::none && prepared_.loss.name() == "task") {
       const Sequence& s = request_.sequence;
       std::vector<double> target, mask;
@@ -478,7 +496,7 @@ class Run {
         trace_.time.push_back(request_.sequence.time[static_cast<std::size_t>(t)]);
       }
     // Forms that never form the state leave what is inside to the sequential form on the same weights.
-    const bool inside = form_ == Form::sequential || form_ == Form::scan || is_newton(form_);
+    const bool inside = forms_states(form_);
     rollout_ = make_rollout(form_);
     list_outside(rollout_->network());
     if (inside) list_inside(rollout_->network());
@@ -492,7 +510,7 @@ class Run {
     if (divergence) {
       trace_.info.outcome = Outcome::diverged;
       trace_.info.sentence = divergence->array + " became non-finite at step " + std::to_string(divergence->step) + "; what came before it is shown";
-      trace_.info.seconds = since(start);
+      trace_.info.seconds = since(start) - past_seconds_;
       finish_recording(divergence->good);
       return;
     }
@@ -501,7 +519,7 @@ class Run {
     std::vector<double> input_gradient;
     const bool gradients = request_.probe.gradients && wants("gradient/");
     if (gradients) backward(*rollout_, norms, &input_gradient);
-    trace_.info.seconds = since(start);
+    trace_.info.seconds = since(start) - past_seconds_;
     if (gradients && prepared_.loss.name() != "task") note_constant_norm();
 
     if (!inside) {
@@ -510,7 +528,11 @@ class Run {
       rollout_ = make_rollout(Form::sequential);
       const std::size_t outside = growing_.size();
       list_inside(rollout_->network());
-      const auto bad = rollout_->forward([&](const Rollout::Segment& segment) { keep_rows(segment, outside); }, stop_);
+      done_steps_ = 0;  // of what is inside: a cancelled run ends with the rows that have all arrays
+      const auto bad = rollout_->forward([&](const Rollout::Segment& segment) {
+        keep_rows(segment, outside);
+        done_steps_ = segment.first + segment.steps;
+      }, stop_);
       if (bad)
         throw Error("The sequential form became non-finite at step " + std::to_string(bad->step) + " (" + bad->array + ") where the " + trace_.info.form +
                     " form did not: choose form sequential.");
@@ -574,6 +596,9 @@ class Run {
         growing_[i].add(segment.network.graph(), var, growing_[i].backward ? segment.steps - 1 - t : t, count(var.shape()) / segment.steps);
       }
     }
+    const auto start = Clock::now();
+    for (Reconstruction& past : pasts_) past.add(segment, [this](std::int64_t t) { return is_recorded(t); }, stop_);
+    past_seconds_ += since(start);
   }
 
   std::map<std::string, std::vector<double>> parameter_gradients_;

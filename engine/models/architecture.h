@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,6 +29,21 @@ struct StateSpec {
   std::string text;
   bool auxiliary = false;  ///< no part of the layer's transition: a stabiliser that leaves the output as it is
   double start = 0.0;      ///< the value of all its entries before the first step
+};
+
+/// How a state whose entries are coefficients of its signal's past on a polynomial basis is read back.
+///
+/// Step s of the signal is held through the step, so after step t its middle is t - s + 1/2 steps ago; a place in the window is 0 at its
+/// oldest end and 1 now, 1 - age / window.
+struct PastBasis {
+  double window = 0.0;  ///< steps that the state reaches back; 0: the whole past
+  double first = 1.0;   ///< the whole past: how many steps long it is after step 0 (each step adds one)
+  /// The last step after which the coefficients are those of the window, and what the user is told about later ones.
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  std::string beyond{};
+  std::string coefficient;  ///< what one of them is called: "Legendre coefficient"
+  /// values [order, places]: each basis function at each place. signal(place) = sum_n values[n, place] state[n].
+  std::function<void(std::span<const double> places, std::span<double> values)> values;
 };
 
 /// What a model's layer function builds with. Sequences are [steps, batch, features...]: write for the last axes.
@@ -97,6 +113,9 @@ class Layer {
   Var attention(const SoftmaxAttention& a);
   /// The state before each step: a trajectory that a memory of this layer made, one step later, its first row the initial state.
   Var before(Var trajectory);
+  /// Says that this layer's state `state` [copies, order], declared before, holds the past of `signal` [steps, batch, copies], the sequence
+  /// that it was written with. What the function builds should be detached; it is called only where states are recorded.
+  void reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis);
   /// The number of each step, counted from the start of the sequence, 0 first; [steps, batch, 1], without gradient.
   Var position();
 

@@ -85,6 +85,11 @@ Var Layer::before(Var trajectory) {
   return {};
 }
 
+void Layer::reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) {
+  if (!network_.options_.record || !forms_states(form())) return;
+  network_.pasts_.push_back({index_, state, signal(), std::move(basis)});
+}
+
 Var Layer::position() {
   if (!network_.position_) {
     const std::int64_t T = steps(), B = batch();
@@ -192,7 +197,7 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
 }
 
 Var Network::add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, Var x) {
-  const std::size_t states = states_.size(), gates = gates_.size();
+  const std::size_t states = states_.size(), gates = gates_.size(), pasts = pasts_.size();
   const auto first = static_cast<int>(layers_.size());
   const std::int64_t depth = hyper.has("layers") ? hyper.integer("layers") : 1;
   if (backward) x = reversed(x);
@@ -219,6 +224,8 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
     gates_[i].var = reversed(gates_[i].var);
     gates_[i].text += way;
   }
+  // What such a layer holds is what comes after.
+  pasts_.erase(pasts_.begin() + static_cast<std::ptrdiff_t>(pasts), pasts_.end());
   return reversed(x);
 }
 

@@ -81,6 +81,14 @@ class Network {
     bool first = true;      ///< the lowest of its kind and direction
   };
 
+  /// A state that holds its signal's past (Layer::reconstruction).
+  struct PastVar {
+    int layer;
+    std::string state;
+    Var signal;  ///< [steps, batch, copies]
+    PastBasis basis;
+  };
+
   Graph& graph() { return graph_; }
   const Graph& graph() const { return graph_; }
   const NetworkOptions& options() const { return options_; }
@@ -89,6 +97,7 @@ class Network {
   const std::vector<ParameterVar>& parameters() const { return parameters_; }
   const std::vector<StateVar>& states() const { return states_; }
   const std::vector<GateVar>& gates() const { return gates_; }
+  const std::vector<PastVar>& pasts() const { return pasts_; }
   /// The memories of a layer, in the order of declaration: those whose transitions make up the layer's. None for a layer with a cache.
   std::vector<Memory*> memories(int layer) const;
   const std::vector<LayerInfo>& layers() const { return layers_; }
@@ -114,6 +123,7 @@ class Network {
   std::vector<ParameterVar> parameters_;
   std::vector<StateVar> states_;
   std::vector<GateVar> gates_;
+  std::vector<PastVar> pasts_;
   Var position_;
   bool whole_ = false;
   std::uint32_t offered_ = 1;  // a bit a form

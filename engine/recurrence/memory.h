@@ -21,6 +21,8 @@ enum class Form : std::uint8_t { sequential, scan, chunkwise, convolution, atten
 inline constexpr Form all_forms[] = {Form::sequential,  Form::scan,   Form::chunkwise,    Form::convolution,
                                      Form::attention,   Form::newton, Form::quasi_newton, Form::damped_newton};
 inline bool is_newton(Form form) { return form == Form::newton || form == Form::quasi_newton || form == Form::damped_newton; }
+/// Whether the form makes the state of every step; one that does not leaves what is inside to be recorded by the sequential form.
+inline bool forms_states(Form form) { return form == Form::sequential || form == Form::scan || is_newton(form); }
 std::string_view to_string(Form form);
 /// Throws Error that names the known forms.
 Form form_from(std::string_view text);

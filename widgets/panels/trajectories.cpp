@@ -14,6 +14,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "panels/past_view.h"
 #include "plot/heatmap.h"
 #include "plot/plot.h"
 #include "plot/plot_panel.h"
@@ -50,6 +51,7 @@ QComboBox* smallChoice(const QString& tip) {
 
 TrajectoriesPanel::TrajectoriesPanel(QWidget* parent, bool openGl) : Panel(parent) {
   pool_.setMaxThreadCount(1);
+  past_ = new PastView;
   makeControls();
   scene_ = new TrajectoryView(nullptr, openGl);
   flat_ = new QLabel(tr("There is no OpenGL 3.2 on this display: the curve is drawn flat, without light."));
@@ -80,6 +82,7 @@ TrajectoriesPanel::TrajectoriesPanel(QWidget* parent, bool openGl) : Panel(paren
   pages_->addWidget(scenePage);
   pages_->addWidget(map_);
   pages_->addWidget(lines_);
+  pages_->addWidget(past_);
   pages_->addWidget(empty);
   layout()->addWidget(pages_);
   static_cast<QVBoxLayout*>(layout())->setStretchFactor(pages_, 1);
@@ -87,10 +90,13 @@ TrajectoriesPanel::TrajectoriesPanel(QWidget* parent, bool openGl) : Panel(paren
   connect(scene_, &TrajectoryView::picked, this, [this](qint64 row) {
     if (row < columns_.rows()) emit timePicked(columns_.steps()[std::size_t(row)]);
   });
-  for (Plot* plot : {map_, lines_}) {
+  for (Plot* plot : {map_, lines_, static_cast<Plot*>(past_)}) {
     connect(plot, &Plot::timePicked, this, &Panel::timePicked);
     connect(plot, &Plot::timeRangePicked, this, &Panel::timeRangePicked);
   }
+  connect(past_, &PastView::headlineChanged, this, [this] {
+    if (view_ == View::past) emit headlineChanged();
+  });
   connect(map_, &Plot::themeChanged, this, [this] {
     mapFresh_ = false;
     turnPage();
@@ -109,7 +115,8 @@ TrajectoriesPanel::~TrajectoriesPanel() {
 
 QString TrajectoriesPanel::hint() const {
   return tr(
-      "The way of the state through time: in 3-D along the directions in which it moves most, as a map of all units, or as lines of a few. "
+      "The way of the state through time: in 3-D along the directions in which it moves most, as a map of all units, or as lines of a few; "
+      "or, for a memory of polynomial coefficients, the past that it still holds. "
       "Drag turns the 3-D picture, the wheel zooms, Shift and drag moves it, a double click puts it back, a click on the curve picks that "
       "time.");
 }
@@ -118,6 +125,10 @@ void TrajectoriesPanel::makeControls() {
   sceneButton_ = flatButton(tr("3-D"), tr("The state's way in three dimensions, coloured by time"));
   mapButton_ = flatButton(tr("map"), tr("All units over time, as colours"));
   linesButton_ = flatButton(tr("lines"), tr("A few units over time, as lines"));
+  pastButton_ = flatButton(
+      tr("past"), tr("The past that the state at the cursor still holds, over the signal that it was written with, on the time axis of "
+                     "all panels; for memories of polynomial coefficients"));
+  pastButton_->setObjectName("viewPast");
   sceneButton_->setObjectName("viewScene");
   mapButton_->setObjectName("viewMap");
   linesButton_->setObjectName("viewLines");
@@ -127,13 +138,14 @@ void TrajectoriesPanel::makeControls() {
   auto* row = new QHBoxLayout;
   row->setContentsMargins(8, 4, 8, 4);
   row->setSpacing(4);
-  for (QToolButton* button : {sceneButton_, mapButton_, linesButton_}) {
+  for (QToolButton* button : {sceneButton_, mapButton_, linesButton_, pastButton_}) {
     views->addButton(button);
     row->addWidget(button);
   }
   connect(sceneButton_, &QToolButton::clicked, this, [this] { setView(View::scene); });
   connect(mapButton_, &QToolButton::clicked, this, [this] { setView(View::map); });
   connect(linesButton_, &QToolButton::clicked, this, [this] { setView(View::lines); });
+  connect(pastButton_, &QToolButton::clicked, this, [this] { setView(View::past); });
 
   array_ = smallChoice(tr("Which layer's state, and which array of it"));
   array_->setObjectName("stateChoice");
@@ -149,6 +161,7 @@ void TrajectoriesPanel::makeControls() {
   row->addStretch(1);
   row->addWidget(array_, 3);
   row->addWidget(axes_, 3);
+  row->addWidget(past_->copyChoice(), 3);
   row->addWidget(unitsButton_);
   connect(array_, &QComboBox::activated, this, &TrajectoriesPanel::chooseColumns);
   connect(axes_, &QComboBox::activated, this, [this] {
@@ -271,14 +284,16 @@ void TrajectoriesPanel::setView(View view) {
   sceneButton_->setChecked(view == View::scene);
   mapButton_->setChecked(view == View::map);
   linesButton_->setChecked(view == View::lines);
+  pastButton_->setChecked(view == View::past);
   if (view == View::map && !picture_.matrix && columns_.width() > 0 && !pending_) request();
   turnPage();
+  emit headlineChanged();
 }
 
 void TrajectoriesPanel::setTrace(std::shared_ptr<const Trace> trace) {
   trace_ = std::move(trace);
   if (trace_ && trace_->info.length > 0) {
-    for (Plot* plot : {map_, lines_}) {
+    for (Plot* plot : {map_, lines_, static_cast<Plot*>(past_)}) {
       plot->setTimeExtent(0, trace_->info.length - 1);
       plot->setTimeNames(*trace_);
     }
@@ -326,6 +341,7 @@ void TrajectoriesPanel::chooseColumns() {
   StateColumns columns = trace_ && !key.isEmpty() ? StateColumns(*trace_, key.section('/', 0, 0), key.section('/', 1)) : StateColumns();
   const bool same = columns.width() > 0 && columns.sameAs(wanted_) && (picture_.trajectory || !picture_.reason.isEmpty() || pending_);
   wanted_ = std::move(columns);
+  pastFresh_ = false;
   if (same) return turnPage();
   QString structure;
   for (const StateColumns::Part& part : wanted_.parts()) structure += part.name + QString(":%1;").arg(part.width);
@@ -411,22 +427,27 @@ QString TrajectoriesPanel::emptyReason() const {
     return tr("This run recorded no states: record them (all, or state/…) and run again%1.")
         .arg(trace_->info.sentence.empty() ? QString() : QString(" (%1)").arg(QString::fromStdString(trace_->info.sentence)));
   }
+  if (view_ == View::past) return past_->emptyReason();  // which needs none of what is computed below
   if (pending_ && columns_.width() == 0) return tr("The components of %1 units are being computed.").arg(grouped(wanted_.width()));
   if (picture_.rows == 0)
     return tr("The state is not finite from its first step on, so there is nothing to draw: lower the weights or the input.");
   return view_ == View::scene ? picture_.reason : QString();
 }
 
+QString TrajectoriesPanel::headline() const { return view_ == View::past ? past_->headline() : headline_; }
+
 void TrajectoriesPanel::turnPage() {
+  if (view_ == View::past) showPast();
   const QString reason = emptyReason();
   const bool some = reason.isEmpty();
   axes_->setVisible(view_ == View::scene && wanted_.width() > 0);
   axisRow_->setVisible(view_ == View::scene && axes_->currentIndex() == 1 && wanted_.width() > 0);
   unitsButton_->setVisible(view_ == View::lines && some);
+  past_->copyChoice()->setVisible(view_ == View::past && some && past_->severalCopies());
   sentence_->setText(reason);
   if (some && view_ == View::map && !mapFresh_) showMap();
   if (some && view_ == View::lines && !linesFresh_) showLines();
-  pages_->setCurrentIndex(some ? static_cast<int>(view_) : 3);
+  pages_->setCurrentIndex(some ? static_cast<int>(view_) : 4);
 }
 
 void TrajectoriesPanel::showMap() {
@@ -520,6 +541,13 @@ void TrajectoriesPanel::showLines() {
   lines_->redraw();
 }
 
+void TrajectoriesPanel::showPast() {
+  const QString key = array_->currentData().toString();
+  if (!pastFresh_) past_->setState(trace_, key.section('/', 0, 0), key.section('/', 1));
+  pastFresh_ = true;
+  past_->setStep(step_);
+}
+
 void TrajectoriesPanel::setLines(std::vector<std::int64_t> columns) {
   std::erase_if(columns, [this](std::int64_t c) { return c < 0 || c >= columns_.width(); });
   if (columns.size() > mostLines) columns.resize(mostLines);
@@ -570,6 +598,7 @@ void TrajectoriesPanel::setTime(std::int64_t step) {
   scene_->setCursor(columns_.rowOfStep(step));
   map_->setCursorStep(step);
   lines_->setCursorStep(step);
+  if (view_ == View::past) past_->setStep(step);
 }
 
 void TrajectoriesPanel::setTimeRange(std::int64_t first, std::int64_t last) {
@@ -577,6 +606,7 @@ void TrajectoriesPanel::setTimeRange(std::int64_t first, std::int64_t last) {
   last_ = last;
   map_->setTimeRange(first, last);
   lines_->setTimeRange(first, last);
+  past_->setTimeRange(first, last);
   applyRange();
 }
 
@@ -596,7 +626,10 @@ void TrajectoriesPanel::applyRange() {
 QString TrajectoriesPanel::figureTitle() const {
   QString text = title();
   if (!trace_) return text;
-  if (array_->count() > 0) text += ": " + array_->currentText();
+  if (view_ == View::past && !past_->stateName().isEmpty())
+    text += tr(": the past in %1").arg(past_->stateName());
+  else if (array_->count() > 0)
+    text += ": " + array_->currentText();
   QStringList run;
   if (!trace_->info.title.empty()) run << QString::fromStdString(trace_->info.title);
   if (!trace_->info.input_name.empty()) run << QString::fromStdString(trace_->info.input_name);
@@ -637,6 +670,7 @@ QString TrajectoriesPanel::saveFigure(const QString& file, Format format) {
   finish();
   if (emptyReason().isEmpty() && view_ == View::map) return map_->saveFigure(file, format, figureTitle());
   if (emptyReason().isEmpty() && view_ == View::lines) return lines_->saveFigure(file, format, figureTitle());
+  if (emptyReason().isEmpty() && view_ == View::past) return past_->saveFigure(file, format, figureTitle());
   const Theme theme = Theme::of(this);
   const QSize whole = figureSize() + QSize(0, QFontMetrics(theme.large, this).height() + 16);
   return saveDrawing(file, format, whole, theme.base, logicalDpiX(), figureTitle(),
@@ -648,6 +682,7 @@ void TrajectoriesPanel::copyFigure() {
   if (!emptyReason().isEmpty()) return QGuiApplication::clipboard()->setText(emptyReason());
   if (view_ == View::map) return map_->copyFigure(figureTitle());
   if (view_ == View::lines) return lines_->copyFigure(figureTitle());
+  if (view_ == View::past) return past_->copyFigure(figureTitle());
   const QSize whole = figureSize() + QSize(0, QFontMetrics(Theme::of(this).large, this).height() + 16);
   QGuiApplication::clipboard()->setImage(
       drawnImage(whole, 2.0, Theme::of(this).base, [&](QCPPainter* painter) { drawScene(painter, whole, false); }));
@@ -656,6 +691,7 @@ void TrajectoriesPanel::copyFigure() {
 QString TrajectoriesPanel::dataAsCsv() const {
   const_cast<TrajectoriesPanel*>(this)->finish();
   if (!emptyReason().isEmpty()) return {};
+  if (view_ == View::past) return past_->dataAsCsv();
   const bool timed = trace_->time_name != "step";
   QByteArray csv = "step";
   if (timed) csv += ',' + csvCell(QString::fromStdString(trace_->time_name)).toUtf8();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the state goes: a tube through its principal components, all units as a map, chosen units as lines.
+// Where the state goes: a tube through its principal components, all units as a map, chosen units as lines; and the past that it holds.
 #pragma once
 
 #include <QComboBox>
@@ -28,6 +28,7 @@ namespace reclab {
 class ColourBar;
 class Heatmap;
 class Legend;
+class PastView;
 class Plot;
 class TrajectoryView;
 
@@ -44,18 +45,19 @@ class TrajectoriesPanel : public Panel {
   void setTrace(std::shared_ptr<const Trace> trace) override;
   void setTime(std::int64_t step) override;
   void setTimeRange(std::int64_t first, std::int64_t last) override;
-  QString headline() const override { return headline_; }
+  QString headline() const override;
   QString emptyReason() const override;
   QString saveFigure(const QString& file, Format format) override;
   void copyFigure() override;
   QString dataAsCsv() const override;
 
-  enum class View { scene, map, lines };
+  enum class View { scene, map, lines, past };
   void setView(View view);
   View view() const { return view_; }
   TrajectoryView* sceneView() const { return scene_; }
   Plot* mapPlot() const { return map_; }
   Plot* linesPlot() const { return lines_; }
+  PastView* pastView() const { return past_; }
   /// Shows these columns of the state as lines, at most seven.
   void setLines(std::vector<std::int64_t> columns);
   /// Shows three columns (-1: time) in 3-D in place of the principal components.
@@ -75,6 +77,7 @@ class TrajectoriesPanel : public Panel {
   void turnPage();  ///< the page that view and picture call for
   void showMap();
   void showLines();
+  void showPast();
   void fillUnits();
   void fillAxes();
   void takeReady();
@@ -91,12 +94,12 @@ class TrajectoriesPanel : public Panel {
   View view_ = View::scene;
   std::int64_t step_ = 0, first_ = 0, last_ = -1;
   QString headline_;
-  bool mapFresh_ = false, linesFresh_ = false;
+  bool mapFresh_ = false, linesFresh_ = false, pastFresh_ = false;
   std::vector<std::int64_t> chosen_;  ///< columns shown as lines
   bool chosenByHand_ = false;
   QString structure_;  ///< of the columns that the choices were made for
 
-  QToolButton *sceneButton_, *mapButton_, *linesButton_, *unitsButton_;
+  QToolButton *sceneButton_, *mapButton_, *linesButton_, *pastButton_, *unitsButton_;
   QComboBox *array_, *axes_;
   QWidget* axisRow_;
   std::array<QComboBox*, 3> axis_{};
@@ -108,6 +111,7 @@ class TrajectoriesPanel : public Panel {
   QStackedWidget* pages_;
   TrajectoryView* scene_;
   Plot *map_, *lines_;
+  PastView* past_;
   Heatmap* heat_;
   ColourBar* bar_;
   Legend* legend_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/architecture.h"
+#include "models/legendre.h"
 
 namespace reclab::architectures {
 namespace {
@@ -96,6 +97,32 @@ Transition legs(const std::string& rule, std::int64_t N, Var tau, double longest
   return made;
 }
 
+/// f(x t) = sum_n c_n sqrt(2n+1) P_n(2x-1), of inputs that come at the times init_t, init_t + 1, ...
+///
+/// The rules differ in how long they hold the past to be after the input of time tau, by the constant that they leave as it is: the exact
+/// one and backward's step end at tau + 1, forward's step, which replaces all at time 1, at tau, and the bilinear one half way between.
+PastBasis legs_past(const std::string& rule, std::int64_t init_t, std::int64_t longest) {
+  PastBasis past;
+  past.first = static_cast<double>(init_t) + (rule == "forward" ? 0.0 : rule == "bilinear" ? 0.5 : 1.0);
+  past.last = longest - init_t;
+  past.beyond =
+      "From time l_max = " + std::to_string(longest) +
+      " on the memory's scale no longer grows and c is no longer the fit of the whole past, so that no reconstruction is shown there: "
+      "an l_max as long as the sequence shows it all.";
+  past.coefficient = "Legendre coefficient";
+  past.values = [](std::span<const double> places, std::span<double> values) {
+    std::vector<double> x;
+    for (const double place : places) x.push_back(2.0 * place - 1.0);
+    legendre(x, values);
+    double* at = values.data();
+    for (std::size_t n = 0; n < values.size() / places.size(); ++n) {
+      const double root = std::sqrt(2.0 * static_cast<double>(n) + 1.0);
+      for (std::size_t i = 0; i < places.size(); ++i) *at++ *= root;
+    }
+  };
+  return past;
+}
+
 }  // namespace
 
 Architecture hippo_legs() {
@@ -141,9 +168,12 @@ Architecture hippo_legs() {
                        batch = l.batch(), in = x.dim(-1);
     const Var time = reshape(slice(l.position(), 1, 0, 1), {T, 1}) + static_cast<double>(l.hyper.integer("init_t"));
     const Transition step = legs(l.hyper.choice("discretisation"), N, time, static_cast<double>(l.hyper.integer("l_max")));
+    const PastBasis past = legs_past(l.hyper.choice("discretisation"), l.hyper.integer("init_t"), l.hyper.integer("l_max"));
     if (l.hyper.choice("input") == "direct") {
       const Var c = l.linear({"c", {in, N}, "The Legendre coefficients of each channel's past, lowest first."},
                              reshape(step.A, {T, 1, N, N}), reshape(x, {T, batch, in, 1}) * reshape(step.B, {T, 1, 1, N}));
+      l.reconstruction(
+          "c", [&] { return x; }, past);
       return reshape(c, {T, batch, in * N});
     }
 
@@ -184,7 +214,7 @@ Architecture hippo_legs() {
 
     const std::vector<StateSpec> states{{"h", {H}, "The hidden state: what is read out and fed back."},
                                         {"c", {M, N}, "The Legendre coefficients of each signal's past, lowest first."}};
-    return l.step(states, tokens, [=](Cell& cell, std::span<const Var> t, std::span<const Var> s) {
+    const std::vector<Var> made = l.step(states, tokens, [=](Cell& cell, std::span<const Var> t, std::span<const Var> s) {
       const std::int64_t copies = s[0].dim(0);
       const auto apply = [&](const Map& of, Var value) {
         const Var y = linear(value, of.inner, of.bias);
@@ -201,7 +231,15 @@ Architecture hippo_legs() {
       const Var g = cell.gate("update", sigmoid(apply(W_g, hh ? concat(parts, -1) : flat)), 0.0, 1.0,
                               "g: how much of h is replaced by the new value.");
       return std::vector<Var>{(1.0 - g) * s[0] + g * candidate, c};
-    })[0];
+    });
+    l.reconstruction(
+        "c",
+        [&] {
+          const Var fed = linear(detach(l.before(made[0])), detach(W_f.inner), W_f.bias ? detach(W_f.bias) : Var{});
+          return W_f.token ? fed + detach(tokens[W_f.token]) : fed;
+        },
+        past);
+    return made[0];
   };
   return a;
 }

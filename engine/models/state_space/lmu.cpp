@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/architecture.h"
+#include "models/legendre.h"
 
 namespace reclab::architectures {
 namespace {
@@ -62,23 +63,34 @@ Delay delay_line(std::size_t order, double theta, bool euler) {
   return line;
 }
 
+/// u(t - a) = sum_i m_i P_i(2a/theta - 1): what has just come in meets P_i(-1) = (-1)^i, the sign of B.
+PastBasis legendre_past(double theta) {
+  PastBasis past;
+  past.window = theta;
+  past.coefficient = "Legendre coefficient";
+  past.values = [](std::span<const double> places, std::span<double> values) {
+    std::vector<double> x;
+    for (const double place : places) x.push_back(1.0 - 2.0 * place);
+    legendre(x, values);
+  };
+  return past;
+}
+
 }  // namespace
 
 Architecture lmu() {
   Architecture a;
   a.title = "LMU";
   a.equations = {
-      "u_t = e_xᵀ x_t + e_hᵀ h_{t-1} + e_mᵀ m_{t-1}",
-      "m_t = Ā m_{t-1} + B̄ u_t, for each of M memories of order q",
-      "Ā = exp(A), B̄ = A⁻¹(Ā − 1)B   (euler: 1 + A, B)",
-      "A_ij = (2i+1)/θ · (−1 if i < j, (−1)^(i−j+1) otherwise), B_i = (2i+1)/θ · (−1)^i",
-      "h_t = f(W_xᵀ x_t + W_hᵀ h_{t-1} + W_mᵀ m_t)",
-      "y_t = h_t; with hidden=none: y_t = [m_t, x_t]"};
+      "u_t = e_xᵀ x_t + e_hᵀ h_{t-1} + e_mᵀ m_{t-1}",    "m_t = Ā m_{t-1} + B̄ u_t, for each of M memories of order q",
+      "Ā = exp(A), B̄ = A⁻¹(Ā − 1)B   (euler: 1 + A, B)", "A_ij = (2i+1)/θ · (−1 if i < j, (−1)^(i−j+1) otherwise), B_i = (2i+1)/θ · (−1)^i",
+      "h_t = f(W_xᵀ x_t + W_hᵀ h_{t-1} + W_mᵀ m_t)",     "y_t = h_t; with hidden=none: y_t = [m_t, x_t]"};
   a.notes = {"Parameters have the names and the [in, out] storage of abr/neurips2019 lmu/lmu.py; m counts as [M, q], memory by memory.",
              "hidden_to_memory, memory_to_memory and input_to_hidden are on as in the original, and off by default in keras-lmu, whose "
              "kernel is input_encoders over hidden_encoders and whose recurrent_kernel is memory_encoders.",
              "Ā and B̄ are constants; the trainable θ of keras-lmu is not offered.",
              "The original replaces the hidden state's sum by 0 when include_bias is false; the equation of the paper is taken.",
+             "m reconstructs the last θ steps of u: u(t − a) ≈ Σ m_i P_i(2a/θ − 1).",
              "dL/ds_t takes m_t and h_t as independent coordinates of the state after step t: dL/dm_t does not include m_t's way into h_t "
              "of the same step."};
   a.hyper = {
@@ -126,6 +138,11 @@ Architecture lmu() {
     if (l.hyper.flag("memory_bias")) u = u + l.parameter("memory_bias", {M}, init::constant(0.0), "Bias of u; starts at 0.");
     const StateSpec memory{"m", {M, q}, "The Legendre coefficients of each memory's signal over the last θ steps, lowest first."};
 
+    // What a state of the step before adds to the memory's signal, for the record.
+    const auto fed = [&](const Var& trajectory, std::int64_t width, const Var& encoders) {
+      return matmul(detach(reshape(l.before(trajectory), {T, batch, width})), detach(encoders));
+    };
+
     if (!hidden) {
       Var m;
       if (e_m) {  // one matrix for all memories, since each may feed any other
@@ -140,6 +157,8 @@ Architecture lmu() {
       } else {
         m = l.linear_driven(memory, A, B, u);
       }
+      l.reconstruction(
+          "m", [&] { return e_m ? detach(u) + fed(m, M * q, e_m) : u; }, legendre_past(l.hyper.real("theta")));
       const Var parts[] = {reshape(m, {T, batch, M * q}), x};
       return sees_input ? concat(parts, -1) : parts[0];
     }
@@ -156,18 +175,29 @@ Architecture lmu() {
     const Var b = l.hyper.flag("bias") ? l.parameter("bias", {1, H}, init::constant(0.0), "Bias of the hidden state; starts at 0.") : Var{};
     const std::string activation = l.hyper.choice("activation");
     const Var A_turned = transpose(A);
-    return l.step({memory, {"h", {H}, "The hidden state: what is read out and fed back."}}, tokens,
-                  [=](Cell&, std::span<const Var> t, std::span<const Var> s) {
-                    const std::int64_t copies = s[0].dim(0);
-                    Var signal = t[0];
-                    if (e_h) signal = signal + matmul(s[1], e_h);
-                    if (e_m) signal = signal + matmul(reshape(s[0], {copies, M * q}), e_m);
-                    const Var m = matmul(s[0], A_turned) + reshape(signal, {copies, M, 1}) * B;
-                    Var h = matmul(s[1], W_h) + matmul(reshape(m, {copies, M * q}), W_m);
-                    if (t.size() > 1) h = h + t[1];
-                    if (b) h = h + b;
-                    return std::vector<Var>{m, activation == "tanh" ? tanh(h) : activation == "relu" ? relu(h) : h};
-                  })[1];
+    const std::vector<Var> states =
+        l.step({memory, {"h", {H}, "The hidden state: what is read out and fed back."}}, tokens,
+               [=](Cell&, std::span<const Var> t, std::span<const Var> s) {
+                 const std::int64_t copies = s[0].dim(0);
+                 Var signal = t[0];
+                 if (e_h) signal = signal + matmul(s[1], e_h);
+                 if (e_m) signal = signal + matmul(reshape(s[0], {copies, M * q}), e_m);
+                 const Var m = matmul(s[0], A_turned) + reshape(signal, {copies, M, 1}) * B;
+                 Var h = matmul(s[1], W_h) + matmul(reshape(m, {copies, M * q}), W_m);
+                 if (t.size() > 1) h = h + t[1];
+                 if (b) h = h + b;
+                 return std::vector<Var>{m, activation == "tanh" ? tanh(h) : activation == "relu" ? relu(h) : h};
+               });
+    l.reconstruction(
+        "m",
+        [&] {
+          Var signal = detach(u);
+          if (e_h) signal = signal + fed(states[1], H, e_h);
+          if (e_m) signal = signal + fed(states[0], M * q, e_m);
+          return signal;
+        },
+        legendre_past(l.hyper.real("theta")));
+    return states[1];
   };
   return a;
 }
