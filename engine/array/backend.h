@@ -15,8 +15,11 @@ namespace reclab {
 
 enum class Device : std::uint8_t { cpu, cuda };
 
-enum class Unary : std::uint8_t { affine, exp, log, sqrt, square, reciprocal, sigmoid, tanh, relu, softplus, silu, gelu, gelu_tanh, elu, abs, sign, sin, cos, log_sigmoid, floor };
+enum class Unary : std::uint8_t { affine, exp, log, sqrt, square, reciprocal, sigmoid, tanh, relu, softplus, silu, gelu, gelu_tanh, elu, abs, sign, sin, cos, log_sigmoid, floor, mean_exp };
 enum class Binary : std::uint8_t { add, subtract, multiply, divide, maximum };
+
+/// What Backend::exponent says of zeros, and of what is not finite.
+inline constexpr int no_exponent = -100000, infinite_exponent = 100000;
 
 /// Up to six dimensions of a broadcast elementwise operation, adjacent ones merged; a stride of 0 repeats the operand.
 struct Broadcast {
@@ -83,7 +86,7 @@ class Backend {
   virtual void add_scaled(DType type, std::int64_t n, int power, const void* x, void* y, bool accumulate) = 0;
   /// log2 of the 2-norm of 2^power x, without underflow; -infinity for zeros. Waits.
   virtual double log2_norm(DType type, std::int64_t n, const void* x, int power) = 0;
-  /// The power of two just above the largest entry; a very small number (-100000) when all are zero or one is not finite. Waits.
+  /// The power of two just above the largest entry; no_exponent when all are zero, infinite_exponent when one is not finite. Waits.
   virtual int exponent(DType type, std::int64_t n, const void* x) = 0;
 
   virtual void unary(Unary op, DType type, std::int64_t n, const void* x, void* y, double p, double q) = 0;

@@ -314,6 +314,8 @@ Var floor(Var x) { return unary(Unary::floor, x); }
 Var sin(Var x) { return unary(Unary::sin, x); }
 Var cos(Var x) { return unary(Unary::cos, x); }
 Var log_sigmoid(Var x) { return unary(Unary::log_sigmoid, x); }
+Var mean_exp(Var x) { return unary(Unary::mean_exp, x); }
+Var exp_in_range(Var x) { return exp(minimum(x, x.dtype() == DType::f64 ? 709.0 : 88.0)); }
 Var maximum(Var x, Var y) {
   assert(!is_complex(x.dtype()) && !is_complex(y.dtype()));
   return binary(Binary::maximum, x, y);

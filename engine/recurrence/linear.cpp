@@ -14,7 +14,6 @@
 namespace reclab {
 namespace {
 
-constexpr int small_exponent = -100000;  // what Backend::exponent says of zeros
 constexpr int rescale_at = 32;           // binary orders that the mantissa may drift before it is brought back
 
 /// Memory of the backend's that an operation keeps.
@@ -61,12 +60,13 @@ class Carried {
   /// Adds what enters at a step in plain units; both come to the larger one's power. Returns log2 of the sum's norm.
   double add(const void* fresh, void* lambda) {
     const int own = backend_.exponent(type_, n_, lambda), entering = backend_.exponent(type_, n_, fresh);
-    const int common = std::max(own == small_exponent ? own : own + power, entering);
-    if (common != small_exponent && std::abs(common - power) > rescale_at) {
+    const bool finite = own != infinite_exponent && entering != infinite_exponent;
+    const int common = std::max(own == no_exponent ? own : own + power, entering);
+    if (finite && common != no_exponent && std::abs(common - power) > rescale_at) {
       backend_.add_scaled(type_, n_, power - common, lambda, lambda, false);
       power = common;
     }
-    if (entering != small_exponent) backend_.add_scaled(type_, n_, -power, fresh, lambda, true);
+    if (entering != no_exponent) backend_.add_scaled(type_, n_, -power, fresh, lambda, true);
     return backend_.log2_norm(type_, n_, lambda, power);
   }
 

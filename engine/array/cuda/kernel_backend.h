@@ -66,7 +66,7 @@ class KernelBackend final : public Backend {
   int exponent(DType type, Index n, const void* x) override {
     int largest = no_exponent;
     for (const Magnitude& part : magnitudes(type, n, x)) largest = std::max(largest, part.exponent);
-    return largest == infinite_exponent ? no_exponent : largest;
+    return largest;
   }
 
   void unary(Unary op, DType type, Index n, const void* x, void* y, double p, double q) override {
