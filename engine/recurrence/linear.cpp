@@ -78,6 +78,7 @@ class Carried {
 
 /// log2 sqrt(4^x + 4^y).
 double log2_hypot(double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return x + y;
   const double high = std::max(x, y), low = std::min(x, y);
   return std::isfinite(high) && std::isfinite(low) ? high + 0.5 * std::log2(1.0 + std::exp2(2.0 * (low - high))) : high;
 }

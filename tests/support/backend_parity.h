@@ -478,6 +478,35 @@ inline void convolution_parity(Backend& other) {
     }
 }
 
+/// Exponents of a million and more whose differences are what counts.
+inline void weigh_parity(Backend& other) {
+  for (const DType type : real_types)
+    for (const double decay : {0.01, 3.0, 1e4}) {
+      const std::int64_t batch = 2, steps = 70, first = 20, rows = 30, columns = first + rows;
+      Parity parity(other, 21);
+      std::vector<double> row, column, row_low, column_low;
+      Rng rng(22);
+      for (std::int64_t b = 0; b < batch; ++b) {
+        double sum = -1e6;
+        for (std::int64_t t = 0; t < steps; ++t) {
+          const double next = sum - std::floor(decay * rng.uniform(0.0, 2.0) * 64.0) / 64.0, low = rng.uniform(-0.01, 0.01);
+          row.push_back(sum = type == DType::f32 ? static_cast<double>(static_cast<float>(next)) : next);
+          column.push_back(-sum);
+          row_low.push_back(low);
+          column_low.push_back(-low);
+        }
+      }
+      const std::size_t r = parity.array(type, row), c = parity.array(type, column), rl = parity.array(type, row_low), cl = parity.array(type, column_low),
+                        scores = parity.array(type, batch * rows * columns), g = parity.array(type, batch * rows * columns), gr = parity.array(type, batch * steps),
+                        gc = parity.array(type, batch * steps);
+      parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
+        b.weigh(type, batch, steps, first, rows, columns, p[r], p[c], p[rl], p[cl], p[scores]);
+        b.weigh_adjoint(type, batch, steps, first, rows, columns, p[r], p[c], p[rl], p[cl], p[scores], p[g], p[gr], p[gc]);
+        return 0;
+      });
+    }
+}
+
 /// A stop that was asked for ends every long operation before it does anything.
 inline void stop_parity(Backend& other) {
   std::stop_source source;
@@ -519,6 +548,7 @@ inline std::vector<ParityCase> parity_cases() {
           {"the outer-product memory, stepped and as attention, and its adjoints", outer_parity},
           {"Vandermonde kernels and their adjoints", kernel_parity},
           {"long convolutions and their adjoints", convolution_parity},
+          {"scores weighted by decays and their adjoints", weigh_parity},
           {"a stop is heard", stop_parity}};
 }
 

@@ -893,19 +893,19 @@ class CpuBackend final : public Backend {
     });
   }
   void weigh(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns, const void* row,
-             const void* column, void* scores) override {
+             const void* column, const void* row_low, const void* column_low, void* scores) override {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);
       for (std::int64_t r = 0; r < batch * rows; ++r) {
         const std::int64_t b = r / rows, i = first + r % rows;
         T* s = as<T>(scores) + r * columns;
-        for (std::int64_t j = 0; j <= i; ++j) s[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j]);
+        for (std::int64_t j = 0; j <= i; ++j) s[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j] + (as<T>(row_low)[b * steps + i] + as<T>(column_low)[b * steps + j]));
         std::fill(s + i + 1, s + columns, T(0));
       }
     });
   }
   void weigh_adjoint(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns, const void* row,
-                     const void* column, const void* p, void* g, void* grow, void* gcolumn) override {
+                     const void* column, const void* row_low, const void* column_low, const void* p, void* g, void* grow, void* gcolumn) override {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);
       for (std::int64_t r = 0; r < batch * rows; ++r) {
@@ -916,7 +916,7 @@ class CpuBackend final : public Backend {
           const T both = as<T>(p)[r * columns + j] * own[j];
           sum += both;
           if (gcolumn) as<T>(gcolumn)[b * steps + j] += both;
-          own[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j]);
+          own[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j] + (as<T>(row_low)[b * steps + i] + as<T>(column_low)[b * steps + j]));
         }
         if (grow) as<T>(grow)[b * steps + i] += static_cast<T>(sum);
         std::fill(own + i + 1, own + columns, T(0));

@@ -410,12 +410,13 @@ struct KeepColumns {
 };
 template <class T>
 struct Weigh {
-  const T *row, *column;
+  const T *row, *column, *row_low, *column_low;
   T* scores;
   Index steps, rows, columns, first;
   RECLAB_HD void operator()(Index at) const {
     const Index r = at / columns, b = r / rows, i = first + r % rows, j = at % columns;
-    scores[at] = j <= i ? scores[at] * fn::exp(row[b * steps + i] + column[b * steps + j]) : T(0);
+    const Index from = b * steps + i, to = b * steps + j;
+    scores[at] = j <= i ? scores[at] * fn::exp(row[from] + column[to] + (row_low[from] + column_low[to])) : T(0);
   }
 };
 /// p g, into scratch, whose sums by rows and by columns are the exponents' adjoints.
