@@ -440,7 +440,7 @@ Var constant_like(Var x, double value) { return affine(slice(x, 0, 0, 1), 0.0, v
 
 TEST_CASE("a million steps of a diagonal memory, decays 1e-9 from 0 and from 1: the sum and its gradient as in the formula") {
   for (const double a : {1.0 - 1e-9, 0.5, 1e-9}) {
-    const double log_a = std::log1p(a - 1.0), last = static_cast<double>(million - 1);
+    const double log_a = a > 0.5 ? std::log1p(a - 1.0) : std::log(a), last = static_cast<double>(million - 1);
     const auto trace = run_layer([&](Layer& l, Var x) { return l.diagonal({"s", {1}, "s"}, reshape(constant_like(x, a), {1}), x); }, 1.0);
     const double sum = std::expm1(static_cast<double>(million) * log_a) / std::expm1(log_a);
     CHECK_CLOSE(values_of(trace, "output").back(), sum, 1e-9 * sum);
@@ -596,6 +596,66 @@ TEST_CASE("a gradient that is not a number reaches the memory and is not taken f
   }
 }
 
+TEST_CASE("what once was 0/0 or infinity times 0 inside a model has the value that it tends to") {
+  const auto runs = [](const std::string& architecture, const std::vector<std::pair<std::string, std::string>>& set, double size,
+                       const std::function<double(const std::string&, double)>& change) {
+    for (const std::string dtype : {"f64", "f32"}) {
+      RunRequest request = request_for(architecture, 40, size);
+      request.set = set;
+      request.dtype = dtype;
+      request.loss = LossKind::random;
+      test::Scratch folder;
+      request.weights = folder / "w.npz";
+      write_weights(request, request.weights, change);
+      for (const std::string& form : card(builtin_registry(), request.preset).forms) {
+        request.form = form;
+        const auto trace = run(builtin_registry(), request, {}, {}).trace;
+        const std::string what = architecture + ", " + dtype + ", " + form + ": ";
+        CHECK_SAYS(trace->info.outcome == Outcome::finished && trace->info.sentence.empty(), what + trace->info.sentence);
+        for (const TraceArray* array : trace->matching("gradient/param/")) CHECK_SAYS(finite(*array->real), what + array->key);
+        CHECK_SAYS(finite(*trace->find("output")->real) && largest(*trace->find("output")->real) > 0.0, what + "output");
+      }
+    }
+  };
+  const auto as_it_is = [](const std::string&, double value) { return value; };
+  // Decays 2^-68 from 1: their normaliser (1 - γ)/(1 - γ^t) is 1/t.
+  runs("retnet", {{"width", "128"}, {"heads", "64"}, {"block", "none"}, {"norm", "no"}}, 1.0, as_it_is);
+  // All windows of a normalised filter far below the range; their ratios are not.
+  runs("hyena", {{"width", "4"}, {"normalized", "yes"}, {"target", "1e-9"}, {"fast_decay_pct", "0.001"}, {"slow_decay_pct", "0.001"}, {"l_max", "40"}}, 1.0, as_it_is);
+  // e^-m beyond the range, and below it where nothing is recalled.
+  for (const double bias : {-1000.0, 1000.0})
+    runs("mlstm", {{"width", "4"}, {"heads", "2"}, {"inner", "8"}, {"eps", "0"}}, 1.0, [&](const std::string& name, double value) { return says(name, "gate.bias") ? bias : value; });
+  // exp(-exp(x)) where the inner one is out of range.
+  runs("lru", {{"width", "4"}, {"state", "4"}}, 1.0, [](const std::string& name, double value) { return says(name, "nu_log") ? 800.0 : value; });
+  runs("mamba", {{"width", "4"}, {"state", "4"}}, 1.0, [](const std::string& name, double value) { return says(name, "A_log") ? 800.0 : value; });
+  runs("rwkv-4", {{"width", "4"}}, 1.0, [](const std::string& name, double value) { return says(name, "time_decay") ? 800.0 : value; });
+  runs("s4d", {{"width", "4"}, {"state", "4"}}, 1.0, [](const std::string& name, double value) { return says(name, "log_A_real") ? 800.0 : value; });
+  runs("s4", {{"width", "4"}, {"state", "4"}}, 1.0, [](const std::string& name, double value) { return says(name, "A_real") ? 800.0 : value; });
+  // An eigenvalue of 0, where (e^(λΔ) - 1)/λ is Δ.
+  runs("s5", {{"width", "4"}, {"state", "4"}}, 1.0, [](const std::string& name, double value) { return says(name, "Lambda") ? 0.0 : value; });
+  // Positive features that all underflow, divided by their sum.
+  runs("deltanet", {{"width", "4"}, {"heads", "2"}, {"feature_map", "elu"}, {"sum_eps", "0"}, {"block", "none"}}, 1.0,
+       [](const std::string& name, double value) { return says(name, "qkvb") ? 2e4 * value : value; });
+}
+
+TEST_CASE("a norm of floats whose squares are out of range is that of smaller ones") {
+  const auto of = [](DType real, double size) {
+    Input x = normal("x", {3, 1, 6}, 1.0, 5);
+    for (double& value : x.values) value *= size;
+    return std::pair(results_of(real, {x}, [](Bench& bench, Form) { return layer_norm(bench["x"], Var{}, Var{}, 1e-5); }, Form::sequential),
+                     results_of(real, {x}, [](Bench& bench, Form) { return rms_norm(bench["x"], Var{}, 1e-5); }, Form::sequential));
+  };
+  const auto [layer, rms] = of(DType::f32, 1e5);
+  for (const double size : {1e12, 1e25, 1e36}) {
+    const auto [large_layer, large_rms] = of(DType::f32, size);
+    for (const auto& [small, large] : {std::pair(layer, large_layer), std::pair(rms, large_rms)})
+      for (std::size_t i = 0; i < 18; ++i) {
+        CHECK_CLOSE(large.at("output")[i], small.at("output")[i], 1e-5);
+        CHECK(std::isfinite(large.at("gradient of x")[i]));
+      }
+  }
+}
+
 // ---- The sweep over presets and hyper-parameters -----------------------------------------------------------------------------------
 
 namespace {
@@ -711,7 +771,7 @@ void sweep(const std::string& architecture) {
   for (const Preset& preset : library.presets()) {
     if (preset.architecture != architecture) continue;
     const Settings small = small_settings(preset);
-    RunRequest request = request_for(architecture, 24);
+    RunRequest request = request_for(architecture, 70);
     request.preset = preset;
     request.set = small;
     request.loss = LossKind::mean;
