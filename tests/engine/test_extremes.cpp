@@ -596,46 +596,77 @@ TEST_CASE("a gradient that is not a number reaches the memory and is not taken f
   }
 }
 
-TEST_CASE("what once was 0/0 or infinity times 0 inside a model has the value that it tends to") {
-  const auto runs = [](const std::string& architecture, const std::vector<std::pair<std::string, std::string>>& set, double size,
-                       const std::function<double(const std::string&, double)>& change) {
-    for (const std::string dtype : {"f64", "f32"}) {
-      RunRequest request = request_for(architecture, 40, size);
-      request.set = set;
-      request.dtype = dtype;
-      request.loss = LossKind::random;
-      test::Scratch folder;
-      request.weights = folder / "w.npz";
-      write_weights(request, request.weights, change);
-      for (const std::string& form : card(builtin_registry(), request.preset).forms) {
-        request.form = form;
-        const auto trace = run(builtin_registry(), request, {}, {}).trace;
-        const std::string what = architecture + ", " + dtype + ", " + form + ": ";
-        CHECK_SAYS(trace->info.outcome == Outcome::finished && trace->info.sentence.empty(), what + trace->info.sentence);
-        for (const TraceArray* array : trace->matching("gradient/param/")) CHECK_SAYS(finite(*array->real), what + array->key);
-        CHECK_SAYS(finite(*trace->find("output")->real) && largest(*trace->find("output")->real) > 0.0, what + "output");
-      }
+namespace {
+
+/// A model with some of its weights changed, in both precisions and every form: all that it has is finite, and the output not nothing.
+void check_changed(const std::string& architecture, const std::vector<std::pair<std::string, std::string>>& set, const std::function<double(const std::string&, double)>& change) {
+  for (const std::string dtype : {"f64", "f32"}) {
+    RunRequest request = request_for(architecture, 40);
+    request.set = set;
+    request.dtype = dtype;
+    request.loss = LossKind::random;
+    const test::Scratch folder;
+    request.weights = folder / "w.npz";
+    write_weights(request, request.weights, change);
+    for (const std::string& form : card(builtin_registry(), request.preset).forms) {
+      request.form = form;
+      const auto trace = run(builtin_registry(), request, {}, {}).trace;
+      const std::string what = dtype + ", " + form + ": ";
+      CHECK_SAYS(trace->info.outcome == Outcome::finished && trace->info.sentence.empty(), what + trace->info.sentence);
+      for (const TraceArray* array : trace->matching("gradient/param/")) CHECK_SAYS(finite(*array->real), what + array->key);
+      CHECK_SAYS(finite(*trace->find("output")->real) && largest(*trace->find("output")->real) > 0.0, what + "output");
     }
-  };
-  const auto as_it_is = [](const std::string&, double value) { return value; };
-  // Decays 2^-68 from 1: their normaliser (1 - γ)/(1 - γ^t) is 1/t.
-  runs("retnet", {{"width", "128"}, {"heads", "64"}, {"block", "none"}, {"norm", "no"}}, 1.0, as_it_is);
-  // All windows of a normalised filter far below the range; their ratios are not.
-  runs("hyena", {{"width", "4"}, {"normalized", "yes"}, {"target", "1e-9"}, {"fast_decay_pct", "0.001"}, {"slow_decay_pct", "0.001"}, {"l_max", "40"}}, 1.0, as_it_is);
-  // e^-m beyond the range, and below it where nothing is recalled.
-  for (const double bias : {-1000.0, 1000.0})
-    runs("mlstm", {{"width", "4"}, {"heads", "2"}, {"inner", "8"}, {"eps", "0"}}, 1.0, [&](const std::string& name, double value) { return says(name, "gate.bias") ? bias : value; });
-  // exp(-exp(x)) where the inner one is out of range.
-  runs("lru", {{"width", "4"}, {"state", "4"}}, 1.0, [](const std::string& name, double value) { return says(name, "nu_log") ? 800.0 : value; });
-  runs("mamba", {{"width", "4"}, {"state", "4"}}, 1.0, [](const std::string& name, double value) { return says(name, "A_log") ? 800.0 : value; });
-  runs("rwkv-4", {{"width", "4"}}, 1.0, [](const std::string& name, double value) { return says(name, "time_decay") ? 800.0 : value; });
-  runs("s4d", {{"width", "4"}, {"state", "4"}}, 1.0, [](const std::string& name, double value) { return says(name, "log_A_real") ? 800.0 : value; });
-  runs("s4", {{"width", "4"}, {"state", "4"}}, 1.0, [](const std::string& name, double value) { return says(name, "A_real") ? 800.0 : value; });
-  // An eigenvalue of 0, where (e^(λΔ) - 1)/λ is Δ.
-  runs("s5", {{"width", "4"}, {"state", "4"}}, 1.0, [](const std::string& name, double value) { return says(name, "Lambda") ? 0.0 : value; });
-  // Positive features that all underflow, divided by their sum.
-  runs("deltanet", {{"width", "4"}, {"heads", "2"}, {"feature_map", "elu"}, {"sum_eps", "0"}, {"block", "none"}}, 1.0,
-       [](const std::string& name, double value) { return says(name, "qkvb") ? 2e4 * value : value; });
+  }
+}
+double as_it_is(const std::string&, double value) { return value; }
+/// Weights whose name has the part in it become `to`.
+std::function<double(const std::string&, double)> all_of(const std::string& part, double to) {
+  return [=](const std::string& name, double value) { return says(name, part) ? to : value; };
+}
+
+}  // namespace
+
+TEST_CASE("retnet: decays 2^-68 from 1, whose normaliser (1 - γ)/(1 - γ^t) is 1/t") {
+  check_changed("retnet", {{"width", "128"}, {"heads", "64"}, {"block", "none"}, {"norm", "no"}}, as_it_is);
+}
+TEST_CASE("hyena: windows of a normalised filter that all fall below the range, though their ratios do not") {
+  check_changed("hyena", {{"width", "4"}, {"normalized", "yes"}, {"target", "1e-9"}, {"fast_decay_pct", "0.001"}, {"slow_decay_pct", "0.001"}, {"l_max", "40"}}, as_it_is);
+}
+TEST_CASE("mlstm: a stabiliser of -1000 and less, e^-m beyond the range") {
+  check_changed("mlstm", {{"width", "4"}, {"heads", "2"}, {"inner", "8"}, {"eps", "0"}}, all_of("gate.bias", -1000.0));
+}
+TEST_CASE("mlstm: a stabiliser of 1000, e^-m below the range, where keys are nothing") {
+  check_changed("mlstm", {{"width", "4"}, {"heads", "2"}, {"inner", "8"}, {"eps", "0"}},
+                [](const std::string& name, double value) { return says(name, "igate.bias") ? 1000.0 : says(name, "k_proj") ? 0.0 : value; });
+}
+TEST_CASE("lru: exp(-exp(ν)) where the inner one is beyond the range") { check_changed("lru", {{"width", "4"}, {"state", "4"}}, all_of("nu_log", 800.0)); }
+TEST_CASE("mamba: exp(-Δ exp(A_log)) likewise") { check_changed("mamba", {{"width", "4"}, {"state", "4"}}, all_of("A_log", 800.0)); }
+TEST_CASE("rwkv-4: exp(-exp(time_decay)) likewise") { check_changed("rwkv-4", {{"width", "4"}}, all_of("time_decay", 800.0)); }
+TEST_CASE("s4d: Re A = -exp(log_A_real) beyond the range") { check_changed("s4d", {{"width", "4"}, {"state", "4"}}, all_of("log_A_real", 800.0)); }
+TEST_CASE("s4: Re Λ = -exp(A_real) beyond the range") { check_changed("s4", {{"width", "4"}, {"state", "4"}}, all_of("A_real", 800.0)); }
+TEST_CASE("s5: an eigenvalue of 0, where (e^(λΔ) - 1)/λ is Δ") { check_changed("s5", {{"width", "4"}, {"state", "4"}}, all_of("Lambda", 0.0)); }
+TEST_CASE("deltanet: positive features that all underflow, divided by their sum") {
+  check_changed("deltanet", {{"width", "4"}, {"heads", "2"}, {"feature_map", "elu"}, {"sum_eps", "0"}, {"block", "none"}},
+                [](const std::string& name, double value) { return says(name, "qkvb") ? 2e4 * value : value; });
+}
+
+TEST_CASE("s4d and s5: a step of 1e-6 keeps the digits of (e^(λΔ) - 1)/λ") {
+  // Over 40 steps of 1e-6 nothing decays, so the output is that of a sum with B̄ = Δ to 1e-4, and doubling the step doubles the state.
+  for (const std::string architecture : {"s4d", "s5"})
+    for (const std::string dtype : {"f64", "f32"}) {
+      std::vector<Numbers> states;
+      for (const char* step : {"1e-06", "2e-06"}) {
+        RunRequest request = request_for(architecture, 40);
+        request.set = {{"width", "4"}, {"state", "4"}, {"dt_min", step}, {"dt_max", step}, {"block", "none"}};
+        request.dtype = dtype;
+        const auto trace = run(builtin_registry(), request, {}, {}).trace;
+        states.emplace_back();
+        for (const auto& z : *trace->find("state/0/h")->complex) states.back().push_back(std::abs(z));
+      }
+      const double size = largest(states[1]);
+      for (std::size_t i = 0; i < states[0].size(); ++i)
+        CHECK_SAYS(std::abs(states[1][i] - 2.0 * states[0][i]) <= 1e-3 * size, architecture + ", " + dtype + ": " + test::show(states[0][i]) + " and " + test::show(states[1][i]));
+    }
 }
 
 TEST_CASE("a norm of floats whose squares are out of range is that of smaller ones") {
