@@ -78,7 +78,7 @@ std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::
 }
 
 bool all_finite(DType type, std::span<const char> bytes) {
-  return first_bad_row(cpu_backend(), type, bytes.data(), 1, static_cast<std::int64_t>(bytes.size() / bytes_of(type))) < 0;
+  return bytes.empty() || first_bad_row(cpu_backend(), type, bytes.data(), 1, static_cast<std::int64_t>(bytes.size() / bytes_of(type))) < 0;
 }
 
 }  // namespace

@@ -968,7 +968,10 @@ std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest
           if (!newton->converged || report.note.empty())
             report.note = (rollout.network().layers() > 1 ? "Layer " + std::to_string(layer) + ": " : "") + newton_sentence(*newton);
         }
-    if (bad_gradient) report.note += (report.note.empty() ? "" : " ") + ("In the " + report.form + " form " + way_back(*bad_gradient) + ".");
+    if (bad_gradient) {
+      report.gradient_error = std::numeric_limits<double>::quiet_NaN();
+      report.note += (report.note.empty() ? "" : " ") + ("In the " + report.form + " form " + way_back(*bad_gradient) + ".");
+    }
     if (form == Form::sequential) {
       reference = std::move(result);
     } else {

@@ -148,15 +148,11 @@ class Dense final : public Memory {
       const void* fresh = group(c.grad_out[0], g);
       const void* matrices = back(b, matrix_at(c.in[0], g, 0));
       char* start = first + static_cast<std::size_t>(g) * row();
-      powers.push_back(0);
       b.zero(start, row());
       const void* later = carried ? at(carried, static_cast<std::size_t>(g) * row()) : nullptr;
-      if (chunked_ && chunks_ > 1) {
-        backward_chunks(b, matrices, fresh, later, lambda, c.stop);
-        times(b, lambda, 0, matrices, 0, d_.varying, start, 0, 1);
-        for (std::size_t t = 0; t < steps; ++t)
-          log2_norms_[0][t] = log2_hypot(log2_norms_[0][t], b.log2_norm(type_, n, lambda + t * row(), 0));
-      } else {
+      std::vector<double> norms(steps);
+      /// Step by step, as a mantissa and a power of two, which is returned; into plain numbers where asked.
+      const auto follow = [&](bool plain) {
         char* now = now_.get(b, row());
         Carried adjoint(b, type_, n);
         adjoint.power = later ? exponent_ : 0;
@@ -164,14 +160,27 @@ class Dense final : public Memory {
         for (std::int64_t t = d_.steps - 1; t >= 0; --t) {
           if (t % 256 == 0 && c.stop.stop_requested()) throw Cancelled();
           b.copy(now, start, row());
-          auto& norm = log2_norms_[0][static_cast<std::size_t>(t)];
-          norm = log2_hypot(norm, adjoint.add(step(fresh, t), now));
-          b.add_scaled(type_, n, adjoint.power, now, step(lambda, t), false);
+          norms[static_cast<std::size_t>(t)] = adjoint.add(step(fresh, t), now);
+          if (plain) b.add_scaled(type_, n, adjoint.power, now, step(lambda, t), false);
           b.zero(start, row());
           times(b, now, 0, at(matrices, d_.varying ? static_cast<std::size_t>(t) * square() : 0), 0, d_.varying, start, 0, 1);
         }
-        powers.back() = adjoint.power;
+        return adjoint.power;
+      };
+      int power = 0;
+      if (chunked_ && chunks_ > 1) {
+        backward_chunks(b, matrices, fresh, later, lambda, c.stop);
+        times(b, lambda, 0, matrices, 0, d_.varying, start, 0, 1);
+        for (std::size_t t = 0; t < steps; ++t) norms[t] = b.log2_norm(type_, n, lambda + t * row(), 0);
+        if (std::any_of(norms.begin(), norms.end(), [](double x) { return std::isinf(x); })) {  // plain numbers ended: norms are followed further
+          b.zero(start, row());
+          power = follow(false);
+        }
+      } else {
+        power = follow(true);
       }
+      powers.push_back(power);
+      for (std::size_t t = 0; t < steps; ++t) log2_norms_[0][t] = log2_hypot(log2_norms_[0][t], norms[t]);
       if (c.grad_in[1]) b.add_scaled(type_, d_.steps * n, 0, lambda, group(c.grad_in[1], g), true);
       if (c.grad_in[0]) {
         void* to = at(c.grad_in[0], static_cast<std::size_t>(g) * square());
