@@ -8,7 +8,6 @@
 #include <functional>
 #include <limits>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
