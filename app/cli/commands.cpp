@@ -150,7 +150,10 @@ std::string gradient_text(const Trace& trace, const TraceArray& norms) {
   std::size_t first = 0, last = std::min(log.size(), steps.size());
   while (first < last && !std::isfinite(log[first])) ++first;
   while (last > first && !std::isfinite(log[last - 1])) --last;
-  if (first == last) return "zero at every step";
+  if (first == last) {
+    const bool zero = std::ranges::all_of(log, [](double x) { return std::isinf(x) && x < 0; });
+    return zero ? "zero at every step" : "not finite at any step";
+  }
   const double from = log[last - 1], to = log[first];
   std::string text = "10^" + number_text(from, 3) + " at step " + std::to_string(steps[last - 1]) + ", 10^" + number_text(to, 3) +
                      " at step " + std::to_string(steps[first]);
@@ -306,6 +309,7 @@ int forms(const FormsOptions& options, Interrupt& interrupt) {
                                {"seconds", number_json(report.seconds)},
                                {"flops", number_json(report.flops)},
                                {"bytes", number_json(report.bytes)}});
+      if (!report.note.empty()) json["forms"].back()["note"] = report.note;
       if (report.iterations < 0) continue;
       json["forms"].back()["iterations"] = report.iterations;
       json["forms"].back()["converged"] = report.converged;
@@ -376,6 +380,7 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
                  seconds_text(low[i]) + " to " + seconds_text(high[i]), i == 0 && !exponent.empty() ? number_text(exponent[0], 3) : ""});
   }
   if (options.json) {
+    if (!trace->info.notes.empty()) json["notes"] = trace->info.notes;
     std::cout << json.dump(2) << '\n';
     return 0;
   }
@@ -383,6 +388,7 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
   table.right_align(1);
   table.right_align(2);
   table.print(std::cout);
+  for (const std::string& note : trace->info.notes) std::cout << note << '\n';
   return 0;
 }
 

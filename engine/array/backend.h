@@ -15,8 +15,11 @@ namespace reclab {
 
 enum class Device : std::uint8_t { cpu, cuda };
 
-enum class Unary : std::uint8_t { affine, exp, log, sqrt, square, reciprocal, sigmoid, tanh, relu, softplus, silu, gelu, gelu_tanh, elu, abs, sign, sin, cos, log_sigmoid, floor };
+enum class Unary : std::uint8_t { affine, exp, log, sqrt, square, reciprocal, sigmoid, tanh, relu, softplus, silu, gelu, gelu_tanh, elu, abs, sign, sin, cos, log_sigmoid, floor, mean_exp };
 enum class Binary : std::uint8_t { add, subtract, multiply, divide, maximum };
+
+/// What Backend::exponent says of zeros, and of what is not finite.
+inline constexpr int no_exponent = -(1 << 30), infinite_exponent = 1 << 30;  // out of reach of any adjoint's power
 
 /// Up to six dimensions of a broadcast elementwise operation, adjacent ones merged; a stride of 0 repeats the operand.
 struct Broadcast {
@@ -83,7 +86,7 @@ class Backend {
   virtual void add_scaled(DType type, std::int64_t n, int power, const void* x, void* y, bool accumulate) = 0;
   /// log2 of the 2-norm of 2^power x, without underflow; -infinity for zeros. Waits.
   virtual double log2_norm(DType type, std::int64_t n, const void* x, int power) = 0;
-  /// The power of two just above the largest entry; a very small number (-100000) when all are zero or one is not finite. Waits.
+  /// The power of two just above the largest entry; no_exponent when all are zero, infinite_exponent when one is not finite. Waits.
   virtual int exponent(DType type, std::int64_t n, const void* x) = 0;
 
   virtual void unary(Unary op, DType type, std::int64_t n, const void* x, void* y, double p, double q) = 0;
@@ -146,12 +149,14 @@ class Backend {
                                    std::int64_t first, const void* gscores, void* gfar) = 0;
   /// Sets to 0 what lies before column bound_i (from: keep those from the bound on) or from it on (not from).
   virtual void keep_columns(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, const void* bound, bool from, void* scores) = 0;
-  /// scores[i, j] *= exp(row[first + i] + column[j]) for j <= first + i, 0 elsewhere; row and column [batch, steps].
+  /// scores[i, j] *= exp(row[first + i] + column[j] + (row_low[first + i] + column_low[j])) for j <= first + i, 0 elsewhere; all four [batch,
+  /// steps], the low ones what the rounding of the others left out.
   virtual void weigh(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns,
-                     const void* row, const void* column, void* scores) = 0;
+                     const void* row, const void* column, const void* row_low, const void* column_low, void* scores) = 0;
   /// With p the weighted scores: grow += sum_j p g, gcolumn += sum_i p g (either may be null), then g becomes the adjoint of the scores.
   virtual void weigh_adjoint(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns,
-                             const void* row, const void* column, const void* p, void* g, void* grow, void* gcolumn) = 0;
+                             const void* row, const void* column, const void* row_low, const void* column_low, const void* p, void* g,
+                             void* grow, void* gcolumn) = 0;
 
   /// kernel [channels, steps] = sum_n w[c, n] a[c, n]^k, complex; and its adjoint.
   virtual void vandermonde(DType complex, std::int64_t channels, std::int64_t modes, std::int64_t steps, const void* w, const void* a,

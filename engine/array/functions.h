@@ -8,6 +8,7 @@
 #include <complex>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #ifdef __CUDACC__
 #define RECLAB_HD __host__ __device__
@@ -115,6 +116,38 @@ RECLAB_HD inline T softplus(T x) {
   return (x > T(0) ? x : T(0)) + std::log1p(exp(-std::abs(x)));
 }
 
+template <class T>
+RECLAB_HD inline auto part_re(T x) {
+  if constexpr (requires { x.re; })
+    return x.re;
+  else
+    return x.real();
+}
+template <class T>
+RECLAB_HD inline auto part_im(T x) {
+  if constexpr (requires { x.im; })
+    return x.im;
+  else
+    return x.imag();
+}
+
+/// x / y; of complex numbers by Smith's rule, in which no square leaves the range.
+template <class T>
+RECLAB_HD inline T quotient(T x, T y) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return x / y;
+  } else {
+    using R = typename RealOf<T>::type;
+    const R a = part_re(x), b = part_im(x), c = part_re(y), d = part_im(y);
+    if (std::abs(c) >= std::abs(d)) {
+      const R r = d / c, n = c + d * r;
+      return T((a + b * r) / n, (b - a * r) / n);
+    }
+    const R r = c / d, n = c * r + d;
+    return T((a * r + b) / n, (b * r - a) / n);
+  }
+}
+
 // The elementwise operations. `p` and `q` are the operation's two constants.
 struct Affine {  // p x + q
   template <class T> RECLAB_HD static T value(T x, double p, double q) { return static_cast<typename RealOf<T>::type>(p) * x + static_cast<typename RealOf<T>::type>(q); }
@@ -141,16 +174,22 @@ struct Square {
   template <class T> RECLAB_HD static T slope(T x, T, double, double) { return x + x; }
 };
 struct Reciprocal {
-  template <class T> RECLAB_HD static T value(T x, double, double) { return T(1) / x; }
+  template <class T> RECLAB_HD static T value(T x, double, double) { return quotient(T(1), x); }
   template <class T> RECLAB_HD static T slope(T, T y, double, double) { return -(y * y); }
 };
-struct Sigmoid {
+struct Sigmoid {  // the slope is not y (1 - y), which a saturated gate rounds to 0
   template <class T> RECLAB_HD static T value(T x, double, double) { return fn::sigmoid(x); }
-  template <class T> RECLAB_HD static T slope(T, T y, double, double) { return y * (T(1) - y); }
+  template <class T> RECLAB_HD static T slope(T x, T, double, double) {
+    const T e = fn::exp(-std::abs(x));
+    return e / ((T(1) + e) * (T(1) + e));
+  }
 };
-struct Tanh {
+struct Tanh {  // nor (1 - y) (1 + y)
   template <class T> RECLAB_HD static T value(T x, double, double) { return fn::tanh(x); }
-  template <class T> RECLAB_HD static T slope(T, T y, double, double) { return (T(1) - y) * (T(1) + y); }
+  template <class T> RECLAB_HD static T slope(T x, T, double, double) {
+    const T e = fn::exp(T(-2) * std::abs(x));
+    return T(4) * e / ((T(1) + e) * (T(1) + e));
+  }
 };
 struct Relu {
   template <class T> RECLAB_HD static T value(T x, double, double) { return x > T(0) ? x : (x != x ? x : T(0)); }
@@ -178,13 +217,47 @@ struct GeluTanh {  // the tanh approximation, as JAX uses it
     return T(0.5) * x * (T(1) + fn::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
   }
   template <class T> RECLAB_HD static T slope(T x, T, double, double) {
+    x = x < T(-30) ? T(-30) : (x > T(30) ? T(30) : x);  // 0 and 1 beyond, where the square would overflow
     const T t = fn::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x));
     return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * T(0.79788456080286535588) * (T(1) + T(3 * 0.044715) * x * x);
   }
 };
 struct Elu {  // x for x > 0, exp(x) - 1 below
   template <class T> RECLAB_HD static T value(T x, double, double) { return x > T(0) ? x : std::expm1(x); }
-  template <class T> RECLAB_HD static T slope(T x, T y, double, double) { return x > T(0) ? T(1) : y + T(1); }
+  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return x > T(0) ? T(1) : fn::exp(x); }
+};
+struct MeanExp {  // (e^x - 1)/x, the mean of e^(sx) over s in [0, 1]; 1 at 0
+  // sum of x^k/(k+1)!, and its derivative: for |x| <= 1/2, where the closed forms would cancel
+  template <class T> RECLAB_HD static T near(T x, bool derivative) {
+    using R = typename RealOf<T>::type;
+    T sum = T(R(0));
+    R factorial = R(6402373705728000.0);  // 18!
+    for (int k = 17; k >= (derivative ? 1 : 0); --k) {
+      sum = sum * x + T((derivative ? R(k) : R(1)) / factorial);
+      factorial /= R(k + 1);
+    }
+    return sum;
+  }
+  template <class R> RECLAB_HD static bool is_near(R re, R im) { return std::abs(re) + std::abs(im) <= R(0.5); }
+  template <class T> RECLAB_HD static T value(T x, double, double) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return is_near(x, T(0)) ? near(x, false) : std::expm1(x) / x;
+    } else {
+      const auto re = part_re(x), im = part_im(x);
+      if (is_near(re, im)) return near(x, false);
+      const auto half = std::sin(im / 2);
+      return quotient(T(std::expm1(re) * std::cos(im) - 2 * half * half, fn::exp(re) * std::sin(im)), x);
+    }
+  }
+  template <class T> RECLAB_HD static T slope(T x, T y, double, double) {
+    if constexpr (std::is_floating_point_v<T>) {
+      return is_near(x, T(0)) ? near(x, true) : (fn::exp(x) - y) / x;
+    } else {
+      const auto re = part_re(x), im = part_im(x), size = fn::exp(re);
+      if (is_near(re, im)) return near(x, true);
+      return quotient(T(size * std::cos(im), size * std::sin(im)) - y, x);
+    }
+  }
 };
 
 struct Abs {  // |x|, slope 0 at 0
@@ -228,9 +301,9 @@ struct Multiply {
   template <class T> RECLAB_HD static T slope_y(T x, T) { return x; }
 };
 struct Divide {
-  template <class T> RECLAB_HD static T value(T x, T y) { return x / y; }
-  template <class T> RECLAB_HD static T slope_x(T, T y) { return T(1) / y; }
-  template <class T> RECLAB_HD static T slope_y(T x, T y) { return -(x / (y * y)); }
+  template <class T> RECLAB_HD static T value(T x, T y) { return quotient(x, y); }
+  template <class T> RECLAB_HD static T slope_x(T, T y) { return quotient(T(1), y); }
+  template <class T> RECLAB_HD static T slope_y(T x, T y) { return -quotient(quotient(x, y), y); }  // y squared may be out of range
 };
 
 struct Maximum {  // real; where both are equal each gets half of the slope

@@ -2,6 +2,7 @@
 #include "autodiff/ops.h"
 
 #include <cassert>
+#include <cmath>
 #include <numeric>
 
 namespace reclab {
@@ -314,6 +315,8 @@ Var floor(Var x) { return unary(Unary::floor, x); }
 Var sin(Var x) { return unary(Unary::sin, x); }
 Var cos(Var x) { return unary(Unary::cos, x); }
 Var log_sigmoid(Var x) { return unary(Unary::log_sigmoid, x); }
+Var mean_exp(Var x) { return unary(Unary::mean_exp, x); }
+Var exp_in_range(Var x) { return exp(minimum(x, x.dtype() == DType::f64 ? 709.0 : 88.0)); }
 Var maximum(Var x, Var y) {
   assert(!is_complex(x.dtype()) && !is_complex(y.dtype()));
   return binary(Binary::maximum, x, y);
@@ -512,15 +515,26 @@ Var linear(Var x, Var weight, Var bias) {
   return bias ? y + bias : y;
 }
 
+namespace {
+
+/// x / sqrt(mean x^2 + eps) over the last axis. The squares of floats above 1e19 are out of range: there x is divided by its size first.
+/// Below 1e9 that size is taken as 1, which changes no bit.
+Var over_root_mean_square(Var x, double eps) {
+  if (x.dtype() != DType::f32) return x / sqrt(mean_keep(square(x), -1) + eps);
+  const Var size = detach(mean_keep(abs(x) * std::ldexp(1.0, -30), -1)), unit = maximum(size, affine(size, 0.0, 1.0)), small = x / unit;
+  return small / sqrt(mean_keep(square(small), -1) + square(reciprocal(unit)) * eps);
+}
+
+}  // namespace
+
 Var layer_norm(Var x, Var weight, Var bias, double eps) {
-  const Var centred = x - mean_keep(x, -1);
-  Var y = centred / sqrt(mean_keep(square(centred), -1) + eps);
+  Var y = over_root_mean_square(x - mean_keep(x, -1), eps);
   if (weight) y = y * weight;
   return bias ? y + bias : y;
 }
 
 Var rms_norm(Var x, Var weight, double eps) {
-  const Var y = x / sqrt(mean_keep(square(x), -1) + eps);
+  const Var y = over_root_mean_square(x, eps);
   return weight ? y * weight : y;
 }
 

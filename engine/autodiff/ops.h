@@ -42,6 +42,10 @@ Var floor(Var x);  ///< without slope
 Var sin(Var x);
 Var cos(Var x);
 Var log_sigmoid(Var x);
+/// (e^x - 1)/x, the mean of e^(sx) over s in [0, 1], without cancellation; 1 at 0. Real or complex.
+Var mean_exp(Var x);
+/// e^x, the largest that is in range where it would overflow: for exponents of exponentials, whose slope would be 0 times infinity.
+Var exp_in_range(Var x);
 Var maximum(Var x, Var y);     ///< equal entries share the slope
 Var minimum(Var x, double c);  ///< its slope at c is a half
 /// The same values, held: no gradient passes.

@@ -124,12 +124,12 @@ Hyper hyper_of(const Registry& registry, const Preset& preset, const std::vector
 struct FormReport {
   std::string form;
   double output_error = 0.0;    ///< largest |difference| over largest |value| of the sequential form
-  double gradient_error = 0.0;  ///< likewise, the worst over the input and all parameters
+  double gradient_error = 0.0;  ///< likewise, the worst over the input and all parameters; NaN when one is not finite, which the note names
   double seconds = 0.0;         ///< forward and backward, wall
   double flops = 0.0, bytes = 0.0;  ///< by formula, forward
   int iterations = -1;     ///< of a Newton form, the most of all layers; -1 in every other form
   bool converged = true;   ///< false: a Newton form did not, and the sequential form was run instead
-  std::string note{};      ///< a Newton form's own words
+  std::string note{};      ///< a Newton form's own words, and the first gradient that is not finite
 };
 /// Each exact form against the sequential one, on the preset's task at the given length.
 std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop);

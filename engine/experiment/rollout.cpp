@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "array/error.h"
@@ -76,7 +77,17 @@ std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::
   return real_of(type) == DType::f32 ? look(static_cast<const float*>(data)) : look(static_cast<const double*>(data));
 }
 
+bool all_finite(DType type, std::span<const char> bytes) {
+  return bytes.empty() || first_bad_row(cpu_backend(), type, bytes.data(), 1, static_cast<std::int64_t>(bytes.size() / bytes_of(type))) < 0;
+}
+
 }  // namespace
+
+std::string sentence(const Divergence& bad) {
+  const std::string became = bad.array + " became non-finite ";
+  if (bad.other < 0 || bad.other == bad.step) return became + "at step " + std::to_string(bad.step);
+  return became + "between steps " + std::to_string(std::min(bad.step, bad.other)) + " and " + std::to_string(std::max(bad.step, bad.other));
+}
 
 std::vector<double> to_double(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset) {
   return fetched<double>(backend, type, from, n, offset);
@@ -121,7 +132,14 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
     tail_->graph().allocate(backend, true);
   }
   assert(parameters.entries().size() == whole_->parameters().size());
-  for (const auto& entry : parameters.entries()) weights_.emplace_back(backend, narrowed(real_, entry.values));
+  for (const auto& entry : parameters.entries()) {
+    const auto values = narrowed(real_, entry.values);
+    if (!all_finite(real_, values))
+      throw Error("The weights " + entry.name + " of " + architecture.id + " have an entry that is not finite" +
+                      (real_ == DType::f32 ? " in float32: choose --dtype f64, or other weights." : ": choose other weights."),
+                  {.place = entry.name, .model = architecture.id, .parameter = entry.name});
+    weights_.emplace_back(backend, values);
+  }
   input_ = DeviceArray(backend, narrowed(real_, sequence.input));
   checkpoints_.emplace_back();
   for (const auto& state : whole_->states()) {
@@ -156,7 +174,12 @@ void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<d
       parts.push_back(z.real());
       if (is_complex(state.initial.dtype())) parts.push_back(z.imag());
     }
-    if (!parts.empty()) checkpoints_[0][i] = DeviceArray(backend_, narrowed(real_, parts));
+    if (parts.empty()) continue;
+    const auto values = narrowed(real_, parts);
+    if (!all_finite(real_, values))
+      throw Error("The initial " + state_key(state) + " has an entry that is not finite" + (real_ == DType::f32 ? " in float32: choose --dtype f64, or another state." : ": choose another state."),
+                  {.place = state_key(state), .parameter = "state"});
+    checkpoints_[0][i] = DeviceArray(backend_, values);
   }
 }
 
@@ -181,6 +204,7 @@ Network& Rollout::run_segment(std::int64_t index, std::stop_token stop) {
 
 std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token stop) {
   loss_value_ = 0.0;
+  loss_step_ = -1;
   standing_ = -1;
   checkpoints_.resize(1);
   for (std::int64_t index = 0; index < segments_; ++index) {
@@ -192,19 +216,36 @@ std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token s
       const std::int64_t t = first_bad_row(backend_, var.dtype(), network.graph().value(var), steps, count(var.shape()) / steps);
       if (t < 0) return;
       // What a layer that runs backward did first is at the latest step, and nothing before it can be shown.
-      const Divergence found{backward ? steps - 1 - t : first + t, backward ? 0 : first + t, name};
+      const Divergence found{backward ? steps - 1 - t : first + t, name, -1, backward ? 0 : first + t};
       if (bad.step < 0 || found.good < bad.good) bad = found;
     };
+    look(network.input(), "input");
     for (const auto& state : network.states())
       if ((state.memory || state.trajectory) && state.backward) look(state.trajectory, state_key(state), true);
     for (const auto& gate : network.gates()) look(gate.var, "gate/" + std::to_string(gate.layer) + "/" + gate.name);
     for (const auto& state : network.states())
       if ((state.memory || state.trajectory) && !state.backward) look(state.trajectory, state_key(state));
     look(network.output(), "output");
+    // What is carried over and not recorded is seen as it stands after the segment alone.
+    for (const auto& state : network.states()) {
+      const Var end = state.final_state;
+      if (bad.step >= 0 || state.trajectory || !end || count(end.shape()) == 0) continue;
+      const std::int64_t rows = state.growing ? end.dim(0) : 1;
+      const std::int64_t row = first_bad_row(backend_, end.dtype(), network.graph().value(end), rows, count(end.shape()) / rows);
+      if (row >= 0) bad = {first + steps - 1, state_key(state), first, first + steps - 1};
+    }
     if (visit) visit({network, first, steps});
     if (bad.step >= 0) return bad;
     const std::int64_t width = network.output().dim(-1);
-    loss_value_ += loss_.segment(first, steps, width, to_double(backend_, real_, network.graph().value(network.output()), steps * width), {});
+    const auto output = to_double(backend_, real_, network.graph().value(network.output()), steps * width);
+    loss_value_ += loss_.segment(first, steps, width, output, {});
+    if (!std::isfinite(loss_value_) && loss_step_ < 0) {
+      double so_far = 0.0;
+      for (std::int64_t t = 0; t < steps && loss_step_ < 0; ++t) {
+        so_far += loss_.segment(first + t, 1, width, std::span(output).subspan(static_cast<std::size_t>(t * width), static_cast<std::size_t>(width)), {});
+        if (!std::isfinite(so_far) || t == steps - 1) loss_step_ = first + t;
+      }
+    }
     std::vector<DeviceArray> next;
     for (const auto& state : network.states()) {
       next.emplace_back();
@@ -227,8 +268,50 @@ std::map<std::string, std::vector<std::complex<double>>> Rollout::final_states()
   return states;
 }
 
-void Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
-  constexpr int none = -100000;  // what Backend::exponent says of zeros
+/// The last step of a segment at which a gradient is not finite, else the first parameter whose sum is not.
+std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t first, int scale) const {
+  const Graph& graph = network.graph();
+  const std::int64_t steps = network.options().steps;
+  Divergence bad;
+  const auto found = [&](std::int64_t t, const std::string& name) {
+    if (first + t > bad.step) bad = {first + t, name};
+  };
+  /// In units of 2^power.
+  const auto look = [&](Var var, int power, const std::string& name, bool turned = false) {
+    if (!var || !graph.gradient(var)) return;
+    const std::int64_t row = count(var.shape()) / steps, parts = is_complex(var.dtype()) ? 2 * row : row;
+    const auto values = to_double(backend_, real_of(var.dtype()), graph.gradient(var), steps * parts);
+    const double limit = std::ldexp(std::numeric_limits<double>::max(), std::min(0, -power));
+    for (std::size_t i = values.size(); i-- > 0;)
+      if (!(std::abs(values[i]) <= limit)) return found(turned ? steps - 1 - static_cast<std::int64_t>(i) / parts : static_cast<std::int64_t>(i) / parts, name);
+  };
+  for (const auto& state : network.states()) {
+    const std::string name = "gradient/" + state_key(state);
+    if (!state.memory) {
+      look(state.trajectory, 0, name, state.backward);
+    } else if (static_cast<std::size_t>(state.slot) < state.memory->log2_norms().size()) {
+      const auto& norms = state.memory->log2_norms()[static_cast<std::size_t>(state.slot)];
+      for (std::size_t t = norms.size(); t-- > 0;)
+        if (std::isnan(norms[t]) || norms[t] == std::numeric_limits<double>::infinity()) {
+          found(state.backward ? steps - 1 - static_cast<std::int64_t>(t) : static_cast<std::int64_t>(t), name);
+          break;
+        }
+    }
+  }
+  look(network.output(), scale, "gradient/output");
+  look(network.input(), scale, "gradient/input");
+  if (bad.step >= 0) return bad;
+  for (const auto& parameter : network.parameters()) {
+    const auto& total = gradients_.at(parameter.name);
+    if (!std::all_of(total.begin(), total.end(), [](double x) { return std::isfinite(x); }))
+      return Divergence{first + steps - 1, "gradient/param/" + parameter.name, first};
+  }
+  return std::nullopt;
+}
+
+std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
+  constexpr int none = no_exponent;
+  std::optional<Divergence> bad;
   gradients_.clear();
   for (const auto& parameter : whole_->parameters()) gradients_[parameter.name].assign(static_cast<std::size_t>(count(parameter.var.shape())), 0.0);
   const std::size_t states = whole_->states().size();
@@ -245,11 +328,12 @@ void Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
     // All gradients of this segment are in units of 2^scale: that of the largest adjoint that comes in, unless that is near 1.
     int scale = none;
     const DeviceArray seed(backend_, narrowed(real_, adjoint));
-    scale = std::max(scale, backend_.exponent(real_, steps * width, seed.data()));
+    const int fresh = backend_.exponent(real_, steps * width, seed.data());
+    if (fresh != infinite_exponent) scale = std::max(scale, fresh);
     for (std::size_t i = 0; i < states; ++i)
       if (carried[i]) {
         const int own = backend_.exponent(network.states()[i].initial.dtype(), count(network.states()[i].initial.shape()), carried[i].data());
-        if (own != none) scale = std::max(scale, own + exponents[i]);
+        if (own != none && own != infinite_exponent) scale = std::max(scale, own + exponents[i]);
       }
     if (scale == none || std::abs(scale) < 64) scale = 0;
     backend_.add_scaled(real_, steps * width, -scale, seed.data(), graph.gradient(network.output()), true);
@@ -284,8 +368,10 @@ void Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
       backend_.copy(carried[i].data(), graph.gradient(state.initial), carried[i].bytes());
       exponents[i] = scale + (state.memory ? state.memory->exponent() : 0);
     }
+    if (!bad) bad = look_back(network, first, scale);
     if (visit) visit({network, first, steps}, scale);
   }
+  return bad;
 }
 
 void Rollout::visit_first(const Visit& visit, std::stop_token stop) {

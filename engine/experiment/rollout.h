@@ -53,9 +53,12 @@ class DeviceArray {
 /// Where and when a value first was not finite.
 struct Divergence {
   std::int64_t step = -1;
-  std::int64_t good = -1;  ///< of the first so many steps everything is finite
-  std::string array;  ///< "state/0/h", "gate/1/forget", "output"
+  std::string array;        ///< "state/0/h", "gate/1/forget", "output"; on the way back "gradient/state/0/h"
+  std::int64_t other = -1;  ///< where only the end of a segment was seen, the step at its other end; -1: step is the step
+  std::int64_t good = -1;   ///< of the first so many steps everything is finite
 };
+/// "output became non-finite at step 31", "state/0/conv became non-finite between steps 0 and 31".
+std::string sentence(const Divergence& bad);
 
 class Rollout {
  public:
@@ -87,13 +90,16 @@ class Rollout {
   /// Runs all segments. Stops at a value that is not finite and says where.
   std::optional<Divergence> forward(const Visit& visit, std::stop_token stop);
   double loss() const { return loss_value_; }
+  /// The first step whose loss is not finite, where outputs are.
+  std::int64_t loss_step() const { return loss_step_; }
   /// Final states as complex numbers (imaginary part 0 for real ones); a state that the form does not form is absent.
   std::map<std::string, std::vector<std::complex<double>>> final_states() const;
 
   /// After forward: adjoints of the loss. `visit` sees each segment after its own backward, from last to first, with scale = the power
-  /// of two that its gradients are to be multiplied with.
+  /// of two that its gradients are to be multiplied with. Returns the first gradient on the way back that is not finite: of the input and
+  /// of parameters in plain units, of states by their norms' logarithms.
   using VisitBackward = std::function<void(const Segment&, int scale)>;
-  void backward(const VisitBackward& visit, std::stop_token stop);
+  std::optional<Divergence> backward(const VisitBackward& visit, std::stop_token stop);
   /// dL/dtheta by name, after backward.
   const std::map<std::string, std::vector<double>>& parameter_gradients() const { return gradients_; }
 
@@ -107,6 +113,7 @@ class Rollout {
  private:
   Network& run_segment(std::int64_t index, std::stop_token stop);
   void bind(Network& network, std::int64_t index);
+  std::optional<Divergence> look_back(Network& network, std::int64_t first, int scale) const;
 
   const Sequence& sequence_;
   const Loss& loss_;
@@ -119,6 +126,7 @@ class Rollout {
   std::vector<std::vector<DeviceArray>> checkpoints_;  // [segment][state]
   std::int64_t standing_ = -1;           // the segment whose values the graphs hold
   double loss_value_ = 0.0;
+  std::int64_t loss_step_ = -1;
   std::map<std::string, std::vector<double>> gradients_;
 };
 

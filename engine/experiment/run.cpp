@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <thread>
+#include <utility>
 
 #include "analysis/eigen.h"
 #include "analysis/product.h"
@@ -159,6 +160,8 @@ struct Prepared {
     if (!request.weights.empty()) load_weights(request.weights, parameters, request.sequence.width);
   }
 };
+
+std::string way_back(const Divergence& bad) { return sentence(bad) + " on the way back; gradients from there on are not to be relied on"; }
 
 std::string newton_sentence(const NewtonReport& report) {
   char residual[32] = "none";
@@ -509,12 +512,14 @@ class Run {
     put_newton();
     if (divergence) {
       trace_.info.outcome = Outcome::diverged;
-      trace_.info.sentence = divergence->array + " became non-finite at step " + std::to_string(divergence->step) + "; what came before it is shown";
+      trace_.info.sentence = sentence(*divergence) + "; what came before it is shown";
       trace_.info.seconds = since(start) - past_seconds_;
       finish_recording(divergence->good);
       return;
     }
     states_ = rollout_->final_states();
+    if (rollout_->loss_step() >= 0)
+      trace_.info.notes.push_back("The loss became non-finite at step " + std::to_string(rollout_->loss_step()) + ", where the output is still finite: its square is out of range.");
     std::map<std::string, std::vector<double>> norms;
     std::vector<double> input_gradient;
     const bool gradients = request_.probe.gradients && wants("gradient/");
@@ -534,8 +539,7 @@ class Run {
         done_steps_ = segment.first + segment.steps;
       }, stop_);
       if (bad)
-        throw Error("The sequential form became non-finite at step " + std::to_string(bad->step) + " (" + bad->array + ") where the " + trace_.info.form +
-                    " form did not: choose form sequential.");
+        throw Error("In the sequential form " + sentence(*bad) + ", in the " + trace_.info.form + " form it did not: choose form sequential.");
       states_ = rollout_->final_states();
       norms.clear();
       if (gradients) backward(*rollout_, norms, nullptr);
@@ -564,7 +568,9 @@ class Run {
         array.unit = "log10";
         array.text = "log10 of the largest |s_t - f(s_{t-1})| relative to the size of the states: of the first guess, then after each iteration over the whole sequence.";
         std::vector<double> logs;
-        for (const double residual : report->residuals) logs.push_back(std::log10(residual));
+        for (const double residual : report->residuals)
+          if (std::isfinite(residual)) logs.push_back(std::log10(residual));  // the sentence tells of the others
+        array.shape = {static_cast<std::int64_t>(logs.size())};
         put_real(trace_, std::move(array), std::move(logs));
       }
     }
@@ -607,7 +613,7 @@ class Run {
   void backward(Rollout& rollout, std::map<std::string, std::vector<double>>& norms, std::vector<double>* input_gradient) {
     const std::int64_t width = request_.sequence.width, length = request_.sequence.length;
     if (input_gradient) input_gradient->assign(trace_.steps.size() * static_cast<std::size_t>(width), 0.0);
-    rollout.backward([&](const Rollout::Segment& segment, int scale) {
+    const auto bad = rollout.backward([&](const Rollout::Segment& segment, int scale) {
       Network& network = segment.network;
       const auto gradient = to_double(prepared_.backend, prepared_.real, network.graph().gradient(network.input()), segment.steps * width);
       const auto at = std::lower_bound(trace_.steps.begin(), trace_.steps.end(), segment.first);
@@ -637,6 +643,7 @@ class Run {
       report(0.4 + 0.3 * static_cast<double>(length - segment.first) / static_cast<double>(length), "backward");
     }, stop_);
     if (input_gradient) parameter_gradients_ = rollout.parameter_gradients();
+    if (bad && trace_.info.sentence.empty()) trace_.info.sentence = way_back(*bad);
   }
 
   void put_gradients(const std::map<std::string, std::vector<double>>& norms, std::vector<double> input_gradient) {
@@ -693,6 +700,17 @@ class Run {
   /// No layer's transition changes with time or input.
   bool all_invariant() const {
     return std::none_of(trace_.info.spectra.begin(), trace_.info.spectra.end(), [](const SpectrumInfo& info) { return info.per_step; });
+  }
+
+  /// An analysis of a Jacobian that is out of range has no result; the first such step is named.
+  template <class F>
+  void note_not_finite(const std::string& key, const std::vector<std::int64_t>& steps, std::ptrdiff_t entries, const F& fine) {
+    for (std::ptrdiff_t i = 0; i < entries; ++i)
+      if (!fine(static_cast<std::size_t>(i))) {
+        const auto row = static_cast<std::size_t>(i / (entries / std::ssize(steps)));
+        trace_.info.notes.push_back(key + " is not finite, first at step " + std::to_string(steps[row]) + ": a transition has entries out of range.");
+        return;
+      }
   }
 
   void spectra() {
@@ -775,6 +793,7 @@ class Run {
       array.axes = {{"time", "", {}}, {"eigenvalue", "", {}}};
       array.text = trace_.info.spectra[layer].of;
       if (trace_.info.spectra[layer].per_step && own.steps != trace_.steps) array.steps = own.steps;
+      note_not_finite(array.key, own.steps, std::ssize(own.values), [&](std::size_t i) { return std::isfinite(own.values[i].real()) && std::isfinite(own.values[i].imag()); });
       array.complex = std::make_shared<const std::vector<std::complex<double>>>(std::move(own.values));
       trace_.put(std::move(array));
     }
@@ -837,7 +856,12 @@ class Run {
             for (const auto& block : own.dense) {
               const auto some = block->log10_largest(static_cast<int>(std::min(own.k, own.n / std::ssize(own.dense))));
               largest.insert(largest.end(), some.begin(), some.end());
-              smallest = std::min(smallest, block->log10_smallest());
+              const double least = block->log10_smallest();
+              smallest = std::isnan(least) || least < smallest ? least : smallest;
+            }
+            if (std::any_of(largest.begin(), largest.end(), [](double x) { return std::isnan(x); })) {  // has no order
+              std::fill(largest.begin(), largest.end(), std::numeric_limits<double>::quiet_NaN());
+              smallest = std::numeric_limits<double>::quiet_NaN();
             }
             if (own.dense.size() > 1) std::sort(largest.begin(), largest.end(), std::greater<>());
             std::copy_n(largest.begin(), own.k, own.largest.begin() + at * own.k);
@@ -876,6 +900,7 @@ class Run {
       TraceArray array = timed("jacobian/" + std::to_string(layer), {own.k}, {{"rank", "", {}}}, "log10", "log10 of the largest singular values of " + product_of(layer) + ".");
       array.shape[0] = rows;
       if (thin) array.steps = own.steps;
+      note_not_finite(array.key, own.steps, std::ssize(own.largest), [&](std::size_t i) { return !std::isnan(own.largest[i]) && own.largest[i] != -minus_infinity; });
       if (wants(array.key)) put_real(trace_, std::move(array), std::move(own.largest));
       TraceArray least = timed("jacobian_min/" + std::to_string(layer), {}, {}, "log10", "log10 of the smallest singular value of " + product_of(layer) + ".");
       least.shape[0] = rows;
@@ -993,9 +1018,9 @@ std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest
       report.bytes += cost.bytes;
     }, stop);
     if (bad)
-      throw Error(request.preset.id + ": " + bad->array + " became non-finite at step " + std::to_string(bad->step) + " in the " + report.form + " form: choose other hyper-parameters or a shorter sequence.");
+      throw Error(request.preset.id + ": " + sentence(*bad) + " in the " + report.form + " form: choose other hyper-parameters or a shorter sequence.");
     result.input_gradient.resize(static_cast<std::size_t>(request.sequence.length * request.sequence.width));
-    rollout.backward([&](const Rollout::Segment& s, int scale) {
+    const auto bad_gradient = rollout.backward([&](const Rollout::Segment& s, int scale) {
       const auto values = to_double(prepared.backend, prepared.real, s.network.graph().gradient(s.network.input()), s.steps * request.sequence.width);
       for (std::size_t i = 0; i < values.size(); ++i)
         result.input_gradient[static_cast<std::size_t>(s.first * request.sequence.width) + i] = std::ldexp(values[i], scale);
@@ -1010,6 +1035,10 @@ std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest
           if (!newton->converged || report.note.empty())
             report.note = (rollout.network().layers().size() > 1 ? "Layer " + std::to_string(layer) + ": " : "") + newton_sentence(*newton);
         }
+    if (bad_gradient) {
+      report.gradient_error = std::numeric_limits<double>::quiet_NaN();
+      report.note += (report.note.empty() ? "" : " ") + ("In the " + report.form + " form " + way_back(*bad_gradient) + ".");
+    }
     if (form == Form::sequential) {
       reference = std::move(result);
     } else {
@@ -1021,7 +1050,7 @@ std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest
       report.gradient_error = largest_difference(result.input_gradient, reference.input_gradient, least);
       for (const auto& [name, values] : result.gradients) {
         const double error = largest_difference(values, reference.gradients.at(name), least);
-        report.gradient_error = std::isnan(error) ? error : std::max(report.gradient_error, error);
+        report.gradient_error = std::isnan(error) || std::isnan(report.gradient_error) ? std::numeric_limits<double>::quiet_NaN() : std::max(report.gradient_error, error);
       }
     }
     reports.push_back(std::move(report));
@@ -1066,7 +1095,7 @@ TracePtr time_forms(const Registry& registry, const RunRequest& request, const s
       add("high", s.high, "s", "Upper quartile.");
       // Slope of log time against log length over the longer half, where the constant costs no longer count.
       const std::size_t n = s.length.size(), from = n > 3 ? n / 2 - (n % 2 == 0 ? 1 : 0) : 0;
-      if (n - from >= 2) {
+      if (n - from >= 2 && s.length.back() > s.length[from]) {
         double mx = 0, my = 0, sxx = 0, sxy = 0;
         const double m = static_cast<double>(n - from);
         for (std::size_t i = from; i < n; ++i) {
@@ -1097,11 +1126,17 @@ TracePtr time_forms(const Registry& registry, const RunRequest& request, const s
         Parameters parameters = Network(prepared.architecture, prepared.hyper, options).initialise(request.seed);
         Rollout rollout(prepared.architecture, prepared.hyper, parameters, sequence, loss, prepared.backend, {forms[f], prepared.real, 0, false});
         std::vector<double> times;
+        const std::string of_form = "The " + std::string(to_string(forms[f])) + " form at length " + std::to_string(length) + ": ";
+        bool told = false;
         const auto begin = Clock::now();
         for (int repeat = 0; repeat < 7 && (repeat < 3 || since(begin) < 0.5); ++repeat) {
           const auto start = Clock::now();
-          if (rollout.forward({}, stop)) break;
-          rollout.backward({}, stop);
+          if (const auto bad = rollout.forward({}, stop)) {
+            trace.info.notes.push_back(of_form + sentence(*bad) + ", so it was not timed.");
+            break;
+          }
+          const auto bad = rollout.backward({}, stop);
+          if (bad && !std::exchange(told, true)) trace.info.notes.push_back(of_form + way_back(*bad) + ".");
           if (repeat) times.push_back(since(start));  // the first one warms caches and plans
           if (since(begin) > 4.0 && !times.empty()) break;
         }

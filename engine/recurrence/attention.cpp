@@ -176,7 +176,7 @@ class Weighted final : public Blocks {
       scores(b, c.grad_out[0], s_.steps, first, rows, c.in[2], s_.steps, columns, s_.value, g);
       if (c.grad_in[2]) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, c.grad_in[2], s_.steps);
       // p g is what the exponents get; g times the weight alone is what the scores get.
-      b.weigh_adjoint(type_, s_.batch, s_.steps, first, rows, columns, c.in[3], c.in[4], p, g, c.grad_in[3], c.grad_in[4]);
+      b.weigh_adjoint(type_, s_.batch, s_.steps, first, rows, columns, c.in[3], c.in[4], c.in[5], c.in[6], p, g, c.grad_in[3], c.grad_in[4]);
       if (c.grad_in[0]) apply(b, g, rows, columns, c.in[1], s_.steps, s_.key, c.grad_in[0], s_.steps, first, true);
       if (c.grad_in[1]) apply_transposed(b, g, rows, columns, c.in[0], s_.steps, first, s_.key, c.grad_in[1], s_.steps);
     });
@@ -191,7 +191,7 @@ class Weighted final : public Blocks {
   void* weights(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t columns) {
     void* p = room_[0].of(b, bytes(s_.batch * rows * columns));
     scores(b, in[0], s_.steps, first, rows, in[1], s_.steps, columns, s_.key, p);
-    b.weigh(type_, s_.batch, s_.steps, first, rows, columns, in[3], in[4], p);
+    b.weigh(type_, s_.batch, s_.steps, first, rows, columns, in[3], in[4], in[5], in[6], p);
     return p;
   }
 };
@@ -213,10 +213,10 @@ Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
   return a.q.graph->apply(std::move(operation), inputs, {{Shape{s.batch, s.steps, s.value}, a.q.dtype()}})[0];
 }
 
-Var weighted_attention(Var q, Var k, Var v, Var row, Var column) {
+Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low) {
   const Sizes s{q.dim(0), q.dim(1), 0, q.dim(2), v.dim(2), 0, block_rows};
   assert(k.shape() == q.shape() && v.dim(1) == s.steps && count(row.shape()) == s.batch * s.steps && count(column.shape()) == s.batch * s.steps);
-  return q.graph->apply(std::make_unique<Weighted>(q.dtype(), s), {q, k, v, row, column}, {{Shape{s.batch, s.steps, s.value}, q.dtype()}})[0];
+  return q.graph->apply(std::make_unique<Weighted>(q.dtype(), s), {q, k, v, row, column, row_low, column_low}, {{Shape{s.batch, s.steps, s.value}, q.dtype()}})[0];
 }
 
 }  // namespace reclab

@@ -20,7 +20,8 @@ struct SoftmaxAttention {
 };
 Var softmax_attention(const SoftmaxAttention& a, bool streaming);
 
-/// o_i = sum_{j <= i} (q_i . k_j) e^{row_i + column_j} v_j; row and column [batch, steps], their sums never far above 0 for j <= i.
-Var weighted_attention(Var q, Var k, Var v, Var row, Var column);
+/// o_i = sum_{j <= i} (q_i . k_j) e^{row_i + column_j} v_j; row and column [batch, steps], their sums never far above 0 for j <= i. What
+/// their rounding left out, row_low and column_low, is added to the exponents; gradients go to row and column.
+Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low);
 
 }  // namespace reclab

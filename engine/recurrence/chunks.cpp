@@ -54,6 +54,21 @@ Var before(Var initial, Var after) {
   return concat(parts, 0);
 }
 
+Sums sums(Var x, int axis) {
+  if (axis < 0) axis += static_cast<int>(x.shape().size());
+  const std::int64_t n = x.dim(axis);
+  Shape first = x.shape();
+  first[static_cast<std::size_t>(axis)] = 1;
+  const Var high = cumulative_sum(x, axis), after = detach(high), added = detach(x);
+  Var before = zeros(*x.graph, first);
+  if (n > 1) {
+    const Var parts[] = {before, slice(after, axis, 0, n - 1)};
+    before = concat(parts, axis);
+  }
+  const Var step = after - before;  // Knuth's sum of two numbers and its error
+  return {high, cumulative_sum((before - (after - step)) + (added - step), axis)};
+}
+
 Var with_axis(Var x, int axis) {
   Shape shape = x.shape();
   shape.insert(axis < 0 ? shape.end() + axis + 1 : shape.begin() + axis, 1);

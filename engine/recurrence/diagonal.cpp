@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -69,8 +70,13 @@ class Diagonal final : public Memory {
     log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
     const void* carried = carried_.empty() ? nullptr : carried_[0];
     if (!carried) exponent_ = 0;
+    int power = exponent_;
     c.backend.diagonal_adjoint(type_, d_, pace_, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1], c.grad_in[2],
                                log2_norms_[0].data(), &exponent_, c.stop);
+    // A scan is in plain numbers; where they end, the norms are followed further step by step.
+    if (pace_ != Pace::steps && std::any_of(log2_norms_[0].begin(), log2_norms_[0].end(), [](double x) { return std::isinf(x); }))
+      c.backend.diagonal_adjoint(type_, d_, Pace::steps, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, nullptr, nullptr, nullptr,
+                                 log2_norms_[0].data(), &power, c.stop);
   }
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.width), each = is_complex(type_) ? 8.0 : 2.0;

@@ -14,7 +14,6 @@
 namespace reclab {
 namespace {
 
-constexpr int small_exponent = -100000;  // what Backend::exponent says of zeros
 constexpr int rescale_at = 32;           // binary orders that the mantissa may drift before it is brought back
 
 /// Memory of the backend's that an operation keeps.
@@ -61,12 +60,13 @@ class Carried {
   /// Adds what enters at a step in plain units; both come to the larger one's power. Returns log2 of the sum's norm.
   double add(const void* fresh, void* lambda) {
     const int own = backend_.exponent(type_, n_, lambda), entering = backend_.exponent(type_, n_, fresh);
-    const int common = std::max(own == small_exponent ? own : own + power, entering);
-    if (common != small_exponent && std::abs(common - power) > rescale_at) {
+    const bool finite = own != infinite_exponent && entering != infinite_exponent;
+    const int common = std::max(own == no_exponent ? own : own + power, entering);
+    if (finite && common != no_exponent && std::abs(common - power) > rescale_at) {
       backend_.add_scaled(type_, n_, power - common, lambda, lambda, false);
       power = common;
     }
-    if (entering != small_exponent) backend_.add_scaled(type_, n_, -power, fresh, lambda, true);
+    if (entering != no_exponent) backend_.add_scaled(type_, n_, -power, fresh, lambda, true);
     return backend_.log2_norm(type_, n_, lambda, power);
   }
 
@@ -78,6 +78,7 @@ class Carried {
 
 /// log2 sqrt(4^x + 4^y).
 double log2_hypot(double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return x + y;
   const double high = std::max(x, y), low = std::min(x, y);
   return std::isfinite(high) && std::isfinite(low) ? high + 0.5 * std::log2(1.0 + std::exp2(2.0 * (low - high))) : high;
 }
@@ -147,15 +148,11 @@ class Dense final : public Memory {
       const void* fresh = group(c.grad_out[0], g);
       const void* matrices = back(b, matrix_at(c.in[0], g, 0));
       char* start = first + static_cast<std::size_t>(g) * row();
-      powers.push_back(0);
       b.zero(start, row());
       const void* later = carried ? at(carried, static_cast<std::size_t>(g) * row()) : nullptr;
-      if (chunked_ && chunks_ > 1) {
-        backward_chunks(b, matrices, fresh, later, lambda, c.stop);
-        times(b, lambda, 0, matrices, 0, d_.varying, start, 0, 1);
-        for (std::size_t t = 0; t < steps; ++t)
-          log2_norms_[0][t] = log2_hypot(log2_norms_[0][t], b.log2_norm(type_, n, lambda + t * row(), 0));
-      } else {
+      std::vector<double> norms(steps);
+      /// Step by step, as a mantissa and a power of two, which is returned; into plain numbers where asked.
+      const auto follow = [&](bool plain) {
         char* now = now_.get(b, row());
         Carried adjoint(b, type_, n);
         adjoint.power = later ? exponent_ : 0;
@@ -163,14 +160,27 @@ class Dense final : public Memory {
         for (std::int64_t t = d_.steps - 1; t >= 0; --t) {
           if (t % 256 == 0 && c.stop.stop_requested()) throw Cancelled();
           b.copy(now, start, row());
-          auto& norm = log2_norms_[0][static_cast<std::size_t>(t)];
-          norm = log2_hypot(norm, adjoint.add(step(fresh, t), now));
-          b.add_scaled(type_, n, adjoint.power, now, step(lambda, t), false);
+          norms[static_cast<std::size_t>(t)] = adjoint.add(step(fresh, t), now);
+          if (plain) b.add_scaled(type_, n, adjoint.power, now, step(lambda, t), false);
           b.zero(start, row());
           times(b, now, 0, at(matrices, d_.varying ? static_cast<std::size_t>(t) * square() : 0), 0, d_.varying, start, 0, 1);
         }
-        powers.back() = adjoint.power;
+        return adjoint.power;
+      };
+      int power = 0;
+      if (chunked_ && chunks_ > 1) {
+        backward_chunks(b, matrices, fresh, later, lambda, c.stop);
+        times(b, lambda, 0, matrices, 0, d_.varying, start, 0, 1);
+        for (std::size_t t = 0; t < steps; ++t) norms[t] = b.log2_norm(type_, n, lambda + t * row(), 0);
+        if (std::any_of(norms.begin(), norms.end(), [](double x) { return std::isinf(x); })) {  // plain numbers ended: norms are followed further
+          b.zero(start, row());
+          power = follow(false);
+        }
+      } else {
+        power = follow(true);
       }
+      powers.push_back(power);
+      for (std::size_t t = 0; t < steps; ++t) log2_norms_[0][t] = log2_hypot(log2_norms_[0][t], norms[t]);
       if (c.grad_in[1]) b.add_scaled(type_, d_.steps * n, 0, lambda, group(c.grad_in[1], g), true);
       if (c.grad_in[0]) {
         void* to = at(c.grad_in[0], static_cast<std::size_t>(g) * square());

@@ -103,17 +103,17 @@ OuterVars chunkwise(Graph& graph, Var q, Var k, Var v, Var log_decay) {
     weights = matmul_transposed(Q, K) * chunks::triangle(graph, chunk, 1.0, 0.0);
   } else {
     // Every exponent is a sum of logarithms of decays over the steps that lie between: never above 0.
-    const Var sums = cumulative_sum(chunks::split(at_each_step(graph, log_decay, steps), chunk), -2);
-    const Var whole = slice(sums, -2, chunk - 1, chunk);
+    const auto [sums, low] = chunks::sums(chunks::split(at_each_step(graph, log_decay, steps), chunk), -2);
+    const Var whole = slice(sums, -2, chunk - 1, chunk), whole_low = slice(low, -2, chunk - 1, chunk);
     decay = exp(transpose(whole)) + chunks::zeros(graph, {key, value});
     left = Q * exp(sums);
-    right = K * exp(whole - sums);
+    right = K * exp(whole - sums + (whole_low - low));
     const Var allowed = chunks::triangle(graph, chunk, 0.0, -1e30);
     if (by_key) {
-      const Var between = chunks::with_axis(sums, -2) - chunks::with_axis(sums, -3) + reshape(allowed, {chunk, chunk, 1});
+      const Var between = chunks::with_axis(sums, -2) - chunks::with_axis(sums, -3) + (chunks::with_axis(low, -2) - chunks::with_axis(low, -3)) + reshape(allowed, {chunk, chunk, 1});
       weights = sum(exp(between) * (chunks::with_axis(Q, -2) * chunks::with_axis(K, -3)), -1);
     } else {
-      weights = matmul_transposed(Q, K) * exp(sums - transpose(sums) + allowed);
+      weights = matmul_transposed(Q, K) * exp(sums - transpose(sums) + (low - transpose(low)) + allowed);
     }
   }
   const Var written = matmul(transpose(right), V);
@@ -141,15 +141,15 @@ OuterVars quadratic(Graph& graph, Var q, Var k, Var v, Var log_decay) {
   const auto turned = [&](Var x) { return reshape(permute(x, heads_first), {all, steps, x.dim(3)}); };
   const auto start = chunks::start(graph, {batch, heads, key, value}, v.dtype());
   const Var Q = turned(q), K = turned(k), V = turned(v), first = reshape(start.state, {all, key, value});
-  const Var sums = cumulative_sum(turned(at_each_step(graph, log_decay, steps) + chunks::zeros(graph, {batch, 1, 1})), 1);  // [all, steps, 1]
-  const Var last_sum = slice(sums, 1, steps - 1, steps);
-  const Var read = weighted_attention(Q, K, V, sums, -sums) + matmul(Q * exp(sums), first);
+  const auto [sums, low] = chunks::sums(turned(at_each_step(graph, log_decay, steps) + chunks::zeros(graph, {batch, 1, 1})), 1);  // [all, steps, 1]
+  const Var last_sum = slice(sums, 1, steps - 1, steps), last_low = slice(low, 1, steps - 1, steps);
+  const Var read = weighted_attention(Q, K, V, sums, -sums, low, -low) + matmul(Q * exp(sums), first);
   const int time_first[] = {2, 0, 1, 3};
   OuterVars vars;
   vars.memory = start.memory;
   vars.initial = {start.leaf};
   vars.trajectories = {Var{}};
-  vars.finals = {reshape(matmul(transpose(K * exp(last_sum - sums)), V) + first * exp(last_sum), {batch, heads, key, value})};
+  vars.finals = {reshape(matmul(transpose(K * exp(last_sum - sums + (last_low - low))), V) + first * exp(last_sum), {batch, heads, key, value})};
   vars.output = permute(reshape(read, {batch, heads, steps, value}), time_first);
   return vars;
 }

@@ -15,8 +15,7 @@
 namespace reclab {
 namespace {
 
-constexpr int small_exponent = -100000;  // what Backend::exponent says of zeros
-constexpr int rescale_at = 32;           // binary orders that the mantissa may drift before it is brought back
+constexpr int rescale_at = 32;  // binary orders that the mantissa may drift before it is brought back
 
 class Step final : public Memory {
  public:
@@ -112,7 +111,7 @@ class Step final : public Memory {
         b.zero(lambda_[i], bytes(cell_.states[i].shape()));
     }
     const auto largest = [&](auto&& pointer_of) {
-      int exponent = small_exponent;
+      int exponent = no_exponent;
       for (std::size_t i = 0; i < states; ++i) exponent = std::max(exponent, b.exponent(type, count(cell_.states[i].shape()), pointer_of(i)));
       return exponent;
     };
@@ -131,11 +130,12 @@ class Step final : public Memory {
       const auto fresh_at = [&](std::size_t i) { return row(c.grad_out[i], cell_.states[i].shape(), t); };
       const auto read_at = [&](std::size_t i) { return row(c.grad_out[states + cell_.gates.size() + i], cell_.reads[i].shape(), t); };
       const int own = largest([&](std::size_t i) { return lambda_[i]; }), fresh = largest(fresh_at);
-      int read = small_exponent;
+      int read = no_exponent;
       for (std::size_t i = 0; i < cell_.reads.size(); ++i) read = std::max(read, b.exponent(type, count(cell_.reads[i].shape()), read_at(i)));
-      const int standing = own == small_exponent ? own : own + power;
+      const int standing = own == no_exponent ? own : own + power;
       const int common = std::max({standing, fresh, read});
-      if (common != small_exponent && std::abs(common - power) > rescale_at) {
+      const bool finite = own != infinite_exponent && fresh != infinite_exponent && read != infinite_exponent;
+      if (finite && common != no_exponent && std::abs(common - power) > rescale_at) {
         flush();
         for (std::size_t i = 0; i < states; ++i)
           b.add_scaled(type, count(cell_.states[i].shape()), power - common, lambda_[i], lambda_[i], false);
@@ -146,11 +146,11 @@ class Step final : public Memory {
       graph.clear_gradients(Graph::Part::varying);
       for (std::size_t i = 0; i < states; ++i) {
         const std::int64_t n = count(cell_.states[i].shape());
-        if (fresh != small_exponent) b.add_scaled(type, n, -power, fresh_at(i), lambda_[i], true);
+        if (fresh != no_exponent) b.add_scaled(type, n, -power, fresh_at(i), lambda_[i], true);
         log2_norms_[i][static_cast<std::size_t>(t)] = b.log2_norm(type, n, lambda_[i], power);
         if (void* next = graph.gradient(cell_.next[i])) b.add_scaled(type, n, 0, lambda_[i], next, true);
       }
-      if (read != small_exponent)
+      if (read != no_exponent)
         for (std::size_t i = 0; i < cell_.reads.size(); ++i)
           b.add_scaled(type, count(cell_.reads[i].shape()), -power, read_at(i), graph.gradient(cell_.reads[i]), true);
       graph.backward({}, Graph::Part::varying);

@@ -76,7 +76,8 @@ struct RunInfo {
   double seconds = 0.0;             ///< wall time of forward and backward
   std::int64_t bytes = 0;           ///< memory that the run's arrays took, recorded ones included
   Outcome outcome = Outcome::finished;
-  std::string sentence;             ///< what is to say about the outcome: "gate/0/forget became non-finite at step 31", a reduced record
+  std::string sentence;             ///< what is to say about the outcome: "gate/0/forget became non-finite at step 31", a reduced record, the
+                                    ///< first gradient of a finished run that is not finite
   std::vector<std::string> notes;   ///< everything else that was decided for the user, a sentence each
   std::vector<SpectrumInfo> spectra;  ///< one a layer
   std::string command;              ///< the reclab line that repeats this run

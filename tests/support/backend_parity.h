@@ -157,10 +157,10 @@ inline const DType real_types[] = {DType::f32, DType::f64};
 inline void unary_parity(Backend& other) {
   const std::map<std::string, Unary> operations{{"affine", Unary::affine}, {"exp", Unary::exp}, {"log", Unary::log}, {"sqrt", Unary::sqrt},
       {"square", Unary::square}, {"reciprocal", Unary::reciprocal}, {"sigmoid", Unary::sigmoid}, {"tanh", Unary::tanh}, {"relu", Unary::relu},
-      {"softplus", Unary::softplus}, {"silu", Unary::silu}, {"gelu", Unary::gelu}, {"gelu_tanh", Unary::gelu_tanh}, {"elu", Unary::elu}};
+      {"softplus", Unary::softplus}, {"silu", Unary::silu}, {"gelu", Unary::gelu}, {"gelu_tanh", Unary::gelu_tanh}, {"elu", Unary::elu}, {"mean_exp", Unary::mean_exp}};
   for (const DType type : every_type)
     for (const auto& [name, op] : operations) {
-      if (is_complex(type) && op != Unary::affine && op != Unary::exp && op != Unary::square && op != Unary::reciprocal) continue;
+      if (is_complex(type) && op != Unary::affine && op != Unary::exp && op != Unary::square && op != Unary::reciprocal && op != Unary::mean_exp) continue;
       const bool positive = op == Unary::log || op == Unary::sqrt || op == Unary::reciprocal;
       const std::int64_t n = 1000;
       Parity parity(other, 1);
@@ -329,7 +329,7 @@ inline void scale_parity(Backend& other) {
           return 0;
         }, 2);
       }
-  for (const double bad : {INFINITY, -INFINITY}) {
+  for (const double bad : {INFINITY, -INFINITY, NAN}) {
     std::vector<double> values(5000, 1.0);
     values[4500] = bad;
     char host[40000];
@@ -339,8 +339,8 @@ inline void scale_parity(Backend& other) {
     const int exponent = other.exponent(DType::f64, 5000, memory);
     const double norm = other.log2_norm(DType::f64, 5000, memory, 0);
     other.release(memory);
-    CHECK_EQUAL(exponent, -100000);
-    CHECK(norm == INFINITY);
+    CHECK_EQUAL(exponent, infinite_exponent);
+    CHECK(std::isnan(bad) ? std::isnan(norm) : norm == INFINITY);
   }
 }
 
@@ -478,6 +478,35 @@ inline void convolution_parity(Backend& other) {
     }
 }
 
+/// Exponents of a million and more whose differences are what counts.
+inline void weigh_parity(Backend& other) {
+  for (const DType type : real_types)
+    for (const double decay : {0.01, 3.0, 1e4}) {
+      const std::int64_t batch = 2, steps = 70, first = 20, rows = 30, columns = first + rows;
+      Parity parity(other, 21);
+      std::vector<double> row, column, row_low, column_low;
+      Rng rng(22);
+      for (std::int64_t b = 0; b < batch; ++b) {
+        double sum = -1e6;
+        for (std::int64_t t = 0; t < steps; ++t) {
+          const double next = sum - std::floor(decay * rng.uniform(0.0, 2.0) * 64.0) / 64.0, low = rng.uniform(-0.01, 0.01);
+          row.push_back(sum = type == DType::f32 ? static_cast<double>(static_cast<float>(next)) : next);
+          column.push_back(-sum);
+          row_low.push_back(low);
+          column_low.push_back(-low);
+        }
+      }
+      const std::size_t r = parity.array(type, row), c = parity.array(type, column), rl = parity.array(type, row_low), cl = parity.array(type, column_low),
+                        scores = parity.array(type, batch * rows * columns), g = parity.array(type, batch * rows * columns), gr = parity.array(type, batch * steps),
+                        gc = parity.array(type, batch * steps);
+      parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
+        b.weigh(type, batch, steps, first, rows, columns, p[r], p[c], p[rl], p[cl], p[scores]);
+        b.weigh_adjoint(type, batch, steps, first, rows, columns, p[r], p[c], p[rl], p[cl], p[scores], p[g], p[gr], p[gc]);
+        return 0;
+      });
+    }
+}
+
 /// A stop that was asked for ends every long operation before it does anything.
 inline void stop_parity(Backend& other) {
   std::stop_source source;
@@ -519,6 +548,7 @@ inline std::vector<ParityCase> parity_cases() {
           {"the outer-product memory, stepped and as attention, and its adjoints", outer_parity},
           {"Vandermonde kernels and their adjoints", kernel_parity},
           {"long convolutions and their adjoints", convolution_parity},
+          {"scores weighted by decays and their adjoints", weigh_parity},
           {"a stop is heard", stop_parity}};
 }
 

@@ -7,6 +7,7 @@
 #include <complex>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <new>
@@ -92,12 +93,13 @@ void with_unary(Unary op, F&& f) {
     case Unary::cos: f(fn::Cos{}); break;
     case Unary::log_sigmoid: f(fn::LogSigmoid{}); break;
     case Unary::floor: f(fn::Floor{}); break;
+    case Unary::mean_exp: f(fn::MeanExp{}); break;
   }
 }
 /// The operations that complex arrays have.
 template <class Op>
 constexpr bool for_complex = std::is_same_v<Op, fn::Affine> || std::is_same_v<Op, fn::Exp> || std::is_same_v<Op, fn::Square> ||
-                             std::is_same_v<Op, fn::Reciprocal>;
+                             std::is_same_v<Op, fn::Reciprocal> || std::is_same_v<Op, fn::MeanExp>;
 
 template <class F>
 void with_binary(Binary op, F&& f) {
@@ -205,26 +207,26 @@ void parallel_scan(Pace pace, std::int64_t steps, std::int64_t width, T* a, T* b
     chunk_scan(steps, width, a, b, stop);
 }
 
-constexpr int no_exponent = -100000;
-
-/// The power of two just above the largest real or imaginary part; no_exponent if all are zero or one is not finite.
+/// The power of two just above the largest real or imaginary part; no_exponent if all are zero, infinite_exponent if one is not finite.
 template <class T>
 int exponent_of(std::int64_t n, const T* x) {
   using R = real_t<T>;
   const R* parts = reinterpret_cast<const R*>(x);
   R largest = 0;
+  int bad = 0;
   for (std::int64_t i = 0; i < n * static_cast<std::int64_t>(sizeof(T) / sizeof(R)); ++i) {
     const R magnitude = std::abs(parts[i]);
     largest = magnitude > largest ? magnitude : largest;
+    bad |= !(magnitude <= std::numeric_limits<R>::max());
   }
-  return largest == R(0) || !std::isfinite(largest) ? no_exponent : std::ilogb(largest) + 1;
+  return bad ? infinite_exponent : largest == R(0) ? no_exponent : std::ilogb(largest) + 1;
 }
 
 template <class T>
 double log2_norm_of(std::int64_t n, const T* x, int power) {
   const int own = exponent_of(n, x);
   double sum = 0.0;
-  if (own == no_exponent || std::abs(own) < 400) {
+  if (own == no_exponent || own == infinite_exponent || std::abs(own) < 400) {
     for (std::int64_t i = 0; i < n; ++i) {
       if constexpr (complex_v<T>) {
         const double re = static_cast<double>(x[i].real()), im = static_cast<double>(x[i].imag());
@@ -573,15 +575,17 @@ class CpuBackend final : public Backend {
       std::vector<Wide> whole(ga ? static_cast<std::size_t>(d.period) : 0);  // a time-invariant transition's adjoint is a sum over all of time
       const auto use = [&](std::int64_t t, const T* lambda, int power) {  // lambda * 2^power is the adjoint of s_t
         const T* before = t ? s + (t - 1) * width : initial;
-        const R unit = static_cast<R>(std::ldexp(1.0, std::clamp(power, -1074, 1000)));
+        const bool in_range = std::abs(power) <= (sizeof(R) == 8 ? 1000 : 100);
+        const R unit = in_range ? std::ldexp(R(1), power) : R(0);
+        const auto plain = [&](T x) { return in_range ? unit * x : scaled(x, power); };
         if (gb)
-          for (std::int64_t i = 0; i < width; ++i) gb[t * width + i] += unit * lambda[i];
+          for (std::int64_t i = 0; i < width; ++i) gb[t * width + i] += plain(lambda[i]);
         if (ga && before) {
           if (d.period) {
             for (std::int64_t from = 0; from < width; from += d.period)
-              for (std::int64_t i = 0; i < d.period; ++i) whole[static_cast<std::size_t>(i)] += Wide(unit * (lambda[from + i] * conjugate(before[from + i])));
+              for (std::int64_t i = 0; i < d.period; ++i) whole[static_cast<std::size_t>(i)] += Wide(plain(lambda[from + i] * conjugate(before[from + i])));
           } else {
-            for (std::int64_t i = 0; i < width; ++i) ga[t * width + i] += unit * (lambda[i] * conjugate(before[i]));
+            for (std::int64_t i = 0; i < width; ++i) ga[t * width + i] += plain(lambda[i] * conjugate(before[i]));
           }
         }
         if (log2_norm) log2_norm[t] = log2_norm_of(width, lambda, power);
@@ -629,7 +633,7 @@ class CpuBackend final : public Backend {
         const T* now = g + t * width;
         const int own = exponent_of(width, lambda.data()), fresh = exponent_of(width, now);
         if (own == no_exponent) power = 0;
-        const int common = std::max(own == no_exponent ? own : own + power, fresh);
+        const int common = own == infinite_exponent || fresh == infinite_exponent ? power : std::max(own == no_exponent ? own : own + power, fresh);
         if (common != no_exponent && std::abs(common - power) > 32) {
           for (auto& x : lambda) x = scaled(x, power - common);
           power = common;
@@ -889,19 +893,19 @@ class CpuBackend final : public Backend {
     });
   }
   void weigh(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns, const void* row,
-             const void* column, void* scores) override {
+             const void* column, const void* row_low, const void* column_low, void* scores) override {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);
       for (std::int64_t r = 0; r < batch * rows; ++r) {
         const std::int64_t b = r / rows, i = first + r % rows;
         T* s = as<T>(scores) + r * columns;
-        for (std::int64_t j = 0; j <= i; ++j) s[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j]);
+        for (std::int64_t j = 0; j <= i; ++j) s[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j] + (as<T>(row_low)[b * steps + i] + as<T>(column_low)[b * steps + j]));
         std::fill(s + i + 1, s + columns, T(0));
       }
     });
   }
   void weigh_adjoint(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns, const void* row,
-                     const void* column, const void* p, void* g, void* grow, void* gcolumn) override {
+                     const void* column, const void* row_low, const void* column_low, const void* p, void* g, void* grow, void* gcolumn) override {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);
       for (std::int64_t r = 0; r < batch * rows; ++r) {
@@ -912,7 +916,7 @@ class CpuBackend final : public Backend {
           const T both = as<T>(p)[r * columns + j] * own[j];
           sum += both;
           if (gcolumn) as<T>(gcolumn)[b * steps + j] += both;
-          own[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j]);
+          own[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j] + (as<T>(row_low)[b * steps + i] + as<T>(column_low)[b * steps + j]));
         }
         if (grow) as<T>(grow)[b * steps + i] += static_cast<T>(sum);
         std::fill(own + i + 1, own + columns, T(0));

@@ -66,7 +66,7 @@ class KernelBackend final : public Backend {
   int exponent(DType type, Index n, const void* x) override {
     int largest = no_exponent;
     for (const Magnitude& part : magnitudes(type, n, x)) largest = std::max(largest, part.exponent);
-    return largest == infinite_exponent ? no_exponent : largest;
+    return largest;
   }
 
   void unary(Unary op, DType type, Index n, const void* x, void* y, double p, double q) override {
@@ -366,21 +366,22 @@ class KernelBackend final : public Backend {
       machine_.each(batch * rows * columns, KeepColumns<T>{as<T>(bound), as<T>(scores), rows, columns, from});
     });
   }
-  void weigh(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row, const void* column, void* scores) override {
+  void weigh(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row, const void* column, const void* row_low,
+             const void* column_low, void* scores) override {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);
-      machine_.each(batch * rows * columns, Weigh<T>{as<T>(row), as<T>(column), as<T>(scores), steps, rows, columns, first});
+      machine_.each(batch * rows * columns, Weigh<T>{as<T>(row), as<T>(column), as<T>(row_low), as<T>(column_low), as<T>(scores), steps, rows, columns, first});
     });
   }
-  void weigh_adjoint(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row, const void* column, const void* p,
-                     void* g, void* grow, void* gcolumn) override {
+  void weigh_adjoint(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row, const void* column, const void* row_low,
+                     const void* column_low, const void* p, void* g, void* grow, void* gcolumn) override {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);
       Scratch<T> both(machine_, batch * rows * columns);
       machine_.each(batch * rows * columns, Both<T>{as<T>(p), as<T>(g), both.data});
       if (grow) machine_.each(batch * rows, BlockSum<T>{both.data, as<T>(grow), steps, rows, columns, first, false});
       if (gcolumn) machine_.each(batch * columns, BlockSum<T>{both.data, as<T>(gcolumn), steps, rows, columns, first, true});
-      machine_.each(batch * rows * columns, Weigh<T>{as<T>(row), as<T>(column), as<T>(g), steps, rows, columns, first});
+      machine_.each(batch * rows * columns, Weigh<T>{as<T>(row), as<T>(column), as<T>(row_low), as<T>(column_low), as<T>(g), steps, rows, columns, first});
     });
   }
 

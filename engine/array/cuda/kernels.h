@@ -75,20 +75,18 @@ RECLAB_HD inline T scaled(T x, int exponent) {
     return std::ldexp(x, exponent);
 }
 
-constexpr int no_exponent = -100000, infinite_exponent = 100000;
-
-/// The power of two just above |x| (of the larger part); no_exponent for zero and NaN, infinite_exponent for an infinity.
+/// The power of two just above |x| (of the larger part); no_exponent for zero, infinite_exponent for what is not finite.
 template <class T>
 RECLAB_HD inline int exponent_of(T x) {
   real_t<T> magnitude;
   if constexpr (complex_v<T>) {
     const auto re = std::abs(x.re), im = std::abs(x.im);
-    magnitude = im > re || re != re ? im : re;
+    magnitude = re != re || im <= re ? re : im;  // a NaN, where one is
   } else {
     magnitude = std::abs(x);
   }
-  if (!(magnitude > real_t<T>(0))) return no_exponent;
-  return magnitude > std::numeric_limits<real_t<T>>::max() ? infinite_exponent : std::ilogb(magnitude) + 1;
+  if (magnitude == real_t<T>(0)) return no_exponent;
+  return magnitude <= std::numeric_limits<real_t<T>>::max() ? std::ilogb(magnitude) + 1 : infinite_exponent;
 }
 template <class T>
 RECLAB_HD inline bool is_zero(T x) {
@@ -107,6 +105,7 @@ RECLAB_HD inline T with_unary(Unary op, F f) {
       case Unary::exp: return f(fn::Exp{});
       case Unary::square: return f(fn::Square{});
       case Unary::reciprocal: return f(fn::Reciprocal{});
+      case Unary::mean_exp: return f(fn::MeanExp{});
       default: return f(fn::Affine{});
     }
   } else {
@@ -131,6 +130,7 @@ RECLAB_HD inline T with_unary(Unary op, F f) {
       case Unary::cos: return f(fn::Cos{});
       case Unary::log_sigmoid: return f(fn::LogSigmoid{});
       case Unary::floor: return f(fn::Floor{});
+      case Unary::mean_exp: return f(fn::MeanExp{});
     }
     return T{};
   }
@@ -174,7 +174,7 @@ struct UnaryValue {
         y[i] = {magnitude * std::cos(at.im), magnitude * std::sin(at.im)};
         return;
       }
-      y[i] = op == Unary::square ? at * at : op == Unary::reciprocal ? T(1) / at : fn::Affine::value(at, p, q);
+      y[i] = op == Unary::square ? at * at : op == Unary::reciprocal ? fn::quotient(T(1), at) : op == Unary::mean_exp ? fn::MeanExp::value(at, p, q) : fn::Affine::value(at, p, q);
     } else {
       y[i] = with_unary<T>(op, [=, this](auto f) { return decltype(f)::value(at, p, q); });
     }
@@ -410,12 +410,13 @@ struct KeepColumns {
 };
 template <class T>
 struct Weigh {
-  const T *row, *column;
+  const T *row, *column, *row_low, *column_low;
   T* scores;
   Index steps, rows, columns, first;
   RECLAB_HD void operator()(Index at) const {
     const Index r = at / columns, b = r / rows, i = first + r % rows, j = at % columns;
-    scores[at] = j <= i ? scores[at] * fn::exp(row[b * steps + i] + column[b * steps + j]) : T(0);
+    const Index from = b * steps + i, to = b * steps + j;
+    scores[at] = j <= i ? scores[at] * fn::exp(row[from] + column[to] + (row_low[from] + column_low[to])) : T(0);
   }
 };
 /// p g, into scratch, whose sums by rows and by columns are the exponents' adjoints.

@@ -4,6 +4,7 @@
 //   k(t) = W sin(ω(.. sin(ω(W_0 z_t + b_0)))) ⊙ (exp(-|δ| t/(l_max-1)) + shift)
 // M. Poli et al., Hyena hierarchy: towards larger convolutional language models, ICML 2023. Names and conventions of HyenaOperator in
 // safari's src/models/sequence/hyena.py; block of simple_lm.py.
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -39,6 +40,10 @@ Var filter(Layer& l, std::int64_t taps, std::int64_t channels) {
     std::vector<double> rates, times;
     for (std::int64_t i = 0; i < channels; ++i)
       rates.push_back(-std::abs(channels == 1 ? slow : slow + static_cast<double>(i) * (fast - slow) / static_cast<double>(channels - 1)));
+    if (h.flag("normalized") && h.real("shift") == 0.0) {  // only the windows' ratios count, and all of them may fall below the range
+      const double slowest = *std::max_element(rates.begin(), rates.end());
+      for (double& rate : rates) rate -= slowest;
+    }
     for (std::int64_t t = 0; t < taps; ++t) times.push_back(static_cast<double>(t) / last);
     k = k * (exp(z.graph->constant({taps, 1}, std::move(times)) * z.graph->constant({channels}, std::move(rates))) + h.real("shift"));
   }

@@ -74,7 +74,9 @@ Architecture mlstm() {
     const Var read = l.outer({"C", {heads, D, D}, "The matrix memory of each head, [key, value], divided by e^m."}, Q, K, by_head(v), decay, shown);
     const Var ones = affine(slice(each, -1, 0, 1), 0.0, 1.0);
     const Var weight = l.outer({"n", {heads, D}, "The normaliser of each head, divided by e^m."}, Q, K, ones, decay, shown);
-    const Var hidden = read / (maximum(abs(weight), exp(-reshape(m, {T, B, heads, 1}))) + h.real("eps"));
+    // e^-m neither 0, which would leave 0/0 where nothing was recalled, nor infinite, which has no slope.
+    const Var least = exp_in_range(-minimum(reshape(m, {T, B, heads, 1}), m.dtype() == DType::f64 ? 700.0 : 85.0));
+    const Var hidden = read / (maximum(abs(weight), least) + h.real("eps"));
     const Var normed = parts::flat(l, parts::normalised(hidden, 1e-5)) * parts::one_plus(l, "xlstm.mlstm_cell.outnorm.weight", I);
     const Var skip = l.parameter("xlstm.learnable_skip", {I}, init::constant(1.0), "What of the convolution's output is added; starts at 1.");
     const Var open = l.gate("output", silu(both[1]), 0.0, 0.0, "silu(z): what multiplies the output; unbounded above.");

@@ -58,7 +58,14 @@ Architecture deltanet() {
         }
         z = concat(products, -1);
       } else if (h.choice("feature_map") == "elu") {
-        z = elu(z) + 1.0;
+        if (h.choice("normalise") == "sum" && h.real("sum_eps") == 0.0) {
+          // elu + 1 is e^z below 0, and may underflow in all entries: only their ratios count, so the largest of them is taken as 1.
+          Var most = detach(minimum(z, 0.0));
+          for (std::int64_t n = most.dim(-1); n > 1; n = most.dim(-1)) most = maximum(slice(most, -1, 0, (n + 1) / 2), slice(most, -1, n / 2, n));
+          z = exp(minimum(z, 0.0) - most) + relu(z);
+        } else {
+          z = elu(z) + 1.0;
+        }
       }
       return h.choice("normalise") == "sum" ? z / (mean_keep(z, -1) * static_cast<double>(z.dim(-1)) + h.real("sum_eps")) : z;
     };

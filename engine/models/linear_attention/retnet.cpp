@@ -59,9 +59,9 @@ Architecture retnet() {
     for (std::int64_t j = 0; j < heads; ++j) log_gamma.push_back(std::log1p(-std::pow(2.0, -5.0 - static_cast<double>(j))));
     const Var angles = parts::angles(l, frequencies), decay = u.graph->constant({heads, 1}, log_gamma);
     Var o = l.outer({"S", {heads, dk, V / heads}, "The decayed sum of k vᵀ of each head, [key, value]."}, parts::turned(q, angles, true), parts::turned(k, angles, true), v, decay);
-    if (h.choice("normaliser") == "row") {  // c_t = (1 - γ^{t+1})/(1 - γ)
+    if (h.choice("normaliser") == "row") {  // c_t = (1 - γ^{t+1})/(1 - γ), which is 0/0 in numbers where γ is next to 1
       const Var passed = reshape(l.position(), {l.steps(), l.batch(), 1, 1}) + 1.0;
-      o = o * sqrt((1.0 - exp(decay)) / (1.0 - exp(passed * decay)));
+      o = o * sqrt(mean_exp(decay) / (passed * mean_exp(passed * decay)));
     }
     if (h.flag("norm")) o = parts::unit_rms(o, eps);
     o = parts::flat(l, o);

@@ -59,7 +59,7 @@ Architecture rwkv_4() {
                                     "log of −w; starts from −5 to 3 over the channels.");
       const Var bonus = l.parameter("att.time_first", {C}, init::each([](Rng&, std::int64_t i) { return std::log(0.3) + 0.5 * static_cast<double>((i + 1) % 3 - 1); }),
                                     "u, the bonus of the current token; starts at log 0.3 + {−½, 0, ½} in turn.");
-      const Var w = -exp(decay);
+      const Var w = -exp_in_range(decay);
       const Var o = l.step({{"o", {C}, "The running maximum of the exponents, which p and q are divided by.", true, -1e38}}, {k},
                            [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{detach(maximum(s[0] + w, u[0]))}; })[0];
       // Outputs do not depend on which exponent is taken out. Held, it leaves the gradients as they are, without the large terms that cancel.

@@ -66,7 +66,7 @@ Architecture lru() {
     const Var D = l.parameter("D", {d}, init::normal(1.0), "The skip D; starts normal.");
 
     const Var v = block && prenorm ? norm(x) : x;
-    const Var lambda = exp(complex(-exp(nu_log), exp(theta_log)));
+    const Var lambda = exp(complex(-exp_in_range(nu_log), exp(theta_log)));
     const Var drive = complex(linear(v, B_re), linear(v, B_im)) * exp(gamma_log);
     const Var h = l.diagonal({"h", {N}, "The complex state."}, lambda, drive);
     const Var y = linear(real(h), C_re) - linear(imag(h), C_im) + D * v;

@@ -72,7 +72,7 @@ Architecture mamba() {
                           "Δ: how strongly this token writes and how much of the old state it lets go; unbounded above.");
     const std::int64_t T = l.steps(), batch = l.batch();
     const Var dt_each = reshape(dt, {T, batch, E, 1});
-    const Var decay = exp(dt_each * -exp(A_log));
+    const Var decay = exp(dt_each * -exp_in_range(A_log));
     const Var drive = reshape(dt * x, {T, batch, E, 1}) * reshape(slice(rbc, -1, R, R + N), {T, batch, 1, N});
     const Var h = l.diagonal({"h", {E, N}, "The selective state of each inner channel."}, decay, drive);
     const Var y = sum(h * reshape(slice(rbc, -1, R + N, R + 2 * N), {T, batch, 1, N}), -1) + skip * x;

@@ -104,7 +104,7 @@ Architecture s4() {
       return copies.size() == 1 ? v : concat(copies, 0);
     };
     const auto half_sum = [](Var v) { return reshape(sum(real(v), -1) * 2.0, {v.dim(0), 1}); };  // over a mode and its conjugate
-    const Var lambda = for_channels(complex(-exp(A_real), -A_imag)), low_rank = for_channels(number(P, S)),
+    const Var lambda = for_channels(complex(-exp_in_range(A_real), -A_imag)), low_rank = for_channels(number(P, S)),
               input = for_channels(number(B, S));
     const Var dt = softplus_dt ? softplus(inv_dt) : exp(inv_dt), half = dt * 0.5;
     // (1 - Δ/2 A)⁻¹ by Sherman and Morrison; Ā = 2 (1 - Δ/2 A)⁻¹ - 1.

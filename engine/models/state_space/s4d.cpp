@@ -60,13 +60,13 @@ Architecture s4d() {
     const Var D = l.parameter("D", {H}, init::normal(1.0), "The skip D; starts normal.");
 
     const Var u = block && prenorm ? layer_norm(x, weight, bias, 1e-5) : x;
-    const Var A = complex(-exp(log_A_real), A_imag);
+    const Var A = complex(-exp_in_range(log_A_real), A_imag);
     const Var dt = reshape(exp(log_dt), {H, 1});
     const Var dtA = A * dt;
     Var A_bar, B_bar;
     if (l.hyper.choice("discretisation") == "zoh") {
       A_bar = exp(dtA);
-      B_bar = (A_bar - 1.0) / A;
+      B_bar = mean_exp(dtA) * dt;  // (Ā − 1)/A, which cancels for small steps
     } else {
       const Var inverse_of = reciprocal(1.0 - dtA * 0.5);
       A_bar = (dtA * 0.5 + 1.0) * inverse_of;

@@ -96,7 +96,7 @@ Architecture s5() {
     Var transition, scale;
     if (h.choice("discretisation") == "zoh") {
       transition = exp(lambda_dt);
-      scale = (transition - 1.0) / lambda;
+      scale = mean_exp(lambda_dt) * dt;  // (Λ̄ − 1)/Λ, which cancels for small steps
     } else {
       const Var inverse = reciprocal(1.0 - lambda_dt * 0.5);
       transition = (lambda_dt * 0.5 + 1.0) * inverse;
