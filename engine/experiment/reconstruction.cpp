@@ -92,7 +92,7 @@ void Reconstruction::compare(std::int64_t step, const std::vector<double>& state
       wrong += (guess_[i] - was) * (guess_[i] - was);
       whole += was * was;
     }
-    error_.push_back(whole > 0.0 ? std::sqrt(wrong / whole) : none);
+    error_.push_back(whole > 0.0 ? std::sqrt(wrong / whole) : wrong == 0.0 ? 0.0 : none);
   }
 }
 
@@ -140,7 +140,7 @@ void Reconstruction::put(Trace& trace, std::int64_t rows, const std::function<bo
 
   array("reconstruction/" + name_ + "/error", {rows, copies_}, {{"time", "", {}}, {"copy", "", {}}}, "",
         "Root of the mean square of reconstruction less signal, over that of the signal, over the steps of the window (at most " +
-            std::to_string(most_) + " of them, evenly); NaN where the signal is 0 or not known throughout the window.",
+            std::to_string(most_) + " of them, evenly); NaN where the signal is 0 throughout the window and its reconstruction is not, or where it is not known.",
         error_);
   const bool known = std::none_of(reach_.begin(), reach_.begin() + rows, [](double reach) { return std::isnan(reach); });
   array("reconstruction/" + name_ + "/window", {rows}, {{"time", "", {}}}, "steps",

@@ -746,7 +746,8 @@ bool check_run(const RunRequest& request, const std::string& what, Counts& count
     if (fine) continue;
     all = false;
     const bool noted = std::any_of(info.notes.begin(), info.notes.end(), [&](const std::string& note) { return note.starts_with(array->key + " is not finite, first at step "); });
-    CHECK_SAYS(noted || (back && array->key.starts_with("gradient/")), what + ": " + array->key + " has entries that are not finite, and nothing says so");
+    const bool said = array->text.find("NaN where") != std::string::npos;
+    CHECK_SAYS(noted || said || (back && array->key.starts_with("gradient/")), what + ": " + array->key + " has entries that are not finite, and nothing says so");
   }
   for (const auto& [key, array] : result.state) {
     if (array.real) CHECK_SAYS(finite(*array.real), what + ": final " + key);
