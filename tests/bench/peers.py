@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Times what the benchmark is compared with: peers.py ROW INPUTS.npz -> {"part": [{"name", "version", "seconds", "error"}]} on standard
+output. Each peer computes the row from the same inputs, is compiled and warmed before it is timed, and checked against float64 first."""
+import json
+import os
+import statistics
+import sys
+import time
+
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+import numpy as np  # noqa: E402
+
+LEAST, MOST, BUDGET = 20, 60, 6.0
+found = {}
+
+
+def package(name):
+    try:
+        return __import__(name)
+    except ImportError as error:
+        print(f"  no {name}: {error}", file=sys.stderr)
+        return None
+
+
+torch, jax = package("torch"), package("jax")
+
+
+def wait(value):
+    """Until the device has made it."""
+    if jax is not None:
+        jax.block_until_ready(value)
+    if torch is not None and torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return value
+
+
+def as_numpy(value):
+    if torch is not None and isinstance(value, torch.Tensor):
+        value = value.detach().resolve_conj().cpu().numpy()
+    return np.asarray(value)
+
+
+def peer(part, name, version, run, exact, pick=lambda value: value):
+    """Times run() and compares pick(its value) with the exact arrays."""
+    try:
+        values = pick(wait(run()))
+    except Exception as error:  # a peer that cannot run this row is left out, by name
+        print(f"  {name} did not run: {str(error).splitlines()[0] if str(error) else type(error).__name__}", file=sys.stderr)
+        return
+    values = values if isinstance(values, (list, tuple)) else [values]
+    error = max(float(np.abs(as_numpy(v)[: len(e)].reshape(e.shape) - e).max() / np.abs(e).max()) for v, e in zip(values, exact))
+    if not error < 1e-3:
+        print(f"  {name} computes something else (error {error:.1e}) and is left out", file=sys.stderr)
+        return
+    wait(run())
+    seconds, begin = [], time.perf_counter()
+    # At least five runs of what is slow, twenty of what is not.
+    while len(seconds) < (5 if time.perf_counter() - begin > 4 * BUDGET else LEAST) or (len(seconds) < MOST and time.perf_counter() - begin < BUDGET):
+        start = time.perf_counter()
+        wait(run())
+        seconds.append(time.perf_counter() - start)
+    found.setdefault(part, []).append({"name": name, "version": version, "seconds": statistics.median(seconds), "error": error, "runs": len(seconds)})
+
+
+def on_torch(array):
+    return torch.from_numpy(np.ascontiguousarray(array)).to("cuda" if cuda else "cpu")
+
+
+def combine(earlier, later):
+    a1, b1 = earlier
+    a2, b2 = later
+    return a1 * a2, a2 * b1 + b2
+
+
+def scans(data):
+    a, b = data["a"], data["b"]
+    exact = np.empty(b.shape)
+    state = np.zeros(b.shape[1:])
+    for t in range(len(b)):
+        state = a[t].astype(float) * state + b[t]
+        exact[t] = state
+    if jax is not None:
+        ja, jb = jax.numpy.asarray(a), jax.numpy.asarray(b)
+        tree = jax.jit(lambda a, b: jax.lax.associative_scan(combine, (a, b))[1])
+        peer("forward", "jax associative_scan", jax.__version__, lambda: tree(ja, jb), [exact])
+
+        def step(state, u):
+            state = u[0] * state + u[1]
+            return state, state
+
+        loop = jax.jit(lambda a, b: jax.lax.scan(step, jax.numpy.zeros(b.shape[1:], b.dtype), (a, b))[1])
+        peer("forward", "jax lax.scan", jax.__version__, lambda: loop(ja, jb), [exact])
+    if torch is not None:
+        ta, tb = on_torch(a), on_torch(b)
+
+        def run():
+            s = torch.empty_like(tb)
+            s[0] = tb[0]
+            for t in range(1, len(tb)):
+                torch.addcmul(tb[t], ta[t], s[t - 1], out=s[t])
+            return s
+
+        peer("forward", "torch loop", torch.__version__, run, [exact])
+
+
+def lru(data):
+    a, b, g = (data[k][..., 0] + 1j * data[k][..., 1] for k in ("a", "b", "g"))
+    s, gb = np.empty(b.shape, complex), np.empty(b.shape, complex)
+    state = np.zeros(b.shape[1:], complex)
+    for t in range(len(b)):
+        state = a * state + b[t]
+        s[t] = state
+    state = np.zeros(b.shape[1:], complex)
+    for t in reversed(range(len(b))):
+        state = np.conj(a) * state + g[t]
+        gb[t] = state
+    if jax is None:
+        return
+    jnp = jax.numpy
+    a, b, g = (jnp.asarray(x, jnp.complex64) for x in (a, b, g))
+
+    def through(make):
+        # The vector-Jacobian product, conjugated to dL/dRe + i dL/dIm.
+        def run(a, b, g):
+            value, back = jax.vjp(make, a, b)
+            ga, gb = back(jnp.conj(g))
+            return value, jnp.conj(ga), jnp.conj(gb)
+
+        return jax.jit(run)
+
+    def tree(a, b):
+        return jax.lax.associative_scan(combine, (jnp.broadcast_to(a, b.shape), b))[1]
+
+    def loop(a, b):
+        def step(state, u):
+            state = a * state + u
+            return state, state
+
+        return jax.lax.scan(step, jnp.zeros(b.shape[1:], b.dtype), b)[1]
+
+    for name, make in (("jax grad of associative_scan", tree), ("jax grad of lax.scan", loop)):
+        run = through(make)
+        peer("forward and backward", name, jax.__version__, lambda: run(a, b, g), [s, gb], lambda v: [v[0], v[2]])
+
+
+def mamba(data):
+    x, delta, A, B, C = (data[k] for k in ("x", "delta", "A", "B", "C"))
+    steps = min(len(x), 512)  # of the check
+    exact, state = np.empty((steps,) + x.shape[1:]), np.zeros(x.shape[1:] + (A.shape[1],))
+    for t in range(steps):
+        d = delta[t][..., None].astype(float)
+        state = np.exp(d * A) * state + d * x[t][..., None] * B[t][:, None, :]
+        exact[t] = (state * C[t][:, None, :]).sum(-1)
+    if jax is not None:
+        jnp = jax.numpy
+        arrays = [jnp.asarray(v) for v in (x, delta, A, B, C)]
+
+        def step(state, u):
+            x, d, b, c = u
+            d = d[..., None]
+            state = jnp.exp(d * arrays[2]) * state + d * x[..., None] * b[:, None, :]
+            return state, (state * c[:, None, :]).sum(-1)
+
+        loop = jax.jit(lambda x, d, A, B, C: jax.lax.scan(step, jnp.zeros(x.shape[1:] + (A.shape[1],), x.dtype), (x, d, B, C))[1])
+        peer("forward", "jax lax.scan", jax.__version__, lambda: loop(*arrays), [exact])
+
+        def tree(x, d, A, B, C):
+            d = d[..., None]
+            s = jax.lax.associative_scan(combine, (jnp.exp(d * A), d * x[..., None] * B[:, :, None, :]))[1]
+            return (s * C[:, :, None, :]).sum(-1)
+
+        tree = jax.jit(tree)
+        peer("forward", "jax associative_scan", jax.__version__, lambda: tree(*arrays), [exact])
+    if torch is not None:
+        tx, td, tA, tB, tC = (on_torch(v) for v in (x, delta, A, B, C))
+
+        def run():
+            decay = torch.exp(td[..., None] * tA)
+            drive = td[..., None] * tx[..., None] * tB[:, :, None, :]
+            state, out = torch.zeros_like(drive[0]), []
+            for t in range(len(tx)):
+                state = torch.addcmul(drive[t], decay[t], state)
+                out.append((state @ tC[t][:, :, None])[..., 0])
+            return torch.stack(out)
+
+        peer("forward", "torch loop", torch.__version__, run, [exact])
+
+
+def convolution(data):
+    kernel, u = data["kernel"], data["u"]
+    T = len(u)
+    spectrum = np.fft.rfft(kernel.astype(float), 2 * T).T[:, None]
+    exact = np.fft.irfft(spectrum * np.fft.rfft(u.astype(float), 2 * T, axis=0), axis=0)[:T]
+    if torch is not None:
+        tk, tu = on_torch(kernel), on_torch(u)
+        cached = torch.fft.rfft(tk, 2 * T)
+        peer("forward", "torch.fft", torch.__version__,
+             lambda: torch.fft.irfft(torch.fft.rfft(tk, 2 * T).T[:, None] * torch.fft.rfft(tu, 2 * T, dim=0), 2 * T, dim=0)[:T], [exact])
+        rows = tu.permute(1, 2, 0).contiguous()
+        peer("forward", "torch.fft, spectrum cached, channels first", torch.__version__, lambda: torch.fft.irfft(cached * torch.fft.rfft(rows, 2 * T), 2 * T)[..., :T],
+             [exact], lambda v: v.permute(2, 0, 1))
+    if jax is not None:
+        jnp = jax.numpy
+        jk, ju = jnp.asarray(kernel), jnp.asarray(u)
+        run = jax.jit(lambda k, u: jnp.fft.irfft(jnp.fft.rfft(k, 2 * T).T[:, None] * jnp.fft.rfft(u, 2 * T, axis=0), 2 * T, axis=0)[:T])
+        peer("forward", "jax.numpy.fft", jax.__version__, lambda: run(jk, ju), [exact])
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def lstm(data):
+    x = data["x"]
+    W, R, bias = data["weight_ih"], data["weight_hh"], data["bias_ih"] + data["bias_hh"]
+    H = R.shape[1]
+    steps = min(len(x), 50)  # of the check
+    h, c, exact = np.zeros((x.shape[1], H)), np.zeros((x.shape[1], H)), []
+    for t in range(steps):
+        i, f, g, o = np.split(x[t].astype(float) @ W.T + h @ R.T + bias, 4, axis=1)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        exact.append(h)
+    exact = [np.stack(exact)]
+    if torch is not None:
+        layer = torch.nn.LSTM(x.shape[2], H).to("cuda" if cuda else "cpu")
+        with torch.no_grad():
+            for name, value in (("weight_ih_l0", W), ("weight_hh_l0", R), ("bias_ih_l0", data["bias_ih"]), ("bias_hh_l0", data["bias_hh"])):
+                getattr(layer, name).copy_(torch.from_numpy(value))
+        tx = on_torch(x)
+
+        def forward():
+            with torch.no_grad():
+                return layer(tx)[0]
+
+        peer("forward", "torch nn.LSTM", torch.__version__, forward, exact)
+
+        def both():
+            layer.zero_grad()
+            y = layer(tx)[0]
+            y.backward(y.detach())
+            return y
+
+        peer("with backward", "torch nn.LSTM", torch.__version__, both, exact)
+    if jax is not None:
+        jnp = jax.numpy
+        arrays = [jnp.asarray(v) for v in (x, W, R, bias)]
+
+        def loop(x, W, R, bias):
+            def step(carry, u):
+                h, c = carry
+                i, f, g, o = jnp.split(u + h @ R.T, 4, axis=1)
+                c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+                h = jax.nn.sigmoid(o) * jnp.tanh(c)
+                return (h, c), h
+
+            zero = jnp.zeros((x.shape[1], H), x.dtype)
+            return jax.lax.scan(step, (zero, zero), x @ W.T + bias)[1]
+
+        run = jax.jit(loop)
+        peer("forward", "jax lax.scan", jax.__version__, lambda: run(*arrays), exact)
+
+        def both_ways(*v):
+            y, back = jax.vjp(loop, *v)
+            return y, back(y)
+
+        back = jax.jit(both_ways)
+        peer("with backward", "jax lax.scan", jax.__version__, lambda: back(*arrays), exact, lambda v: v[0])
+
+
+def gated_attention(data):
+    if torch is None:
+        return
+    full = [data[k][:, 0] for k in ("q", "k", "v", "log_decay")]  # [T, heads, d]
+    lengths = [256, 512, 1024, 2048, 4096, 8192] if not cuda else [len(full[0])]
+    for T in reversed(lengths):
+        q, k, v, decay = (a[:T] for a in full)
+        exact = None
+        if T == lengths[-1]:
+            S, rows = np.zeros(k.shape[1:] + v.shape[2:]), []
+            for t in range(min(T, 512)):
+                S = np.exp(decay[t].astype(float))[..., None] * S + k[t][..., None] * v[t][:, None, :]
+                rows.append((q[t][..., None] * S).sum(1))
+            reference = np.stack(rows)
+        exact = [reference[:T]]
+        tq, tk, tv, td = (on_torch(np.swapaxes(a, 0, 1)) for a in (q, k, v, decay))  # [heads, T, d]
+
+        def chunkwise(size=64):
+            heads, steps, d = tq.shape
+            Q, K, V, G = (x.reshape(heads, steps // size, size, d) for x in (tq, tk, tv, td))
+            G = G.cumsum(2)
+            last = G[:, :, -1:]
+            inner = torch.tril((Q * G.exp()) @ (K * (-G).exp()).transpose(-1, -2)) @ V
+            written = (K * (last - G).exp()).transpose(-1, -2) @ V
+            S, read = torch.zeros(heads, d, d, device=tq.device), []
+            for i in range(steps // size):
+                read.append((Q[:, i] * G[:, i].exp()) @ S)
+                S = last[:, i].exp().transpose(-1, -2) * S + written[:, i]
+            return (inner + torch.stack(read, 1)).reshape(heads, steps, d)
+
+        peer(f"chunkwise T{T}", "torch, plain chunks of 64", torch.__version__, chunkwise, exact, lambda y: y.transpose(0, 1))
+
+
+if __name__ == "__main__":
+    row, path = sys.argv[1:3]
+    cuda = row[0] == "G"
+    with np.load(path) as file:
+        inputs = {key: file[key] for key in file.files}
+    {"1": scans, "2": lru, "3": mamba, "4": convolution, "5": lstm, "6": lstm, "7": gated_attention}[row[1]](inputs) if not cuda else {
+        "1": scans, "2": scans, "3": mamba, "4": gated_attention, "5": lstm, "6": convolution}[row[1]](inputs)
+    json.dump(found, sys.stdout)

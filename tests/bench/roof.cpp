@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "roof.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
+
+namespace reclab::bench {
+namespace {
+
+using V = float __attribute__((vector_size(64)));
+constexpr std::size_t lanes = 16;
+
+struct Pages {
+  float* data;
+  std::size_t count;
+  explicit Pages(std::size_t n) : count(n) {
+    data = static_cast<float*>(std::aligned_alloc(std::size_t{2} << 20, n * sizeof(float)));
+    madvise(data, n * sizeof(float), MADV_HUGEPAGE);
+    std::fill(data, data + n, 1.0f);
+  }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  ~Pages() { std::free(data); }
+};
+
+inline void stream(float* to, V x) {
+#if defined(__AVX512F__)
+  _mm512_stream_ps(to, reinterpret_cast<__m512&>(x));
+#elif defined(__AVX__)
+  _mm256_stream_ps(to, reinterpret_cast<__m256*>(&x)[0]);
+  _mm256_stream_ps(to + 8, reinterpret_cast<__m256*>(&x)[1]);
+#else
+  *reinterpret_cast<V*>(to) = x;
+#endif
+}
+
+/// Runs work(thread) on all processors and returns the seconds of the slowest.
+double on_all(const std::function<void(unsigned)>& work) {
+  const unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+  const double start = now();
+  std::vector<std::jthread> others;
+  for (unsigned i = 1; i < threads; ++i) others.emplace_back(work, i);
+  work(0);
+  others.clear();
+  return now() - start;
+}
+
+}  // namespace
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+Timing summary(std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  const std::size_t n = seconds.size();
+  return {seconds[n / 2], seconds[n / 4], seconds[n - 1 - n / 4], static_cast<int>(n)};
+}
+
+Roof measure_roof() {
+  Roof roof;
+  const unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+  {
+    const std::size_t n = std::size_t{32} << 20;  // 128 MiB each: far beyond the caches
+    const Pages a(n), b(n), c(n);
+    for (int repeat = 0; repeat < 8; ++repeat) {
+      const double seconds = on_all([&](unsigned thread) {
+        const std::size_t from = n / lanes * thread / threads * lanes, to = n / lanes * (thread + 1) / threads * lanes;
+        for (std::size_t i = from; i < to; i += lanes)
+          stream(a.data + i, *reinterpret_cast<const V*>(b.data + i) + 3.0f * *reinterpret_cast<const V*>(c.data + i));
+      });
+      roof.triad_bytes = std::max(roof.triad_bytes, 3.0 * static_cast<double>(n * sizeof(float)) / seconds);
+    }
+  }
+  {
+    constexpr std::size_t n = std::size_t{128} << 10;  // 512 KiB
+    constexpr int rounds = 2000;
+    const Pages all(n * threads);
+    std::vector<float> kept(threads);
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      const double seconds = on_all([&](unsigned thread) {
+        const float* own = all.data + thread * n;
+        V sum[8] = {};
+        for (int round = 0; round < rounds; ++round)
+          for (std::size_t i = 0; i < n; i += 8 * lanes)
+            for (std::size_t j = 0; j < 8; ++j) sum[j] += *reinterpret_cast<const V*>(own + i + j * lanes);
+        for (const V& s : sum) kept[thread] += s[0];
+      });
+      roof.cached_bytes = std::max(roof.cached_bytes, static_cast<double>(rounds) * static_cast<double>(n * sizeof(float) * threads) / seconds);
+    }
+  }
+  {
+    constexpr std::int64_t rounds = 4'000'000;
+    std::vector<float> kept(threads);
+    for (int repeat = 0; repeat < 5; ++repeat) {
+      const double seconds = on_all([&](unsigned thread) {
+        V sum[12];
+        for (std::size_t j = 0; j < 12; ++j) sum[j] = V{} + static_cast<float>(j + 1);
+        const V factor = V{} + (1.0f - 1e-7f * static_cast<float>(thread + 1)), more = V{} + 1e-9f;
+        for (std::int64_t round = 0; round < rounds; ++round)
+          for (auto& s : sum) {
+            s = s * factor + more;
+            asm volatile("" : "+v"(s));
+          }
+        for (const V& s : sum) kept[thread] += s[0];
+      });
+      roof.flops = std::max(roof.flops, 2.0 * 12.0 * static_cast<double>(lanes * threads) * static_cast<double>(rounds) / seconds);
+    }
+  }
+  return roof;
+}
+
+}  // namespace reclab::bench

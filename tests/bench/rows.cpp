@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "rows.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <map>
+#include <numbers>
+
+#include "array/error.h"
+#include "array/rng.h"
+#include "autodiff/ops.h"
+#include "experiment/experiment.h"
+#include "experiment/rollout.h"
+#include "models/registry.h"
+#include "recurrence/memory.h"
+
+namespace reclab::bench {
+namespace {
+
+using Complex = std::complex<double>;
+
+Backend& backend_of(const std::string& row) {
+  if (row[0] != 'G') return cpu_backend();
+  std::string why;
+  if (Backend* cuda = cuda_backend(&why)) return *cuda;
+  throw Error(row + " needs a CUDA device: " + why);
+}
+
+std::vector<float> uniform(Rng& rng, std::int64_t n, double low, double high) {
+  std::vector<float> values(static_cast<std::size_t>(n));
+  for (float& x : values) x = static_cast<float>(rng.uniform(low, high));
+  return values;
+}
+std::vector<float> normal(Rng& rng, std::int64_t n, double deviation = 1.0) {
+  std::vector<float> values(static_cast<std::size_t>(n));
+  for (float& x : values) x = static_cast<float>(deviation * rng.normal());
+  return values;
+}
+
+template <class T>
+DeviceArray on(Backend& backend, const std::vector<T>& host) {
+  return DeviceArray(backend, std::span(reinterpret_cast<const char*>(host.data()), host.size() * sizeof(T)));
+}
+template <class T>
+std::vector<T> from(Backend& backend, const void* data, std::size_t n) {
+  std::vector<T> host(n);
+  backend.download(host.data(), data, n * sizeof(T));
+  return host;
+}
+
+/// The largest difference over the largest value.
+template <class A, class B>
+double difference(const std::vector<A>& ours, const std::vector<B>& exact) {
+  double most = 0.0, size = 0.0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const double d = std::abs(B(ours[i]) - exact[i]);
+    most = std::isnan(d) ? d : std::max(most, d);
+    size = std::max(size, std::abs(exact[i]));
+  }
+  return most / size;
+}
+
+void save(NpzWriter& file, const std::string& name, const Shape& shape, const std::vector<float>& values) { file.add(name, shape, std::span<const float>(values)); }
+
+// s_t = a_t s_{t-1} + b_t, real, every a its own.
+Row scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D) {
+  struct Data {
+    Backend& backend;
+    DiagonalDims dims;
+    std::vector<float> a, b;
+    DeviceArray da, db, s, g, ga, gb;
+  };
+  Rng rng(1);
+  Backend& backend = backend_of(name);
+  const std::int64_t n = B * T * D;
+  auto data = std::make_shared<Data>(Data{backend, {T, B * D, 0}, uniform(rng, n, 0.9, 1.0), normal(rng, n), {}, {}, {}, {}, {}, {}});
+  Data& d = *data;
+  d.da = on(backend, d.a);
+  d.db = on(backend, d.b);
+  d.s = DeviceArray(backend, d.a.size() * sizeof(float));
+  Row row;
+  row.name = name;
+  row.text = "real time-varying scan, float32, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D);
+  const double bytes = 4.0 * static_cast<double>(n);
+  row.parts.push_back({"forward", [&d] {
+                         d.backend.diagonal(DType::f32, d.dims, Pace::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
+                         d.backend.finish();
+                       },
+                       3.0 * bytes, 0.0, 2.0 * static_cast<double>(n), "reads a and b, writes s"});
+  if (name == "G1") {
+    d.g = on(backend, d.b);
+    d.ga = DeviceArray(backend, d.s.bytes());
+    d.gb = DeviceArray(backend, d.s.bytes());
+    row.parts.push_back({"with backward", [&d] {
+                           d.backend.diagonal(DType::f32, d.dims, Pace::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
+                           d.backend.zero(d.ga.data(), d.ga.bytes());
+                           d.backend.zero(d.gb.data(), d.gb.bytes());
+                           d.backend.diagonal_adjoint(DType::f32, d.dims, Pace::steps, d.da.data(), d.s.data(), nullptr, d.g.data(), nullptr, d.ga.data(), d.gb.data(), nullptr,
+                                                      nullptr, nullptr, {});
+                           d.backend.finish();
+                         },
+                         8.0 * bytes, 0.0, 6.0 * static_cast<double>(n), "and back: reads a, s and dL/ds, writes dL/da and dL/db"});
+  }
+  row.error = [&d] {
+    const auto ours = from<float>(d.backend, d.s.data(), d.a.size());
+    std::vector<double> exact(d.a.size());
+    const auto width = static_cast<std::size_t>(d.dims.width);
+    for (std::size_t i = 0; i < exact.size(); ++i) exact[i] = (i >= width ? static_cast<double>(d.a[i]) * exact[i - width] : 0.0) + static_cast<double>(d.b[i]);
+    return difference(ours, exact);
+  };
+  row.save = [&d, T, B, D](NpzWriter& file) {
+    save(file, "a", {T, B, D}, d.a);
+    save(file, "b", {T, B, D}, d.b);
+  };
+  row.kept = data;
+  return row;
+}
+
+// The LRU's recurrence: complex, the same a at every step; forward and backward.
+Row lru(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D) {
+  using C = std::complex<float>;
+  struct Data {
+    Backend& backend;
+    DiagonalDims dims;
+    std::vector<C> a, b, g;
+    DeviceArray da, db, dg, s, ga, gb;
+  };
+  Rng rng(1);
+  Backend& backend = backend_of(name);
+  const auto n = static_cast<std::size_t>(B * T * D);
+  auto data = std::make_shared<Data>(Data{backend, {T, B * D, D}, {}, {}, {}, {}, {}, {}, {}, {}, {}});
+  Data& d = *data;
+  for (std::int64_t i = 0; i < D; ++i) d.a.push_back(C(std::polar(rng.uniform(0.9, 0.999), rng.uniform(0.0, 2.0 * std::numbers::pi))));
+  for (auto* values : {&d.b, &d.g})
+    for (std::size_t i = 0; i < n; ++i) {
+      const double re = rng.normal(), im = rng.normal();
+      values->emplace_back(static_cast<float>(re), static_cast<float>(im));
+    }
+  d.da = on(backend, d.a);
+  d.db = on(backend, d.b);
+  d.dg = on(backend, d.g);
+  d.s = DeviceArray(backend, d.db.bytes());
+  d.gb = DeviceArray(backend, d.db.bytes());
+  d.ga = DeviceArray(backend, d.da.bytes());
+  Row row;
+  row.name = name;
+  row.text = "LRU's recurrence, complex64, forward and backward, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D);
+  const double bytes = 8.0 * static_cast<double>(n);
+  row.parts.push_back({"forward and backward", [&d] {
+                         d.backend.diagonal(DType::c64, d.dims, Pace::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
+                         d.backend.zero(d.ga.data(), d.ga.bytes());
+                         d.backend.zero(d.gb.data(), d.gb.bytes());
+                         d.backend.diagonal_adjoint(DType::c64, d.dims, Pace::steps, d.da.data(), d.s.data(), nullptr, d.dg.data(), nullptr, d.ga.data(), d.gb.data(), nullptr,
+                                                    nullptr, nullptr, {});
+                         d.backend.finish();
+                       },
+                       5.0 * bytes, 0.0, 24.0 * static_cast<double>(n), "reads b, writes s; back: reads s and dL/ds, writes dL/db"});
+  row.error = [&d, n] {
+    const auto width = static_cast<std::size_t>(d.dims.width), period = static_cast<std::size_t>(d.dims.period);
+    std::vector<Complex> s(n), gb(n), ga(period);
+    for (std::size_t i = 0; i < n; ++i) s[i] = (i >= width ? Complex(d.a[i % period]) * s[i - width] : Complex{}) + Complex(d.b[i]);
+    for (std::size_t i = n; i-- > 0;) {
+      gb[i] = (i + width < n ? std::conj(Complex(d.a[i % period])) * gb[i + width] : Complex{}) + Complex(d.g[i]);
+      if (i >= width) ga[i % period] += gb[i] * std::conj(s[i - width]);
+    }
+    return std::max({difference(from<C>(d.backend, d.s.data(), n), s), difference(from<C>(d.backend, d.gb.data(), n), gb), difference(from<C>(d.backend, d.ga.data(), period), ga)});
+  };
+  row.save = [&d, B, T, D](NpzWriter& file) {
+    const auto parts = [](const std::vector<C>& z) { return std::vector<float>(reinterpret_cast<const float*>(z.data()), reinterpret_cast<const float*>(z.data() + z.size())); };
+    save(file, "a", {D, 2}, parts(d.a));
+    save(file, "b", {T, B, D, 2}, parts(d.b));
+    save(file, "g", {T, B, D, 2}, parts(d.g));
+  };
+  row.kept = data;
+  return row;
+}
+
+/// A graph with leaves in memory, run forward and backward.
+struct Computed {
+  Backend& backend;
+  std::unique_ptr<Graph> graph;
+  std::map<std::string, std::pair<Var, std::vector<float>>> inputs;
+  std::vector<DeviceArray> arrays;
+  Var output;
+  std::vector<double> exact;
+
+  Computed(Backend& b) : backend(b), graph(std::make_unique<Graph>(DType::f32)) {}
+  Var leaf(const std::string& name, const Shape& shape, std::vector<float> values) {
+    const Var var = graph->leaf(LeafKind::variable, shape, DType::f32);
+    inputs[name] = {var, std::move(values)};
+    return var;
+  }
+  void ready(bool gradients) {
+    graph->allocate(backend, gradients);
+    for (const auto& [name, input] : inputs) {
+      arrays.push_back(on(backend, input.second));
+      graph->bind(input.first, arrays.back().data());
+    }
+  }
+  void zero_states(const MemoryVars& memory) {
+    for (const Var state : memory.initial) {
+      arrays.emplace_back(backend, static_cast<std::size_t>(count(state.shape())) * sizeof(float));
+      backend.zero(arrays.back().data(), arrays.back().bytes());
+      graph->bind(state, arrays.back().data());
+    }
+  }
+  void forward() {
+    graph->forward();
+    backend.finish();
+  }
+  double error() const { return difference(from<float>(backend, graph->value(output), exact.size()), exact); }
+  void save_all(NpzWriter& file) const {
+    for (const auto& [name, input] : inputs) save(file, name, input.first.shape(), input.second);
+  }
+};
+
+// Mamba's selective recurrence with its discretisation and readout.
+Row selective(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D, std::int64_t N) {
+  auto data = std::make_shared<Computed>(backend_of(name));
+  Computed& d = *data;
+  Rng rng(1);
+  const Var x = d.leaf("x", {T, B, D}, normal(rng, T * B * D)), delta = d.leaf("delta", {T, B, D}, uniform(rng, T * B * D, 0.001, 0.1)),
+            A = d.leaf("A", {D, N}, uniform(rng, D * N, -static_cast<double>(N), -1.0)), b = d.leaf("B", {T, B, N}, normal(rng, T * B * N)),
+            c = d.leaf("C", {T, B, N}, normal(rng, T * B * N));
+  const Var step = reshape(delta, {T, B, D, 1});
+  const MemoryVars memory = diagonal(*d.graph, Form::sequential, exp(step * A), step * reshape(x, {T, B, D, 1}) * reshape(b, {T, B, 1, N}));
+  d.output = sum(memory.trajectories[0] * reshape(c, {T, B, 1, N}), -1);
+  d.ready(false);
+  d.zero_states(memory);
+  Row row;
+  row.name = name;
+  row.text = "Mamba's recurrence, forward, float32, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D) + " N" + std::to_string(N);
+  const double E = static_cast<double>(B * T * D), n = static_cast<double>(N);
+  row.parts.push_back({"forward", [&d] { d.forward(); }, 4.0 * (3.0 * E + 2.0 * static_cast<double>(B * T * N)), 0.0, 40.0 * E * n, "20 multiply-adds a state and step, the exponential included"});
+  row.error = [&d, B, T, D, N] {
+    const auto &xs = d.inputs["x"].second, &dt = d.inputs["delta"].second, &a = d.inputs["A"].second, &bs = d.inputs["B"].second, &cs = d.inputs["C"].second;
+    d.exact.assign(xs.size(), 0.0);
+    std::vector<double> h(static_cast<std::size_t>(B * D * N), 0.0);
+    for (std::int64_t t = 0; t < T; ++t)
+      for (std::int64_t i = 0; i < B * D; ++i)
+        for (std::int64_t k = 0; k < N; ++k) {
+          const auto at = static_cast<std::size_t>(t * B * D + i), of = static_cast<std::size_t>((t * B + i / D) * N + k);
+          double& state = h[static_cast<std::size_t>(i * N + k)];
+          state = std::exp(static_cast<double>(dt[at]) * static_cast<double>(a[static_cast<std::size_t>(i % D * N + k)])) * state +
+                  static_cast<double>(dt[at]) * static_cast<double>(xs[at]) * static_cast<double>(bs[of]);
+          d.exact[at] += state * static_cast<double>(cs[of]);
+        }
+    return d.error();
+  };
+  row.save = [&d](NpzWriter& file) { d.save_all(file); };
+  row.kept = data;
+  return row;
+}
+
+// Causal convolution of each channel with a kernel as long as the sequence.
+Row convolution(const std::string& name, std::int64_t B, std::int64_t D, std::int64_t T) {
+  struct Data {
+    Backend& backend;
+    std::vector<float> kernel, u;
+    DeviceArray dk, du, y;
+  };
+  Backend& backend = backend_of(name);
+  Rng rng(1);
+  auto data = std::make_shared<Data>(Data{backend, normal(rng, D * T), normal(rng, T * B * D), {}, {}, {}});
+  Data& d = *data;
+  for (std::int64_t i = 0; i < D * T; ++i) d.kernel[static_cast<std::size_t>(i)] *= static_cast<float>(std::exp(-3.0 * static_cast<double>(i % T) / static_cast<double>(T)));
+  d.dk = on(backend, d.kernel);
+  d.du = on(backend, d.u);
+  d.y = DeviceArray(backend, d.du.bytes());
+  Row row;
+  row.name = name;
+  row.text = "convolution by FFT, float32, B" + std::to_string(B) + " D" + std::to_string(D) + " T" + std::to_string(T);
+  const double transforms = static_cast<double>(2 * B * D + D), length = 2.0 * static_cast<double>(T);
+  row.parts.push_back({"forward", [&d, B, D, T] {
+                         d.backend.convolve(DType::f32, T, B, D, d.dk.data(), d.du.data(), d.y.data());
+                         d.backend.finish();
+                       },
+                       4.0 * static_cast<double>(2 * T * B * D + D * T), 0.0, 2.5 * length * std::log2(length) * transforms, "real transforms of length 2T, the kernel's included"});
+  row.error = [&d, B, D, T] {
+    const auto ours = from<float>(d.backend, d.y.data(), d.u.size());
+    // Some channels and steps, by the sum itself.
+    double most = 0.0, size = 0.0;
+    for (std::int64_t c = 0; c < B * D; c += std::max<std::int64_t>(1, B * D / 16))
+      for (std::int64_t t = 0; t < T; t += std::max<std::int64_t>(1, T / 64)) {
+        double exact = 0.0;
+        for (std::int64_t j = 0; j <= t; ++j) exact += static_cast<double>(d.kernel[static_cast<std::size_t>(c % D * T + j)]) * static_cast<double>(d.u[static_cast<std::size_t>((t - j) * B * D + c)]);
+        most = std::max(most, std::abs(static_cast<double>(ours[static_cast<std::size_t>(t * B * D + c)]) - exact));
+        size = std::max(size, std::abs(exact));
+      }
+    return most / size;
+  };
+  row.save = [&d, B, D, T](NpzWriter& file) {
+    save(file, "kernel", {D, T}, d.kernel);
+    save(file, "u", {T, B, D}, d.u);
+  };
+  row.kept = data;
+  return row;
+}
+
+// A whole LSTM layer as the engine runs it.
+Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H, bool backward) {
+  struct Data {
+    Backend& backend;
+    std::unique_ptr<Network> network;
+    Parameters parameters;
+    std::vector<float> x;
+    std::vector<std::vector<float>> weights;
+    std::vector<DeviceArray> arrays;
+  };
+  Backend& backend = backend_of(name);
+  const Architecture& architecture = builtin_registry().find("lstm");
+  Hyper hyper(architecture.hyper);
+  hyper.set("width", H, "lstm");
+  NetworkOptions options;
+  options.steps = T;
+  options.batch = B;
+  options.input = H;
+  options.real = DType::f32;
+  options.record = false;
+  Rng rng(1);
+  auto data = std::make_shared<Data>(Data{backend, std::make_unique<Network>(architecture, hyper, options), {}, normal(rng, T * B * H), {}, {}});
+  Data& d = *data;
+  Graph& graph = d.network->graph();
+  d.parameters = d.network->initialise(1);
+  graph.allocate(backend, backward);
+  const auto bind = [&d, &graph, &backend](Var var, const std::vector<float>& values) {
+    d.arrays.push_back(on(backend, values));
+    graph.bind(var, d.arrays.back().data());
+  };
+  bind(d.network->input(), d.x);
+  for (std::size_t i = 0; i < d.parameters.entries().size(); ++i) {
+    const auto& values = d.parameters.entries()[i].values;
+    d.weights.emplace_back(values.begin(), values.end());
+    bind(d.network->parameters()[i].var, d.weights.back());
+  }
+  for (const auto& state : d.network->states()) bind(state.initial, std::vector<float>(static_cast<std::size_t>(count(state.initial.shape())), 0.0f));
+  Row row;
+  row.name = name;
+  row.text = "LSTM, float32, B" + std::to_string(B) + " T" + std::to_string(T) + " H" + std::to_string(H);
+  const double batch = static_cast<double>(B), steps = static_cast<double>(T), width = static_cast<double>(H);
+  Part forward{"forward", [&d] {
+                 d.network->graph().forward();
+                 d.backend.finish();
+               }};
+  forward.flops = 2.0 * batch * steps * 4.0 * width * 2.0 * width;
+  forward.floor = "the products with both matrices";
+  if (B == 1) {
+    forward.cached = steps * 4.0 * width * width * 4.0;
+    forward.floor = "the recurrent weights, read from the caches at every step";
+  }
+  row.parts.push_back(forward);
+  if (backward)
+    row.parts.push_back({"with backward", [&d, n = static_cast<std::size_t>(B * T * H)] {
+                           Graph& g = d.network->graph();
+                           g.forward();
+                           g.clear_gradients();
+                           d.backend.add_scaled(DType::f32, static_cast<std::int64_t>(n), 0, g.value(d.network->output()), g.gradient(d.network->output()), true);
+                           g.backward();
+                           d.backend.finish();
+                         },
+                         0.0, 0.0, 3.0 * forward.flops, "three times the products of the forward pass"});
+  row.error = [&d, B, T, H] {
+    const auto weight = [&](const std::string& key, std::size_t i) { return static_cast<double>(static_cast<float>(d.parameters.find("0/" + key)->values[i])); };
+    const auto h_size = static_cast<std::size_t>(H);
+    std::vector<double> exact, h(static_cast<std::size_t>(B * H), 0.0), c = h, sums(4 * h_size);
+    const std::int64_t checked = std::min<std::int64_t>(T, 50);
+    for (std::int64_t t = 0; t < checked; ++t)
+      for (std::size_t b = 0; b < static_cast<std::size_t>(B); ++b) {
+        const float* x = d.x.data() + (static_cast<std::size_t>(t * B) + b) * h_size;
+        for (std::size_t r = 0; r < 4 * h_size; ++r) {
+          sums[r] = weight("bias_ih", r) + weight("bias_hh", r);
+          for (std::size_t j = 0; j < h_size; ++j) sums[r] += weight("weight_ih", r * h_size + j) * static_cast<double>(x[j]) + weight("weight_hh", r * h_size + j) * h[b * h_size + j];
+        }
+        const auto sigmoid = [](double v) { return 1.0 / (1.0 + std::exp(-v)); };
+        for (std::size_t i = 0; i < h_size; ++i) {
+          double& cell = c[b * h_size + i];
+          cell = sigmoid(sums[h_size + i]) * cell + sigmoid(sums[i]) * std::tanh(sums[2 * h_size + i]);
+          h[b * h_size + i] = sigmoid(sums[3 * h_size + i]) * std::tanh(cell);
+          exact.push_back(h[b * h_size + i]);
+        }
+      }
+    return difference(from<float>(d.backend, d.network->graph().value(d.network->output()), exact.size()), exact);
+  };
+  row.save = [&d, B, T, H](NpzWriter& file) {
+    save(file, "x", {T, B, H}, d.x);
+    for (std::size_t i = 0; i < d.weights.size(); ++i) save(file, d.parameters.entries()[i].name.substr(2), d.parameters.entries()[i].shape, d.weights[i]);
+  };
+  row.kept = data;
+  return row;
+}
+
+// Gated linear attention: a decay of its own for each key dimension; the chunkwise form, and the sequential one beside it.
+Row gated_attention(const std::string& name, const std::vector<std::int64_t>& lengths, std::int64_t heads, std::int64_t size) {
+  Backend& backend = backend_of(name);
+  struct Data {
+    std::vector<std::shared_ptr<Computed>> all;
+  };
+  auto data = std::make_shared<Data>();
+  Row row;
+  row.name = name;
+  row.text = "gated linear attention, chunkwise, float32, " + std::to_string(heads) + " heads of " + std::to_string(size) + ", T " + std::to_string(lengths.front()) + " to " + std::to_string(lengths.back());
+  for (auto length = lengths.rbegin(); length != lengths.rend(); ++length)
+    for (const Form form : {Form::chunkwise, Form::sequential}) {
+      const std::int64_t T = *length;
+      Rng rng(1);
+      auto one = std::make_shared<Computed>(backend);
+      const Shape shape{T, 1, heads, size};
+      const Var q = one->leaf("q", shape, normal(rng, count(shape), 1.0 / std::sqrt(static_cast<double>(size)))), k = one->leaf("k", shape, normal(rng, count(shape))),
+                v = one->leaf("v", shape, normal(rng, count(shape))), decay = one->leaf("log_decay", shape, uniform(rng, count(shape), -0.1, 0.0));
+      const OuterVars memory = outer(*one->graph, form, q, k, v, decay, false);
+      one->output = memory.output;
+      one->ready(false);
+      one->zero_states(memory);
+      Part part{(form == Form::chunkwise ? "chunkwise T" : "sequential T") + std::to_string(T), [one] { one->forward(); }};
+      const double d = static_cast<double>(size);
+      part.flops = static_cast<double>(T * heads) * (4.0 * d * d + 16.0 * 2.0 * d);
+      part.bytes = 4.0 * 5.0 * static_cast<double>(count(shape));
+      part.floor = "4 dk dv + C (dk + dv) a token and head, C = 16";
+      row.parts.push_back(std::move(part));
+      data->all.push_back(std::move(one));
+    }
+  Computed& d = *data->all.front();
+  row.error = [&d, heads, size, T = lengths.back()] {
+    d.exact.assign(static_cast<std::size_t>(T * heads * size), 0.0);
+    const auto at = [&](const char* key, std::int64_t t, std::int64_t h, std::int64_t i) { return static_cast<double>(d.inputs[key].second[static_cast<std::size_t>((t * heads + h) * size + i)]); };
+    std::vector<double> S(static_cast<std::size_t>(heads * size * size), 0.0);
+    for (std::int64_t t = 0; t < T; ++t)
+      for (std::int64_t h = 0; h < heads; ++h)
+        for (std::int64_t i = 0; i < size; ++i) {
+          const double keep = std::exp(at("log_decay", t, h, i)), key = at("k", t, h, i), query = at("q", t, h, i);
+          for (std::int64_t j = 0; j < size; ++j) {
+            double& s = S[static_cast<std::size_t>((h * size + i) * size + j)];
+            s = keep * s + key * at("v", t, h, j);
+            d.exact[static_cast<std::size_t>((t * heads + h) * size + j)] += query * s;
+          }
+        }
+    return d.error();
+  };
+  row.save = [&d](NpzWriter& file) { d.save_all(file); };
+  row.kept = data;
+  return row;
+}
+
+const std::vector<std::pair<std::string, std::function<Row(const std::string&)>>>& all_rows() {
+  static const std::vector<std::pair<std::string, std::function<Row(const std::string&)>>> rows{
+      {"C1", [](const std::string& name) { return scan(name, 1, 16384, 1024); }},
+      {"C2", [](const std::string& name) { return lru(name, 4, 4096, 512); }},
+      {"C3", [](const std::string& name) { return selective(name, 1, 4096, 512, 16); }},
+      {"C4", [](const std::string& name) { return convolution(name, 1, 256, 4096); }},
+      {"C5", [](const std::string& name) { return lstm(name, 1, 1000, 256, false); }},
+      {"C6", [](const std::string& name) { return lstm(name, 32, 500, 256, true); }},
+      {"C7", [](const std::string& name) { return gated_attention(name, {256, 512, 1024, 2048, 4096, 8192}, 4, 64); }},
+      {"G1", [](const std::string& name) { return scan(name, 8, 4096, 1536); }},
+      {"G2", [](const std::string& name) { return scan(name, 1, std::int64_t{1} << 20, 64); }},
+      {"G3", [](const std::string& name) { return selective(name, 8, 4096, 2048, 16); }},
+      {"G4", [](const std::string& name) { return gated_attention(name, {8192}, 96, 128); }},
+      {"G5", [](const std::string& name) { return lstm(name, 16, 1024, 256, false); }},
+      {"G6", [](const std::string& name) { return convolution(name, 16, 768, 4096); }},
+  };
+  return rows;
+}
+
+}  // namespace
+
+std::vector<std::string> row_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, make] : all_rows()) names.push_back(name);
+  return names;
+}
+
+Row make_row(const std::string& name) {
+  for (const auto& [known, make] : all_rows())
+    if (known == name) return make(name);
+  throw Error("There is no row " + name + "; the rows are " + some_of(row_names()) + ".");
+}
+
+double floor_of(const Part& part, const Roof& roof) {
+  double seconds = 0.0;
+  for (const auto& [work, rate] : {std::pair(part.bytes, roof.triad_bytes), std::pair(part.cached, roof.cached_bytes), std::pair(part.flops, roof.flops)})
+    if (rate > 0.0) seconds = std::max(seconds, work / rate);
+  return seconds;
+}
+
+}  // namespace reclab::bench
