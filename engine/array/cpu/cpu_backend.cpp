@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <fftw3.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 #include <complex>
@@ -15,7 +17,10 @@
 #include <vector>
 
 #include "array/backend.h"
+#include "array/cpu/fourier.h"
 #include "array/cpu/gemm.h"
+#include "array/cpu/stream.h"
+#include "array/cpu/threads.h"
 #include "array/error.h"
 #include "array/functions.h"
 
@@ -211,15 +216,15 @@ void parallel_scan(Pace pace, std::int64_t steps, std::int64_t width, T* a, T* b
 template <class T>
 int exponent_of(std::int64_t n, const T* x) {
   using R = real_t<T>;
+  using Bits = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
+  // Without their signs floating-point numbers are ordered as the integers of the same bits, infinities and NaNs last.
+  constexpr Bits no_sign = ~Bits{0} >> 1;
   const R* parts = reinterpret_cast<const R*>(x);
-  R largest = 0;
-  int bad = 0;
-  for (std::int64_t i = 0; i < n * static_cast<std::int64_t>(sizeof(T) / sizeof(R)); ++i) {
-    const R magnitude = std::abs(parts[i]);
-    largest = magnitude > largest ? magnitude : largest;
-    bad |= !(magnitude <= std::numeric_limits<R>::max());
-  }
-  return bad ? infinite_exponent : largest == R(0) ? no_exponent : std::ilogb(largest) + 1;
+  Bits largest = 0;
+  for (std::int64_t i = 0; i < n * static_cast<std::int64_t>(sizeof(T) / sizeof(R)); ++i)
+    largest = std::max<Bits>(largest, std::bit_cast<Bits>(parts[i]) & no_sign);
+  if (largest >= std::bit_cast<Bits>(std::numeric_limits<R>::infinity())) return infinite_exponent;
+  return largest == 0 ? no_exponent : std::ilogb(std::bit_cast<R>(largest)) + 1;
 }
 
 template <class T>
@@ -263,8 +268,13 @@ class CpuBackend final : public Backend {
   std::string name() const override { return "CPU"; }
 
   void* allocate(std::size_t bytes) override {
-    void* memory = std::aligned_alloc(64, (std::max<std::size_t>(bytes, 1) + 63) / 64 * 64);
+    constexpr std::size_t page = std::size_t{2} << 20;
+    const std::size_t unit = bytes >= 8 * page ? page : 64;
+    void* memory = std::aligned_alloc(unit, (std::max<std::size_t>(bytes, 1) + unit - 1) / unit * unit);
     if (!memory) throw Error("There is not enough memory for an array of " + std::to_string(bytes >> 20) + " MiB: shorten the sequence or make the model smaller.");
+#ifdef MADV_HUGEPAGE
+    if (unit == page) madvise(memory, bytes, MADV_HUGEPAGE);  // a hint: without large pages it is slower and right
+#endif
     return memory;
   }
   void release(void* memory) noexcept override { std::free(memory); }
@@ -541,20 +551,32 @@ class CpuBackend final : public Backend {
         parallel_scan(pace, d.steps, d.width, products.data(), s, stop);
         return;
       }
-      const T* previous = initial;
-      for (std::int64_t t = 0; t < d.steps; ++t) {
-        if (t % 256 == 0) poll(stop);
-        T* __restrict now = s + t * d.width;
-        const T* __restrict in = b + t * d.width;
-        if (!previous) {
-          std::copy(in, in + d.width, now);
-        } else {
-          for_transition(d, as<T>(a_), t, [&](const T* a, std::int64_t from, std::int64_t n) {
-            for (std::int64_t i = 0; i < n; ++i) now[from + i] = a[i] * previous[from + i] + in[from + i];
-          });
+      const bool past_caches = static_cast<std::size_t>(d.steps * d.width) * sizeof(T) >= cpu::stream_from;
+      // One processor's real sums fill the memory by themselves.
+      for_slabs(d, past_caches && !complex_v<T> ? 1 : slab_count(d), [&](const Slab& slab) {
+        // The running state stays in the caches, whatever is written where.
+        std::vector<T> state(static_cast<std::size_t>(slab.copies * slab.size()));
+        for (std::int64_t copy = 0; initial && copy < slab.copies; ++copy)
+          std::copy_n(initial + slab.at(copy), slab.size(), state.data() + copy * slab.size());
+        for (std::int64_t t = 0; t < d.steps; ++t) {
+          if (t % 256 == 0) poll(stop);
+          for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
+            T* __restrict own = state.data() + copy * slab.size();
+            const T* __restrict in = b + t * d.width + slab.at(copy);
+            const T* __restrict a = as<T>(a_) + (d.period ? slab.first : t * d.width + slab.at(copy));
+            if (t == 0 && !initial)
+              std::copy_n(in, slab.size(), own);
+            else
+              for (std::int64_t i = 0; i < slab.size(); ++i) own[i] = a[i] * own[i] + in[i];
+            T* now = s + t * d.width + slab.at(copy);
+            if (past_caches)
+              cpu::stream_copy(now, own, static_cast<std::size_t>(slab.size()) * sizeof(T));
+            else
+              std::copy_n(own, slab.size(), now);
+          }
         }
-        previous = now;
-      }
+        if (past_caches) cpu::stream_end();
+      });
     });
   }
 
@@ -573,22 +595,31 @@ class CpuBackend final : public Backend {
       T* ginitial = as<T>(ginitial_);
       using Wide = std::conditional_t<complex_v<T>, std::complex<double>, double>;
       std::vector<Wide> whole(ga ? static_cast<std::size_t>(d.period) : 0);  // a time-invariant transition's adjoint is a sum over all of time
-      const auto use = [&](std::int64_t t, const T* lambda, int power) {  // lambda * 2^power is the adjoint of s_t
-        const T* before = t ? s + (t - 1) * width : initial;
+      /// lambda * 2^power is the adjoint of n entries of s_t from `from` on, all of them of one copy.
+      const auto use = [&](std::int64_t t, std::int64_t from, std::int64_t n, const T* __restrict lambda, int power) {
         const bool in_range = std::abs(power) <= (sizeof(R) == 8 ? 1000 : 100);
         const R unit = in_range ? std::ldexp(R(1), power) : R(0);
-        const auto plain = [&](T x) { return in_range ? unit * x : scaled(x, power); };
-        if (gb)
-          for (std::int64_t i = 0; i < width; ++i) gb[t * width + i] += plain(lambda[i]);
-        if (ga && before) {
-          if (d.period) {
-            for (std::int64_t from = 0; from < width; from += d.period)
-              for (std::int64_t i = 0; i < d.period; ++i) whole[static_cast<std::size_t>(i)] += Wide(plain(lambda[from + i] * conjugate(before[from + i])));
-          } else {
-            for (std::int64_t i = 0; i < width; ++i) ga[t * width + i] += plain(lambda[i] * conjugate(before[i]));
+        const auto add = [&](auto plain) {
+          if (gb) {
+            T* __restrict to = gb + t * width + from;
+            for (std::int64_t i = 0; i < n; ++i) to[i] += plain(lambda[i]);
           }
-        }
-        if (log2_norm) log2_norm[t] = log2_norm_of(width, lambda, power);
+          if (!ga || (t == 0 && !initial)) return;
+          const T* __restrict before = (t ? s + (t - 1) * width : initial) + from;
+          if (d.period) {
+            Wide* __restrict to = whole.data() + from % d.period;
+            for (std::int64_t i = 0; i < n; ++i) to[i] += Wide(plain(lambda[i] * conjugate(before[i])));
+          } else {
+            T* __restrict to = ga + t * width + from;
+            for (std::int64_t i = 0; i < n; ++i) to[i] += plain(lambda[i] * conjugate(before[i]));
+          }
+        };
+        if (power == 0)
+          add([](T x) { return x; });
+        else if (in_range)
+          add([unit](T x) { return unit * x; });
+        else
+          add([power](T x) { return scaled(x, power); });
       };
       if (pace != Pace::steps) {
         // The adjoint is the same recurrence backwards in time with the transition of the next step.
@@ -607,7 +638,11 @@ class CpuBackend final : public Backend {
         if (carried_)
           for (std::int64_t i = 0; i < width; ++i) lambda[static_cast<std::size_t>(i)] += scaled(as<T>(carried_)[i], exponent ? *exponent : 0);
         parallel_scan(pace, d.steps, width, products.data(), lambda.data(), stop);
-        for (std::int64_t t = d.steps - 1; t >= 0; --t) use(t, lambda.data() + (d.steps - 1 - t) * width, 0);
+        for (std::int64_t t = d.steps - 1; t >= 0; --t) {
+          const T* row = lambda.data() + (d.steps - 1 - t) * width;
+          for (std::int64_t from = 0, n = d.period ? d.period : width; from < width; from += n) use(t, from, n, row + from, 0);
+          if (log2_norm) log2_norm[t] = log2_norm_of(width, row, 0);
+        }
         if (ginitial)
           for_transition(d, as<T>(a_), 0, [&](const T* a, std::int64_t from, std::int64_t n) {
             for (std::int64_t i = 0; i < n; ++i)
@@ -617,49 +652,61 @@ class CpuBackend final : public Backend {
         for (std::size_t i = 0; i < whole.size(); ++i) ga[i] += T(whole[i]);
         return;
       }
-      std::vector<T> lambda(static_cast<std::size_t>(width), T{});
-      int power = 0;
-      if (carried_) {
-        std::copy(as<T>(carried_), as<T>(carried_) + width, lambda.begin());
-        power = exponent ? *exponent : 0;
-      }
-      for (std::int64_t t = d.steps - 1; t >= 0; --t) {
-        if (t % 256 == 0) poll(stop);
-        if (t < d.steps - 1)
-          for_transition(d, as<T>(a_), t + 1, [&](const T* a, std::int64_t from, std::int64_t n) {
-            for (std::int64_t i = 0; i < n; ++i) lambda[static_cast<std::size_t>(from + i)] *= conjugate(a[i]);
-          });
-        // Bring lambda and the new term to a common power of two, the larger one's.
-        const T* now = g + t * width;
-        const int own = exponent_of(width, lambda.data()), fresh = exponent_of(width, now);
-        if (own == no_exponent) power = 0;
-        const int common = own == infinite_exponent || fresh == infinite_exponent ? power : std::max(own == no_exponent ? own : own + power, fresh);
-        if (common != no_exponent && std::abs(common - power) > 32) {
-          for (auto& x : lambda) x = scaled(x, power - common);
-          power = common;
+      const std::int64_t slabs = slab_count(d);
+      std::vector<int> powers(static_cast<std::size_t>(slabs), 0);
+      std::vector<std::vector<double>> norms(static_cast<std::size_t>(slabs));
+      std::vector<std::vector<T>> ends(static_cast<std::size_t>(slabs));
+      for_slabs(d, slabs, [&](const Slab& slab) {
+        const std::int64_t n = slab.size(), all = slab.copies * n;
+        std::vector<T> lambda(static_cast<std::size_t>(all), T{}), fresh(lambda);
+        int power = 0;
+        if (carried_) {
+          for (std::int64_t copy = 0; copy < slab.copies; ++copy) std::copy_n(as<T>(carried_) + slab.at(copy), n, lambda.data() + copy * n);
+          power = exponent ? *exponent : 0;
         }
-        if (fresh != no_exponent) {
-          if (power == 0)
-            for (std::int64_t i = 0; i < width; ++i) lambda[static_cast<std::size_t>(i)] += now[i];
-          else
-            for (std::int64_t i = 0; i < width; ++i) lambda[static_cast<std::size_t>(i)] += scaled(now[i], -power);
+        auto& own_norms = norms[static_cast<std::size_t>(slab.number)];
+        if (log2_norm) own_norms.resize(static_cast<std::size_t>(d.steps));
+        for (std::int64_t t = d.steps - 1; t >= 0; --t) {
+          if (t % 256 == 0) poll(stop);
+          for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
+            std::copy_n(g + t * width + slab.at(copy), n, fresh.data() + copy * n);
+            if (t == d.steps - 1) continue;
+            T* __restrict own = lambda.data() + copy * n;
+            const T* __restrict a = as<T>(a_) + (d.period ? slab.first : (t + 1) * width + slab.at(copy));
+            for (std::int64_t i = 0; i < n; ++i) own[i] *= conjugate(a[i]);
+          }
+          // Bring lambda and the new term to a common power of two, the larger one's.
+          const int own = exponent_of(all, lambda.data()), added = exponent_of(all, fresh.data());
+          if (own == no_exponent) power = 0;
+          const int common = own == infinite_exponent || added == infinite_exponent ? power : std::max(own == no_exponent ? own : own + power, added);
+          if (common != no_exponent && std::abs(common - power) > 32) {
+            for (auto& x : lambda) x = scaled(x, power - common);
+            power = common;
+          }
+          if (added != no_exponent) {
+            if (power != 0)
+              for (auto& x : fresh) x = scaled(x, -power);
+            for (std::int64_t i = 0; i < all; ++i) lambda[static_cast<std::size_t>(i)] += fresh[static_cast<std::size_t>(i)];
+          }
+          for (std::int64_t copy = 0; copy < slab.copies; ++copy) use(t, slab.at(copy), n, lambda.data() + copy * n, power);
+          if (log2_norm) own_norms[static_cast<std::size_t>(t)] = log2_norm_of(all, lambda.data(), power);
         }
-        use(t, lambda.data(), power);
-      }
+        powers[static_cast<std::size_t>(slab.number)] = power;
+        ends[static_cast<std::size_t>(slab.number)] = std::move(lambda);
+      });
       for (std::size_t i = 0; i < whole.size(); ++i) ga[i] += T(whole[i]);
-      const auto leave = [&](int out_power) {
-        if (ginitial)
-          for_transition(d, as<T>(a_), 0, [&](const T* a, std::int64_t from, std::int64_t n) {
-            for (std::int64_t i = 0; i < n; ++i)
-              ginitial[from + i] += scaled(conjugate(a[i]) * lambda[static_cast<std::size_t>(from + i)], power - out_power);
-          });
-      };
-      if (exponent) {
-        leave(power);
-        *exponent = power;
-      } else {
-        leave(0);
-      }
+      for (std::int64_t t = 0; log2_norm && t < d.steps; ++t) log2_norm[t] = joined_norm(norms, static_cast<std::size_t>(t));
+      const int out_power = exponent ? *std::max_element(powers.begin(), powers.end()) : 0;
+      if (ginitial)
+        for_slabs(d, slabs, [&](const Slab& slab) {
+          const T* lambda = ends[static_cast<std::size_t>(slab.number)].data();
+          const int power = powers[static_cast<std::size_t>(slab.number)] - out_power;
+          for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
+            const T* a = as<T>(a_) + (d.period ? slab.first : slab.at(copy));
+            for (std::int64_t i = 0; i < slab.size(); ++i) ginitial[slab.at(copy) + i] += scaled(conjugate(a[i]) * lambda[copy * slab.size() + i], power);
+          }
+        });
+      if (exponent) *exponent = out_power;
     });
   }
 
@@ -970,6 +1017,10 @@ class CpuBackend final : public Backend {
                 void* y) override {
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
+      if constexpr (!complex_v<T>) {
+        cpu::convolve(steps, batch, channels, as<T>(kernel), as<T>(u), as<T>(y));
+        return;
+      }
       std::vector<std::complex<double>> k, x;
       const Fourier& fft = fourier(steps);
       for (std::int64_t c = 0; c < channels; ++c) {
@@ -989,6 +1040,10 @@ class CpuBackend final : public Backend {
                         const void* gy, void* gkernel, void* gu) override {
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
+      if constexpr (!complex_v<T>) {
+        cpu::convolve_adjoint(steps, batch, channels, as<T>(kernel), as<T>(u), as<T>(gy), as<T>(gkernel), as<T>(gu));
+        return;
+      }
       std::vector<std::complex<double>> k, x, g, sum;
       const Fourier& fft = fourier(steps);
       const double unit = 1.0 / static_cast<double>(fft.size);
@@ -1068,6 +1123,36 @@ class CpuBackend final : public Backend {
       const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1, stride = shape.rank ? shape.stride[shape.rank - 1] : 1;
       for_rows(shape, [&](std::int64_t at, std::int64_t to) { row(as<T>(strided) + at, as<T>(dense) + to, inner, stride); });
     });
+  }
+
+  /// Columns of a diagonal recurrence that one thread goes through all of time with: the same [first, last) of each copy of a
+  /// time-invariant transition. How many there are depends on the sizes alone, so the bits do not depend on the machine.
+  struct Slab {
+    std::int64_t number, first, last, copies, period;
+    std::int64_t size() const { return last - first; }
+    std::int64_t at(std::int64_t copy) const { return copy * period + first; }
+  };
+  static std::int64_t slab_count(const DiagonalDims& d) {
+    const std::int64_t columns = d.period ? d.period : d.width;
+    return d.steps * d.width < std::int64_t{1} << 17 ? 1 : std::clamp<std::int64_t>(columns / 256, 1, 8);
+  }
+  template <class F>
+  static void for_slabs(const DiagonalDims& d, std::int64_t slabs, const F& f) {
+    const std::int64_t columns = d.period ? d.period : d.width;
+    if (columns == 0) return;
+    cpu::parallel(slabs, [&](std::int64_t i) { f(Slab{i, i * columns / slabs, (i + 1) * columns / slabs, d.width / columns, columns}); });
+  }
+  /// log2 of the norm of what has these norms.
+  static double joined_norm(const std::vector<std::vector<double>>& parts, std::size_t t) {
+    if (parts.size() == 1) return parts[0][t];
+    double largest = -std::numeric_limits<double>::infinity(), sum = 0.0;
+    for (const auto& part : parts) {
+      if (std::isnan(part[t])) return part[t];
+      largest = std::max(largest, part[t]);
+    }
+    if (std::isinf(largest)) return largest;
+    for (const auto& part : parts) sum += std::exp2(2.0 * (part[t] - largest));
+    return largest + 0.5 * std::log2(sum);
   }
 
   template <class T, class F>

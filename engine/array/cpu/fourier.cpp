@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "array/cpu/fourier.h"
+
+#include <fftw3.h>
+
+#include <algorithm>
+#include <complex>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "array/cpu/threads.h"
+
+namespace reclab::cpu {
+namespace {
+
+template <class T>
+struct Fftw;
+template <>
+struct Fftw<double> {
+  using Plan = fftw_plan;
+  using Complex = fftw_complex;
+  static constexpr auto there = fftw_plan_dft_r2c_1d;
+  static constexpr auto back = fftw_plan_dft_c2r_1d;
+  static constexpr auto run_there = fftw_execute_dft_r2c;
+  static constexpr auto run_back = fftw_execute_dft_c2r;
+  static constexpr auto allocate = fftw_alloc_real;
+  static constexpr auto release = fftw_free;
+};
+template <>
+struct Fftw<float> {
+  using Plan = fftwf_plan;
+  using Complex = fftwf_complex;
+  static constexpr auto there = fftwf_plan_dft_r2c_1d;
+  static constexpr auto back = fftwf_plan_dft_c2r_1d;
+  static constexpr auto run_there = fftwf_execute_dft_r2c;
+  static constexpr auto run_back = fftwf_execute_dft_c2r;
+  static constexpr auto allocate = fftwf_alloc_real;
+  static constexpr auto release = fftwf_free;
+};
+
+/// Memory that FFTW can use its widest instructions on.
+template <class T>
+class Array {
+ public:
+  explicit Array(std::int64_t n) : data_(Fftw<T>::allocate(static_cast<std::size_t>(n))), size_(n) {}
+  T* data() const { return data_.get(); }
+  std::complex<T>* complex() const { return reinterpret_cast<std::complex<T>*>(data_.get()); }
+  typename Fftw<T>::Complex* raw() const { return reinterpret_cast<typename Fftw<T>::Complex*>(data_.get()); }
+  void clear() { std::fill_n(data_.get(), size_, T(0)); }
+
+ private:
+  struct Release {
+    void operator()(T* memory) const { Fftw<T>::release(memory); }
+  };
+  std::unique_ptr<T[], Release> data_;
+  std::int64_t size_;
+};
+
+/// Transforms of one length, in place: `size` numbers become size/2 + 1 complex ones, so a row is size + 2 long, and a multiple of 16.
+template <class T>
+struct Transform {
+  std::int64_t size, row;
+  typename Fftw<T>::Plan there, back;
+  std::int64_t modes() const { return size / 2 + 1; }
+};
+
+/// FFTW's planner is not thread-safe, its execution is. Plans are made by rule and not by measuring, so that the bits are always the same.
+template <class T>
+const Transform<T>& transform(std::int64_t steps) {
+  static std::mutex mutex;
+  static std::map<std::int64_t, Transform<T>> known;
+  std::int64_t size = 1;
+  while (size < 2 * steps) size *= 2;
+  const std::lock_guard lock(mutex);
+  const auto found = known.find(size);
+  if (found != known.end()) return found->second;
+  const std::int64_t row = (size + 2 + 15) / 16 * 16;
+  const Array<T> scratch(row);
+  const Transform<T> made{size, row, Fftw<T>::there(static_cast<int>(size), scratch.data(), scratch.raw(), FFTW_ESTIMATE),
+                          Fftw<T>::back(static_cast<int>(size), scratch.raw(), scratch.data(), FFTW_ESTIMATE)};
+  return known.emplace(size, made).first->second;
+}
+
+/// As many neighbouring channels as a cache line holds go together, so that each line of a sequence is read once.
+template <class T>
+constexpr std::int64_t together = 64 / static_cast<std::int64_t>(sizeof(T));
+
+template <class T>
+class Rows {
+ public:
+  explicit Rows(const Transform<T>& t) : t_(t), data_(together<T> * t.row) {}
+  std::complex<T>* row(std::int64_t w) const { return data_.complex() + w * t_.row / 2; }
+
+  /// The first n rows from `from`: entry i of row w lies at from[i * step + w * apart].
+  void load(const T* from, std::int64_t n, std::int64_t steps, std::int64_t step, std::int64_t apart) {
+    for (std::int64_t w = 0; w < n; ++w) std::fill_n(data_.data() + w * t_.row + steps, t_.row - steps, T(0));
+    if (step == 1) {
+      for (std::int64_t w = 0; w < n; ++w) std::copy_n(from + w * apart, steps, data_.data() + w * t_.row);
+    } else {
+      for (std::int64_t i = 0; i < steps; ++i)
+        for (std::int64_t w = 0; w < n; ++w) data_.data()[w * t_.row + i] = from[i * step + w * apart];
+    }
+    for (std::int64_t w = 0; w < n; ++w) {
+      T* at = data_.data() + w * t_.row;
+      Fftw<T>::run_there(t_.there, at, reinterpret_cast<typename Fftw<T>::Complex*>(at));
+    }
+  }
+  void store(T* to, std::int64_t n, std::int64_t steps, std::int64_t step, std::int64_t apart, bool add) {
+    const T unit = T(1) / static_cast<T>(t_.size);
+    for (std::int64_t w = 0; w < n; ++w) {
+      T* at = data_.data() + w * t_.row;
+      Fftw<T>::run_back(t_.back, reinterpret_cast<typename Fftw<T>::Complex*>(at), at);
+    }
+    for (std::int64_t i = 0; i < steps; ++i)
+      for (std::int64_t w = 0; w < n; ++w) {
+        T& value = to[i * step + w * apart];
+        value = unit * data_.data()[w * t_.row + i] + (add ? value : T(0));
+      }
+  }
+  void clear() { data_.clear(); }
+
+ private:
+  const Transform<T>& t_;
+  Array<T> data_;
+};
+
+}  // namespace
+
+template <class T>
+void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* u, T* y) {
+  const Transform<T>& t = transform<T>(steps);
+  parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
+    const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
+    Rows<T> k(t), x(t);
+    k.load(kernel + c * steps, n, steps, 1, steps);
+    for (std::int64_t b = 0; b < batch; ++b) {
+      x.load(u + b * channels + c, n, steps, batch * channels, 1);
+      for (std::int64_t w = 0; w < n; ++w) {
+        std::complex<T>* __restrict to = x.row(w);
+        const std::complex<T>* __restrict by = k.row(w);
+        for (std::int64_t i = 0; i < t.modes(); ++i) to[i] *= by[i];
+      }
+      x.store(y + b * channels + c, n, steps, batch * channels, 1, false);
+    }
+  });
+}
+
+template <class T>
+void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* u, const T* gy, T* gkernel, T* gu) {
+  const Transform<T>& t = transform<T>(steps);
+  parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
+    const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
+    Rows<T> k(t), x(t), g(t), sum(t);
+    k.load(kernel + c * steps, n, steps, 1, steps);
+    sum.clear();
+    for (std::int64_t b = 0; b < batch; ++b) {
+      g.load(gy + b * channels + c, n, steps, batch * channels, 1);
+      if (gkernel) {
+        x.load(u + b * channels + c, n, steps, batch * channels, 1);
+        for (std::int64_t w = 0; w < n; ++w)
+          for (std::int64_t i = 0; i < t.modes(); ++i) sum.row(w)[i] += g.row(w)[i] * std::conj(x.row(w)[i]);
+      }
+      if (gu) {
+        for (std::int64_t w = 0; w < n; ++w)
+          for (std::int64_t i = 0; i < t.modes(); ++i) g.row(w)[i] *= std::conj(k.row(w)[i]);
+        g.store(gu + b * channels + c, n, steps, batch * channels, 1, true);
+      }
+    }
+    if (gkernel) sum.store(gkernel + c * steps, n, steps, 1, steps, true);
+  });
+}
+
+template void convolve<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, float*);
+template void convolve<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double*);
+template void convolve_adjoint<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, const float*, float*, float*);
+template void convolve_adjoint<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, const double*, double*, double*);
+
+}  // namespace reclab::cpu

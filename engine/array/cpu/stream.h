@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Writing past the caches: what is too large to be read again from them is not read into them first.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
+
+namespace reclab::cpu {
+
+/// From so many bytes on an array is written past the caches: what the larger ones hold.
+constexpr std::size_t stream_from = std::size_t{24} << 20;
+
+/// memcpy; stream_end() before anybody else reads.
+inline void stream_copy(void* to, const void* from, std::size_t bytes) {
+#ifdef __AVX__
+  auto* out = static_cast<char*>(to);
+  const auto* in = static_cast<const char*>(from);
+  const std::size_t head = std::min(bytes, (64 - reinterpret_cast<std::uintptr_t>(out) % 64) % 64);
+  std::memcpy(out, in, head);
+  std::size_t i = head;
+  for (; i + 64 <= bytes; i += 64) {
+#ifdef __AVX512F__
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(out + i), _mm512_loadu_si512(in + i));
+#else
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(out + i), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i)));
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(out + i + 32), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i + 32)));
+#endif
+  }
+  std::memcpy(out + i, in + i, bytes - i);
+#else
+  std::memcpy(to, from, bytes);
+#endif
+}
+inline void stream_end() {
+#ifdef __AVX__
+  _mm_sfence();
+#endif
+}
+
+}  // namespace reclab::cpu
