@@ -13,7 +13,7 @@
 namespace reclab {
 namespace {
 
-constexpr std::int64_t segment_bytes = std::int64_t{64} << 20;
+constexpr std::int64_t segment_bytes = std::int64_t{8} << 20;  // what stays in the caches between one operation and the next
 constexpr std::int64_t shortest_segment = 16;
 
 /// Between layers the adjoints of a segment share one power of two, so a segment must be short enough that none of them leaves the
@@ -187,8 +187,12 @@ void Rollout::bind(Network& network, std::int64_t index) {
   const std::size_t row = static_cast<std::size_t>(sequence_.width) * bytes_of(real_);
   network.graph().bind(network.input(), static_cast<const char*>(input_.data()) + static_cast<std::size_t>(index * segment_) * row);
   for (std::size_t i = 0; i < weights_.size(); ++i) network.graph().bind(network.parameters()[i].var, weights_[i].data());
-  for (std::size_t i = 0; i < network.states().size(); ++i)
-    network.graph().bind(network.states()[i].initial, checkpoints_[static_cast<std::size_t>(index)][i].data());
+  for (std::size_t i = 0; i < network.states().size(); ++i) {
+    const auto& state = network.states()[i];
+    const void* checkpoint = checkpoints_[static_cast<std::size_t>(index)][i].data();
+    network.graph().bind(state.initial, checkpoint);
+    if (state.beside) network.graph().bind(state.beside, checkpoint);
+  }
 }
 
 Network& Rollout::run_segment(std::int64_t index, std::stop_token stop) {
@@ -309,6 +313,18 @@ std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t firs
   return std::nullopt;
 }
 
+/// to * 2^power += x * 2^scale, in the unit of the larger one.
+void Rollout::add_units(Var like, const void* x, int scale, void* to, int& power) const {
+  const std::int64_t n = count(like.shape());
+  const int own = backend_.exponent(like.dtype(), n, to), more = backend_.exponent(like.dtype(), n, x);
+  if (more == no_exponent) return;
+  const bool finite = own != infinite_exponent && more != infinite_exponent;
+  const int common = !finite ? power : own == no_exponent ? scale : std::max(own + power, more + scale) == more + scale ? scale : power;
+  if (own != no_exponent && common != power) backend_.add_scaled(like.dtype(), n, power - common, to, to, false);
+  backend_.add_scaled(like.dtype(), n, scale - common, x, to, true);
+  power = common;
+}
+
 std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
   constexpr int none = no_exponent;
   std::optional<Divergence> bad;
@@ -367,6 +383,17 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
       if (!carried[i]) carried[i] = DeviceArray(backend_, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
       backend_.copy(carried[i].data(), graph.gradient(state.initial), carried[i].bytes());
       exponents[i] = scale + (state.memory ? state.memory->exponent() : 0);
+      if (state.beside && graph.gradient(state.beside)) add_units(state.initial, graph.gradient(state.beside), scale, carried[i].data(), exponents[i]);
+    }
+    // The states of one memory have one unit.
+    std::map<const Memory*, int> unit;
+    for (std::size_t i = 0; i < states; ++i)
+      if (const auto& state = network.states()[i]; state.memory && carried[i]) unit.try_emplace(state.memory, exponents[i]).first->second = std::max(unit[state.memory], exponents[i]);
+    for (std::size_t i = 0; i < states; ++i) {
+      const auto& state = network.states()[i];
+      if (!state.memory || !carried[i] || exponents[i] == unit[state.memory]) continue;
+      backend_.add_scaled(state.initial.dtype(), count(state.initial.shape()), exponents[i] - unit[state.memory], carried[i].data(), carried[i].data(), false);
+      exponents[i] = unit[state.memory];
     }
     if (!bad) bad = look_back(network, first, scale);
     if (visit) visit({network, first, steps}, scale);

@@ -113,6 +113,7 @@ class Rollout {
  private:
   Network& run_segment(std::int64_t index, std::stop_token stop);
   void bind(Network& network, std::int64_t index);
+  void add_units(Var like, const void* x, int scale, void* to, int& power) const;
   std::optional<Divergence> look_back(Network& network, std::int64_t first, int scale) const;
 
   const Sequence& sequence_;

@@ -79,8 +79,11 @@ Var Layer::cache(const StateSpec& state, Var x) {
 }
 
 Var Layer::before(Var trajectory) {
-  for (const auto& state : network_.states_)
-    if (state.trajectory.id == trajectory.id) return chunks::before(state.initial, trajectory);
+  for (auto& state : network_.states_) {
+    if (state.trajectory.id != trajectory.id) continue;
+    if (!state.beside) state.beside = graph_.leaf(LeafKind::variable, state.initial.shape(), state.initial.dtype());
+    return chunks::before(state.beside, trajectory);
+  }
   assert(!"the trajectory of no memory");
   return {};
 }

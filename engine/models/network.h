@@ -63,6 +63,7 @@ class Network {
     bool auxiliary = false;    ///< no part of the layer's transition: a stabiliser
     double start = 0.0;        ///< what all its entries are before the first step
     Shape recorded_shape = {}; ///< of a trajectory's row where it is not that of the state (a buffer of several steps)
+    Var beside = {};           ///< the initial state again, a leaf of its own: what else reads it, with a gradient in plain units (Layer::before)
     bool backward = false;     ///< of a layer that runs from the end of the sequence to its start: row 0 is the last step
     const Shape& row_shape() const { return recorded_shape.empty() ? shape : recorded_shape; }
   };

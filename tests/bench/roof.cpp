@@ -101,15 +101,24 @@ Roof measure_roof() {
     std::vector<float> kept(threads);
     for (int repeat = 0; repeat < 5; ++repeat) {
       const double seconds = on_all([&](unsigned thread) {
-        V sum[12];
-        for (std::size_t j = 0; j < 12; ++j) sum[j] = V{} + static_cast<float>(j + 1);
         const V factor = V{} + (1.0f - 1e-7f * static_cast<float>(thread + 1)), more = V{} + 1e-9f;
-        for (std::int64_t round = 0; round < rounds; ++round)
-          for (auto& s : sum) {
-            s = s * factor + more;
-            asm volatile("" : "+v"(s));
-          }
-        for (const V& s : sum) kept[thread] += s[0];
+        V s0 = more, s1 = s0 + 1.0f, s2 = s0 + 2.0f, s3 = s0 + 3.0f, s4 = s0 + 4.0f, s5 = s0 + 5.0f, s6 = s0 + 6.0f, s7 = s0 + 7.0f, s8 = s0 + 8.0f, s9 = s0 + 9.0f, s10 = s0 + 10.0f,
+          s11 = s0 + 11.0f;
+        for (std::int64_t round = 0; round < rounds; ++round) {
+          s0 = s0 * factor + more;
+          s1 = s1 * factor + more;
+          s2 = s2 * factor + more;
+          s3 = s3 * factor + more;
+          s4 = s4 * factor + more;
+          s5 = s5 * factor + more;
+          s6 = s6 * factor + more;
+          s7 = s7 * factor + more;
+          s8 = s8 * factor + more;
+          s9 = s9 * factor + more;
+          s10 = s10 * factor + more;
+          s11 = s11 * factor + more;
+        }
+        kept[thread] = (s0 + s1 + s2 + s3 + s4 + s5 + s6 + s7 + s8 + s9 + s10 + s11)[0];
       });
       roof.flops = std::max(roof.flops, 2.0 * 12.0 * static_cast<double>(lanes * threads) * static_cast<double>(rounds) / seconds);
     }

@@ -102,7 +102,18 @@ TEST_CASE("every architecture run backward is the same model on the sequence fro
       if (key.starts_with("signal/") || key.starts_with("basis/") || key.starts_with("reconstruction/")) continue;  // of what was, which this one does not hold
       const std::string what = architecture.id + ": " + key;
       const bool timed = !array->shape.empty() && array->shape[0] == steps && !key.starts_with("gradient/param/") && !key.starts_with("newton/");
-      const auto values = numbers(array.get());
+      auto values = numbers(array.get());
+      if (array->unit == "log10" && key.starts_with("gradient/")) {
+        // Of a stabiliser, whose gradient cancels, there is rounding alone.
+        const auto largest = [](const Trace& trace) {
+          double most = -1e300;
+          for (const TraceArray* other : trace.matching("gradient/state/")) most = std::max(most, *std::ranges::max_element(*other->real));
+          return most;
+        };
+        const auto cancels = [&](const Trace& trace) { return *std::ranges::max_element(*trace.find(key)->real) < largest(trace) - 6.0; };
+        CHECK_SAYS(cancels(*a) == cancels(*b), what);
+        if (cancels(*a)) continue;
+      }
       same(b->find(key), timed ? turned(values, static_cast<std::int64_t>(values.size()) / steps) : values, what);
       ++compared;
     }

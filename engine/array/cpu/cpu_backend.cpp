@@ -467,9 +467,33 @@ class CpuBackend final : public Backend {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);
       const std::int64_t lda = shape.transpose_a ? shape.m : shape.k, ldb = shape.transpose_b ? shape.k : shape.n;
-      for (std::int64_t i = 0; i < shape.batch; ++i)
-        cpu::gemm<T>(shape.transpose_a, shape.transpose_b, shape.m, shape.n, shape.k, as<T>(a) + i * shape.stride_a, lda,
-                     as<T>(b) + i * shape.stride_b, ldb, as<T>(c) + i * shape.stride_c, shape.n, accumulate || (i > 0 && shape.stride_c == 0));
+      /// Rows [row, row + rows) by columns [column, column + columns) of the products [first, last).
+      const auto block = [&](std::int64_t first, std::int64_t last, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) {
+        for (std::int64_t i = first; i < last; ++i)
+          cpu::gemm<T>(shape.transpose_a, shape.transpose_b, rows, columns, shape.k, as<T>(a) + i * shape.stride_a + row * (shape.transpose_a ? 1 : lda), lda,
+                       as<T>(b) + i * shape.stride_b + column * (shape.transpose_b ? ldb : 1), ldb, as<T>(c) + i * shape.stride_c + row * shape.n + column, shape.n,
+                       accumulate || (i > 0 && shape.stride_c == 0));
+      };
+      // Every entry is summed in the same order however the product is cut.
+      constexpr std::int64_t worth_threads = std::int64_t{1} << 22, least = 64;
+      const bool large = shape.batch * shape.m * shape.n * shape.k >= worth_threads;
+      if (large && shape.batch >= 16 && shape.stride_c) {
+        cpu::parallel(16, [&](std::int64_t i) { block(shape.batch * i / 16, shape.batch * (i + 1) / 16, 0, shape.m, 0, shape.n); });
+        return;
+      }
+      const bool by_columns = shape.n > shape.m;
+      const std::int64_t along = by_columns ? shape.n : shape.m, blocks = std::min<std::int64_t>(along / least, 16);
+      if (!large || blocks < 2) {
+        block(0, shape.batch, 0, shape.m, 0, shape.n);
+        return;
+      }
+      cpu::parallel(blocks, [&](std::int64_t i) {
+        const std::int64_t from = along * i / blocks / 32 * 32, to = i + 1 == blocks ? along : along * (i + 1) / blocks / 32 * 32;
+        if (by_columns)
+          block(0, shape.batch, 0, shape.m, from, to - from);
+        else
+          block(0, shape.batch, from, to - from, 0, shape.n);
+      });
     });
   }
 

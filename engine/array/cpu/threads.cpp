@@ -3,15 +3,36 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <stop_token>
 #include <thread>
 #include <vector>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
 
 namespace reclab::cpu {
 namespace {
+
+/// Calls that follow each other closely, as the steps of a recurrence do, find the threads still awake.
+constexpr auto awake_for = std::chrono::microseconds(50);
+
+template <class F>
+bool spin_until(const F& ready) {
+  const auto end = std::chrono::steady_clock::now() + awake_for;
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (ready()) return true;
+#ifdef __SSE2__
+      _mm_pause();
+#endif
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return ready();
+}
 
 class Pool {
  public:
@@ -30,18 +51,22 @@ class Pool {
       for (std::int64_t i = 0; i < n; ++i) f(i);
       return;
     }
+    bool asleep = false;
     {
       const std::lock_guard lock(mutex_);
       work_ = &f;
       count_ = n;
       next_ = 0;
       failed_ = nullptr;
-      ++round_;
+      round_.fetch_add(1);
+      asleep = asleep_ > 0;
     }
-    wake_.notify_all();
+    if (asleep) wake_.notify_all();
     take();
+    spin_until([this] { return busy_.load() == 0; });
+    // Under the lock under which a thread joins in: after this none is in this round any more.
     std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return busy_ == 0; });
+    done_.wait(lock, [this] { return busy_.load() == 0; });
     work_ = nullptr;
     if (failed_) std::rethrow_exception(failed_);
   }
@@ -51,9 +76,10 @@ class Pool {
   std::condition_variable_any wake_;
   std::condition_variable done_;
   const std::function<void(std::int64_t)>* work_ = nullptr;
-  std::int64_t count_ = 0, round_ = 0;
-  std::atomic<std::int64_t> next_{0};
-  int busy_ = 0;
+  std::int64_t count_ = 0;
+  std::atomic<std::int64_t> round_{0}, next_{0};
+  std::atomic<int> busy_{0};
+  int asleep_ = 0;
   std::exception_ptr failed_;
   std::vector<std::jthread> threads_;  // last: they go before what they use
 
@@ -70,14 +96,24 @@ class Pool {
   }
   void serve(const std::stop_token& stop) {
     std::int64_t seen = 0;
-    std::unique_lock lock(mutex_);
-    while (wake_.wait(lock, stop, [&] { return work_ && round_ != seen; })) {
-      seen = round_;
-      ++busy_;
-      lock.unlock();
+    while (!stop.stop_requested()) {
+      spin_until([&] { return round_.load() != seen; });
+      {
+        std::unique_lock lock(mutex_);
+        if (round_.load() == seen || !work_) {
+          ++asleep_;
+          const bool called = wake_.wait(lock, stop, [&] { return work_ && round_.load() != seen; });
+          --asleep_;
+          if (!called) return;
+        }
+        seen = round_.load();
+        busy_.fetch_add(1);
+      }
       take();
-      lock.lock();
-      if (--busy_ == 0) done_.notify_all();
+      if (busy_.fetch_sub(1) == 1) {
+        const std::lock_guard lock(mutex_);
+        done_.notify_all();
+      }
     }
   }
 };
