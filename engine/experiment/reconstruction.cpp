@@ -20,16 +20,20 @@ constexpr double most_work = 2e9;
 
 }  // namespace
 
+Reconstruction::Reconstruction(const Network& network, std::size_t number, std::int64_t rows, bool continued) : Reconstruction(network, network.pasts()[number], rows, continued) {
+  past_number_ = number;
+}
+
 Reconstruction::Reconstruction(const Network& network, const Network::PastVar& past, std::int64_t rows, bool continued)
     : name_(std::to_string(past.layer) + "/" + past.state),
       basis_(past.basis),
       unknown_(note(past, std::numeric_limits<std::int64_t>::max(), continued)),
-      signal_(past.signal.id),
       continued_(continued) {
-  for (const auto& state : network.states()) {
+  for (std::size_t i = 0; i < network.states().size(); ++i) {
+    const auto& state = network.states()[i];
     if (state.layer != past.layer || state.name != past.state) continue;
     assert(state.shape.size() == 2 && state.trajectory);
-    state_ = state.trajectory.id;
+    state_number_ = i;
     copies_ = state.shape[0];
     order_ = state.shape[1];
   }
@@ -46,7 +50,7 @@ double Reconstruction::window(std::int64_t step) const {
 
 void Reconstruction::add(const Rollout::Segment& segment, const std::function<bool(std::int64_t)>& recorded, const std::stop_token& stop) {
   const Graph& graph = segment.network.graph();
-  const Var signal{&segment.network.graph(), signal_}, state{&segment.network.graph(), state_};
+  const Var signal = segment.network.pasts()[past_number_].signal, state = segment.network.states()[state_number_].trajectory;
   const auto values = to_double(graph.backend(), signal.dtype(), graph.value(signal), segment.steps * copies_);
   past_.insert(past_.end(), values.begin(), values.end());
   for (std::int64_t t = 0; t < segment.steps; ++t) {

@@ -18,8 +18,9 @@ namespace reclab {
 /// run when a run is cancelled or diverges.
 class Reconstruction {
  public:
-  /// `rows`: how many will be recorded. `continued`: the run begins with a state, whose signal is not known.
-  Reconstruction(const Network& network, const Network::PastVar& past, std::int64_t rows, bool continued);
+  /// `number`: in the network's list of pasts. `rows`: how many will be recorded. `continued`: the run begins with a state, whose signal is not
+  /// known.
+  Reconstruction(const Network& network, std::size_t number, std::int64_t rows, bool continued);
 
   /// Takes the segment's signal, and the error after each of its recorded steps. Throws Cancelled.
   void add(const Rollout::Segment& segment, const std::function<bool(std::int64_t)>& recorded, const std::stop_token& stop);
@@ -32,13 +33,14 @@ class Reconstruction {
   static std::string note(const Network::PastVar& past, std::int64_t length, bool continued);
 
  private:
+  Reconstruction(const Network& network, const Network::PastVar& past, std::int64_t rows, bool continued);
   double window(std::int64_t step) const;
   void compare(std::int64_t step, const std::vector<double>& state);
 
   std::string name_;  // "<layer>/<state>"
   PastBasis basis_;
   std::string unknown_;         // why the window of some rows is not known
-  int signal_ = 0, state_ = 0;  // ids of Vars, the same in each network of the rollout
+  std::size_t past_number_ = 0, state_number_ = 0;  // in the lists of each network of the rollout
   std::int64_t copies_ = 1, order_ = 1, most_ = 1;
   bool continued_ = false;
   std::vector<double> past_;                     // the signal at all steps so far, [steps, copies]

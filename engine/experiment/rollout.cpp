@@ -388,7 +388,10 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     // The states of one memory have one unit.
     std::map<const Memory*, int> unit;
     for (std::size_t i = 0; i < states; ++i)
-      if (const auto& state = network.states()[i]; state.memory && carried[i]) unit.try_emplace(state.memory, exponents[i]).first->second = std::max(unit[state.memory], exponents[i]);
+      if (const auto& state = network.states()[i]; state.memory && carried[i]) {
+        int& largest = unit.try_emplace(state.memory, exponents[i]).first->second;
+        largest = std::max(largest, exponents[i]);
+      }
     for (std::size_t i = 0; i < states; ++i) {
       const auto& state = network.states()[i];
       if (!state.memory || !carried[i] || exponents[i] == unit[state.memory]) continue;

@@ -34,7 +34,7 @@ std::string plural(std::int64_t n, const std::string& word) { return std::to_str
 /// An array that grows row by row until it goes into a trace.
 struct Growing {
   TraceArray array;
-  Var var;  // in the first network; the shorter last segment's has the same id
+  std::function<Var(const Network&)> of;  // the variable in the network of any segment: the shorter last one's may be numbered otherwise
   std::vector<double> real;
   std::vector<std::complex<double>> complex;
   bool is_complex = false;
@@ -409,12 +409,12 @@ class Run {
     return made;
   }
 
-  void grow(TraceArray array, Var var, bool backward = false) {
+  void grow(TraceArray array, const Network& network, const std::function<Var(const Network&)>& of, bool backward = false) {
     if (!wants(array.key)) return;
     Growing growing;
     growing.array = std::move(array);
-    growing.var = var;
-    growing.is_complex = is_complex(var.dtype());
+    growing.of = of;
+    growing.is_complex = is_complex(of(network).dtype());
     growing.backward = backward;
     growing_.push_back(std::move(growing));
   }
@@ -422,23 +422,26 @@ class Run {
   void list_outside(const Network& network) {
     grow(timed("input", {request_.sequence.width}, {{"channel", "", request_.sequence.names}}, "",
                request_.sequence.standardised ? "The input, standardised: each channel less its mean, divided by its deviation." : "The input."),
-         network.input());
-    grow(timed("output", {network.output().dim(-1)}, {{"channel", "", {}}}, "", "What the network returns."), network.output());
+         network, [](const Network& n) { return n.input(); });
+    grow(timed("output", {network.output().dim(-1)}, {{"channel", "", {}}}, "", "What the network returns."), network, [](const Network& n) { return n.output(); });
   }
 
   void list_inside(const Network& network) {
     if (request_.probe.states)
-      for (const auto& state : network.states())
-        if (state.trajectory) grow(timed(Rollout::state_key(state), state.row_shape(), axes_of(state.row_shape(), "unit"), "", state.text), state.trajectory, state.backward);
-    for (const auto& past : network.pasts())
-      if (wants_past(past)) pasts_.emplace_back(network, past, std::ssize(trace_.steps), !request_.state.empty());
+      for (std::size_t i = 0; i < network.states().size(); ++i)
+        if (const auto& state = network.states()[i]; state.trajectory)
+          grow(timed(Rollout::state_key(state), state.row_shape(), axes_of(state.row_shape(), "unit"), "", state.text), network,
+               [i](const Network& n) { return n.states()[i].trajectory; }, state.backward);
+    for (std::size_t i = 0; i < network.pasts().size(); ++i)
+      if (wants_past(network.pasts()[i])) pasts_.emplace_back(network, i, std::ssize(trace_.steps), !request_.state.empty());
     if (request_.probe.gates)
-      for (const auto& gate : network.gates()) {
+      for (std::size_t i = 0; i < network.gates().size(); ++i) {
+        const auto& gate = network.gates()[i];
         const Shape shape(gate.var.shape().begin() + 2, gate.var.shape().end());
         TraceArray array = timed("gate/" + std::to_string(gate.layer) + "/" + gate.name, shape, axes_of(shape, "unit"), "", gate.text);
         array.low = gate.low;
         array.high = gate.high;
-        grow(std::move(array), gate.var);
+        grow(std::move(array), network, [i](const Network& n) { return n.gates()[i].var; });
       }
   }
 
@@ -598,7 +601,7 @@ class Run {
     for (std::int64_t t = 0; t < segment.steps; ++t) {
       if (!is_recorded(segment.first + t)) continue;
       for (std::size_t i = from; i < growing_.size(); ++i) {
-        const Var var{&segment.network.graph(), growing_[i].var.id};
+        const Var var = growing_[i].of(segment.network);
         growing_[i].add(segment.network.graph(), var, growing_[i].backward ? segment.steps - 1 - t : t, count(var.shape()) / segment.steps);
       }
     }
