@@ -217,23 +217,43 @@ struct Computed {
 
 // Mamba's selective recurrence with its discretisation and readout.
 Row selective(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D, std::int64_t N) {
-  auto data = std::make_shared<Computed>(backend_of(name));
+  // In segments of time, as a run is: what one operation makes is in the caches when the next one reads it.
+  Backend& backend = backend_of(name);
+  const std::int64_t tile = backend.device() == Device::cpu ? 32 : T;
+  auto data = std::make_shared<Computed>(backend);
   Computed& d = *data;
   Rng rng(1);
-  const Var x = d.leaf("x", {T, B, D}, normal(rng, T * B * D)), delta = d.leaf("delta", {T, B, D}, uniform(rng, T * B * D, 0.001, 0.1)),
-            A = d.leaf("A", {D, N}, uniform(rng, D * N, -static_cast<double>(N), -1.0)), b = d.leaf("B", {T, B, N}, normal(rng, T * B * N)),
-            c = d.leaf("C", {T, B, N}, normal(rng, T * B * N));
-  const Var step = reshape(delta, {T, B, D, 1});
-  const MemoryVars memory = diagonal(*d.graph, Form::sequential, exp(step * A), step * reshape(x, {T, B, D, 1}) * reshape(b, {T, B, 1, N}));
-  d.output = sum(memory.trajectories[0] * reshape(c, {T, B, 1, N}), -1);
+  const Var x = d.leaf("x", {tile, B, D}, normal(rng, T * B * D)), delta = d.leaf("delta", {tile, B, D}, uniform(rng, T * B * D, 0.001, 0.1)),
+            A = d.leaf("A", {D, N}, uniform(rng, D * N, -static_cast<double>(N), -1.0)), b = d.leaf("B", {tile, B, N}, normal(rng, T * B * N)),
+            c = d.leaf("C", {tile, B, N}, normal(rng, T * B * N));
+  const Var step = reshape(delta, {tile, B, D, 1});
+  const MemoryVars memory = diagonal(*d.graph, Form::sequential, exp(step * A), step * reshape(x, {tile, B, D, 1}) * reshape(b, {tile, B, 1, N}));
+  d.output = sum(memory.trajectories[0] * reshape(c, {tile, B, 1, N}), -1);
   d.ready(false);
   d.zero_states(memory);
   Row row;
   row.name = name;
   row.text = "Mamba's recurrence, forward, float32, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D) + " N" + std::to_string(N);
   const double E = static_cast<double>(B * T * D), n = static_cast<double>(N);
-  row.parts.push_back({"forward", [&d] { d.forward(); }, 4.0 * (3.0 * E + 2.0 * static_cast<double>(B * T * N)), 0.0, 40.0 * E * n, "20 multiply-adds a state and step, the exponential included"});
-  row.error = [&d, B, T, D, N] {
+  auto state = std::make_shared<DeviceArray>(backend, static_cast<std::size_t>(B * D * N) * sizeof(float)), whole = std::make_shared<DeviceArray>(backend, static_cast<std::size_t>(T * B * D) * sizeof(float));
+  const auto run = [&d, memory, state, whole, tile, T, B, D, N] {
+    Graph& graph = *d.graph;
+    d.backend.zero(state->data(), state->bytes());
+    graph.bind(memory.initial[0], state->data());
+    for (std::int64_t t = 0; t < T; t += tile) {
+      std::size_t at = 0;
+      for (const auto& [key, input] : d.inputs) {
+        const std::int64_t row_size = key == "A" ? 0 : key == "B" || key == "C" ? B * N : B * D;
+        graph.bind(input.first, static_cast<const float*>(d.arrays[at++].data()) + t * row_size);
+      }
+      graph.forward();
+      d.backend.copy(static_cast<float*>(whole->data()) + t * B * D, graph.value(d.output), static_cast<std::size_t>(tile * B * D) * sizeof(float));
+      d.backend.copy(state->data(), graph.value(memory.finals[0]), state->bytes());
+    }
+    d.backend.finish();
+  };
+  row.parts.push_back({"forward", run, 4.0 * (3.0 * E + 2.0 * static_cast<double>(B * T * N)), 0.0, 40.0 * E * n, "20 multiply-adds a state and step, the exponential included"});
+  row.error = [&d, whole, B, T, D, N] {
     const auto &xs = d.inputs["x"].second, &dt = d.inputs["delta"].second, &a = d.inputs["A"].second, &bs = d.inputs["B"].second, &cs = d.inputs["C"].second;
     d.exact.assign(xs.size(), 0.0);
     std::vector<double> h(static_cast<std::size_t>(B * D * N), 0.0);
@@ -241,14 +261,16 @@ Row selective(const std::string& name, std::int64_t B, std::int64_t T, std::int6
       for (std::int64_t i = 0; i < B * D; ++i)
         for (std::int64_t k = 0; k < N; ++k) {
           const auto at = static_cast<std::size_t>(t * B * D + i), of = static_cast<std::size_t>((t * B + i / D) * N + k);
-          double& state = h[static_cast<std::size_t>(i * N + k)];
-          state = std::exp(static_cast<double>(dt[at]) * static_cast<double>(a[static_cast<std::size_t>(i % D * N + k)])) * state +
+          double& h_now = h[static_cast<std::size_t>(i * N + k)];
+          h_now = std::exp(static_cast<double>(dt[at]) * static_cast<double>(a[static_cast<std::size_t>(i % D * N + k)])) * h_now +
                   static_cast<double>(dt[at]) * static_cast<double>(xs[at]) * static_cast<double>(bs[of]);
-          d.exact[at] += state * static_cast<double>(cs[of]);
+          d.exact[at] += h_now * static_cast<double>(cs[of]);
         }
-    return d.error();
+    return difference(from<float>(d.backend, whole->data(), d.exact.size()), d.exact);
   };
-  row.save = [&d](NpzWriter& file) { d.save_all(file); };
+  row.save = [&d, B, T, D, N](NpzWriter& file) {
+    for (const auto& [key, input] : d.inputs) save(file, key, key == "A" ? Shape{D, N} : Shape{T, B, key == "B" || key == "C" ? N : D}, input.second);
+  };
   row.kept = data;
   return row;
 }

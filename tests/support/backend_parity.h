@@ -162,17 +162,18 @@ inline void unary_parity(Backend& other) {
     for (const auto& [name, op] : operations) {
       if (is_complex(type) && op != Unary::affine && op != Unary::exp && op != Unary::square && op != Unary::reciprocal && op != Unary::mean_exp) continue;
       const bool positive = op == Unary::log || op == Unary::sqrt || op == Unary::reciprocal;
-      const std::int64_t n = 1000;
-      Parity parity(other, 1);
-      const std::size_t x = parity.array(type, n, positive ? 0.3 : -4.0, 4.0), y = parity.array(type, n), gy = parity.array(type, n), gx = parity.array(type, n);
-      try {
-        parity.run([&, operation = op, kind = type](Backend& b, const Parity::Pointers& p, Parity::Host&) {
-          b.unary(operation, kind, n, p[x], p[y], 1.5, -0.25);
-          b.unary_adjoint(operation, kind, n, p[x], p[y], p[gy], p[gx], 1.5, -0.25);
-          return 0;
-        });
-      } catch (const Failure& failure) {
-        throw Failure(name + " " + name_of(type) + ": " + failure.what());
+      for (const std::int64_t n : {1, 31, 32, 33, 1023, 1024, 1025}) {
+        Parity parity(other, 1);
+        const std::size_t x = parity.array(type, n, positive ? 0.3 : -4.0, 4.0), y = parity.array(type, n), gy = parity.array(type, n), gx = parity.array(type, n);
+        try {
+          parity.run([&, operation = op, kind = type](Backend& b, const Parity::Pointers& p, Parity::Host&) {
+            b.unary(operation, kind, n, p[x], p[y], 1.5, -0.25);
+            b.unary_adjoint(operation, kind, n, p[x], p[y], p[gy], p[gx], 1.5, -0.25);
+            return 0;
+          });
+        } catch (const Failure& failure) {
+          throw Failure(name + " " + name_of(type) + ", " + std::to_string(n) + " of them: " + failure.what());
+        }
       }
     }
 }
@@ -248,7 +249,7 @@ inline void sum_parity(Backend& other) {
     std::int64_t outer, n, inner;
   };
   for (const DType type : every_type)
-    for (const Size s : {Size{1, 1, 1}, Size{3, 7, 5}, Size{1, 20000, 1}, Size{2, 3000, 3}, Size{400, 70, 1}, Size{4, 1, 6}}) {
+    for (const Size s : {Size{1, 1, 1}, Size{3, 7, 5}, Size{1, 20000, 1}, Size{2, 3000, 3}, Size{400, 70, 1}, Size{4, 1, 6}, Size{31, 32, 33}, Size{1, 1023, 7}, Size{7, 1024, 1}, Size{3, 1025, 5}, Size{1025, 31, 1}, Size{61, 1, 1023}}) {
       Parity parity(other, 5);
       const std::size_t x = parity.array(type, s.outer * s.n * s.inner, 0.0, 1.0), y = parity.array(type, s.outer * s.inner), gx = parity.array(type, s.outer * s.n * s.inner);
       parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
@@ -264,7 +265,7 @@ inline void matmul_parity(Backend& other) {
     std::int64_t batch, m, n, k;
   };
   for (const DType type : real_types)
-    for (const Size s : {Size{1, 1, 1, 1}, Size{1, 5, 7, 3}, Size{3, 65, 130, 17}, Size{1, 6, 70, 3000}, Size{70, 8, 9, 20}, Size{2, 64, 64, 64}, Size{1, 4, 4, 0}})
+    for (const Size s : {Size{1, 1, 1, 1}, Size{1, 5, 7, 3}, Size{3, 65, 130, 17}, Size{1, 6, 70, 3000}, Size{70, 8, 9, 20}, Size{2, 64, 64, 64}, Size{1, 4, 4, 0}, Size{1, 31, 33, 32}, Size{3, 33, 31, 61}, Size{1, 1023, 3, 7}, Size{1, 5, 1025, 3}, Size{1, 3, 5, 1024}})
       for (const bool ta : {false, true})
         for (const bool tb : {false, true})
           for (const bool accumulate : {false, true})
@@ -346,7 +347,7 @@ inline void scale_parity(Backend& other) {
 
 inline void depthwise_parity(Backend& other) {
   for (const DType type : real_types)
-    for (const DepthwiseDims d : {DepthwiseDims{1, 1, 1, 1}, DepthwiseDims{50, 3, 7, 4}, DepthwiseDims{3000, 2, 3, 4}, DepthwiseDims{2, 2, 5, 6}}) {
+    for (const DepthwiseDims d : {DepthwiseDims{1, 1, 1, 1}, DepthwiseDims{50, 3, 7, 4}, DepthwiseDims{3000, 2, 3, 4}, DepthwiseDims{2, 2, 5, 6}, DepthwiseDims{31, 1, 33, 3}, DepthwiseDims{32, 3, 31, 2}, DepthwiseDims{1023, 1, 1, 5}, DepthwiseDims{1025, 1, 3, 4}}) {
       Parity parity(other, 10);
       const std::int64_t in = (d.steps + d.taps - 1) * d.batch * d.channels, out = d.steps * d.batch * d.channels;
       const std::size_t x = parity.array(type, in), w = parity.array(type, d.channels * d.taps), y = parity.array(type, out), gx = parity.array(type, in), gw = parity.array(type, d.channels * d.taps);
@@ -365,7 +366,10 @@ inline void diagonal_parity(Backend& other) {
     std::int64_t steps, width, period;
   };
   for (const DType type : every_type)
-    for (const Size s : {Size{1, 4, 0}, Size{2, 4, 2}, Size{70, 6, 0}, Size{70, 6, 3}, Size{5000, 3, 0}, Size{5000, 4, 2}, Size{300, 300, 300}})
+    for (const Size s : {Size{1, 4, 0}, Size{2, 4, 2}, Size{70, 6, 0}, Size{70, 6, 3}, Size{5000, 3, 0}, Size{5000, 4, 2}, Size{300, 300, 300},
+                         // around the widths of warps and blocks, and numbers that nothing divides
+                         Size{1, 1, 0}, Size{31, 31, 0}, Size{32, 33, 11}, Size{33, 32, 0}, Size{61, 7, 7}, Size{1023, 3, 0}, Size{1024, 5, 5}, Size{1025, 1, 0}, Size{3, 1023, 0}, Size{2, 1024, 512},
+                         Size{3, 1025, 205}})
       for (const Pace pace : {Pace::steps, Pace::tree, Pace::chunks})
         for (const bool started : {false, true}) {
           const DiagonalDims d{s.steps, s.width, s.period};
@@ -419,7 +423,7 @@ inline void outer_parity(Backend& other) {
     std::int64_t steps, heads, key, value;
   };
   for (const DType type : real_types)
-    for (const Size s : {Size{1, 1, 1, 1}, Size{40, 3, 5, 7}, Size{300, 2, 8, 4}, Size{4200, 1, 2, 3}})
+    for (const Size s : {Size{1, 1, 1, 1}, Size{40, 3, 5, 7}, Size{300, 2, 8, 4}, Size{4200, 1, 2, 3}, Size{31, 3, 31, 1}, Size{32, 1, 1, 33}, Size{33, 2, 32, 7}, Size{61, 5, 3, 13}, Size{1023, 1, 3, 1}, Size{1024, 1, 1, 3}, Size{1025, 1, 2, 2}})
       for (const bool attention : {false, true})
         for (const bool started : {false, true}) {
           if (attention && s.steps > 1000) continue;
@@ -446,7 +450,7 @@ inline void outer_parity(Backend& other) {
 
 inline void kernel_parity(Backend& other) {
   for (const DType type : {DType::c64, DType::c128})
-    for (const std::int64_t steps : {1, 9, 700}) {
+    for (const std::int64_t steps : {1, 9, 31, 32, 33, 700, 1023, 1024, 1025}) {
       const std::int64_t channels = 3, modes = 5;
       Parity parity(other, 14);
       const std::size_t w = parity.array(type, channels * modes), a = parity.factors(type, channels * modes, 0.7, 0.999), kernel = parity.array(type, channels * steps), gw = parity.array(type, channels * modes),
@@ -463,7 +467,7 @@ inline void kernel_parity(Backend& other) {
 
 inline void convolution_parity(Backend& other) {
   for (const DType type : every_type)
-    for (const std::int64_t steps : {1, 2, 37, 512, 3000}) {
+    for (const std::int64_t steps : {1, 2, 31, 32, 33, 37, 512, 1023, 1024, 1025, 3000}) {
       const std::int64_t batch = 3, channels = 4;
       Parity parity(other, 15);
       const std::size_t kernel = parity.array(type, channels * steps), u = parity.array(type, steps * batch * channels), y = parity.array(type, steps * batch * channels), gy = parity.array(type, steps * batch * channels),
