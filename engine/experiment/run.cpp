@@ -970,7 +970,8 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
     if (shown(gate.layer)) card.gates.push_back({named(gate.layer, gate.name), Shape(gate.var.shape().begin() + 2, gate.var.shape().end()), gate.low, gate.high, gate.text});
   card.spectrum = architecture.spectrum;
   for (const Form form : network.forms()) card.forms.emplace_back(to_string(form));
-  card.source = architecture.source;
+  // A preset of another paper than its architecture's says so.
+  card.source = preset.source.year && preset.source.year != architecture.source.year ? preset.source : architecture.source;
   return card;
 }
 

@@ -317,7 +317,9 @@ class CpuBackend final : public Backend {
         if constexpr (!complex_v<T> || for_complex<Op>) {
           const T* __restrict x = as<T>(x_);
           T* __restrict y = as<T>(y_);
-          for (std::int64_t i = 0; i < n; ++i) y[i] = Op::value(x[i], p, q);
+          in_pieces(n, [&](std::int64_t from, std::int64_t to) {
+            for (std::int64_t i = from; i < to; ++i) y[i] = Op::value(x[i], p, q);
+          });
         } else {
           assert(!"not an operation of complex arrays");
         }
@@ -336,7 +338,9 @@ class CpuBackend final : public Backend {
           const T* __restrict y = as<T>(y_);
           const T* __restrict gy = as<T>(gy_);
           T* __restrict gx = as<T>(gx_);
-          for (std::int64_t i = 0; i < n; ++i) gx[i] += gy[i] * conjugate(Op::slope(x[i], y[i], p, q));
+          in_pieces(n, [&](std::int64_t from, std::int64_t to) {
+            for (std::int64_t i = from; i < to; ++i) gx[i] += gy[i] * conjugate(Op::slope(x[i], y[i], p, q));
+          });
         }
       });
     });
@@ -349,19 +353,39 @@ class CpuBackend final : public Backend {
         using Op = decltype(f);
         const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
         const std::int64_t sx = shape.rank ? shape.stride_x[shape.rank - 1] : 0, sy = shape.rank ? shape.stride_y[shape.rank - 1] : 0;
-        for_rows(shape, [&](std::int64_t zo, std::int64_t xo, std::int64_t yo) {
-          const T* __restrict x = as<T>(x_) + xo;
-          const T* __restrict y = as<T>(y_) + yo;
-          T* __restrict z = as<T>(z_) + zo;
-          if (sx && sy)
-            for (std::int64_t i = 0; i < inner; ++i) z[i] = Op::value(x[i], y[i]);
-          else if (sx)
-            for (std::int64_t i = 0; i < inner; ++i) z[i] = Op::value(x[i], y[0]);
-          else if (sy)
-            for (std::int64_t i = 0; i < inner; ++i) z[i] = Op::value(x[0], y[i]);
-          else
-            for (std::int64_t i = 0; i < inner; ++i) z[i] = Op::value(x[0], y[0]);
-        });
+        /// `size`: the length of a row, of a type that may know it when this is compiled.
+        const auto rows = [&](auto size) {
+          for_rows(shape, [&](std::int64_t zo, std::int64_t xo, std::int64_t yo) {
+            const T* __restrict x = as<T>(x_) + xo;
+            const T* __restrict y = as<T>(y_) + yo;
+            T* __restrict z = as<T>(z_) + zo;
+            const std::int64_t n = size;
+            if (sx && sy)
+              for (std::int64_t i = 0; i < n; ++i) z[i] = Op::value(x[i], y[i]);
+            else if (sx)
+              for (std::int64_t i = 0; i < n; ++i) z[i] = Op::value(x[i], y[0]);
+            else if (sy)
+              for (std::int64_t i = 0; i < n; ++i) z[i] = Op::value(x[0], y[i]);
+            else
+              for (std::int64_t i = 0; i < n; ++i) z[i] = Op::value(x[0], y[0]);
+          });
+        };
+        if (shape.rank == 1 && sx && sy) {
+          const T* __restrict x = as<T>(x_);
+          const T* __restrict y = as<T>(y_);
+          T* __restrict z = as<T>(z_);
+          in_pieces(inner, [&](std::int64_t from, std::int64_t to) {
+            for (std::int64_t i = from; i < to; ++i) z[i] = Op::value(x[i], y[i]);
+          });
+          return;
+        }
+        switch (inner) {  // many short rows
+          case 8: rows(std::integral_constant<std::int64_t, 8>{}); break;
+          case 16: rows(std::integral_constant<std::int64_t, 16>{}); break;
+          case 32: rows(std::integral_constant<std::int64_t, 32>{}); break;
+          case 64: rows(std::integral_constant<std::int64_t, 64>{}); break;
+          default: rows(inner);
+        }
       });
     });
   }
@@ -420,6 +444,25 @@ class CpuBackend final : public Backend {
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
       const auto s = static_cast<real_t<T>>(scale);
+      if (inner == 1 && n > 0) {
+        // Several sums at a time, each in its order: one alone waits for every addition.
+        constexpr std::int64_t together = 8;
+        in_pieces(outer * n, n * together, [&](std::int64_t first, std::int64_t last) {
+          for (std::int64_t o = first / n; o < last / n; o += together) {
+            const std::int64_t some = std::min(together, last / n - o);
+            const T* x = as<T>(x_) + o * n;
+            T sums[together] = {};
+            if (some == together)
+              for (std::int64_t j = 0; j < n; ++j)
+                for (std::int64_t i = 0; i < together; ++i) sums[i] += x[i * n + j];
+            else
+              for (std::int64_t i = 0; i < some; ++i)
+                for (std::int64_t j = 0; j < n; ++j) sums[i] += x[i * n + j];
+            for (std::int64_t i = 0; i < some; ++i) as<T>(y_)[o + i] = sums[i] * s;
+          }
+        });
+        return;
+      }
       for (std::int64_t o = 0; o < outer; ++o) {
         const T* x = as<T>(x_) + o * n * inner;
         T* y = as<T>(y_) + o * inner;
@@ -1147,6 +1190,23 @@ class CpuBackend final : public Backend {
       const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1, stride = shape.rank ? shape.stride[shape.rank - 1] : 1;
       for_rows(shape, [&](std::int64_t at, std::int64_t to) { row(as<T>(strided) + at, as<T>(dense) + to, inner, stride); });
     });
+  }
+
+  /// Calls f(from, to) for pieces of n entries that are independent of each other, on all processors where there are many. Pieces begin at
+  /// multiples of `unit`.
+  template <class F>
+  static void in_pieces(std::int64_t n, std::int64_t unit, const F& f) {
+    constexpr std::int64_t piece = std::int64_t{1} << 15;
+    const std::int64_t size = (piece + unit - 1) / unit * unit;
+    if (n <= 2 * size) {
+      if (n) f(std::int64_t{0}, n);
+      return;
+    }
+    cpu::parallel((n + size - 1) / size, [&](std::int64_t i) { f(i * size, std::min(n, (i + 1) * size)); });
+  }
+  template <class F>
+  static void in_pieces(std::int64_t n, const F& f) {
+    in_pieces(n, 64, f);
   }
 
   /// Columns of a diagonal recurrence that one thread goes through all of time with: the same [first, last) of each copy of a
