@@ -23,7 +23,8 @@ struct Pages {
   float* data;
   std::size_t count;
   explicit Pages(std::size_t n) : count(n) {
-    data = static_cast<float*>(std::aligned_alloc(std::size_t{2} << 20, n * sizeof(float)));
+    constexpr std::size_t page = std::size_t{2} << 20;
+    data = static_cast<float*>(std::aligned_alloc(page, (n * sizeof(float) + page - 1) / page * page));
     madvise(data, n * sizeof(float), MADV_HUGEPAGE);
     std::fill(data, data + n, 1.0f);
   }
