@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace reclab {
 
@@ -142,18 +143,46 @@ void TimingPanel::rebuild() {
   plot_->redraw();
 }
 
-QString TimingPanel::makeHeadline() const {
-  double longest = 0, best = 0;
-  QString name;
-  for (const Form& form : forms(*trace_)) {
-    for (std::size_t i = 0; i < form.length.size(); ++i) {
-      if (form.length[i] < longest || (form.length[i] == longest && form.seconds[i] >= best)) continue;
-      longest = form.length[i];
-      best = form.seconds[i];
-      name = form.name;
+/// Where `later` overtakes `earlier` for good: between the last length at which it is slower and the next, on the straight lines of the plot;
+/// 0 where no length before or none after shows it beyond the quartiles.
+double TimingPanel::overtakes(const Form& later, const Form& earlier) {
+  bool before = false, after = false;
+  double at = 0, last_length = 0, last_lead = 0;
+  for (std::size_t i = 0; i < later.length.size(); ++i) {
+    const auto same = std::find(earlier.length.begin(), earlier.length.end(), later.length[i]);
+    if (same == earlier.length.end()) continue;
+    const auto j = static_cast<std::size_t>(same - earlier.length.begin());
+    const double lead = std::log(earlier.seconds[j] / later.seconds[i]);
+    if (lead <= 0) {
+      before = before || earlier.high[j] < later.low[i];
+      at = 0;
+      after = false;
+    } else {
+      after = after || later.high[i] < earlier.low[j];
+      if (at == 0 && last_length > 0) at = last_length * std::pow(later.length[i] / last_length, -last_lead / (lead - last_lead));
     }
+    last_length = later.length[i];
+    last_lead = lead;
   }
-  return name.isEmpty() ? QString() : tr("%1 is fastest at T = %2").arg(name, grouped(std::llround(longest)));
+  return before && after ? at : 0.0;
+}
+
+QString TimingPanel::makeHeadline() const {
+  const std::vector<Form> all = forms(*trace_);
+  std::map<double, const Form*> best;  // at each length
+  for (const Form& form : all)
+    for (std::size_t i = 0; i < form.length.size(); ++i) {
+      const Form*& there = best.try_emplace(form.length[i], &form).first->second;
+      const auto at = static_cast<std::size_t>(std::find(there->length.begin(), there->length.end(), form.length[i]) - there->length.begin());
+      if (form.seconds[i] < there->seconds[at]) there = &form;
+    }
+  if (best.empty()) return {};
+  const Form* winner = best.rbegin()->second;
+  const auto other = std::find_if(best.rbegin(), best.rend(), [&](const auto& entry) { return entry.second != winner; });
+  if (other != best.rend())
+    if (const double at = overtakes(*winner, *other->second); at > 0)
+      return tr("%1 overtakes %2 at T = %3").arg(winner->name, other->second->name, grouped(std::llround(at)));
+  return tr("%1 is fastest at T = %2").arg(winner->name, grouped(std::llround(best.rbegin()->first)));
 }
 
 QString TimingPanel::tipAt(const QPointF& position) const {

@@ -28,6 +28,7 @@ class TimingPanel : public PlotPanel {
     double exponent;                                 // NaN when it is not known
   };
   static std::vector<Form> forms(const Trace& trace);
+  static double overtakes(const Form& later, const Form& earlier);
   QString tipAt(const QPointF& position) const;
 
   Legend* legend_;
