@@ -1086,19 +1086,19 @@ class CpuBackend final : public Backend {
       using T = decltype(zero);
       if constexpr (!complex_v<T>) {
         cpu::convolve(steps, batch, channels, as<T>(kernel), as<T>(u), as<T>(y));
-        return;
-      }
-      std::vector<std::complex<double>> k, x;
-      const Fourier& fft = fourier(steps);
-      for (std::int64_t c = 0; c < channels; ++c) {
-        load(as<T>(kernel) + c * steps, 1, steps, fft.size, k);
-        fft.forward(k);
-        for (std::int64_t b = 0; b < batch; ++b) {
-          load(as<T>(u) + b * channels + c, batch * channels, steps, fft.size, x);
-          fft.forward(x);
-          for (std::size_t i = 0; i < x.size(); ++i) x[i] *= k[i];
-          fft.backward(x);
-          store(x, 1.0 / static_cast<double>(fft.size), as<T>(y) + b * channels + c, batch * channels, steps, false);
+      } else {
+        std::vector<std::complex<double>> k, x;
+        const Fourier& fft = fourier(steps);
+        for (std::int64_t c = 0; c < channels; ++c) {
+          load(as<T>(kernel) + c * steps, 1, steps, fft.size, k);
+          fft.forward(k);
+          for (std::int64_t b = 0; b < batch; ++b) {
+            load(as<T>(u) + b * channels + c, batch * channels, steps, fft.size, x);
+            fft.forward(x);
+            for (std::size_t i = 0; i < x.size(); ++i) x[i] *= k[i];
+            fft.backward(x);
+            store(x, 1.0 / static_cast<double>(fft.size), as<T>(y) + b * channels + c, batch * channels, steps, false);
+          }
         }
       }
     });
@@ -1109,39 +1109,39 @@ class CpuBackend final : public Backend {
       using T = decltype(zero);
       if constexpr (!complex_v<T>) {
         cpu::convolve_adjoint(steps, batch, channels, as<T>(kernel), as<T>(u), as<T>(gy), as<T>(gkernel), as<T>(gu));
-        return;
-      }
-      std::vector<std::complex<double>> k, x, g, sum;
-      const Fourier& fft = fourier(steps);
-      const double unit = 1.0 / static_cast<double>(fft.size);
-      for (std::int64_t c = 0; c < channels; ++c) {
-        load(as<T>(kernel) + c * steps, 1, steps, fft.size, k);
-        fft.forward(k);
-        sum.assign(static_cast<std::size_t>(fft.size), {});
-        for (std::int64_t b = 0; b < batch; ++b) {
-          load(as<T>(gy) + b * channels + c, batch * channels, steps, fft.size, g);
-          fft.forward(g);
+      } else {
+        std::vector<std::complex<double>> k, x, g, sum;
+        const Fourier& fft = fourier(steps);
+        const double unit = 1.0 / static_cast<double>(fft.size);
+        for (std::int64_t c = 0; c < channels; ++c) {
+          load(as<T>(kernel) + c * steps, 1, steps, fft.size, k);
+          fft.forward(k);
+          sum.assign(static_cast<std::size_t>(fft.size), {});
+          for (std::int64_t b = 0; b < batch; ++b) {
+            load(as<T>(gy) + b * channels + c, batch * channels, steps, fft.size, g);
+            fft.forward(g);
+            if (gkernel) {
+              load(as<T>(u) + b * channels + c, batch * channels, steps, fft.size, x);
+              fft.forward(x);
+              for (std::size_t i = 0; i < x.size(); ++i) sum[i] += g[i] * std::conj(x[i]);
+            }
+            if (gu) {
+              for (std::size_t i = 0; i < g.size(); ++i) g[i] *= std::conj(k[i]);
+              fft.backward(g);
+              store(g, unit, as<T>(gu) + b * channels + c, batch * channels, steps, true);
+            }
+          }
           if (gkernel) {
-            load(as<T>(u) + b * channels + c, batch * channels, steps, fft.size, x);
-            fft.forward(x);
-            for (std::size_t i = 0; i < x.size(); ++i) sum[i] += g[i] * std::conj(x[i]);
+            fft.backward(sum);
+            store(sum, unit, as<T>(gkernel) + c * steps, 1, steps, true);
           }
-          if (gu) {
-            for (std::size_t i = 0; i < g.size(); ++i) g[i] *= std::conj(k[i]);
-            fft.backward(g);
-            store(g, unit, as<T>(gu) + b * channels + c, batch * channels, steps, true);
-          }
-        }
-        if (gkernel) {
-          fft.backward(sum);
-          store(sum, unit, as<T>(gkernel) + c * steps, 1, steps, true);
         }
       }
     });
   }
 
  private:
-  /// Double-precision transforms of one length; FFTW's planner is not thread-safe, its execution is.
+  /// Complex transforms of one length.
   struct Fourier {
     std::int64_t size;
     fftw_plan there, back;
@@ -1149,13 +1149,12 @@ class CpuBackend final : public Backend {
     void forward(std::vector<std::complex<double>>& x) const { fftw_execute_dft(there, raw(x), raw(x)); }
     void backward(std::vector<std::complex<double>>& x) const { fftw_execute_dft(back, raw(x), raw(x)); }
   };
-  std::mutex planner_;
   std::map<std::int64_t, Fourier> plans_;
 
   const Fourier& fourier(std::int64_t steps) {
     std::int64_t size = 1;
     while (size < 2 * steps) size *= 2;
-    const std::lock_guard lock(planner_);
+    const std::lock_guard lock(cpu::planner());
     const auto found = plans_.find(size);
     if (found != plans_.end()) return found->second;
     std::vector<std::complex<double>> scratch(static_cast<std::size_t>(size));
@@ -1174,11 +1173,7 @@ class CpuBackend final : public Backend {
   static void store(const std::vector<std::complex<double>>& from, double unit, T* to, std::int64_t stride, std::int64_t n, bool add) {
     for (std::int64_t i = 0; i < n; ++i) {
       const std::complex<double> value = from[static_cast<std::size_t>(i)] * unit;
-      T result;
-      if constexpr (complex_v<T>)
-        result = T(static_cast<real_t<T>>(value.real()), static_cast<real_t<T>>(value.imag()));
-      else
-        result = static_cast<T>(value.real());
+      const T result(static_cast<real_t<T>>(value.real()), static_cast<real_t<T>>(value.imag()));
       to[i * stride] = add ? to[i * stride] + result : result;
     }
   }

@@ -66,14 +66,13 @@ struct Transform {
   std::int64_t modes() const { return size / 2 + 1; }
 };
 
-/// FFTW's planner is not thread-safe, its execution is. Plans are made by rule and not by measuring, so that the bits are always the same.
+/// Plans are made by rule and not by measuring, so that the bits are always the same.
 template <class T>
 const Transform<T>& transform(std::int64_t steps) {
-  static std::mutex mutex;
   static std::map<std::int64_t, Transform<T>> known;
   std::int64_t size = 1;
   while (size < 2 * steps) size *= 2;
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(planner());
   const auto found = known.find(size);
   if (found != known.end()) return found->second;
   const std::int64_t row = (size + 2 + 15) / 16 * 16;
@@ -127,6 +126,11 @@ class Rows {
 };
 
 }  // namespace
+
+std::mutex& planner() {
+  static std::mutex mutex;
+  return mutex;
+}
 
 template <class T>
 void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* u, T* y) {

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
 
 namespace reclab::cpu {
+
+/// Held by whoever makes an FFTW plan: the planner is not thread-safe, the execution of plans is.
+std::mutex& planner();
 
 /// y[t, b, c] = sum_{j <= t} kernel[c, j] u[t - j, b, c]; T is float or double.
 template <class T>
