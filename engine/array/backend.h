@@ -104,6 +104,14 @@ class Backend {
   virtual void cumulative_sum(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, bool reverse, const void* x, void* y,
                               bool accumulate) = 0;
   virtual void matmul(DType type, const MatMul& shape, const void* a, const void* b, void* c, bool accumulate) = 0;
+  /// A matrix op(b) (k x n), op transposes where asked, that many products are made with: pack() writes it in the order in which this
+  /// backend reads it fastest, or nothing where that is the order it has. `packed` has k times n entries, n up to the next multiple of 32.
+  virtual void pack(DType, std::int64_t /*k*/, std::int64_t /*n*/, bool /*transpose*/, const void* /*b*/, void* /*packed*/) {}
+  /// c (m x n) = a (m x k) op(b), the same bits as matmul().
+  virtual void matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool transpose, const void* a, const void* b, const void* /*packed*/,
+                             void* c, bool accumulate) {
+    matmul(type, {1, m, n, k, false, transpose}, a, b, c, accumulate);
+  }
 
   /// complex from two real arrays, and its adjoint: greal += Re g, gimag += Im g (either may be null).
   virtual void join(DType complex, std::int64_t n, const void* real, const void* imag, void* z) = 0;
@@ -168,6 +176,18 @@ class Backend {
                         void* y) = 0;
   virtual void convolve_adjoint(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* u,
                                 const void* gy, void* gkernel, void* gu) = 0;
+  /// The same for a kernel that many convolutions are made with: spectrum() transforms it once, into memory of spectrum_size() bytes; none
+  /// where a backend transforms it at every call.
+  virtual std::size_t spectrum_size(DType, std::int64_t /*steps*/, std::int64_t /*channels*/) { return 0; }
+  virtual void spectrum(DType, std::int64_t /*steps*/, std::int64_t /*channels*/, const void* /*kernel*/, void* /*spectrum*/) {}
+  virtual void convolve_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* /*spectrum*/,
+                             const void* u, void* y) {
+    convolve(type, steps, batch, channels, kernel, u, y);
+  }
+  virtual void convolve_adjoint_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel,
+                                     const void* /*spectrum*/, const void* u, const void* gy, void* gkernel, void* gu) {
+    convolve_adjoint(type, steps, batch, channels, kernel, u, gy, gkernel, gu);
+  }
 };
 
 /// The CPU: always there.

@@ -210,6 +210,85 @@ class CumulativeSum final : public Operation {
   std::int64_t outer_, n_, inner_;
 };
 
+/// What the adjoint of a matrix is still to be given: rows of what came in and of what came back, of several steps of a recurrence, so
+/// that it is gone through once for many of them.
+class Outstanding {
+ public:
+  Outstanding(DType type, std::int64_t rows, std::int64_t in, std::int64_t out) : type_(type), rows_(rows), in_(in), out_(out), most_(std::max<std::int64_t>(1, 128 / rows)) {}
+  ~Outstanding() {
+    if (!backend_) return;
+    backend_->release(came_in_);
+    backend_->release(came_back_);
+  }
+  Outstanding(const Outstanding&) = delete;
+  Outstanding& operator=(const Outstanding&) = delete;
+
+  void forget() { count_ = 0; }
+  void add(Backend& backend, const void* x, const void* g, void* gradient) {
+    const std::size_t x_bytes = static_cast<std::size_t>(rows_ * in_) * bytes_of(type_), g_bytes = static_cast<std::size_t>(rows_ * out_) * bytes_of(type_);
+    if (!backend_) {
+      came_in_ = backend.allocate(x_bytes * static_cast<std::size_t>(most_));
+      backend_ = &backend;
+      came_back_ = backend.allocate(g_bytes * static_cast<std::size_t>(most_));
+    }
+    backend.copy(static_cast<char*>(came_in_) + static_cast<std::size_t>(count_) * x_bytes, x, x_bytes);
+    backend.copy(static_cast<char*>(came_back_) + static_cast<std::size_t>(count_) * g_bytes, g, g_bytes);
+    if (++count_ == most_) settle(gradient);
+  }
+  /// gradient [out, in] += the sum over all rows.
+  void settle(void* gradient) {
+    if (count_) backend_->matmul(type_, {1, out_, in_, count_ * rows_, true, false}, came_back_, came_in_, gradient, true);
+    count_ = 0;
+  }
+
+ private:
+  DType type_;
+  std::int64_t rows_, in_, out_, most_, count_ = 0;
+  Backend* backend_ = nullptr;
+  void *came_in_ = nullptr, *came_back_ = nullptr;
+};
+
+/// A matrix [out, in] that products are made with at every step, in the backend's own order: for x W^T and for g W.
+class Pack final : public Operation {
+ public:
+  Pack(DType type, std::int64_t out, std::int64_t in, std::shared_ptr<Outstanding> outstanding) : type_(type), out_(out), in_(in), outstanding_(std::move(outstanding)) {}
+  void forward(const ForwardCall& c) override {
+    outstanding_->forget();
+    c.backend.pack(type_, in_, out_, true, c.in[0], c.out[0]);
+    c.backend.pack(type_, out_, in_, false, c.in[0], c.out[1]);
+  }
+  void backward(const BackwardCall& c) override {
+    if (c.grad_in[0]) outstanding_->settle(c.grad_in[0]);
+  }
+  Cost cost() const override { return {0.0, 4.0 * static_cast<double>(out_ * in_) * real_bytes(type_)}; }
+
+ private:
+  DType type_;
+  std::int64_t out_, in_;
+  std::shared_ptr<Outstanding> outstanding_;
+};
+
+/// x W^T with a packed W. Inputs x, W, and W packed for each way; all of W's gradient goes to W.
+class PackedLinear final : public Operation {
+ public:
+  PackedLinear(DType type, std::int64_t rows, std::int64_t out, std::int64_t in, std::shared_ptr<Outstanding> outstanding)
+      : type_(type), rows_(rows), out_(out), in_(in), outstanding_(std::move(outstanding)) {}
+  void forward(const ForwardCall& c) override { c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], c.in[1], c.in[2], c.out[0], false); }
+  void backward(const BackwardCall& c) override {
+    if (c.grad_in[0]) c.backend.matmul_packed(type_, rows_, in_, out_, false, c.grad_out[0], c.in[1], c.in[3], c.grad_in[0], true);
+    if (c.grad_in[1]) outstanding_->add(c.backend, c.in[0], c.grad_out[0], c.grad_in[1]);
+  }
+  Cost cost() const override {
+    const double m = static_cast<double>(rows_), n = static_cast<double>(out_), k = static_cast<double>(in_);
+    return {2.0 * m * n * k, (m * k + m * n + k * n) * real_bytes(type_)};
+  }
+
+ private:
+  DType type_;
+  std::int64_t rows_, out_, in_;
+  std::shared_ptr<Outstanding> outstanding_;
+};
+
 /// Passes its values on, and no gradient back.
 class Detach final : public Operation {
  public:
@@ -498,8 +577,17 @@ Var matmul_transposed(Var a, Var b) {
 Var linear(Var x, Var weight, Var bias) {
   Var y;
   if (weight.graph != x.graph && weight.graph->encloses(*x.graph)) {
-    // Inside a cell the weight is the same at every step: turned once, it is read along its rows.
-    y = matmul(x, transpose(x.graph->adopt(weight)));
+    // Inside a cell the weight is the same at every step: it is put in order once.
+    Graph& graph = *x.graph;
+    const Var own = graph.adopt(weight);
+    Shape shape = x.shape();
+    const std::int64_t in = shape.back(), out = own.dim(0), rows = count(shape) / in;
+    const auto padded = [](std::int64_t n) { return (n + 31) / 32 * 32; };
+    assert(own.dim(1) == in);
+    shape.back() = out;
+    auto outstanding = std::make_shared<Outstanding>(x.dtype(), rows, in, out);
+    const auto packed = graph.apply(std::make_unique<Pack>(x.dtype(), out, in, outstanding), {own}, {{Shape{in * padded(out)}, x.dtype()}, {Shape{out * padded(in)}, x.dtype()}});
+    y = graph.apply(std::make_unique<PackedLinear>(x.dtype(), rows, out, in, outstanding), {x, own, packed[0], packed[1]}, {{shape, x.dtype()}})[0];
   } else {
     Graph& graph = innermost(x, weight);
     Shape shape = x.shape();

@@ -13,9 +13,19 @@ namespace {
 class Convolve final : public Operation {
  public:
   Convolve(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels) : type_(type), steps_(steps), batch_(batch), channels_(channels) {}
-  void forward(const ForwardCall& c) override { c.backend.convolve(type_, steps_, batch_, channels_, c.in[0], c.in[1], c.out[0]); }
-  void backward(const BackwardCall& c) override {
-    c.backend.convolve_adjoint(type_, steps_, batch_, channels_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
+  ~Convolve() override {
+    if (backend_) backend_->release(spectrum_);
+  }
+  void forward(const ForwardCall& c) override {
+    if (!backend_) {
+      if (const std::size_t bytes = c.backend.spectrum_size(type_, steps_, channels_)) spectrum_ = c.backend.allocate(bytes);
+      backend_ = &c.backend;
+    }
+    c.backend.spectrum(type_, steps_, channels_, c.in[0], spectrum_);
+    c.backend.convolve_with(type_, steps_, batch_, channels_, c.in[0], spectrum_, c.in[1], c.out[0]);
+  }
+  void backward(const BackwardCall& c) override {  // the kernel is still the one of the way forward
+    c.backend.convolve_adjoint_with(type_, steps_, batch_, channels_, c.in[0], spectrum_, c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
   }
   Cost cost() const override {
     const double n = static_cast<double>(steps_ * batch_ * channels_);
@@ -25,6 +35,8 @@ class Convolve final : public Operation {
  private:
   DType type_;
   std::int64_t steps_, batch_, channels_;
+  Backend* backend_ = nullptr;
+  void* spectrum_ = nullptr;
 };
 
 /// The taps are taken some at a time: group g holds those of g * group .. g * group + group - 1 steps ago, and acts on the rows that are late

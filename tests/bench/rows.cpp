@@ -280,25 +280,27 @@ Row convolution(const std::string& name, std::int64_t B, std::int64_t D, std::in
   struct Data {
     Backend& backend;
     std::vector<float> kernel, u;
-    DeviceArray dk, du, y;
+    DeviceArray dk, du, y, spectrum;
   };
   Backend& backend = backend_of(name);
   Rng rng(1);
-  auto data = std::make_shared<Data>(Data{backend, normal(rng, D * T), normal(rng, T * B * D), {}, {}, {}});
+  auto data = std::make_shared<Data>(Data{backend, normal(rng, D * T), normal(rng, T * B * D), {}, {}, {}, {}});
   Data& d = *data;
   for (std::int64_t i = 0; i < D * T; ++i) d.kernel[static_cast<std::size_t>(i)] *= static_cast<float>(std::exp(-3.0 * static_cast<double>(i % T) / static_cast<double>(T)));
   d.dk = on(backend, d.kernel);
   d.du = on(backend, d.u);
   d.y = DeviceArray(backend, d.du.bytes());
+  d.spectrum = DeviceArray(backend, backend.spectrum_size(DType::f32, T, D));
+  backend.spectrum(DType::f32, T, D, d.dk.data(), d.spectrum.data());
   Row row;
   row.name = name;
   row.text = "convolution by FFT, float32, B" + std::to_string(B) + " D" + std::to_string(D) + " T" + std::to_string(T);
-  const double transforms = static_cast<double>(2 * B * D + D), length = 2.0 * static_cast<double>(T);
+  const double transforms = static_cast<double>(2 * B * D + (d.spectrum.bytes() ? 0 : D)), length = 2.0 * static_cast<double>(T);
   row.parts.push_back({"forward", [&d, B, D, T] {
-                         d.backend.convolve(DType::f32, T, B, D, d.dk.data(), d.du.data(), d.y.data());
+                         d.backend.convolve_with(DType::f32, T, B, D, d.dk.data(), d.spectrum.data(), d.du.data(), d.y.data());
                          d.backend.finish();
                        },
-                       4.0 * static_cast<double>(2 * T * B * D + D * T), 0.0, 2.5 * length * std::log2(length) * transforms, "real transforms of length 2T, the kernel's included"});
+                       4.0 * static_cast<double>(2 * T * B * D) + static_cast<double>(d.spectrum.bytes() ? d.spectrum.bytes() : static_cast<std::size_t>(4 * D * T)), 0.0, 2.5 * length * std::log2(length) * transforms, d.spectrum.bytes() ? "real transforms of length 2T, the kernel's kept" : "real transforms of length 2T, the kernel's included"});
   row.error = [&d, B, D, T] {
     const auto ours = from<float>(d.backend, d.y.data(), d.u.size());
     // Some channels and steps, by the sum itself.
@@ -383,7 +385,12 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
                          },
                          0.0, 0.0, 3.0 * forward.flops, "three times the products of the forward pass"});
   row.error = [&d, B, T, H] {
-    const auto weight = [&](const std::string& key, std::size_t i) { return static_cast<double>(static_cast<float>(d.parameters.find("0/" + key)->values[i])); };
+    const auto weights = [&](const std::string& key) {
+      std::vector<double> rounded;
+      for (const double x : d.parameters.find("0/" + key)->values) rounded.push_back(static_cast<double>(static_cast<float>(x)));
+      return rounded;
+    };
+    const auto w_ih = weights("weight_ih"), w_hh = weights("weight_hh"), b_ih = weights("bias_ih"), b_hh = weights("bias_hh");
     const auto h_size = static_cast<std::size_t>(H);
     std::vector<double> exact, h(static_cast<std::size_t>(B * H), 0.0), c = h, sums(4 * h_size);
     const std::int64_t checked = std::min<std::int64_t>(T, 50);
@@ -391,8 +398,8 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
       for (std::size_t b = 0; b < static_cast<std::size_t>(B); ++b) {
         const float* x = d.x.data() + (static_cast<std::size_t>(t * B) + b) * h_size;
         for (std::size_t r = 0; r < 4 * h_size; ++r) {
-          sums[r] = weight("bias_ih", r) + weight("bias_hh", r);
-          for (std::size_t j = 0; j < h_size; ++j) sums[r] += weight("weight_ih", r * h_size + j) * static_cast<double>(x[j]) + weight("weight_hh", r * h_size + j) * h[b * h_size + j];
+          sums[r] = b_ih[r] + b_hh[r];
+          for (std::size_t j = 0; j < h_size; ++j) sums[r] += w_ih[r * h_size + j] * static_cast<double>(x[j]) + w_hh[r * h_size + j] * h[b * h_size + j];
         }
         const auto sigmoid = [](double v) { return 1.0 / (1.0 + std::exp(-v)); };
         for (std::size_t i = 0; i < h_size; ++i) {

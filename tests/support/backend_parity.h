@@ -276,6 +276,13 @@ inline void matmul_parity(Backend& other) {
               try {
                 parity.run([&](Backend& backend, const Parity::Pointers& p, Parity::Host&) {
                   backend.matmul(type, shape, p[a], p[b], p[c], accumulate);
+                  if (s.batch == 1 && !ta) {
+                    void* packed = backend.allocate(static_cast<std::size_t>(s.k * ((s.n + 31) / 32 * 32)) * bytes_of(type));
+                    backend.pack(type, s.k, s.n, tb, p[b], packed);
+                    backend.matmul_packed(type, s.m, s.n, s.k, tb, p[a], p[b], packed, p[c], true);
+                    backend.finish();
+                    backend.release(packed);
+                  }
                   return 0;
                 });
               } catch (const Failure& failure) {
@@ -477,6 +484,15 @@ inline void convolution_parity(Backend& other) {
         b.convolve_adjoint(type, steps, batch, channels, p[kernel], p[u], p[gy], p[gkernel], nullptr);
         b.convolve_adjoint(type, steps, batch, channels, p[kernel], p[u], p[gy], nullptr, p[gu]);
         b.convolve_adjoint(type, steps, batch, channels, p[kernel], p[u], p[gy], p[gkernel], p[gu]);
+        return 0;
+      });
+      parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
+        void* spectrum = b.allocate(b.spectrum_size(type, steps, channels));
+        b.spectrum(type, steps, channels, p[kernel], spectrum);
+        b.convolve_with(type, steps, batch, channels, p[kernel], spectrum, p[u], p[y]);
+        b.convolve_adjoint_with(type, steps, batch, channels, p[kernel], spectrum, p[u], p[gy], p[gkernel], p[gu]);
+        b.finish();
+        b.release(spectrum);
         return 0;
       });
     }

@@ -19,6 +19,7 @@
 #include "array/backend.h"
 #include "array/cpu/fourier.h"
 #include "array/cpu/gemm.h"
+#include "array/cpu/pairs.h"
 #include "array/cpu/stream.h"
 #include "array/cpu/threads.h"
 #include "array/error.h"
@@ -121,17 +122,24 @@ void poll(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Cancelled();
 }
 
-/// Visits every innermost row of a broadcast: f(z offset, x offset, y offset).
+std::int64_t row_count(const Broadcast& shape) {
+  const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
+  return inner ? shape.elements / inner : 0;
+}
+/// Visits the innermost rows [first, last) of a broadcast: f(z offset, x offset, y offset).
 template <class F>
-void for_rows(const Broadcast& shape, F&& f) {
+void for_rows(const Broadcast& shape, std::int64_t first, std::int64_t last, F&& f) {
   const int outer = std::max(0, shape.rank - 1);
   std::int64_t index[6] = {};
-  std::int64_t x = 0, y = 0, z = 0;
+  std::int64_t x = 0, y = 0;
   const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
-  const std::int64_t rows = inner ? shape.elements / inner : 0;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    f(z, x, y);
-    z += inner;
+  for (std::int64_t d = outer - 1, row = first; d >= 0; row /= shape.size[d--]) {
+    index[d] = row % shape.size[d];
+    x += shape.stride_x[d] * index[d];
+    y += shape.stride_y[d] * index[d];
+  }
+  for (std::int64_t row = first; row < last; ++row) {
+    f(row * inner, x, y);
     for (int d = outer - 1; d >= 0; --d) {
       x += shape.stride_x[d];
       y += shape.stride_y[d];
@@ -212,19 +220,28 @@ void parallel_scan(Pace pace, std::int64_t steps, std::int64_t width, T* a, T* b
     chunk_scan(steps, width, a, b, stop);
 }
 
+/// The bits of a magnitude: ordered as the magnitudes are.
+template <class R>
+using Bits = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
+template <class R>
+Bits<R> magnitude(R x) {
+  return std::bit_cast<Bits<R>>(x) & (~Bits<R>{0} >> 1);
+}
+/// As exponent_of, of what has this largest magnitude.
+template <class R>
+int exponent_of_bits(Bits<R> largest) {
+  if (largest >= std::bit_cast<Bits<R>>(std::numeric_limits<R>::infinity())) return infinite_exponent;
+  return largest == 0 ? no_exponent : std::ilogb(std::bit_cast<R>(largest)) + 1;
+}
 /// The power of two just above the largest real or imaginary part; no_exponent if all are zero, infinite_exponent if one is not finite.
 template <class T>
 int exponent_of(std::int64_t n, const T* x) {
   using R = real_t<T>;
-  using Bits = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
   // Without their signs floating-point numbers are ordered as the integers of the same bits, infinities and NaNs last.
-  constexpr Bits no_sign = ~Bits{0} >> 1;
   const R* parts = reinterpret_cast<const R*>(x);
-  Bits largest = 0;
-  for (std::int64_t i = 0; i < n * static_cast<std::int64_t>(sizeof(T) / sizeof(R)); ++i)
-    largest = std::max<Bits>(largest, std::bit_cast<Bits>(parts[i]) & no_sign);
-  if (largest >= std::bit_cast<Bits>(std::numeric_limits<R>::infinity())) return infinite_exponent;
-  return largest == 0 ? no_exponent : std::ilogb(std::bit_cast<R>(largest)) + 1;
+  Bits<R> largest = 0;
+  for (std::int64_t i = 0; i < n * static_cast<std::int64_t>(sizeof(T) / sizeof(R)); ++i) largest = std::max(largest, magnitude(parts[i]));
+  return exponent_of_bits<R>(largest);
 }
 
 template <class T>
@@ -260,6 +277,77 @@ T scaled(T x, int exponent) {
     return {std::ldexp(x.real(), exponent), std::ldexp(x.imag(), exponent)};
   else
     return std::ldexp(x, exponent);
+}
+
+/// next = conj(a) lambda + unit g, n entries (a null: of lambda itself), and how large both terms come to be.
+template <class T>
+void adjoint_step(std::int64_t n, const T* a, const T* lambda_, const T* g_, real_t<T> unit, T* next_, Bits<real_t<T>>& carried, Bits<real_t<T>>& added) {
+  using R = real_t<T>;
+  const R* __restrict lambda = reinterpret_cast<const R*>(lambda_);
+  const R* __restrict g = reinterpret_cast<const R*>(g_);
+  R* __restrict next = reinterpret_cast<R*>(next_);
+  Bits<R> most = carried, most_added = added;
+  if constexpr (complex_v<T>) {
+    using P = cpu::Pairs<R>;
+    const R* factor = reinterpret_cast<const R*>(a);
+    typename P::I large{}, large_added{};
+    std::int64_t i = 0;
+    for (; i + P::lanes <= 2 * n; i += P::lanes) {
+      typename P::V here = P::load(lambda + i);
+      if (factor) here = P::product(here, P::load(factor + i), true);
+      const typename P::V fresh = P::load(g + i);
+      large = P::larger(large, P::magnitudes(here));
+      large_added = P::larger(large_added, P::magnitudes(fresh));
+      P::store(next + i, here + unit * fresh);
+    }
+    for (int lane = 0; lane < P::lanes; ++lane) {
+      most = std::max(most, static_cast<Bits<R>>(large[lane]));
+      most_added = std::max(most_added, static_cast<Bits<R>>(large_added[lane]));
+    }
+    for (; i < 2 * n; i += 2) {
+      const R re = factor ? lambda[i] * factor[i] + lambda[i + 1] * factor[i + 1] : lambda[i];
+      const R im = factor ? lambda[i + 1] * factor[i] - lambda[i] * factor[i + 1] : lambda[i + 1];
+      most = std::max({most, magnitude(re), magnitude(im)});
+      most_added = std::max({most_added, magnitude(g[i]), magnitude(g[i + 1])});
+      next[i] = re + unit * g[i];
+      next[i + 1] = im + unit * g[i + 1];
+    }
+  } else {
+    const R* __restrict factor = a;
+    for (std::int64_t i = 0; i < n; ++i) {
+      const R here = factor ? lambda[i] * factor[i] : lambda[i];
+      most = std::max(most, magnitude(here));
+      most_added = std::max(most_added, magnitude(g[i]));
+      next[i] = here + unit * g[i];
+    }
+  }
+  carried = most;
+  added = most_added;
+}
+
+/// What follows from an adjoint lambda 2^power of s_t, unit = 2^power: gb += it, ga += it times conj(s_{t-1}); gb and before may be null.
+template <class T>
+void adjoint_use(std::int64_t n, const T* lambda_, const T* before_, real_t<T> unit, T* gb_, T* ga_) {
+  using R = real_t<T>;
+  const R* __restrict lambda = reinterpret_cast<const R*>(lambda_);
+  const R* __restrict before = reinterpret_cast<const R*>(before_);
+  R* __restrict gb = reinterpret_cast<R*>(gb_);
+  R* __restrict ga = reinterpret_cast<R*>(ga_);
+  const std::int64_t parts = n * static_cast<std::int64_t>(sizeof(T) / sizeof(R));
+  if (gb)
+    for (std::int64_t i = 0; i < parts; ++i) gb[i] += unit * lambda[i];
+  if (!before) return;
+  if constexpr (complex_v<T>) {
+    using P = cpu::Pairs<R>;
+    std::int64_t i = 0;
+    for (; i + P::lanes <= parts; i += P::lanes) P::store(ga + i, P::load(ga + i) + unit * P::product(P::load(lambda + i), P::load(before + i), true));
+    for (; i < parts; i += 2) {
+      ga[i] += unit * (lambda[i] * before[i] + lambda[i + 1] * before[i + 1]);
+      ga[i + 1] += unit * (lambda[i + 1] * before[i] - lambda[i] * before[i + 1]);
+    }
+  } else {
+    for (std::int64_t i = 0; i < parts; ++i) ga[i] += unit * (lambda[i] * before[i]);
+  }
 }
 
 class CpuBackend final : public Backend {
@@ -354,8 +442,8 @@ class CpuBackend final : public Backend {
         const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
         const std::int64_t sx = shape.rank ? shape.stride_x[shape.rank - 1] : 0, sy = shape.rank ? shape.stride_y[shape.rank - 1] : 0;
         /// `size`: the length of a row, of a type that may know it when this is compiled.
-        const auto rows = [&](auto size) {
-          for_rows(shape, [&](std::int64_t zo, std::int64_t xo, std::int64_t yo) {
+        const auto some_rows = [&](std::int64_t first, std::int64_t last, auto size) {
+          for_rows(shape, first, last, [&](std::int64_t zo, std::int64_t xo, std::int64_t yo) {
             const T* __restrict x = as<T>(x_) + xo;
             const T* __restrict y = as<T>(y_) + yo;
             T* __restrict z = as<T>(z_) + zo;
@@ -369,6 +457,9 @@ class CpuBackend final : public Backend {
             else
               for (std::int64_t i = 0; i < n; ++i) z[i] = Op::value(x[0], y[0]);
           });
+        };
+        const auto rows = [&](auto size) {
+          in_pieces(shape.elements, std::max<std::int64_t>(inner, 1), [&](std::int64_t from, std::int64_t to) { some_rows(from / inner, to / inner, size); });
         };
         if (shape.rank == 1 && sx && sy) {
           const T* __restrict x = as<T>(x_);
@@ -398,25 +489,35 @@ class CpuBackend final : public Backend {
         using Op = decltype(f);
         const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
         const std::int64_t sx = shape.rank ? shape.stride_x[shape.rank - 1] : 0, sy = shape.rank ? shape.stride_y[shape.rank - 1] : 0;
-        for_rows(shape, [&](std::int64_t zo, std::int64_t xo, std::int64_t yo) {
-          const T* x = as<T>(x_) + xo;
-          const T* y = as<T>(y_) + yo;
-          const T* gz = as<T>(gz_) + zo;
-          const auto one_side = [&](T* g, std::int64_t own, auto slope) {
-            if (own) {
-              if (sx && sy)
-                for (std::int64_t i = 0; i < inner; ++i) g[i] += gz[i] * conjugate(slope(x[i], y[i]));
-              else
-                for (std::int64_t i = 0; i < inner; ++i) g[i] += gz[i] * conjugate(slope(x[i * sx], y[i * sy]));
-            } else {
-              T sum{};
-              for (std::int64_t i = 0; i < inner; ++i) sum += gz[i] * conjugate(slope(x[i * sx], y[i * sy]));
-              g[0] += sum;
-            }
-          };
-          if (gx_) one_side(as<T>(gx_) + xo, sx, [](T u, T v) { return Op::slope_x(u, v); });
-          if (gy_) one_side(as<T>(gy_) + yo, sy, [](T u, T v) { return Op::slope_y(u, v); });
-        });
+        /// Columns [from, to) of every row: what is added up over rows stays in its order however the columns are cut.
+        const auto columns = [&](std::int64_t from, std::int64_t to) {
+          for_rows(shape, 0, row_count(shape), [&](std::int64_t zo, std::int64_t xo, std::int64_t yo) {
+            const T* x = as<T>(x_) + xo;
+            const T* y = as<T>(y_) + yo;
+            const T* gz = as<T>(gz_) + zo;
+            const auto one_side = [&](T* g, std::int64_t own, auto slope) {
+              if (own) {
+                if (sx && sy)
+                  for (std::int64_t i = from; i < to; ++i) g[i] += gz[i] * conjugate(slope(x[i], y[i]));
+                else
+                  for (std::int64_t i = from; i < to; ++i) g[i] += gz[i] * conjugate(slope(x[i * sx], y[i * sy]));
+              } else {
+                T sum{};
+                for (std::int64_t i = from; i < to; ++i) sum += gz[i] * conjugate(slope(x[i * sx], y[i * sy]));
+                g[0] += sum;
+              }
+            };
+            if (gx_) one_side(as<T>(gx_) + xo, sx, [](T u, T v) { return Op::slope_x(u, v); });
+            if (gy_) one_side(as<T>(gy_) + yo, sy, [](T u, T v) { return Op::slope_y(u, v); });
+          });
+        };
+        constexpr std::int64_t worth_threads = std::int64_t{1} << 14, least = 256;
+        if (sx && sy && shape.elements >= worth_threads && inner >= 2 * least) {
+          const std::int64_t pieces = std::min<std::int64_t>(inner / least, 32);
+          cpu::parallel(pieces, [&](std::int64_t i) { columns(inner * i / pieces, inner * (i + 1) / pieces); });
+        } else {
+          columns(0, inner);
+        }
       });
     });
   }
@@ -518,8 +619,19 @@ class CpuBackend final : public Backend {
                        accumulate || (i > 0 && shape.stride_c == 0));
       };
       // Every entry is summed in the same order however the product is cut.
-      constexpr std::int64_t worth_threads = std::int64_t{1} << 22, least = 64;
+      constexpr std::int64_t worth_threads = std::int64_t{1} << 17, least = 64;
       const bool large = shape.batch * shape.m * shape.n * shape.k >= worth_threads;
+      if (large && shape.batch == 1 && shape.m >= 16) {
+        thread_local std::vector<T> packed, rows;
+        packed.resize(static_cast<std::size_t>(cpu::packed_size(shape.k, shape.n)));
+        cpu::pack(shape.transpose_b, shape.k, shape.n, as<T>(b), packed.data());
+        if (shape.transpose_a) {
+          rows.resize(static_cast<std::size_t>(shape.m * shape.k));
+          cpu::turn(shape.k, shape.m, as<T>(a), rows.data());
+        }
+        cpu::gemm_packed(shape.m, shape.n, shape.k, shape.transpose_a ? rows.data() : as<T>(a), packed.data(), as<T>(c), accumulate);
+        return;
+      }
       if (large && shape.batch >= 16 && shape.stride_c) {
         cpu::parallel(16, [&](std::int64_t i) { block(shape.batch * i / 16, shape.batch * (i + 1) / 16, 0, shape.m, 0, shape.n); });
         return;
@@ -537,6 +649,17 @@ class CpuBackend final : public Backend {
         else
           block(0, shape.batch, from, to - from, 0, shape.n);
       });
+    });
+  }
+
+  void pack(DType type, std::int64_t k, std::int64_t n, bool transpose, const void* b, void* packed) override {
+    with_real(type, [&](auto zero) { cpu::pack(transpose, k, n, as<decltype(zero)>(b), as<decltype(zero)>(packed)); });
+  }
+  void matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool, const void* a, const void*, const void* packed, void* c,
+                     bool accumulate) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      cpu::gemm_packed(m, n, k, as<T>(a), as<T>(packed), as<T>(c), accumulate);
     });
   }
 
@@ -630,9 +753,12 @@ class CpuBackend final : public Backend {
           for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
             T* __restrict own = state.data() + copy * slab.size();
             const T* __restrict in = b + t * d.width + slab.at(copy);
+            if (past_caches && t + 2 < d.steps) cpu::ask_for(in + 2 * d.width, static_cast<std::size_t>(slab.size()) * sizeof(T));
             const T* __restrict a = as<T>(a_) + (d.period ? slab.first : t * d.width + slab.at(copy));
             if (t == 0 && !initial)
               std::copy_n(in, slab.size(), own);
+            else if constexpr (complex_v<T>)
+              cpu::multiply_add(slab.size(), a, own, in, own);
             else
               for (std::int64_t i = 0; i < slab.size(); ++i) own[i] = a[i] * own[i] + in[i];
             T* now = s + t * d.width + slab.at(copy);
@@ -719,6 +845,7 @@ class CpuBackend final : public Backend {
         for (std::size_t i = 0; i < whole.size(); ++i) ga[i] += T(whole[i]);
         return;
       }
+      const bool past_caches = static_cast<std::size_t>(d.steps * width) * sizeof(T) >= cpu::stream_from;
       const std::int64_t slabs = slab_count(d);
       std::vector<int> powers(static_cast<std::size_t>(slabs), 0);
       std::vector<std::vector<double>> norms(static_cast<std::size_t>(slabs));
@@ -733,8 +860,48 @@ class CpuBackend final : public Backend {
         }
         auto& own_norms = norms[static_cast<std::size_t>(slab.number)];
         if (log2_norm) own_norms.resize(static_cast<std::size_t>(d.steps));
+        /// The step from t + 1 to t where lambda and the new term stay near their power of two, which is nearly always: one pass. False with
+        /// lambda as it was otherwise.
+        const auto near = [&](std::int64_t t) {
+          if (std::abs(power) > (sizeof(R) == 8 ? 1000 : 100)) return false;
+          Bits<R> own_bits = 0, added_bits = 0;
+          for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
+            const T* a = as<T>(a_) + (d.period ? slab.first : (t + 1) * width + slab.at(copy));
+            if (past_caches && t >= 3) {
+              const std::size_t row = static_cast<std::size_t>(n) * sizeof(T);
+              cpu::ask_for(g + (t - 2) * width + slab.at(copy), row);
+              if (gb) cpu::ask_for(gb + (t - 2) * width + slab.at(copy), row);
+              if (ga) cpu::ask_for(s + (t - 3) * width + slab.at(copy), row);
+            }
+            adjoint_step(n, t == d.steps - 1 ? nullptr : a, lambda.data() + copy * n, g + t * width + slab.at(copy), std::ldexp(R(1), -power), fresh.data() + copy * n,
+                         own_bits, added_bits);
+          }
+          const int own = exponent_of_bits<R>(own_bits), added = exponent_of_bits<R>(added_bits);
+          if (own == infinite_exponent || added == infinite_exponent || (own == no_exponent && power != 0)) return false;
+          const int common = std::max(own == no_exponent ? own : own + power, added);
+          if (common != no_exponent && std::abs(common - power) > 32) return false;
+          std::swap(lambda, fresh);
+          return true;
+        };
+        // Of a time-invariant transition the adjoints of some steps are added up first, so that the long sum in double is gone to seldom.
+        std::vector<T> some(ga && d.period ? static_cast<std::size_t>(n) : 0);
+        const auto settle = [&] {
+          for (std::int64_t i = 0; i < static_cast<std::int64_t>(some.size()); ++i) whole[static_cast<std::size_t>(slab.first + i)] += Wide(some[static_cast<std::size_t>(i)]);
+          std::fill(some.begin(), some.end(), T{});
+        };
         for (std::int64_t t = d.steps - 1; t >= 0; --t) {
           if (t % 256 == 0) poll(stop);
+          if (t % 16 == 0) settle();
+          if (near(t)) {
+            const T* before = !ga || (t == 0 && !initial) ? nullptr : t ? s + (t - 1) * width : initial;
+            for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
+              const std::int64_t at = slab.at(copy);
+              adjoint_use(n, lambda.data() + copy * n, before ? before + at : nullptr, std::ldexp(R(1), power), gb ? gb + t * width + at : nullptr,
+                          d.period ? some.data() : ga ? ga + t * width + at : nullptr);
+            }
+            if (log2_norm) own_norms[static_cast<std::size_t>(t)] = log2_norm_of(all, lambda.data(), power);
+            continue;
+          }
           for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
             std::copy_n(g + t * width + slab.at(copy), n, fresh.data() + copy * n);
             if (t == d.steps - 1) continue;
@@ -758,6 +925,7 @@ class CpuBackend final : public Backend {
           for (std::int64_t copy = 0; copy < slab.copies; ++copy) use(t, slab.at(copy), n, lambda.data() + copy * n, power);
           if (log2_norm) own_norms[static_cast<std::size_t>(t)] = log2_norm_of(all, lambda.data(), power);
         }
+        settle();
         powers[static_cast<std::size_t>(slab.number)] = power;
         ends[static_cast<std::size_t>(slab.number)] = std::move(lambda);
       });
@@ -1080,12 +1248,36 @@ class CpuBackend final : public Backend {
     });
   }
 
+  std::size_t spectrum_size(DType type, std::int64_t steps, std::int64_t channels) override {
+    if (is_complex(type)) return 0;
+    return static_cast<std::size_t>(type == DType::f32 ? cpu::spectrum_size<float>(steps, channels) : cpu::spectrum_size<double>(steps, channels)) * bytes_of(type);
+  }
+  void spectrum(DType type, std::int64_t steps, std::int64_t channels, const void* kernel, void* spectrum) override {
+    if (is_complex(type)) return;
+    with_real(type, [&](auto zero) { cpu::spectrum(steps, channels, as<decltype(zero)>(kernel), as<decltype(zero)>(spectrum)); });
+  }
+  void convolve_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* spectrum, const void* u,
+                     void* y) override {
+    if (is_complex(type)) return convolve(type, steps, batch, channels, kernel, u, y);
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      cpu::convolve(steps, batch, channels, as<T>(kernel), as<T>(spectrum), as<T>(u), as<T>(y));
+    });
+  }
+  void convolve_adjoint_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* spectrum,
+                             const void* u, const void* gy, void* gkernel, void* gu) override {
+    if (is_complex(type)) return convolve_adjoint(type, steps, batch, channels, kernel, u, gy, gkernel, gu);
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      cpu::convolve_adjoint(steps, batch, channels, as<T>(kernel), as<T>(spectrum), as<T>(u), as<T>(gy), as<T>(gkernel), as<T>(gu));
+    });
+  }
   void convolve(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* u,
                 void* y) override {
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
       if constexpr (!complex_v<T>) {
-        cpu::convolve(steps, batch, channels, as<T>(kernel), as<T>(u), as<T>(y));
+        cpu::convolve<T>(steps, batch, channels, as<T>(kernel), nullptr, as<T>(u), as<T>(y));
       } else {
         std::vector<std::complex<double>> k, x;
         const Fourier& fft = fourier(steps);
@@ -1108,7 +1300,7 @@ class CpuBackend final : public Backend {
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
       if constexpr (!complex_v<T>) {
-        cpu::convolve_adjoint(steps, batch, channels, as<T>(kernel), as<T>(u), as<T>(gy), as<T>(gkernel), as<T>(gu));
+        cpu::convolve_adjoint<T>(steps, batch, channels, as<T>(kernel), nullptr, as<T>(u), as<T>(gy), as<T>(gkernel), as<T>(gu));
       } else {
         std::vector<std::complex<double>> k, x, g, sum;
         const Fourier& fft = fourier(steps);
@@ -1191,7 +1383,7 @@ class CpuBackend final : public Backend {
   /// multiples of `unit`.
   template <class F>
   static void in_pieces(std::int64_t n, std::int64_t unit, const F& f) {
-    constexpr std::int64_t piece = std::int64_t{1} << 15;
+    constexpr std::int64_t piece = std::int64_t{1} << 13;
     const std::int64_t size = (piece + unit - 1) / unit * unit;
     if (n <= 2 * size) {
       if (n) f(std::int64_t{0}, n);

@@ -8,8 +8,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
+#include "array/cpu/pairs.h"
 #include "array/cpu/threads.h"
 
 namespace reclab::cpu {
@@ -82,6 +84,17 @@ const Transform<T>& transform(std::int64_t steps) {
   return known.emplace(size, made).first->second;
 }
 
+/// x *= y, or conj(y).
+template <class T>
+void multiply(std::int64_t n, std::complex<T>* x, const std::complex<T>* y, bool conjugate) {
+  using P = Pairs<T>;
+  T* to = reinterpret_cast<T*>(x);
+  const T* by = reinterpret_cast<const T*>(y);
+  std::int64_t i = 0;
+  for (; i + P::lanes <= 2 * n; i += P::lanes) P::store(to + i, P::product(P::load(to + i), P::load(by + i), conjugate));
+  for (i /= 2; i < n; ++i) x[i] *= conjugate ? std::conj(y[i]) : y[i];
+}
+
 /// As many neighbouring channels as a cache line holds go together, so that each line of a sequence is read once.
 template <class T>
 constexpr std::int64_t together = 64 / static_cast<std::int64_t>(sizeof(T));
@@ -133,31 +146,67 @@ std::mutex& planner() {
 }
 
 template <class T>
-void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* u, T* y) {
+std::int64_t spectrum_size(std::int64_t steps, std::int64_t channels) {
+  return channels * transform<T>(steps).row;
+}
+template <class T>
+void spectrum(std::int64_t steps, std::int64_t channels, const T* kernel, T* spectrum) {
   const Transform<T>& t = transform<T>(steps);
   parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
     const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
-    Rows<T> k(t), x(t);
+    Rows<T> k(t);
     k.load(kernel + c * steps, n, steps, 1, steps);
+    std::copy_n(reinterpret_cast<const T*>(k.row(0)), n * t.row, spectrum + c * t.row);
+  });
+}
+
+namespace {
+
+/// The spectra of some channels: those that are there, or made here.
+template <class T>
+class Kernel {
+ public:
+  Kernel(const Transform<T>& t, const T* kernel, const T* spectrum, std::int64_t steps, std::int64_t channel, std::int64_t n) : t_(t), there_(spectrum) {
+    if (there_) {
+      there_ += channel * t.row;
+    } else {
+      made_.emplace(t);
+      made_->load(kernel + channel * steps, n, steps, 1, steps);
+    }
+  }
+  const std::complex<T>* row(std::int64_t w) const { return there_ ? reinterpret_cast<const std::complex<T>*>(there_ + w * t_.row) : made_->row(w); }
+
+ private:
+  const Transform<T>& t_;
+  const T* there_;
+  std::optional<Rows<T>> made_;
+};
+
+}  // namespace
+
+template <class T>
+void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u, T* y) {
+  const Transform<T>& t = transform<T>(steps);
+  parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
+    const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
+    const Kernel<T> k(t, kernel, spectrum, steps, c, n);
+    Rows<T> x(t);
     for (std::int64_t b = 0; b < batch; ++b) {
       x.load(u + b * channels + c, n, steps, batch * channels, 1);
-      for (std::int64_t w = 0; w < n; ++w) {
-        std::complex<T>* __restrict to = x.row(w);
-        const std::complex<T>* __restrict by = k.row(w);
-        for (std::int64_t i = 0; i < t.modes(); ++i) to[i] *= by[i];
-      }
+      for (std::int64_t w = 0; w < n; ++w) multiply(t.modes(), x.row(w), k.row(w), false);
       x.store(y + b * channels + c, n, steps, batch * channels, 1, false);
     }
   });
 }
 
 template <class T>
-void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* u, const T* gy, T* gkernel, T* gu) {
+void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u, const T* gy,
+                      T* gkernel, T* gu) {
   const Transform<T>& t = transform<T>(steps);
   parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
     const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
-    Rows<T> k(t), x(t), g(t), sum(t);
-    k.load(kernel + c * steps, n, steps, 1, steps);
+    const Kernel<T> k(t, kernel, spectrum, steps, c, n);
+    Rows<T> x(t), g(t), sum(t);
     sum.clear();
     for (std::int64_t b = 0; b < batch; ++b) {
       g.load(gy + b * channels + c, n, steps, batch * channels, 1);
@@ -167,8 +216,7 @@ void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t chann
           for (std::int64_t i = 0; i < t.modes(); ++i) sum.row(w)[i] += g.row(w)[i] * std::conj(x.row(w)[i]);
       }
       if (gu) {
-        for (std::int64_t w = 0; w < n; ++w)
-          for (std::int64_t i = 0; i < t.modes(); ++i) g.row(w)[i] *= std::conj(k.row(w)[i]);
+        for (std::int64_t w = 0; w < n; ++w) multiply(t.modes(), g.row(w), k.row(w), true);
         g.store(gu + b * channels + c, n, steps, batch * channels, 1, true);
       }
     }
@@ -176,9 +224,13 @@ void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t chann
   });
 }
 
-template void convolve<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, float*);
-template void convolve<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double*);
-template void convolve_adjoint<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, const float*, float*, float*);
-template void convolve_adjoint<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, const double*, double*, double*);
+template std::int64_t spectrum_size<float>(std::int64_t, std::int64_t);
+template void spectrum<float>(std::int64_t, std::int64_t, const float*, float*);
+template void convolve<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, const float*, float*);
+template void convolve_adjoint<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, const float*, const float*, float*, float*);
+template std::int64_t spectrum_size<double>(std::int64_t, std::int64_t);
+template void spectrum<double>(std::int64_t, std::int64_t, const double*, double*);
+template void convolve<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, const double*, double*);
+template void convolve_adjoint<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, const double*, const double*, double*, double*);
 
 }  // namespace reclab::cpu

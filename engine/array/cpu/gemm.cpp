@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <vector>
+
+#include "array/cpu/threads.h"
 
 namespace reclab::cpu {
 namespace {
@@ -101,7 +104,118 @@ void row_times_matrix(std::int64_t n, std::int64_t k, const T* a, std::int64_t a
   }
 }
 
+// `Rows` rows against `depth` rows of `Panels` packed panels, which are `panel` entries apart.
+template <class T, int Rows, int Panels>
+void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packed, std::int64_t panel, T* c, std::int64_t ldc, std::int64_t columns,
+                bool accumulate) {
+  using V = typename Lanes<T>::type;
+  constexpr int lanes = 64 / sizeof(T), nr = column_tile<T>, parts = 2 * Panels;
+  V sum[Rows][parts] = {};
+  alignas(64) T edge[Rows][Panels * nr];
+  const bool whole = columns == Panels * nr;
+  if (accumulate) {
+    for (int i = 0; i < Rows; ++i) {
+      const T* from = c + i * ldc;
+      if (!whole) {
+        for (std::int64_t j = 0; j < Panels * nr; ++j) edge[i][j] = j < columns ? from[j] : T(0);
+        from = edge[i];
+      }
+      for (int w = 0; w < parts; ++w) sum[i][w] = *reinterpret_cast<const V*>(from + w * lanes);
+    }
+  }
+  for (std::int64_t p = 0; p < depth; ++p) {
+    V b[parts];
+    for (int w = 0; w < parts; ++w) b[w] = *reinterpret_cast<const V*>(packed + (w / 2) * panel + p * nr + (w % 2) * lanes);
+    for (int i = 0; i < Rows; ++i) {
+      const T x = a[i * lda + p];
+      for (int w = 0; w < parts; ++w) sum[i][w] += x * b[w];
+    }
+  }
+  for (int i = 0; i < Rows; ++i) {
+    T* to = whole ? c + i * ldc : edge[i];
+    for (int w = 0; w < parts; ++w) *reinterpret_cast<V*>(to + w * lanes) = sum[i][w];
+    if (!whole)
+      for (std::int64_t j = 0; j < columns; ++j) c[i * ldc + j] = edge[i][j];
+  }
+}
+
 }  // namespace
+
+template <class T>
+void pack(bool transpose, std::int64_t k, std::int64_t n, const T* b, T* packed) {
+  constexpr int nr = column_tile<T>;
+  for (std::int64_t j0 = 0; j0 < n; j0 += nr, packed += k * nr) {
+    const std::int64_t columns = std::min<std::int64_t>(nr, n - j0);
+    for (std::int64_t p = 0; p < k; ++p) {
+      T* to = packed + p * nr;
+      for (std::int64_t j = 0; j < columns; ++j) to[j] = transpose ? b[(j0 + j) * k + p] : b[p * n + j0 + j];
+      for (std::int64_t j = columns; j < nr; ++j) to[j] = T(0);
+    }
+  }
+}
+
+template <class T>
+void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* packed, T* c, bool accumulate) {
+  constexpr int nr = column_tile<T>;
+  constexpr std::int64_t row_block = 96, deep = 512;
+  const std::int64_t panels = (n + nr - 1) / nr;
+  /// Rows [row, row + rows) by panels [first, last). A row alone takes four panels together, so that no sum waits for the one before it.
+  const auto block = [&](std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t last) {
+    for (std::int64_t p0 = 0; p0 < k; p0 += deep) {
+      const std::int64_t depth = std::min(deep, k - p0);
+      const bool onto = accumulate || p0 > 0;
+      for (std::int64_t panel = first; panel < last;) {
+        const T* from = packed + panel * k * nr + p0 * nr;
+        const auto rows_by = [&](auto together, auto wide) {
+          const std::int64_t columns = std::min<std::int64_t>(n - panel * nr, wide * nr);
+          std::int64_t i = row;
+          const auto tile_of = [&](auto count) {
+            panel_tile<T, count, wide>(depth, a + i * k + p0, k, from, k * nr, c + i * n + panel * nr, n, columns, onto);
+            i += count;
+          };
+          while (i + together <= row + rows) tile_of(together);
+          if constexpr (together == 8) {
+            switch (row + rows - i) {
+              case 7: tile_of(std::integral_constant<int, 7>{}); break;
+              case 6: tile_of(std::integral_constant<int, 6>{}); break;
+              case 5: tile_of(std::integral_constant<int, 5>{}); break;
+              case 4: tile_of(std::integral_constant<int, 4>{}); break;
+              case 3: tile_of(std::integral_constant<int, 3>{}); break;
+              case 2: tile_of(std::integral_constant<int, 2>{}); break;
+              case 1: tile_of(std::integral_constant<int, 1>{}); break;
+              default: break;
+            }
+          }
+          panel += wide;
+        };
+        if (m <= 2 && panel + 4 <= last)
+          rows_by(std::integral_constant<int, 1>{}, std::integral_constant<int, 4>{});
+        else if (m <= 2)
+          rows_by(std::integral_constant<int, 1>{}, std::integral_constant<int, 1>{});
+        else
+          rows_by(std::integral_constant<int, 8>{}, std::integral_constant<int, 1>{});
+      }
+    }
+    if (k == 0 && !accumulate)
+      for (std::int64_t i = row; i < row + rows; ++i) std::fill(c + i * n + first * nr, c + i * n + std::min(n, last * nr), T(0));
+  };
+  constexpr std::int64_t worth_threads = std::int64_t{1} << 16;
+  const std::int64_t blocks = (m + row_block - 1) / row_block, groups = panels / 4, threads = thread_count();
+  if (m * n * k >= worth_threads && blocks >= 2 * threads) {
+    parallel(blocks, [&](std::int64_t i) { block(i * row_block, std::min(row_block, m - i * row_block), 0, panels); });
+  } else if (m * n * k >= worth_threads && groups >= 2) {
+    // What a thread takes of the matrix is the same at every call, so it stays in that processor's own cache.
+    const std::int64_t parts = std::min(groups, m * n * k < (std::int64_t{1} << 22) ? threads : 4 * threads);
+    parallel(parts, [&](std::int64_t i) { block(0, m, groups * i / parts * 4, i + 1 == parts ? panels : groups * (i + 1) / parts * 4); });
+  } else {
+    for (std::int64_t i = 0; i < blocks; ++i) block(i * row_block, std::min(row_block, m - i * row_block), 0, panels);
+  }
+}
+
+template void pack<float>(bool, std::int64_t, std::int64_t, const float*, float*);
+template void pack<double>(bool, std::int64_t, std::int64_t, const double*, double*);
+template void gemm_packed<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, float*, bool);
+template void gemm_packed<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double*, bool);
 
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,

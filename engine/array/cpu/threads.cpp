@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <stop_token>
 #include <thread>
+#include <utility>
 #include <vector>
 #ifdef __SSE2__
 #include <immintrin.h>
@@ -38,91 +38,101 @@ class Pool {
  public:
   Pool() {
     const unsigned all = std::max(1u, std::thread::hardware_concurrency());
-    for (unsigned i = 1; i < all; ++i) threads_.emplace_back([this](const std::stop_token& stop) { serve(stop); });
+    of_ = static_cast<int>(std::min<unsigned>(all, most_parts));
+    for (int i = 1; i < of_; ++i) threads_.emplace_back([this, i] { serve(i); });
   }
   ~Pool() {
-    for (auto& thread : threads_) thread.request_stop();
+    ending_ = true;
+    round_.fetch_add(1);
+    round_.notify_all();
     threads_.clear();
   }
 
   void run(std::int64_t n, const std::function<void(std::int64_t)>& f) {
-    const std::unique_lock alone(callers_, std::try_to_lock);
-    if (!alone || threads_.empty() || n < 2) {
+    if (threads_.empty() || n < 2 || taken_.exchange(true, std::memory_order_acquire)) {
       for (std::int64_t i = 0; i < n; ++i) f(i);
       return;
     }
-    bool asleep = false;
-    {
-      const std::lock_guard lock(mutex_);
-      work_ = &f;
-      count_ = n;
-      next_ = 0;
-      failed_ = nullptr;
-      round_.fetch_add(1);
-      asleep = asleep_ > 0;
-    }
-    if (asleep) wake_.notify_all();
-    take();
-    spin_until([this] { return busy_.load() == 0; });
-    // Under the lock under which a thread joins in: after this none is in this round any more.
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return busy_.load() == 0; });
-    work_ = nullptr;
-    if (failed_) std::rethrow_exception(failed_);
+    const int parts = static_cast<int>(std::min<std::int64_t>(n, most_parts));
+    work_.store(&f, std::memory_order_relaxed);
+    count_.store(n, std::memory_order_relaxed);
+    parts_.store(parts, std::memory_order_relaxed);
+    open_.store(parts, std::memory_order_relaxed);
+    failed_ = nullptr;
+    const std::uint32_t round = round_.load(std::memory_order_relaxed) + 1;
+    claims_.store(std::uint64_t{round} << 32, std::memory_order_release);
+    round_.store(round, std::memory_order_release);
+    round_.notify_all();
+    take(0, round);
+    if (!spin_until([this] { return open_.load(std::memory_order_acquire) == 0; }))
+      for (int left; (left = open_.load(std::memory_order_acquire)) != 0;) open_.wait(left);
+    const std::exception_ptr failed = std::exchange(failed_, nullptr);
+    taken_.store(false, std::memory_order_release);
+    if (failed) std::rethrow_exception(failed);
   }
+
+  int threads() const { return of_; }
 
  private:
-  std::mutex callers_, mutex_;
-  std::condition_variable_any wake_;
-  std::condition_variable done_;
-  const std::function<void(std::int64_t)>* work_ = nullptr;
-  std::int64_t count_ = 0;
-  std::atomic<std::int64_t> round_{0}, next_{0};
-  std::atomic<int> busy_{0};
-  int asleep_ = 0;
+  static constexpr int most_parts = 32;
+  // The number of the round and a bit for each of its parts that a thread has taken, as one: a thread that comes late, with what it read
+  // of a round that has ended, can take nothing.
+  alignas(64) std::atomic<std::uint64_t> claims_{0};
+  std::atomic<const std::function<void(std::int64_t)>*> work_{nullptr};
+  std::atomic<std::int64_t> count_{0};
+  std::atomic<int> parts_{0};
+  alignas(64) std::atomic<int> open_{0};  ///< parts that have not ended
+  alignas(64) std::atomic<std::uint32_t> round_{0};
+  std::atomic<bool> taken_{false}, ending_{false};
+  std::mutex failing_;
   std::exception_ptr failed_;
+  int of_ = 1;
   std::vector<std::jthread> threads_;  // last: they go before what they use
 
-  void take() {
-    for (std::int64_t i; (i = next_.fetch_add(1)) < count_;) {
+  /// Parts of a round until none is left: first those of this thread, which are the same ones from call to call, so that its caches hold
+  /// what they work on; then those that others have not begun.
+  void take(int thread, std::uint32_t round) {
+    for (;;) {
+      std::uint64_t claims = claims_.load(std::memory_order_acquire);
+      if (claims >> 32 != round) return;
+      const auto* work = work_.load(std::memory_order_relaxed);
+      const std::int64_t n = count_.load(std::memory_order_relaxed);
+      const int parts = parts_.load(std::memory_order_relaxed);
+      const auto below = [](int bit) { return bit >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << bit) - 1; };
+      const std::uint32_t left = ~static_cast<std::uint32_t>(claims) & below(parts);
+      if (left == 0) return;
+      const std::uint32_t own = left & below(parts * (thread + 1) / of_) & ~below(parts * thread / of_);
+      const int part = own ? std::countr_zero(own) : 31 - std::countl_zero(left);
+      if (!claims_.compare_exchange_weak(claims, claims | std::uint64_t{1} << part, std::memory_order_acq_rel)) continue;
       try {
-        (*work_)(i);
+        for (std::int64_t i = n * part / parts; i < n * (part + 1) / parts; ++i) (*work)(i);
       } catch (...) {
-        const std::lock_guard lock(mutex_);
+        const std::lock_guard lock(failing_);
         if (!failed_) failed_ = std::current_exception();
-        next_ = count_;
       }
+      if (open_.fetch_sub(1, std::memory_order_acq_rel) == 1 && thread > 0) open_.notify_one();
     }
   }
-  void serve(const std::stop_token& stop) {
-    std::int64_t seen = 0;
-    while (!stop.stop_requested()) {
-      spin_until([&] { return round_.load() != seen; });
-      {
-        std::unique_lock lock(mutex_);
-        if (round_.load() == seen || !work_) {
-          ++asleep_;
-          const bool called = wake_.wait(lock, stop, [&] { return work_ && round_.load() != seen; });
-          --asleep_;
-          if (!called) return;
-        }
-        seen = round_.load();
-        busy_.fetch_add(1);
-      }
-      take();
-      if (busy_.fetch_sub(1) == 1) {
-        const std::lock_guard lock(mutex_);
-        done_.notify_all();
-      }
+  void serve(int thread) {
+    std::uint32_t seen = 0;
+    while (!ending_) {
+      if (!spin_until([&] { return round_.load(std::memory_order_acquire) != seen; })) round_.wait(seen, std::memory_order_acquire);
+      seen = round_.load(std::memory_order_acquire);
+      take(thread, seen);
     }
   }
 };
 
 }  // namespace
 
-void parallel(std::int64_t n, const std::function<void(std::int64_t)>& f) {
-  static Pool pool;
-  pool.run(n, f);
+namespace {
+Pool& pool() {
+  static Pool only;
+  return only;
 }
+}  // namespace
+
+int thread_count() { return pool().threads(); }
+void parallel(std::int64_t n, const std::function<void(std::int64_t)>& f) { pool().run(n, f); }
 
 }  // namespace reclab::cpu

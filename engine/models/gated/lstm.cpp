@@ -33,8 +33,9 @@ Architecture lstm() {
     Var u = linear(x, W_ih);
     if (l.hyper.flag("bias")) {
       const Init with_forget = init::each([=](Rng& rng, std::int64_t row) { return rng.uniform(-k, k) + (row >= H && row < 2 * H ? forget : 0.0); });
-      u = u + l.parameter("bias_ih", {4 * H}, with_forget, "b_ih, rows i f g o; starts uniform in ±1/√H, the forget rows plus forget_bias.");
-      u = u + l.parameter("bias_hh", {4 * H}, init::uniform(-k, k), "b_hh, rows i f g o; starts uniform in ±1/√H.");
+      const Var b_ih = l.parameter("bias_ih", {4 * H}, with_forget, "b_ih, rows i f g o; starts uniform in ±1/√H, the forget rows plus forget_bias.");
+      const Var b_hh = l.parameter("bias_hh", {4 * H}, init::uniform(-k, k), "b_hh, rows i f g o; starts uniform in ±1/√H.");
+      u = u + (b_ih + b_hh);
     }
     const Var W_hr = projection ? l.parameter("weight_hr", {P, H}, init::uniform(-k, k), "W_hr, the projection of h; starts uniform in ±1/√H.") : Var{};
     return l.step({{"h", {P}, "The hidden state: what is read out and fed back."}, {"c", {H}, "The cell: what the forget gate keeps."}}, {u},

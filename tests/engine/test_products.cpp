@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The rule of the same bits: a row of a matrix product is summed in order with one rounding a term, whatever is computed with it and however.
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "array/backend.h"
+#include "array/rng.h"
+#include "test.h"
+
+using namespace reclab;
+
+namespace {
+
+template <class T>
+std::vector<T> random(Rng& rng, std::int64_t n) {
+  std::vector<T> values(static_cast<std::size_t>(n));
+  for (T& x : values) x = static_cast<T>(rng.normal());
+  return values;
+}
+
+template <class T>
+void same_bits(DType type) {
+  struct Size {
+    std::int64_t m, n, k;
+  };
+  Backend& cpu = cpu_backend();
+  // From one entry to what all processors share, beside the widths of tiles and panels.
+  for (const Size s : {Size{1, 1, 1}, Size{1, 1024, 256}, Size{2, 257, 31}, Size{3, 33, 1000}, Size{7, 95, 17}, Size{8, 128, 129}, Size{17, 300, 64}, Size{33, 1025, 40},
+                       Size{100, 64, 513}, Size{390, 96, 70}, Size{5, 7, 0}})
+    for (const bool transpose : {false, true})
+      for (const bool accumulate : {false, true}) {
+        Rng rng(5);
+        const auto a = random<T>(rng, s.m * s.k), b = random<T>(rng, s.k * s.n), before = random<T>(rng, s.m * s.n);
+        auto exact = before;
+        for (std::int64_t i = 0; i < s.m; ++i)
+          for (std::int64_t j = 0; j < s.n; ++j) {
+            T& sum = exact[static_cast<std::size_t>(i * s.n + j)];
+            if (!accumulate) sum = T(0);
+            for (std::int64_t p = 0; p < s.k; ++p)
+              sum = std::fma(a[static_cast<std::size_t>(i * s.k + p)], b[static_cast<std::size_t>(transpose ? j * s.k + p : p * s.n + j)], sum);
+          }
+        const auto expect = [&](const std::vector<T>& c, const char* how) {
+          if (std::memcmp(c.data(), exact.data(), c.size() * sizeof(T)) != 0)
+            throw test::Failure(std::to_string(s.m) + " x " + std::to_string(s.n) + " over " + std::to_string(s.k) + (transpose ? ", transposed" : "") +
+                                (accumulate ? ", added" : "") + ": other bits " + how);
+        };
+        auto c = before;
+        cpu.matmul(type, {1, s.m, s.n, s.k, false, transpose}, a.data(), b.data(), c.data(), accumulate);
+        expect(c, "at once");
+        c = before;
+        for (std::int64_t i = 0; i < s.m; ++i)
+          cpu.matmul(type, {1, 1, s.n, s.k, false, transpose}, a.data() + i * s.k, b.data(), c.data() + i * s.n, accumulate);
+        expect(c, "row by row");
+        std::vector<T> packed(static_cast<std::size_t>(s.k * ((s.n + 31) / 32 * 32)));
+        cpu.pack(type, s.k, s.n, transpose, b.data(), packed.data());
+        c = before;
+        cpu.matmul_packed(type, s.m, s.n, s.k, transpose, a.data(), nullptr, packed.data(), c.data(), accumulate);
+        expect(c, "packed");
+        std::vector<T> turned(a.size());
+        for (std::int64_t i = 0; i < s.m; ++i)
+          for (std::int64_t p = 0; p < s.k; ++p) turned[static_cast<std::size_t>(p * s.m + i)] = a[static_cast<std::size_t>(i * s.k + p)];
+        c = before;
+        cpu.matmul(type, {1, s.m, s.n, s.k, true, transpose}, turned.data(), b.data(), c.data(), accumulate);
+        expect(c, "with A transposed");
+      }
+}
+
+}  // namespace
+
+TEST_CASE("products of float32 have the same bits however they are made") { same_bits<float>(DType::f32); }
+TEST_CASE("products of float64 have the same bits however they are made") { same_bits<double>(DType::f64); }
