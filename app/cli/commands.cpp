@@ -14,6 +14,7 @@
 
 #include "array/backend.h"
 #include "array/error.h"
+#include "experiment/timing.h"
 #include "models/nearest.h"
 #include "models/registry.h"
 #include "text.h"
@@ -351,7 +352,7 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
   interrupt.enter(Interrupt::Phase::running);
   TracePtr trace;
   try {
-    trace = time_forms(builtin_registry(), request, lengths, line.callback(), interrupt.token());
+    trace = time_forms(builtin_registry(), request, {.lengths = lengths}, line.callback(), interrupt.token());
   } catch (const Cancelled&) {
     line.clear();
     return cancelled("during the timing");

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "experiment/timing.h"
 #include "gui/files.h"
 #include "gui/options.h"
 #include "gui/session_controller.h"
@@ -23,7 +24,7 @@ int drawFigures(const Options& options) {
     if (trace->info.outcome != Outcome::finished) std::fprintf(stderr, "recurrence-lab: %s\n", trace->info.sentence.c_str());
     RunRequest small = request;
     small.form = "sequential";
-    trace = merged(trace, time_forms(registry, small, {64, 128, 256, 512, 1024, 2048}, {}, {}));
+    trace = merged(trace, time_forms(registry, small, {.lengths = {64, 128, 256, 512, 1024, 2048}}, {}, {}));
 
     std::vector<std::unique_ptr<Panel>> made;
     std::vector<Panel*> all;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "array/backend.h"
+#include "experiment/timing.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -423,7 +424,7 @@ void SessionController::startTiming() {
       Setup small = setup;
       small.form = "sequential";
       RunRequest request = requestFor(small, library->presets.find(setup.preset), {});
-      const TracePtr timing = time_forms(builtin_registry(), request, {64, 128, 256, 512, 1024, 2048}, {}, stop, publish);
+      const TracePtr timing = time_forms(builtin_registry(), request, {.lengths = {64, 128, 256, 512, 1024, 2048}}, {}, stop, publish);
       if (!stop.stop_requested()) publish(timing);
     } catch (const Cancelled&) {
     } catch (...) {
