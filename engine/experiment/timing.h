@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -12,15 +13,34 @@
 namespace reclab {
 
 struct TimingRequest {
-  std::vector<std::string> forms{};       ///< empty: every exact form
-  std::vector<std::int64_t> lengths{};    ///< rising
-  std::int64_t batch = 1;
-  bool backward = true;                   ///< false: the forward pass alone
+  std::vector<std::string> forms{};     ///< empty: every exact form
+  std::vector<std::int64_t> lengths{};  ///< rising
+  std::int64_t batch = 1;               ///< the sequence so many times side by side
+  bool backward = true;                 ///< false: the forward pass alone
 };
 
-/// Times forms against length; returns a Trace with keys timing/<form>/length [K], timing/<form>/seconds [K] (median),
-/// timing/<form>/low and /high (quartiles), timing/<form>/exponent [1] (slope of log time against log length, largest lengths).
+/// Times forms against length, on the request's sequence repeated or cut to each, without a head; the loss is ½ Σ |y|². Every point is
+/// visited three times: all lengths, then all again, and at each all forms turn by turn, so that what drifts meets all alike. Returns, and
+/// publishes after each length, a Trace with the keys (K lengths, all real)
+///   timing/<form>/length, seconds (median of forward + backward), low, high (quartiles), low90, high90 (the median of another run)
+///   timing/<form>/forward, backward, each with _low90 and _high90
+///   timing/<form>/memory, flops, bytes, output_error, gradient_error, iterations and converged (of Newton forms)
+///   timing/<form>/exponent, forward_exponent, backward_exponent, memory_exponent [1], each with _low and _high
+///   timing/roof/triad, cached, flops; timing/lyapunov; timing/noise [1]
+/// A point is left out, with a note, where one pass would take longer than `longest_pass` seconds by the form's own exponent, does not fit in
+/// memory or diverges. A cancelled timing returns what was measured.
 TracePtr time_forms(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress,
                     std::stop_token stop, const Publish& publish = {});
+
+/// The measures of time_forms: visits of a point, most repeats a visit, seconds of a visit's repeats, seconds of a pass at most, and from which
+/// on it is warmed up at its first visit alone; the length up to which errors are computed; bytes of the forms that take turns.
+inline constexpr int visits = 3, most_repeats = 15;
+inline constexpr double visit_seconds = 0.35, longest_pass = 20.0, slow_pass = 2.0;
+inline constexpr std::int64_t longest_compared = 2048, bytes_together = std::int64_t{2} << 30;
+
+/// The largest Lyapunov exponent of a model on the request's sequence, natural logarithm a step: the growth of the largest singular value of
+/// ds_t/ds_0 in the mean over the steps, the first quarter left out, the largest of all layers. The sequence is cut or repeated to at most
+/// 1024 steps, fewer where Jacobians are large. Nothing where no layer has a transition; -infinity where a product is exactly zero.
+std::optional<double> largest_lyapunov(const Registry& registry, const RunRequest& request, std::stop_token stop);
 
 }  // namespace reclab
