@@ -32,10 +32,10 @@ struct TimingRequest {
 TracePtr time_forms(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress,
                     std::stop_token stop, const Publish& publish = {});
 
-/// The measures of time_forms: visits of a point, most repeats a visit, seconds of a visit's repeats, seconds of a pass at most, and from which
-/// on it is warmed up at its first visit alone; the length up to which errors are computed; bytes of the forms that take turns.
+/// The measures of time_forms: visits of a point, most repeats a visit, seconds of a visit's repeats and of one (of several passes
+/// where they are short), seconds of a pass at most, and from which on it is warmed up at its first visit alone; the length up to which errors are computed; bytes of the forms that take turns.
 inline constexpr int visits = 3, most_repeats = 15;
-inline constexpr double visit_seconds = 0.35, longest_pass = 20.0, slow_pass = 2.0;
+inline constexpr double visit_seconds = 0.35, least_repeat = 1e-3, longest_pass = 20.0, slow_pass = 2.0;
 inline constexpr std::int64_t longest_compared = 2048, bytes_together = std::int64_t{2} << 30;
 
 /// The largest Lyapunov exponent of a model on the request's sequence, natural logarithm a step: the growth of the largest singular value of
