@@ -128,7 +128,7 @@ class Timing {
       if (prepared_.backend.device() == Device::cpu) find_roof();
       for (int visit = 0; visit < visits; ++visit)
         for (const std::int64_t length : lengths_) {
-          at(length, visit == 0);
+          at(length, visit);
           put();
           if (publish_) publish_(std::make_shared<const Trace>(trace_));
         }
@@ -247,7 +247,8 @@ class Timing {
   }
 
   /// All forms at one length, turn by turn.
-  void at(std::int64_t length, bool first) {
+  void at(std::int64_t length, int visit) {
+    const bool first = visit == 0;
     const Sequence sequence = of_length(request_.sequence, length);
     const Loss loss(Loss::Kind::mean, sequence);
     std::vector<Series*> waiting;
@@ -259,7 +260,7 @@ class Timing {
           series.ended = true;
         }
         if (!series.ended) waiting.push_back(&series);
-      } else if (!first && point_of(series, length)) {
+      } else if (const Point* point = point_of(series, length); !first && point && (visit < visits_of_slow || point->both[0][0] < slow_pass)) {
         waiting.push_back(&series);
       }
     }
@@ -301,7 +302,7 @@ class Timing {
     });
     for (int round = 0; round < most_repeats; ++round) {
       bool any = false;
-      yardstick_->add();
+      for (int i = 0; i < 3; ++i) yardstick_->add();
       for (Turn& turn : turns) {
         if (round > 0 && turn.spent >= visit_seconds) continue;
         any = true;
@@ -328,7 +329,7 @@ class Timing {
 
   /// Passes that are not counted: they take pages and make plans. Of a form that diverges nothing is left.
   void warm(Turn& turn, bool first) {
-    if (!first && turn.point->both[0][0] > slow_pass) return;
+    if (!first && turn.point->both[0][0] > cold_pass) return;
     double least = std::numeric_limits<double>::infinity();
     for (int i = 0; i < 3 && (i == 0 || least < least_repeat); ++i) {
       const auto [there, back] = pass(*turn.rollout);

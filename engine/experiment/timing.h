@@ -20,7 +20,8 @@ struct TimingRequest {
 };
 
 /// Times forms against length, on the request's sequence repeated or cut to each, without a head; the loss is ½ Σ |y|². Every point is
-/// visited three times: all lengths, then all again, and at each all forms turn by turn, so that what drifts meets all alike. Returns, and
+/// visited several times: all lengths, then all again, and at each all forms turn by turn, so that what drifts meets all alike: a processor
+/// that goes slower for seconds would otherwise bend the curve. Returns, and
 /// publishes after each length, a Trace with the keys (K lengths, all real)
 ///   timing/<form>/length, seconds (median of forward + backward), low, high (quartiles), low90, high90 (the median of another run)
 ///   timing/<form>/forward, backward, each with _low90 and _high90
@@ -32,10 +33,11 @@ struct TimingRequest {
 TracePtr time_forms(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress,
                     std::stop_token stop, const Publish& publish = {});
 
-/// The measures of time_forms: visits of a point, most repeats a visit, seconds of a visit's repeats and of one (of several passes
-/// where they are short), seconds of a pass at most, and from which on it is warmed up at its first visit alone; the length up to which errors are computed; bytes of the forms that take turns.
-inline constexpr int visits = 3, most_repeats = 15;
-inline constexpr double visit_seconds = 0.35, least_repeat = 1e-3, longest_pass = 20.0, slow_pass = 2.0;
+/// The measures of time_forms: visits of a point, and of one with a slow pass; most repeats a visit; seconds of a visit's repeats, and of one
+/// repeat at least (of several passes where they are short); seconds of a slow pass, of one that is warmed up at its first visit alone, and of
+/// a pass at most; the length up to which errors are computed; bytes of the forms that take turns.
+inline constexpr int visits = 5, visits_of_slow = 3, most_repeats = 9;
+inline constexpr double visit_seconds = 0.25, least_repeat = 1e-3, slow_pass = 0.5, cold_pass = 4.0, longest_pass = 20.0;
 inline constexpr std::int64_t longest_compared = 2048, bytes_together = std::int64_t{2} << 30;
 
 /// The largest Lyapunov exponent of a model on the request's sequence, natural logarithm a step: the growth of the largest singular value of
