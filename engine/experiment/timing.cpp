@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <functional>
+#include <cstdio>
 #include <limits>
-#include <map>
+#include <memory>
 #include <set>
 #include <utility>
 

@@ -264,7 +264,7 @@ TEST_CASE("the largest Lyapunov exponent is the logarithm that closed forms have
   double largest = 0.0;
   for (const auto& a : *trace->find("spectrum/0")->complex) largest = std::max(largest, std::abs(a));
   CHECK_CLOSE(largest_lyapunov(builtin_registry(), request, {}).value(), std::log(largest), 1e-9);
-  // A shear grows by less than any power: 0, but for the logarithm of the length.
+  // The identity forgets nothing and makes nothing grow.
   const std::optional<double> sum = largest_lyapunov(builtin_registry(), request_for("linear-attention", 300), {});
   CHECK_CLOSE(sum.value(), 0.0, 1e-12);
   CHECK(!largest_lyapunov(builtin_registry(), request_for("transformer"), {}));
