@@ -96,6 +96,7 @@ class Trace {
   std::string time_name = "step";
   std::string time_unit;
   std::vector<std::string> input_names, output_names;
+  std::shared_ptr<const RunInfo> timed;  ///< what timing/... is of, where it was taken beside this run and not by it
 
   /// nullptr when there is no such array.
   const TraceArray* find(std::string_view key) const;
