@@ -207,7 +207,7 @@ QString TimingPanel::whyEmpty() const {
   offer_->setVisible(trace_ && none && !running_);
   if (!trace_) return said;
   if (!none) return {};
-  if (running_) return stage_.isEmpty() ? tr("The forms are being timed…") : tr("The forms are being timed: %1…").arg(stage_);
+  if (running_) return doing() + u'…';
   return tr("The forms of this model have not been timed on this machine yet.");
 }
 
@@ -343,10 +343,10 @@ void TimingPanel::setProgress(double fraction, const QString& stage) {
   plot_->redraw();
 }
 
+QString TimingPanel::doing() const { return stage_.isEmpty() ? tr("The forms are being timed") : stage_.left(1).toUpper() + stage_.mid(1); }
+
 void TimingPanel::showCaption() {
-  if (running_)
-    return caption_->setText((stage_.isEmpty() ? tr("The forms are being timed") : stage_) + tr(", %1 %").arg(std::lround(100 * fraction_)),
-                             true);
+  if (running_) return caption_->setText(doing() + tr(", %1 %").arg(std::lround(100 * fraction_)), true);
   QString text = circumstances(timings_.info);
   if (std::isfinite(timings_.noise)) text += tr("; this machine's noise: ±%1").arg(percentage(timings_.noise));
   if (const std::size_t notes = timings_.info.notes.size(); notes > 0)
@@ -399,7 +399,7 @@ QString TimingPanel::makeHeadline() const {
     }
     case View::newton: break;
   }
-  if (std::isfinite(timings_.lyapunov)) return tr("λ₁ = %1 a step").arg(signedNumber(timings_.lyapunov));
+  if (!std::isnan(timings_.lyapunov)) return tr("λ₁ = %1 a step").arg(signedNumber(timings_.lyapunov));
   for (const TimedForm& form : timings_.forms)
     if (const std::ptrdiff_t row = TimedForm::last(form.iterations); row >= 0)
       return tr("%1: %2 iterations at T = %3")

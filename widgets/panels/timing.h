@@ -81,6 +81,7 @@ class TimingPanel : public PlotPanel {
   const Measured& passOf(const TimedForm& form) const;
   void showViews();
   void showCaption();
+  QString doing() const;
   void showButtons();
   void prepare(const QString& x, const QString& y, QSharedPointer<QCPAxisTicker> xTicks, QSharedPointer<QCPAxisTicker> yTicks);
   void addPoint(QCPGraph* graph, double x, double y, std::size_t form, std::size_t row, const QString& tip = {});

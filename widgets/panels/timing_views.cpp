@@ -350,7 +350,7 @@ void TimingPanel::drawNewton() {
     legend_->add(form.name, all ? form.name : tr("%1 (× did not converge)").arg(form.name), QPen(ink, 2), {line, failed},
                  tr("How often all steps were solved for at once until nothing changed."));
   }
-  if (!std::isfinite(timings_.lyapunov)) return;
+  if (std::isnan(timings_.lyapunov)) return;
   const QString exponent = (timings_.lyapunov > 0 ? QStringLiteral("+") : QString()) + number(timings_.lyapunov, 2);
   said_->setText(timings_.lyapunov < 0 ? tr("λ₁ = %1 a step: Newton's iteration contracts.").arg(exponent)
                                        : tr("λ₁ = %1 a step: chaotic, Newton converges slowly.").arg(exponent));
