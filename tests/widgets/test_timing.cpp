@@ -70,8 +70,8 @@ std::shared_ptr<Trace> timed(double band = 0.02) {
       one(name + "_exponent_high", law.exponent + 0.01);
     }
     put("memory", [&](double T) { return 512 * T * (law.form == "sequential" ? 1 : 3); });
-    put("flops", [&](double T) { return 1e5 * T; });
-    put("bytes", [&](double T) { return law.form == "chunkwise" ? 1e4 * T : 1e5 * T; });
+    put("flops", [&](double T) { return 1e4 * T; });
+    put("bytes", [&](double T) { return law.form == "chunkwise" ? 1e3 * T : 1e4 * T; });
     put("output_error", [&](double) { return law.form == "sequential" ? 0.0 : 3e-15; });
     put("gradient_error", [&](double) { return law.form == "sequential" ? 0.0 : 4e-14; });
     one("exponent", law.exponent);
@@ -207,8 +207,8 @@ class TestTiming : public QObject {
     shown->setView(TimingPanel::View::memory);
     at("chunkwise", 64, 64, 512 * 64 * 3);
     shown->setView(TimingPanel::View::roofline);
-    at("chunkwise", 4096, 10, 1e5 * 4096 / (1e-3 * std::sqrt(4096 / crossing) / 3));
-    at("sequential", 64, 1, 1e5 * crossing / 1e-3 * 3);
+    at("chunkwise", 4096, 10, 1e4 * 4096 / (1e-3 * std::sqrt(4096 / crossing) / 3));
+    at("sequential", 64, 1, 1e4 * crossing / 1e-3 * 3);
     shown->setView(TimingPanel::View::error);
     at("chunkwise", 4096, 1e-3 * std::sqrt(4096 / crossing), 4e-14);
     at("sequential", 4096, slow, 1e-17);  // no error at all: at the bottom
@@ -297,8 +297,8 @@ class TestTiming : public QObject {
     Shown shown(timed());
     const QString tip = shown->tipAt(shown->pixelOf("newton", 4096));
     for (const char* part :
-         {"newton at T = 4,096, batch 4", "forward and backward: 22.", "90 % band", "quartiles", "forward: 7.5", "backward: 14.", "throughput: 730 ksteps/s",
-          "memory of its arrays: 6 MiB", "1 operations a byte", "flop/s", "error of outputs: 3×10⁻¹⁵, of gradients: 4×10⁻¹⁴", "did not converge in 100 steps"})
+         {"newton at T = 4,096, batch 4", "forward and backward: 22.", "90 % band", "quartiles", "forward: 7.49", "backward: 15 ms", "throughput: 729 k steps/s",
+          "memory of its arrays: 6 MiB", "41 Mflop", "1 flop a byte", "5.47 Gflop/s, 27 % of what", "error of outputs: 3×10⁻¹⁵, of gradients: 4×10⁻¹⁴", "did not converge in 100 steps"})
       QVERIFY2(tip.contains(QString::fromUtf8(part)), qPrintable(QString::fromUtf8(part) + " is not in " + tip));
     QVERIFY(shown->tipAt(shown->pixelOf("sequential", 64)).contains("error of outputs: none"));
     QVERIFY(shown->tipAt(QPointF(-5, -5)).isEmpty());

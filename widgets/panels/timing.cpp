@@ -35,6 +35,8 @@ constexpr ViewText view_texts[] = {
      QT_TRANSLATE_NOOP("reclab::TimingPanel", "How many iterations Newton's forms take, against length")},
 };
 
+constexpr int controls_gap = 8;
+
 QString signedNumber(double value) { return (value > 0 ? QStringLiteral("+") : QString()) + number(value, 2); }
 
 }  // namespace
@@ -98,7 +100,7 @@ void TimingPanel::makeControls() {
   pass_box_ = new QComboBox;
   pass_box_->setObjectName(QStringLiteral("timingPass"));
   pass_box_->setToolTip(tr("The time of which passes: of both together, of one, or of each by itself (forward solid, backward dashed)"));
-  pass_box_->addItem(tr("both passes"), static_cast<int>(Pass::sum));
+  pass_box_->addItem(tr("both"), static_cast<int>(Pass::sum));
   pass_box_->addItem(tr("forward"), static_cast<int>(Pass::forward));
   pass_box_->addItem(tr("backward"), static_cast<int>(Pass::backward));
   pass_box_->addItem(tr("apart"), static_cast<int>(Pass::apart));
@@ -158,24 +160,39 @@ void TimingPanel::makeControls() {
   all->insertWidget(2, bar_);
 }
 
+/// As much in the row as there is room for: segments and words, then a box, then short words, then the passes go into the sheet too.
 void TimingPanel::arrange() {
-  const auto wanted = [](const QWidget* one) { return one->sizeHint().width() + 8; };
-  const bool there = trace_ != nullptr;
-  const bool row = width() >= choices_->rowWidth() && height() >= 320;
-  const int rest = wanted(time_) + (pass_box_->isVisibleTo(this) ? wanted(pass_box_) : 0) + (row ? 0 : wanted(more_)) + 24;
-  const bool segments = width() >= wanted(segments_) + rest;
-  segments_->setVisible(segments);
-  view_box_->setVisible(!segments);
-  QWidget* home = row ? strip_ : static_cast<QWidget*>(popup_);
+  const bool row = width() >= choices_->rowWidth() && height() >= 320, passes = pass_box_->isVisibleTo(pass_box_->parentWidget());
+  const auto wanted = [](const QWidget* one) { return one->sizeHint().width() + controls_gap; };
+  int level = 0;
+  for (;; ++level) {
+    more_->setText(level < 2 ? tr("Choices…") : QStringLiteral("…"));
+    time_->setText(running_ ? tr("Stop") : level < 2 ? tr("Time the forms") : tr("Time"));
+    if (level == 3) break;
+    const int taken = wanted(level == 0 ? segments_ : static_cast<QWidget*>(view_box_)) + (passes ? wanted(pass_box_) : 0) +
+                      (row ? 0 : wanted(more_)) + wanted(time_);
+    if (taken + controls_gap <= width()) break;
+  }
+  segments_->setVisible(level == 0);
+  view_box_->setVisible(level > 0);
+  QWidget *home = row ? strip_ : static_cast<QWidget*>(popup_), *pass_home = level < 3 ? control_row_ : static_cast<QWidget*>(popup_);
   if (choices_->parentWidget() != home) {
     popup_->hide();
     home->layout()->addWidget(choices_);
     choices_->setColumn(!row);
     choices_->show();
   }
-  strip_->setVisible(there && row);
-  more_->setVisible(!row);
-  control_row_->setVisible(there);
+  if (pass_box_->parentWidget() != pass_home) {
+    popup_->hide();
+    if (level < 3)
+      controls_->insertWidget(2, pass_box_);
+    else
+      static_cast<QVBoxLayout*>(popup_->layout())->insertWidget(0, pass_box_);
+    pass_box_->setVisible(passes);
+  }
+  strip_->setVisible(trace_ && row);
+  more_->setVisible(!row || level == 3);
+  control_row_->setVisible(trace_ != nullptr);
 }
 
 void TimingPanel::resizeEvent(QResizeEvent* event) {
@@ -230,7 +247,6 @@ void TimingPanel::noteRun() {
   copy_command_->setEnabled(QString::fromStdString(timings_.info.command).startsWith(u"reclab bench"));
   showViews();
   showButtons();
-  arrange();
 }
 
 bool TimingPanel::has(View view) const {
@@ -307,7 +323,6 @@ void TimingPanel::showViews() {
 }
 
 void TimingPanel::showButtons() {
-  time_->setText(running_ ? tr("Stop") : width() < 420 ? tr("Time") : tr("Time the forms"));
   time_->setToolTip(running_ ? tr("Stop the timing; what has been timed stays")
                              : tr("Time the forms that are chosen, at the lengths that are chosen"));
   time_->setVisible(!offer_->isVisibleTo(this));
@@ -318,6 +333,7 @@ void TimingPanel::showButtons() {
     time_->style()->polish(time_);
   }
   bar_->setVisible(running_);
+  arrange();
 }
 
 void TimingPanel::setRunning(bool running) {
@@ -328,7 +344,6 @@ void TimingPanel::setRunning(bool running) {
   if (running) changed_ = false;
   if (!emptyReason().isEmpty()) return refresh();
   showButtons();
-  arrange();
   showCaption();
   plot_->redraw();
 }

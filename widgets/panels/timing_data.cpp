@@ -180,7 +180,7 @@ QString scaled(double value, const QString& unit) {
   static constexpr std::array prefixes = {"", "k", "M", "G", "T", "P"};
   std::size_t i = 0;
   while (value >= 1000 && i + 1 < prefixes.size()) value /= 1000, ++i;
-  return number(value) + u' ' + QLatin1String(prefixes[i]) + unit;
+  return (number(value) + u' ' + QLatin1String(prefixes[i]) + unit).trimmed();
 }
 
 QString percentage(double share) { return QStringLiteral("%1 %").arg(number(100 * share, 2)); }
@@ -201,13 +201,13 @@ QString described(const Timings& timings, const TimedForm& form, std::size_t row
   };
   part(tr("forward: %1"), form.forward);
   part(tr("backward: %1"), form.backward);
-  lines << tr("throughput: %1").arg(scaled(form.length[row] * timings.batch() / form.seconds.value[row], tr("steps/s")));
+  lines << tr("throughput: %1").arg(scaled(form.length[row] * timings.batch() / form.seconds.value[row], {}) + tr(" steps/s"));
   if (!std::isnan(form.memory.value[row])) lines << tr("memory of its arrays: %1").arg(storage(form.memory.value[row]));
   if (!std::isnan(form.flops[row]) && !std::isnan(form.bytes[row])) {
-    lines << tr("forward, by formula: %1 over %2, %3 operations a byte")
-                 .arg(scaled(form.flops[row], tr("operations")), storage(form.bytes[row]), number(form.intensity(row)));
+    lines << tr("forward, by formula: %1 over %2, that is %3 a byte")
+                 .arg(scaled(form.flops[row], tr("flop")), storage(form.bytes[row]), scaled(form.intensity(row), tr("flop")));
     if (const double rate = form.rate(row); std::isfinite(rate)) {
-      QString done = tr("that is %1").arg(scaled(rate, tr("flop/s")));
+      QString done = tr("so it does %1").arg(scaled(rate, tr("flop/s")));
       const double roof = timings.roof(form.intensity(row), timings.triad);
       if (roof > 0) done += tr(", %1 of what memory and arithmetic here allow at most").arg(percentage(rate / roof));
       lines << done;

@@ -13,7 +13,8 @@ namespace {
 /// Ticks of a logarithmic axis at powers of two, or at whole powers of ten, which become 1, 2 and 5 of each when few are in sight.
 class LogTicker : public QCPAxisTickerLog {
  public:
-  LogTicker(int base, std::function<QString(double)> write) : base_(base), write_(std::move(write)) {}
+  /// `anchor` is a power that has a tick whichever others have.
+  LogTicker(int base, std::function<QString(double)> write, int anchor) : base_(base), anchor_(anchor), write_(std::move(write)) {}
 
  protected:
   QVector<double> createTickVector(double, const QCPRange& range) override {
@@ -25,7 +26,7 @@ class LogTicker : public QCPAxisTickerLog {
     for (int power = static_cast<int>(std::floor(low)); power <= std::ceil(high); ++power) {
       if (base_ == 10 && high - low < 1.6) {
         for (const double mantissa : {1.0, 2.0, 5.0}) ticks.append(mantissa * std::pow(10.0, power));
-      } else if (power % every == 0) {
+      } else if ((power - anchor_) % every == 0) {
         ticks.append(std::pow(base_, power));
       }
     }
@@ -35,12 +36,12 @@ class LogTicker : public QCPAxisTickerLog {
   int getSubTickCount(double) override { return 0; }
 
  private:
-  int base_;
+  int base_, anchor_;
   std::function<QString(double)> write_;
 };
 
-QSharedPointer<QCPAxisTicker> ticker(int base, std::function<QString(double)> write) {
-  return QSharedPointer<QCPAxisTicker>(new LogTicker(base, std::move(write)));
+QSharedPointer<QCPAxisTicker> ticker(int base, std::function<QString(double)> write, int anchor = 0) {
+  return QSharedPointer<QCPAxisTicker>(new LogTicker(base, std::move(write), anchor));
 }
 
 QString steps(double value) { return value < 1e6 ? grouped(std::llround(value)) : powerOfTen(std::log10(value)); }
@@ -140,7 +141,7 @@ void TimingPanel::rebuild() {
       drawAgainstLength([](const TimedForm&, const Measured& seconds) { return seconds; });
       break;
     case View::throughput:
-      prepare(tr("length T (steps)"), tr("steps a second"), lengths, ticker(10, [](double value) { return scaled(value, {}).trimmed(); }));
+      prepare(tr("length T (steps)"), tr("steps a second"), lengths, ticker(10, [](double value) { return scaled(value, {}); }));
       drawAgainstLength([this](const TimedForm& form, const Measured& seconds) { return throughputOf(form, seconds, timings_.batch()); });
       break;
     case View::memory:
@@ -227,7 +228,7 @@ void TimingPanel::drawRoofline() {
   const Theme& theme = plot_->theme();
   prepare(tr("operations a byte"), tr("operations a second"),
           ticker(10, [](double value) { return value < 1e5 ? number(value) : power(value); }),
-          ticker(10, [](double value) { return scaled(value, {}).trimmed(); }));
+          ticker(10, [](double value) { return scaled(value, {}); }));
   for (std::size_t f = 0; f < timings_.forms.size(); ++f) {
     const TimedForm& form = timings_.forms[f];
     const QColor ink = theme.series(form.place);
@@ -294,7 +295,9 @@ void TimingPanel::drawError() {
         if (error > 0 && std::isfinite(error)) floor = std::min(floor, error / 10);
   floor = std::pow(10.0, std::floor(std::log10(floor)));
   prepare(tr("time of one run"), tr("relative error (● outputs, ○ gradients)"), ticker(10, duration),
-          ticker(10, [floor](double value) { return value < floor * 1.5 ? QStringLiteral("0") : power(value); }));
+          ticker(
+              10, [floor](double value) { return value < floor * 1.5 ? QStringLiteral("0") : power(value); },
+              static_cast<int>(std::lround(std::log10(floor)))));
   for (std::size_t f = 0; f < timings_.forms.size(); ++f) {
     const TimedForm& form = timings_.forms[f];
     const std::ptrdiff_t last = TimedForm::last(form.output_error);
@@ -332,6 +335,7 @@ void TimingPanel::drawNewton() {
   prepare(tr("length T (steps)"), tr("Newton's iterations"), ticker(2, steps), ticker(10, steps));
   for (std::size_t f = 0; f < timings_.forms.size(); ++f) {
     const TimedForm& form = timings_.forms[f];
+    if (std::none_of(form.iterations.begin(), form.iterations.end(), [](double n) { return n >= 0; })) continue;
     const QColor ink = theme.series(form.place);
     QCPGraph *line = plot_->addCurve(rect_, ink, 1.8), *failed = plot_->addCurve(rect_, ink);
     failed->setLineStyle(QCPGraph::lsNone);
@@ -346,7 +350,6 @@ void TimingPanel::drawNewton() {
       failed->addData(form.length[i], shown);
       all = false;
     }
-    if (line->data()->isEmpty()) continue;
     legend_->add(form.name, all ? form.name : tr("%1 (× did not converge)").arg(form.name), QPen(ink, 2), {line, failed},
                  tr("How often all steps were solved for at once until nothing changed."));
   }
