@@ -106,6 +106,15 @@ void TimingPanel::makeControls() {
   pass_box_->addItem(tr("apart"), static_cast<int>(Pass::apart));
   connect(pass_box_, &QComboBox::activated, this, [this](int index) { setPass(static_cast<Pass>(pass_box_->itemData(index).toInt())); });
 
+  pass_row_ = new QWidget;
+  auto* pass = new QHBoxLayout(pass_row_);
+  pass->setContentsMargins(0, 0, 0, 0);
+  pass_label_ = new QLabel(tr("passes shown"));
+  pass_label_->setProperty("role", "muted");
+  pass_label_->hide();
+  pass->addWidget(pass_label_);
+  pass->addWidget(pass_box_);
+
   more_ = new QToolButton;
   more_->setObjectName(QStringLiteral("timingChoices"));
   more_->setText(tr("Choices…"));
@@ -121,7 +130,7 @@ void TimingPanel::makeControls() {
   });
   controls_->addWidget(segments_);
   controls_->addWidget(view_box_);
-  controls_->addWidget(pass_box_);
+  controls_->addWidget(pass_row_);
   controls_->addStretch();
   controls_->addWidget(more_);
   controls_->addWidget(time_);
@@ -160,38 +169,40 @@ void TimingPanel::makeControls() {
   all->insertWidget(2, bar_);
 }
 
-/// As much in the row as there is room for: segments and words, then a box, then short words, then the passes go into the sheet too.
+/// As much in the row as there is room for: segments, then a box in their place, then the passes go into the sheet, then words are short.
 void TimingPanel::arrange() {
-  const bool row = width() >= choices_->rowWidth() && height() >= 320, passes = pass_box_->isVisibleTo(pass_box_->parentWidget());
+  const bool row = width() >= choices_->rowWidth() && height() >= 320, passes = pass_box_->isVisibleTo(pass_row_);
   const auto wanted = [](const QWidget* one) { return one->sizeHint().width() + controls_gap; };
   int level = 0;
   for (;; ++level) {
-    more_->setText(level < 2 ? tr("Choices…") : QStringLiteral("…"));
+    more_->setText(level < 3 ? tr("Choices…") : QStringLiteral("…"));
     time_->setText(running_ ? tr("Stop") : level < 2 ? tr("Time the forms") : tr("Time"));
     if (level == 3) break;
-    const int taken = wanted(level == 0 ? segments_ : static_cast<QWidget*>(view_box_)) + (passes ? wanted(pass_box_) : 0) +
-                      (row ? 0 : wanted(more_)) + wanted(time_);
+    const bool sheet = !row || (passes && level == 2);
+    const int taken = wanted(level == 0 ? segments_ : static_cast<QWidget*>(view_box_)) + (passes && level < 2 ? wanted(pass_box_) : 0) +
+                      (sheet ? wanted(more_) : 0) + wanted(time_);
     if (taken + controls_gap <= width()) break;
   }
   segments_->setVisible(level == 0);
   view_box_->setVisible(level > 0);
-  QWidget *home = row ? strip_ : static_cast<QWidget*>(popup_), *pass_home = level < 3 ? control_row_ : static_cast<QWidget*>(popup_);
+  QWidget *home = row ? strip_ : static_cast<QWidget*>(popup_), *pass_home = level < 2 ? control_row_ : static_cast<QWidget*>(popup_);
   if (choices_->parentWidget() != home) {
     popup_->hide();
     home->layout()->addWidget(choices_);
     choices_->setColumn(!row);
     choices_->show();
   }
-  if (pass_box_->parentWidget() != pass_home) {
+  if (pass_row_->parentWidget() != pass_home) {
     popup_->hide();
-    if (level < 3)
-      controls_->insertWidget(2, pass_box_);
+    if (level < 2)
+      controls_->insertWidget(2, pass_row_);
     else
-      static_cast<QVBoxLayout*>(popup_->layout())->insertWidget(0, pass_box_);
-    pass_box_->setVisible(passes);
+      static_cast<QVBoxLayout*>(popup_->layout())->insertWidget(0, pass_row_);
+    pass_label_->setVisible(level >= 2);
   }
+  pass_row_->setVisible(passes);
   strip_->setVisible(trace_ && row);
-  more_->setVisible(!row || level == 3);
+  more_->setVisible(!row || (passes && level >= 2));
   control_row_->setVisible(trace_ != nullptr);
 }
 

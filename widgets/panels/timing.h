@@ -110,6 +110,8 @@ class TimingPanel : public PlotPanel {
   QWidget *segments_, *strip_;
   std::vector<QToolButton*> segment_;
   QComboBox *view_box_, *pass_box_;
+  QWidget* pass_row_;
+  QLabel* pass_label_;
   QToolButton* more_;
   Popup* popup_;
   QPushButton* time_;
