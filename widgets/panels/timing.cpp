@@ -209,6 +209,10 @@ void TimingPanel::arrange() {
 void TimingPanel::resizeEvent(QResizeEvent* event) {
   PlotPanel::resizeEvent(event);
   arrange();
+  // The legend and the caption are as long as there is room for.
+  if (emptyReason().isEmpty())
+    QMetaObject::invokeMethod(
+        this, [this] { refresh(); }, Qt::QueuedConnection);
 }
 
 QVariantMap TimingPanel::choices() const {
@@ -373,10 +377,15 @@ QString TimingPanel::doing() const { return stage_.isEmpty() ? tr("The forms are
 
 void TimingPanel::showCaption() {
   if (running_) return caption_->setText(doing() + tr(", %1 %").arg(std::lround(100 * fraction_)), true);
+  // One line of it, with as much as it holds; resting the pointer on it tells the rest.
   QString text = circumstances(timings_.info);
-  if (std::isfinite(timings_.noise)) text += tr("; this machine's noise: ±%1").arg(percentage(timings_.noise));
+  const QFontMetrics metrics(plot_->theme().small, plot_);
+  const auto append = [&](const QString& more) {
+    if (metrics.horizontalAdvance(text + more) < plot_->width() - 24) text += more;
+  };
+  if (std::isfinite(timings_.noise)) append(tr("; this machine's noise: ±%1").arg(percentage(timings_.noise)));
   if (const std::size_t notes = timings_.info.notes.size(); notes > 0)
-    text += notes == 1 ? tr("; one note, rest the pointer here") : tr("; %1 notes, rest the pointer here").arg(notes);
+    append(notes == 1 ? tr("; one note, rest the pointer here") : tr("; %1 notes, rest the pointer here").arg(notes));
   caption_->setText(text, true);
 }
 

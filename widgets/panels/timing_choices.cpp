@@ -73,7 +73,10 @@ TimingChoices::TimingChoices(QWidget* parent) : QWidget(parent) {
     box->setToolTip(tr("The lengths: each twice as long as the one before. Long ones take long"));
     range->addWidget(box);
     connect(box, &QComboBox::activated, this, [this, box] { chooseLengths(box == from_); });
-    if (box == from_) range->addWidget(new QLabel(tr("to")));
+    if (box == to_) continue;
+    auto* to = new QLabel(tr("to"));
+    to->setProperty("role", "muted");
+    range->addWidget(to);
   }
   range->addStretch();
   fields_.push_back({new QLabel(tr("lengths")), lengths_});
@@ -109,7 +112,7 @@ TimingChoices::TimingChoices(QWidget* parent) : QWidget(parent) {
     take(next);
   });
   passes_ = combo(QStringLiteral("timingPasses"), tr("passes"), tr("The forward pass alone, or the gradients with it"));
-  passes_->addItem(tr("forward and backward"), true);
+  passes_->addItem(tr("both"), true);
   passes_->addItem(tr("forward alone"), false);
   connect(passes_, &QComboBox::activated, this, [this] {
     TimingChoice next = choice_;
@@ -214,9 +217,10 @@ void TimingChoices::setNoCuda(const QString& why) {
 void TimingChoices::showChoice() {
   for (QCheckBox* box : form_boxes_) box->setChecked(choice_.forms.isEmpty() || choice_.forms.contains(box->text()));
   const qsizetype chosen = choice_.forms.size();
-  form_button_->setText(chosen == 0   ? tr("all %1").arg(forms_.size())
+  const QString forms = chosen == 0   ? tr("all %1").arg(forms_.size())
                         : chosen == 1 ? choice_.forms[0]
-                                      : tr("%1 of %2").arg(chosen).arg(forms_.size()));
+                                      : tr("%1 of %2").arg(chosen).arg(forms_.size());
+  form_button_->setText(forms + QStringLiteral(" ▾"));
   select(from_, static_cast<qlonglong>(choice_.lengths.front()));
   select(to_, static_cast<qlonglong>(choice_.lengths.back()));
   select(batch_, static_cast<qlonglong>(choice_.batch));

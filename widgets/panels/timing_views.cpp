@@ -191,13 +191,19 @@ void TimingPanel::drawAgainstLength(const Quantity& quantity) {
   const QString of_band =
       tr("The exponent is the slope over the longer half of the lengths, in brackets its 90 % band; shaded is the 90 % band of the "
          "median, or the quartiles where there is none.");
+  // Where many lines of a legend would take the plot's room, bands are in the tooltips alone.
+  const int lines = static_cast<int>(timings_.forms.size()) * (QFontMetrics(theme.small, plot_).height() + 4);
+  const bool brief = plot_->width() < 480 && lines > plot_->height() / 5;
   const bool passes = apart() && view() != View::memory;
   for (std::size_t i = 0; i < timings_.forms.size(); ++i) {
     const TimedForm& form = timings_.forms[i];
     const auto add = [&](const QString& key, const QString& name, const Measured& seconds, Qt::PenStyle style) {
       const Measured values = quantity(form, seconds);
       if (!values.known()) return;
-      legend_->add(key, name + exponentText(values.fit), QPen(theme.series(form.place), 2, style), addMeasured(i, values, style), of_band);
+      Fit fit = values.fit;
+      if (brief) fit.low = fit.high = unknown;
+      legend_->add(key, name + exponentText(fit), QPen(theme.series(form.place), 2, style), addMeasured(i, values, style),
+                   name + exponentText(values.fit) + u'\n' + of_band);
     };
     if (passes) {
       add(form.name, tr("%1, forward").arg(form.name), form.forward, Qt::SolidLine);
