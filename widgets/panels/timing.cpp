@@ -410,12 +410,11 @@ QString TimingPanel::makeHeadline() const {
       QString text;
       for (const TimedForm& form : timings_.forms)
         for (std::size_t i = 0; i < form.length.size(); ++i) {
-          const double rate = form.rate(i), roof = timings_.roof(form.intensity(i), timings_.triad), share = roof > 0 ? rate / roof : rate;
-          if (!(share > most)) continue;
-          most = share;
-          text = roof > 0
-                     ? tr("%1 reaches %2 of the roof at T = %3").arg(form.name, percentage(share), grouped(std::llround(form.length[i])))
-                     : tr("%1 reaches %2 at T = %3").arg(form.name, scaled(rate, tr("flop/s")), grouped(std::llround(form.length[i])));
+          const double rate = form.rate(i);
+          if (!(rate > most)) continue;
+          most = rate;
+          text = tr("%1 does %2 at T = %3").arg(form.name, scaled(rate, tr("flop/s")), grouped(std::llround(form.length[i])));
+          if (timings_.flops > 0) text += tr(", %1 of this machine's").arg(percentage(rate / timings_.flops));
         }
       return text;
     }

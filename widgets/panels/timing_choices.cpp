@@ -120,6 +120,7 @@ TimingChoices::TimingChoices(QWidget* parent) : QWidget(parent) {
     take(next);
   });
   for (Field& field : fields_) {
+    field.plain = field.editor == device_box_ || field.editor == dtype_box_;
     field.label->setProperty("role", "muted");
     field.editor->setParent(this);
     field.label->setParent(this);
@@ -259,7 +260,7 @@ void TimingChoices::arrange() {
     const int at = static_cast<int>(i);
     grid->addWidget(fields_[i].label, column_ ? at : 0, column_ ? 0 : 2 * at, column_ && i == 0 ? Qt::AlignTop : Qt::AlignVCenter);
     grid->addWidget(editor, column_ ? at : 0, column_ ? 1 : 2 * at + 1);
-    fields_[i].label->setVisible(fields_[i].shown);
+    fields_[i].label->setVisible(fields_[i].shown && (column_ || !fields_[i].plain));
     if (i > 0) editor->setVisible(fields_[i].shown);
   }
   if (!column_) grid->setColumnStretch(2 * static_cast<int>(fields_.size()), 1);
@@ -268,7 +269,7 @@ void TimingChoices::arrange() {
 int TimingChoices::rowWidth() const {
   int width = 16;
   for (const Field& field : fields_)
-    if (field.shown) width += field.label->sizeHint().width() + field.editor->sizeHint().width() + 12;
+    if (field.shown) width += (field.plain ? 0 : field.label->sizeHint().width() + 6) + field.editor->sizeHint().width() + 6;
   return width;
 }
 

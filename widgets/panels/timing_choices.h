@@ -43,7 +43,7 @@ class TimingChoices : public QWidget {
   struct Field {
     QLabel* label;
     QWidget* editor;
-    bool shown = true;
+    bool shown = true, plain = false;  ///< plain: in a row it needs no label
   };
   void arrange();
   void showChoice();  ///< in the editors

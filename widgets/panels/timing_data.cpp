@@ -209,7 +209,9 @@ QString described(const Timings& timings, const TimedForm& form, std::size_t row
     if (const double rate = form.rate(row); std::isfinite(rate)) {
       QString done = tr("so it does %1").arg(scaled(rate, tr("flop/s")));
       const double roof = timings.roof(form.intensity(row), timings.triad);
-      if (roof > 0) done += tr(", %1 of what memory and arithmetic here allow at most").arg(percentage(rate / roof));
+      if (roof > 0)
+        done += rate <= roof ? tr(", %1 of what memory and arithmetic here allow at most").arg(percentage(rate / roof))
+                             : tr(", more than memory could bring data for: it works in the caches");
       lines << done;
     }
   }

@@ -76,7 +76,10 @@ void PointNames::applyDefaultAntialiasingHint(QCPPainter* painter) const { paint
 
 void PointNames::draw(QCPPainter* painter) {
   const QFontMetrics metrics(plot_->theme().small, plot_);
-  std::vector<QRectF> taken;
+  std::vector<QRectF> taken;  // points first
+  for (const Name& name : names_)
+    if (name.graph && name.graph->visible())
+      taken.emplace_back(name.graph->keyAxis()->coordToPixel(name.x) - 5, name.graph->valueAxis()->coordToPixel(name.y) - 5, 10, 10);
   painter->setFont(plot_->theme().small);
   for (const Name& name : names_) {
     if (!name.graph || !name.graph->visible()) continue;
@@ -300,7 +303,7 @@ void TimingPanel::drawError() {
       for (const double error : *errors)
         if (error > 0 && std::isfinite(error)) floor = std::min(floor, error / 10);
   floor = std::pow(10.0, std::floor(std::log10(floor)));
-  prepare(tr("time of one run"), tr("relative error (● outputs, ○ gradients)"), ticker(10, duration),
+  prepare(tr("time of one run"), tr("relative error (full: outputs, open: gradients)"), ticker(10, duration),
           ticker(
               10, [floor](double value) { return value < floor * 1.5 ? QStringLiteral("0") : power(value); },
               static_cast<int>(std::lround(std::log10(floor)))));
