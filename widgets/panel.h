@@ -4,6 +4,7 @@
 #include <QColor>
 #include <QString>
 #include <QStringList>
+#include <QVariantMap>
 #include <QWidget>
 #include <cstdint>
 #include <functional>
@@ -54,11 +55,14 @@ class Panel : public QWidget {
   /// The data behind the picture, with a header line, comma separated.
   virtual QString dataAsCsv() const = 0;
 
+  /// What was chosen in the panel and is kept from one session to the next; empty for nothing. Anything may come back from a settings file.
+  virtual QVariantMap choices() const { return {}; }
+  virtual void setChoices(const QVariantMap& saved) { Q_UNUSED(saved) }
+
  signals:
   void timePicked(std::int64_t step);                            ///< a click or drag on a time axis
   void timeRangePicked(std::int64_t first, std::int64_t last);  ///< zoom or brush on a time axis
   void headlineChanged();
-  void detailWanted(const QString& what);                        ///< "timing": something that is computed only when asked for
 };
 
 /// How a panel is made and where it is offered; the list is in panels/panels.cpp and nowhere else.

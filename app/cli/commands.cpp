@@ -14,9 +14,13 @@
 
 #include "array/backend.h"
 #include "array/error.h"
+#include "array/files.h"
+#include "experiment/primitives.h"
+#include "experiment/timing.h"
 #include "models/nearest.h"
 #include "models/registry.h"
 #include "text.h"
+#include "trace/writers.h"
 
 namespace reclab::cli {
 namespace {
@@ -61,16 +65,16 @@ void one_of(const std::string& option, const std::string& text, const std::vecto
   if (std::ranges::find(known, text) == known.end()) usage_error(option, "is \"" + text + "\"; give " + joined(known, " or ") + ".");
 }
 
-RunRequest request_of(const ModelOptions& options, const PresetLibrary& all) {
+RunRequest request_of(const ModelOptions& options, const Preset& preset, const Registry& registry = builtin_registry()) {
   one_of("--device", options.device, {"cpu", "cuda"});
   one_of("--dtype", options.dtype, {"f32", "f64"});
   RunRequest request;
-  request.preset = all.find(options.id);
+  request.preset = preset;
   request.set = settings(options.set);
   request.seed = static_cast<std::uint64_t>(integer("--seed", options.seed, 0, any_seed).value_or(1));
   request.device = options.device;
   request.dtype = options.dtype;
-  hyper_of(builtin_registry(), request.preset, request.set);  // a wrong value is said before a long file is read
+  hyper_of(registry, request.preset, request.set);  // a wrong value is said before a long file is read
   return request;
 }
 
@@ -251,7 +255,7 @@ std::optional<std::int64_t> integer(const std::string& option, const std::string
 int run(const RunOptions& options, Interrupt& interrupt) {
   if (options.csv && options.folder.empty()) usage_error("--csv", "needs --export DIR, the folder to write to.");
   const PresetLibrary all = library();
-  RunRequest request = request_of(options, all);
+  RunRequest request = request_of(options, all.find(options.id));
   request.form = options.form;
   request.every = integer("--every", options.every, 1, longest).value_or(0);
   request.loss = loss_of(options.loss);
@@ -288,7 +292,7 @@ int run(const RunOptions& options, Interrupt& interrupt) {
 
 int forms(const FormsOptions& options, Interrupt& interrupt) {
   const PresetLibrary all = library();
-  RunRequest request = request_of(options, all);
+  RunRequest request = request_of(options, all.find(options.id));
   RunOptions shown_on;
   shown_on.length = options.length;
   shown_on.seed = options.seed;
@@ -331,27 +335,178 @@ int forms(const FormsOptions& options, Interrupt& interrupt) {
   return 0;
 }
 
+namespace {
+
+/// What was timed, by name.
+class Timed {
+ public:
+  explicit Timed(const Trace& trace) : trace_(trace) {}
+  std::vector<double> operator()(const std::string& form, const std::string& what) const { return of(form + "/" + what); }
+  std::vector<double> of(const std::string& key) const {
+    const TraceArray* array = trace_.find("timing/" + key);
+    return array && array->real ? *array->real : std::vector<double>{};
+  }
+  Json one(const std::string& key) const {
+    const auto values = of(key);
+    return values.empty() ? Json() : number_json(values[0]);
+  }
+
+ private:
+  const Trace& trace_;
+};
+
+struct Crossover {
+  std::string later, earlier;
+  double length;
+};
+/// Where `later` overtakes `earlier` for good: between the last length at which it is slower and the next, on straight lines in logarithms;
+/// 0 where no length before or none after shows it beyond the quartiles.
+double overtakes(const Timed& timed, const std::string& later, const std::string& earlier) {
+  const auto length = timed(later, "length"), own = timed(later, "seconds"), own_low = timed(later, "low"), own_high = timed(later, "high");
+  const auto others = timed(earlier, "length"), other = timed(earlier, "seconds"), other_low = timed(earlier, "low"), other_high = timed(earlier, "high");
+  bool before = false, after = false;
+  double at = 0.0, last_length = 0.0, last_lead = 0.0;
+  for (std::size_t i = 0; i < length.size(); ++i) {
+    const auto same = std::ranges::find(others, length[i]);
+    if (same == others.end()) continue;
+    const auto j = static_cast<std::size_t>(same - others.begin());
+    const double lead = std::log(other[j] / own[i]);
+    if (lead <= 0.0) {
+      before = before || other_high[j] < own_low[i];
+      at = 0.0;
+      after = false;
+    } else {
+      after = after || own_high[i] < other_low[j];
+      if (at == 0.0 && last_length > 0.0) at = last_length * std::pow(length[i] / last_length, -last_lead / (lead - last_lead));
+    }
+    last_length = length[i];
+    last_lead = lead;
+  }
+  return before && after ? at : 0.0;
+}
+
+const std::vector<std::string> columns_of_lengths{"seconds", "low", "high", "low90", "high90", "forward", "forward_low90", "forward_high90", "backward", "backward_low90",
+                                                  "backward_high90", "memory", "flops", "bytes", "output_error", "gradient_error", "iterations", "converged"};
+const std::vector<std::string> exponents{"exponent", "forward_exponent", "backward_exponent", "memory_exponent"};
+const std::vector<std::string> ends{"", "_low", "_high"};
+const std::vector<std::pair<std::string, std::string>> of_machine{
+    {"lyapunov", "lyapunov"}, {"noise", "noise"}, {"roof_triad", "roof/triad"}, {"roof_cached", "roof/cached"}, {"roof_flops", "roof/flops"}};
+
+/// A line for each form and length; what belongs to the form or to the whole timing is on each of them. What is not known is empty.
+void write_timing(const Trace& trace, const std::vector<std::string>& forms, const std::filesystem::path& file) {
+  const Timed timed(trace);
+  std::string text = "form,length";
+  for (const std::string& name : columns_of_lengths) text += "," + name;
+  for (const std::string& name : exponents)
+    for (const std::string& end : ends) text += "," + name + end;
+  for (const auto& [name, key] : of_machine) text += "," + name;
+  text += '\n';
+  const auto cell = [&](const std::vector<double>& values, std::size_t i) {
+    text += ',';
+    if (i < values.size() && std::isfinite(values[i])) append_number(text, values[i]);
+  };
+  for (const std::string& form : forms) {
+    const auto length = timed(form, "length");
+    for (std::size_t i = 0; i < length.size(); ++i) {
+      text += csv_cell(form);
+      cell(length, i);
+      for (const std::string& name : columns_of_lengths) cell(timed(form, name), i);
+      for (const std::string& name : exponents)
+        for (const std::string& end : ends) cell(timed(form, name + end), 0);
+      for (const auto& [name, key] : of_machine) cell(timed.of(key), 0);
+      text += '\n';
+    }
+  }
+  write_file(file, text);
+}
+
+Json timing_json(const RunRequest& request, const TimingRequest& timing, const Trace& trace, const std::vector<std::string>& forms, const std::vector<Crossover>& crossovers) {
+  const Timed timed(trace);
+  Json json = {{"id", request.preset.id}, {"device", request.device}, {"dtype", request.dtype}, {"forms", Json::array()}};
+  for (const std::string& form : forms) {
+    Json entry = {{"form", form}, {"exponent", timed.one(form + "/exponent")}, {"lengths", Json::array()}};
+    for (const double steps : timed(form, "length")) entry["lengths"].push_back(static_cast<std::int64_t>(steps));
+    for (const std::string& name : columns_of_lengths) {
+      const auto values = timed(form, name);
+      if (values.empty() && name != "seconds" && name != "low" && name != "high") continue;
+      entry[name] = Json::array();
+      for (const double value : values) entry[name].push_back(name == "converged" ? Json(value != 0.0) : name == "iterations" ? Json(static_cast<int>(value)) : number_json(value));
+    }
+    for (const std::string& name : exponents)
+      for (const std::string& end : ends)
+        if (name + end != "exponent" && !timed(form, name + end).empty()) entry[name + end] = timed.one(form + "/" + name + end);
+    json["forms"].push_back(std::move(entry));
+  }
+  json["batch"] = timing.batch;
+  json["backward_timed"] = timing.backward;
+  json["crossovers"] = Json::array();
+  for (const Crossover& crossing : crossovers) json["crossovers"].push_back({{"form", crossing.later}, {"overtakes", crossing.earlier}, {"length", std::llround(crossing.length)}});
+  json["roof"] = timed.of("roof/triad").empty() ? Json() : Json{{"triad_bytes_per_second", timed.one("roof/triad")}, {"cached_bytes_per_second", timed.one("roof/cached")}, {"flops_per_second", timed.one("roof/flops")}};
+  json["lyapunov"] = timed.one("lyapunov");
+  json["noise"] = timed.one("noise");
+  json["command"] = trace.info.command;
+  if (!trace.info.notes.empty()) json["notes"] = trace.info.notes;
+  return json;
+}
+
+void print_timing(const RunRequest& request, const TimingRequest& timing, const Trace& trace, const std::vector<std::string>& forms, const std::vector<Crossover>& crossovers) {
+  const Timed timed(trace);
+  Table table(2);
+  table.row({"form", "length", "median", "90 % band", "forward", "backward", "memory", "error", "exponent"});
+  for (const std::string& form : forms) {
+    const auto length = timed(form, "length"), seconds = timed(form, "seconds"), low = timed(form, "low90"), high = timed(form, "high90"), forward = timed(form, "forward"),
+               backward = timed(form, "backward"), memory = timed(form, "memory"), error = timed(form, "output_error"), slope = timed(form, "exponent"),
+               least = timed(form, "exponent_low"), most = timed(form, "exponent_high");
+    for (std::size_t i = 0; i < length.size(); ++i)
+      table.row({i == 0 ? form : "", number_text(length[i], 9), seconds_text(seconds[i]), seconds_text(low[i]) + " to " + seconds_text(high[i]), seconds_text(forward[i]),
+                 backward.empty() ? "" : seconds_text(backward[i]), bytes_text(memory[i]), std::isfinite(error[i]) ? number_text(error[i], 2) : "",
+                 i == 0 && !slope.empty() ? number_text(slope[0], 3) : i == 1 && !slope.empty() ? number_text(least[0], 3) + " to " + number_text(most[0], 3) : ""});
+  }
+  std::cout << heading(request.preset.title) << ", " << request.device << ", " << request.dtype << (timing.batch > 1 ? ", batch " + std::to_string(timing.batch) : "")
+            << (timing.backward ? ": time of one pass forward and back\n" : ": time of one pass forward\n");
+  for (const std::size_t column : {1, 2, 4, 5, 6, 7}) table.right_align(column);
+  table.print(std::cout);
+  for (const Crossover& crossing : crossovers) std::cout << crossing.later << " overtakes " << crossing.earlier << " at T = " << std::llround(crossing.length) << '\n';
+  if (const auto lyapunov = timed.of("lyapunov"); !lyapunov.empty()) std::cout << "largest Lyapunov exponent " << number_text(lyapunov[0]) << " a step\n";
+  std::cout << "noise of the machine ±" << number_text(100.0 * timed.of("noise").at(0), 2) << " %";
+  if (const auto triad = timed.of("roof/triad"), cached = timed.of("roof/cached"), flops = timed.of("roof/flops"); !triad.empty())
+    std::cout << "; its roof: memory " << number_text(triad[0] / 1e9, 3) << " GB/s, caches " << number_text(cached[0] / 1e9, 3) << " GB/s, " << number_text(flops[0] / 1e9, 3) << " GFLOP/s";
+  std::cout << '\n';
+  for (const std::string& note : trace.info.notes) paragraph(std::cout, note);
+}
+
+}  // namespace
+
 int bench(const BenchOptions& options, Interrupt& interrupt) {
   const PresetLibrary all = library();
-  RunRequest request = request_of(options, all);
-  std::vector<std::int64_t> lengths;
-  for (const std::string& text : options.lengths) lengths.push_back(*integer("--lengths", text, 1, longest));
-  if (lengths.empty()) lengths = {64, 128, 256, 512, 1024, 2048, 4096};
-  std::ranges::sort(lengths);
-  const Card shown = card(builtin_registry(), request.preset);
+  const bool primitive = is_primitive(options.id) && std::ranges::find(all.presets(), options.id, &Preset::id) == all.presets().end();
+  const Registry& registry = primitive ? primitives() : builtin_registry();
+  RunRequest request = request_of(options, primitive ? primitive_preset(options.id) : all.find(options.id), registry);
+  TimingRequest timing;
+  for (const std::string& text : options.lengths) timing.lengths.push_back(*integer("--lengths", text, 1, longest));
+  if (timing.lengths.empty()) timing.lengths = {64, 128, 256, 512, 1024, 2048, 4096};
+  std::ranges::sort(timing.lengths);
+  timing.batch = integer("--batch", options.batch, 1, 1 << 20).value_or(1);
+  timing.backward = !options.forward_only;
+  const Card shown = card(registry, request.preset);
   for (const std::string& form : options.forms)
     if (std::ranges::find(shown.forms, form) == shown.forms.end())
       usage_error("--forms", "names \"" + form + "\"; " + request.preset.id + " has " + joined(shown.forms) + ".");
-  RunOptions shown_on;
-  shown_on.length = std::to_string(lengths.front());
-  shown_on.seed = options.seed;
-  request.sequence = sequence_of(shown_on, request.preset);
+  timing.forms = options.forms;
+  if (primitive) {
+    request.sequence = primitive_input(options.id, hyper_of(registry, request.preset, request.set), timing.lengths.back(), request.seed);
+  } else {
+    RunOptions shown_on;
+    shown_on.length = std::to_string(std::max(timing.lengths.back(), request.preset.task_length));  // repeated or cut to each length
+    shown_on.seed = options.seed;
+    request.sequence = sequence_of(shown_on, request.preset);
+  }
 
   ProgressLine line;
   interrupt.enter(Interrupt::Phase::running);
   TracePtr trace;
   try {
-    trace = time_forms(builtin_registry(), request, lengths, line.callback(), interrupt.token());
+    trace = time_forms(registry, request, timing, line.callback(), interrupt.token());
   } catch (const Cancelled&) {
     line.clear();
     return cancelled("during the timing");
@@ -359,36 +514,18 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
   line.clear();
   if (trace->info.outcome == Outcome::cancelled) return cancelled("during the timing");
 
-  const auto values = [&](const std::string& form, const char* what) -> std::vector<double> {
-    const TraceArray* array = trace->find("timing/" + form + "/" + what);
-    return array && array->real ? *array->real : std::vector<double>{};
-  };
-  Json json = {{"id", request.preset.id}, {"device", request.device}, {"dtype", request.dtype}, {"forms", Json::array()}};
-  Table table(2);
-  table.row({"form", "length", "median", "quartiles", "exponent"});
-  for (const std::string& form : options.forms.empty() ? shown.forms : options.forms) {
-    const auto length = values(form, "length"), seconds = values(form, "seconds"), low = values(form, "low"), high = values(form, "high"),
-               exponent = values(form, "exponent");
-    Json entry = {{"form", form}, {"exponent", exponent.empty() ? Json() : number_json(exponent[0])}, {"lengths", Json::array()}};
-    for (const double steps : length) entry["lengths"].push_back(static_cast<std::int64_t>(steps));
-    entry["seconds"] = seconds;
-    entry["low"] = low;
-    entry["high"] = high;
-    json["forms"].push_back(entry);
-    for (std::size_t i = 0; i < length.size(); ++i)
-      table.row({i == 0 ? form : "", number_text(length[i], 9), seconds_text(seconds[i]),
-                 seconds_text(low[i]) + " to " + seconds_text(high[i]), i == 0 && !exponent.empty() ? number_text(exponent[0], 3) : ""});
-  }
-  if (options.json) {
-    if (!trace->info.notes.empty()) json["notes"] = trace->info.notes;
-    std::cout << json.dump(2) << '\n';
-    return 0;
-  }
-  std::cout << heading(request.preset.title) << ", " << request.device << ", " << request.dtype << ": time of one pass forward and back\n";
-  table.right_align(1);
-  table.right_align(2);
-  table.print(std::cout);
-  for (const std::string& note : trace->info.notes) std::cout << note << '\n';
+  const std::vector<std::string>& forms = options.forms.empty() ? shown.forms : options.forms;
+  std::vector<Crossover> crossovers;
+  for (const std::string& later : forms)
+    for (const std::string& earlier : forms)
+      if (const double length = overtakes(Timed(*trace), later, earlier); length > 0.0) crossovers.push_back({later, earlier, length});
+  interrupt.enter(Interrupt::Phase::writing);
+  if (!options.file.empty()) write_timing(*trace, forms, options.file);
+  if (options.json)
+    std::cout << timing_json(request, timing, *trace, forms, crossovers).dump(2) << '\n';
+  else
+    print_timing(request, timing, *trace, forms, crossovers);
+  if (!options.file.empty() && !options.json) std::cout << "Wrote " << options.file << '\n';
   return 0;
 }
 

@@ -49,7 +49,8 @@ int forms(const FormsOptions& options, Interrupt& interrupt);
 
 struct BenchOptions : ModelOptions {
   std::vector<std::string> forms, lengths;
-  bool json = false;
+  std::string batch, file;
+  bool forward_only = false, json = false;
 };
 int bench(const BenchOptions& options, Interrupt& interrupt);
 

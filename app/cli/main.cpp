@@ -6,6 +6,7 @@
 
 #include "array/error.h"
 #include "commands.h"
+#include "experiment/primitives.h"
 #include "models/nearest.h"
 #include "text.h"
 
@@ -110,10 +111,13 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   sub->callback([&] { status = forms(forms_options, interrupt); });
 
   BenchOptions bench_options;
-  sub = app.add_subcommand("bench", "Time the forms of a preset against length");
+  sub = app.add_subcommand("bench", "Time the forms of a preset, or of a primitive (" + joined(primitive_names()) + "), against length");
   add_model(*sub, bench_options);
   add_list(*sub, "--forms", bench_options.forms, "Only these");
   add_list(*sub, "--lengths", bench_options.lengths, "Lengths to time (64,128,...,4096)");
+  sub->add_option("--batch", bench_options.batch, "Sequences side by side (1)")->type_name("B");
+  sub->add_flag("--forward-only", bench_options.forward_only, "The forward pass alone");
+  sub->add_option("--export", bench_options.file, "A CSV file of everything that was measured")->type_name("FILE");
   sub->add_flag("--json", bench_options.json, "For scripts");
   sub->callback([&] { status = bench(bench_options, interrupt); });
 

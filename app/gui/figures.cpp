@@ -21,9 +21,8 @@ int drawFigures(const Options& options) {
     const RunRequest request = requestFor(setup, library.presets.find(setup.preset), probeFor(ids, false));
     TracePtr trace = run(registry, request, {}, {}).trace;
     if (trace->info.outcome != Outcome::finished) std::fprintf(stderr, "recurrence-lab: %s\n", trace->info.sentence.c_str());
-    RunRequest small = request;
-    small.form = "sequential";
-    trace = merged(trace, time_forms(registry, small, {64, 128, 256, 512, 1024, 2048}, {}, {}));
+    const auto [timed, timing] = timingRequestFor(setup, request.preset, {});
+    trace = merged(trace, time_forms(registry, timed, timing, {}, {}));
 
     std::vector<std::unique_ptr<Panel>> made;
     std::vector<Panel*> all;

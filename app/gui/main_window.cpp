@@ -27,6 +27,7 @@
 #include "gui/scrubber.h"
 #include "gui/sequence_view.h"
 #include "gui/status_line.h"
+#include "panels/timing.h"
 
 namespace reclab {
 
@@ -220,9 +221,13 @@ void MainWindow::connectSession() {
     change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
   });
   connect(area_, &PanelArea::visiblePanelsChanged, this, [this] { session_->setVisiblePanels(area_->visiblePanels()); });
-  connect(area_, &PanelArea::detailWanted, this, [this](const QString& what) {
-    if (what == "timing") session_->wantTiming();
-  });
+  if (auto* timing = area_->findChild<TimingPanel*>()) {
+    connect(timing, &TimingPanel::timingWanted, session_, &SessionController::wantTiming);
+    connect(timing, &TimingPanel::timingStopped, session_, &SessionController::stopTiming);
+    connect(timing, &TimingPanel::choiceChanged, session_, &SessionController::setTimingChoice);
+    connect(session_, &SessionController::timingRunning, timing, &TimingPanel::setRunning);
+    connect(session_, &SessionController::timingProgressed, timing, &TimingPanel::setProgress);
+  }
   connect(area_, &PanelArea::said, this, [this](const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); });
 }
 
@@ -233,6 +238,7 @@ void MainWindow::begin() {
     qobject_cast<QStandardItemModel*>(device_->model())->item(1)->setEnabled(false);
     device_->setItemData(1, QString::fromStdString(why), Qt::ToolTipRole);
     device_->setToolTip(tr("Where the next run computes. CUDA cannot be used: %1").arg(QString::fromStdString(why)));
+    if (auto* timing = area_->findChild<TimingPanel*>()) timing->setNoCuda(QString::fromStdString(why));
   }
   try {
     const Library& library = *session_->library();

@@ -239,11 +239,14 @@ void MainWindow::saveLayout() const {
   settings.setValue("window/docks", sealed(saveState(layoutVersion)));
   settings.setValue("window/panels", sealed(area_->saveState(layoutVersion)));
   settings.setValue("window/layout", layout_->currentIndex());
+  for (const PanelDock* dock : area_->docks())
+    if (const QVariantMap choices = dock->panel()->choices(); !choices.isEmpty()) settings.setValue("panels/" + dock->panel()->id(), choices);
 }
 
 void MainWindow::restoreLayout() {
   resetLayout();
   const QSettings settings;
+  for (const PanelDock* dock : area_->docks()) dock->panel()->setChoices(settings.value("panels/" + dock->panel()->id()).toMap());
   const QByteArray geometry = unsealed(settings.value("window/geometry").toByteArray()), docks = unsealed(settings.value("window/docks").toByteArray()),
                    shown = unsealed(settings.value("window/panels").toByteArray());
   if (geometry.isEmpty() || docks.isEmpty() || shown.isEmpty()) return;

@@ -31,6 +31,7 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   menu_->addAction(icon("vector"), tr("Save as PDF…"), this, [this] { save(Format::pdf); });
   menu_->addAction(icon("copy"), tr("Copy as a picture"), this, [this] { panel_->copyFigure(); });
   menu_->addAction(icon("table"), tr("Save the data as CSV…"), this, [this] { saveData(); });
+  for (QAction* own : panel_->actions()) menu_->addAction(own);
   menu_->addSeparator();
   menu_->addAction(icon("float"), tr("Float, or put back"), this, [this] { setFloating(!isFloating()); });
   menu_->addAction(icon("close"), tr("Hide (View ▸ Panels shows it again)"), this, [this] { hide(); });
@@ -118,7 +119,6 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
     connect(made, &PanelDock::shownChanged, this, &PanelArea::visiblePanelsChanged);
     connect(made, &PanelDock::said, this, &PanelArea::said);
     connect(made, &PanelDock::enlargeWanted, this, [this, made] { enlarge(made); });
-    connect(made->panel(), &Panel::detailWanted, this, &PanelArea::detailWanted);
   }
   // The first two on top, the others below: whatever panels there are, all are in the first layout.
   layouts_ = {{tr("Explore"), {ids.mid(0, 2), ids.mid(2)}},

@@ -82,11 +82,26 @@ RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& pro
   return request;
 }
 
+std::pair<RunRequest, TimingRequest> timingRequestFor(const Setup& setup, const Preset& preset, const TimingChoice& choice) {
+  RunRequest request = requestFor(setup, preset, {});
+  request.form = "sequential";
+  if (!choice.device.isEmpty()) request.device = choice.device.toStdString();
+  if (!choice.dtype.isEmpty()) request.dtype = choice.dtype.toStdString();
+  if (choice.width > 0) request.set.emplace_back("width", std::to_string(choice.width));
+  TimingRequest timing;
+  for (const QString& form : choice.forms) timing.forms.push_back(form.toStdString());
+  timing.lengths = choice.lengths;
+  timing.batch = choice.batch;
+  timing.backward = choice.backward;
+  return {std::move(request), std::move(timing)};
+}
+
 TracePtr merged(const TracePtr& trace, const TracePtr& more) {
   if (!more) return trace;
   if (!trace) return more;
   auto both = std::make_shared<Trace>(*trace);
   for (const auto& array : more->arrays()) both->put(*array);
+  both->timed = std::make_shared<const RunInfo>(more->info);
   return both;
 }
 
@@ -132,9 +147,7 @@ void SessionController::apply(const Setup& setup, bool live) {
   emit setupChanged();
   describe();
   if (timingOf_ != timingKey()) {  // of another model than the one that is about to be shown
-    timings_.stop();
-    ++timingRun_;
-    timingRuns_ = false;
+    endTiming();
     timing_.reset();
     timingOf_.clear();
   }
@@ -248,7 +261,7 @@ void SessionController::endRun(Outcome outcome, const QString& sentence) {
   emit runEnded(outcome);
   if (liveWaits_)
     start(true);
-  else if (outcome == Outcome::finished && (timingWanted_ || visible_.contains("timing")))
+  else if (outcome == Outcome::finished && (timingAsked_ || visible_.contains("timing")))
     timingSoon_.start();
 }
 
@@ -262,6 +275,7 @@ QString SessionController::summary() const {
 
 void SessionController::show(const TracePtr& trace, std::shared_ptr<const FinalState> state) {
   state_ = std::move(state);
+  run_alone_ = trace;
   TracePtr old = std::exchange(shown_, timingOf_ == timingKey() ? merged(trace, timing_) : trace);
   emit traceChanged(shown_);
   discard(std::move(old));
@@ -275,9 +289,8 @@ void SessionController::stop() {
   rest_.stop();
   timingSoon_.stop();
   liveWaits_ = false;
-  timings_.stop();
-  timingRuns_ = false;
-  ++timingRun_;
+  endTiming();
+  if (!timing_) timingOf_.clear();  // the next run brings it
   if (exporting_) exports_.stop();
   if (!running_) return;
   stopping_ = true;
@@ -392,38 +405,60 @@ void SessionController::setVisiblePanels(const QStringList& ids) {
 }
 
 std::string SessionController::timingKey() const {
-  std::string key = setup_.preset + ' ' + setup_.device + ' ' + setup_.dtype;
+  std::string key = setup_.preset + ' ' + setup_.device + ' ' + setup_.dtype + ' ' + std::to_string(setup_.seed);
+  // The setup, or undo, holds each sequence that was loaded, so its address names it.
+  key += ' ' + std::to_string(reinterpret_cast<std::uintptr_t>(setup_.sequence.get()));
+  for (const auto* files : {&setup_.weights, &setup_.states})
+    if (const auto file = files->find(setup_.preset); file != files->end()) key += ' ' + file->second.string();
   for (const auto& [name, value] : setup_.settings()) key += ' ' + name + '=' + value;
   return key;
 }
 
-void SessionController::wantTiming() {
-  timingWanted_ = true;
+void SessionController::wantTiming(const TimingChoice& choice) {
+  timingChoice_ = choice;
+  timingAsked_ = true;
   if (!running_ && shown_) startTiming();
 }
 
+void SessionController::stopTiming() {
+  timingSoon_.stop();
+  timingAsked_ = false;
+  endTiming();
+}
+
+void SessionController::endTiming() {
+  timings_.stop();
+  ++timingRun_;
+  if (std::exchange(timingRuns_, false)) emit timingRunning(false);
+}
+
 void SessionController::startTiming() {
-  if (running_ || timingRuns_ || !library_ || !setup_.sequence || timingOf_ == timingKey()) return;
-  const std::uint64_t number = ++timingRun_;
-  timingRuns_ = true;
+  if (running_ || !library_ || !setup_.sequence) return;
   const std::string key = timingKey();
-  timings_.replace([this, number, key, library = library_, setup = setup_](std::stop_token stop) {
-    const auto publish = [this, number, key](TracePtr timing) {
-      later([this, number, key, timing = std::move(timing)] {
-        if (number != timingRun_ || key != timingKey() || !shown_) return;
+  if (!std::exchange(timingAsked_, false) && timingOf_ == key) return;
+  const std::uint64_t number = ++timingRun_;
+  timingOf_ = key;
+  timings_.replace([this, number, library = library_, setup = setup_, choice = timingChoice_](std::stop_token stop) {
+    const auto publish = [this, number](TracePtr timing) {
+      later([this, number, timing = std::move(timing)] {
+        if (number != timingRun_ || !shown_) return;
         timing_ = timing;
-        timingOf_ = key;
-        TracePtr old = std::exchange(shown_, merged(shown_, timing));
+        TracePtr old = std::exchange(shown_, merged(run_alone_, timing));
         emit traceChanged(shown_);
         discard(std::move(old));
       });
     };
+    auto throttle = std::make_shared<Throttle>();
+    const auto progress = [this, number, throttle](double fraction, std::string_view stage) {
+      if (!throttle->ready()) return;
+      later([this, number, fraction, text = QString::fromUtf8(stage.data(), static_cast<qsizetype>(stage.size()))] {
+        if (number == timingRun_) emit timingProgressed(fraction, text);
+      });
+    };
     QString sentence;
     try {
-      Setup small = setup;
-      small.form = "sequential";
-      RunRequest request = requestFor(small, library->presets.find(setup.preset), {});
-      const TracePtr timing = time_forms(builtin_registry(), request, {64, 128, 256, 512, 1024, 2048}, {}, stop, publish);
+      const auto [request, timing_request] = timingRequestFor(setup, library->presets.find(setup.preset), choice);
+      const TracePtr timing = time_forms(builtin_registry(), request, timing_request, progress, stop, publish);
       if (!stop.stop_requested()) publish(timing);
     } catch (const Cancelled&) {
     } catch (...) {
@@ -432,9 +467,12 @@ void SessionController::startTiming() {
     later([this, number, sentence] {
       if (number != timingRun_) return;
       timingRuns_ = false;
+      emit timingRunning(false);
       if (!sentence.isEmpty()) emit said(sentence, Tone::warning);
     });
   });
+  timingRuns_ = true;
+  emit timingRunning(true);
 }
 
 void SessionController::exportRun(const QString& folder, bool csv) {

@@ -9,9 +9,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
+#include "experiment/timing.h"
 #include "gui/setup.h"
 #include "gui/worker.h"
+#include "panels/timing_choice.h"
 
 namespace reclab {
 
@@ -21,6 +24,8 @@ enum class Tone { info, busy, warning };
 Probe probeFor(const QStringList& visiblePanels, bool live);
 /// The request that a setup stands for.
 RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& probe);
+/// What a timing of it is to be, as it was chosen.
+std::pair<RunRequest, TimingRequest> timingRequestFor(const Setup& setup, const Preset& preset, const TimingChoice& choice);
 /// A trace with the arrays of another added: timings beside a run.
 TracePtr merged(const TracePtr& trace, const TracePtr& more);
 
@@ -49,7 +54,10 @@ class SessionController : public QObject {
   /// Writes the weights or the final state of what is shown; saved follows, or a sentence.
   void saveFile(FileKind kind, const QString& file);
   void setVisiblePanels(const QStringList& ids);
-  void wantTiming();
+  /// What is timed beside a run while the panel is visible, without being asked for.
+  void setTimingChoice(const TimingChoice& choice) { timingChoice_ = choice; }
+  void wantTiming(const TimingChoice& choice);  ///< now, instead of what is being timed
+  void stopTiming();                            ///< what was timed until now stays
   /// Runs once more with everything recorded, and writes it.
   void exportRun(const QString& folder, bool csv);
   /// Frees a large run somewhere else than on the GUI thread.
@@ -63,6 +71,8 @@ class SessionController : public QObject {
   void traceChanged(reclab::TracePtr trace);
   void runningChanged(bool running);
   void progressed(double fraction, QString stage);
+  void timingRunning(bool running);
+  void timingProgressed(double fraction, QString stage);
   void runEnded(reclab::Outcome outcome);
   void said(QString sentence, reclab::Tone tone);
   void exported(QString folder);
@@ -73,6 +83,7 @@ class SessionController : public QObject {
   void start(bool live);
   void describe();
   void startTiming();
+  void endTiming();
   void show(const TracePtr& trace, std::shared_ptr<const FinalState> state = {});
   QString summary() const;  ///< what is shown, for the status line
   void endRun(Outcome outcome, const QString& sentence);
@@ -85,11 +96,12 @@ class SessionController : public QObject {
   Setup setup_;
   LibraryPtr library_;
   QStringList visible_;
-  TracePtr shown_, timing_;
+  TracePtr shown_, run_alone_, timing_;  ///< run_alone_: shown_ without timings
+  TimingChoice timingChoice_;
   std::shared_ptr<const FinalState> state_;  ///< that what is shown ended in; null before it has
   std::string timingOf_, describedOf_;  ///< keys: what the timing is of, what was last described
   std::uint64_t run_ = 0, description_ = 0, load_ = 0, timingRun_ = 0;  ///< numbers of the newest request of each kind
-  bool running_ = false, firstStage_ = false, liveWaits_ = false, timingWanted_ = false, stopping_ = false, timingRuns_ = false;
+  bool running_ = false, firstStage_ = false, liveWaits_ = false, timingAsked_ = false, stopping_ = false, timingRuns_ = false;
   bool exporting_ = false;
   Probe lastProbe_;
   std::chrono::steady_clock::time_point started_;

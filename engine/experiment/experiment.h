@@ -134,11 +134,6 @@ struct FormReport {
 /// Each exact form against the sequential one, on the preset's task at the given length.
 std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop);
 
-/// Times forms against length; returns a Trace with keys timing/<form>/length [K], timing/<form>/seconds [K] (median),
-/// timing/<form>/low and /high (quartiles), timing/<form>/exponent [1] (slope of log time against log length, largest lengths).
-TracePtr time_forms(const Registry& registry, const RunRequest& request, const std::vector<std::int64_t>& lengths, const Progress& progress,
-                    std::stop_token stop, const Publish& publish = {});
-
 /// One preset in one exact form on the CPU and on the CUDA device: the largest relative error of what was recorded, and of which array.
 struct DeviceReport {
   std::string id, form, dtype;

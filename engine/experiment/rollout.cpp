@@ -98,7 +98,7 @@ std::vector<std::complex<double>> to_complex(Backend& backend, DType type, const
 
 Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Parameters& parameters, const Sequence& sequence, const Loss& loss,
                  Backend& backend, const Options& options)
-    : sequence_(sequence), loss_(loss), backend_(backend), real_(options.real) {
+    : sequence_(sequence), loss_(loss), backend_(backend), batch_(options.batch), real_(options.real), bare_(options.bare) {
   NetworkOptions build;
   build.input = sequence.width;
   build.head = loss.outputs();
@@ -106,6 +106,7 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
   build.real = options.real;
   build.record = options.record;
   build.past = options.past;
+  build.batch = options.batch;
   const std::int64_t length = sequence.length;
   build.steps = std::min<std::int64_t>(length, 32);
   const Network sample(architecture, hyper, build);
@@ -140,7 +141,11 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
                   {.place = entry.name, .model = architecture.id, .parameter = entry.name});
     weights_.emplace_back(backend, values);
   }
-  input_ = DeviceArray(backend, narrowed(real_, sequence.input));
+  std::vector<double> beside;
+  if (batch_ > 1)
+    for (std::int64_t t = 0; t < length; ++t)
+      for (std::int64_t b = 0; b < batch_; ++b) beside.insert(beside.end(), sequence.input.begin() + t * sequence.width, sequence.input.begin() + (t + 1) * sequence.width);
+  input_ = DeviceArray(backend, narrowed(real_, batch_ > 1 ? beside : sequence.input));
   checkpoints_.emplace_back();
   for (const auto& state : whole_->states()) {
     checkpoints_[0].emplace_back();
@@ -155,16 +160,32 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
   }
 }
 
+Cost Rollout::cost() const {
+  Cost cost = whole_->graph().cost();
+  const auto wholes = static_cast<double>(segments_ - (tail_ ? 1 : 0));
+  cost.flops *= wholes;
+  cost.bytes *= wholes;
+  if (tail_) {
+    const Cost rest = tail_->graph().cost();
+    cost.flops += rest.flops;
+    cost.bytes += rest.bytes;
+  }
+  return cost;
+}
+
 std::int64_t Rollout::bytes() const {
   std::int64_t total = whole_->graph().planned_bytes(true) + (tail_ ? tail_->graph().planned_bytes(true) : 0);
   total += static_cast<std::int64_t>(input_.bytes());
   for (const auto& w : weights_) total += static_cast<std::int64_t>(w.bytes());
   for (const auto& checkpoint : checkpoints_)
     for (const auto& state : checkpoint) total += static_cast<std::int64_t>(state.bytes());
+  for (const auto* arrays : {&carried_, &totals_})
+    for (const auto& array : *arrays) total += static_cast<std::int64_t>(array.bytes());
   return total;
 }
 
 void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<double>>>& states) {
+  assert(batch_ == 1 || states.empty());
   for (std::size_t i = 0; i < whole_->states().size(); ++i) {
     const auto& state = whole_->states()[i];
     const auto found = states.find(state_key(state));
@@ -184,7 +205,7 @@ void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<d
 }
 
 void Rollout::bind(Network& network, std::int64_t index) {
-  const std::size_t row = static_cast<std::size_t>(sequence_.width) * bytes_of(real_);
+  const std::size_t row = static_cast<std::size_t>(batch_ * sequence_.width) * bytes_of(real_);
   network.graph().bind(network.input(), static_cast<const char*>(input_.data()) + static_cast<std::size_t>(index * segment_) * row);
   for (std::size_t i = 0; i < weights_.size(); ++i) network.graph().bind(network.parameters()[i].var, weights_[i].data());
   for (std::size_t i = 0; i < network.states().size(); ++i) {
@@ -206,58 +227,93 @@ Network& Rollout::run_segment(std::int64_t index, std::stop_token stop) {
   return network;
 }
 
+/// The first value of a segment that is not finite.
+std::optional<Divergence> Rollout::look_at(Network& network, std::int64_t first) const {
+  const std::int64_t steps = network.options().steps;
+  Divergence bad;
+  const auto look = [&](Var var, const std::string& name, bool backward = false) {
+    if (!var) return;
+    const std::int64_t t = first_bad_row(backend_, var.dtype(), network.graph().value(var), steps, count(var.shape()) / steps);
+    if (t < 0) return;
+    // What a layer that runs backward did first is at the latest step, and nothing before it can be shown.
+    const Divergence found{backward ? steps - 1 - t : first + t, name, -1, backward ? 0 : first + t};
+    if (bad.step < 0 || found.good < bad.good) bad = found;
+  };
+  look(network.input(), "input");
+  for (const auto& state : network.states())
+    if ((state.memory || state.trajectory) && state.backward) look(state.trajectory, state_key(state), true);
+  for (const auto& gate : network.gates()) look(gate.var, "gate/" + std::to_string(gate.layer) + "/" + gate.name);
+  for (const auto& state : network.states())
+    if ((state.memory || state.trajectory) && !state.backward) look(state.trajectory, state_key(state));
+  look(network.output(), "output");
+  // What is carried over and not recorded is seen as it stands after the segment alone.
+  for (const auto& state : network.states()) {
+    const Var end = state.final_state;
+    if (bad.step >= 0 || state.trajectory || !end || count(end.shape()) == 0) continue;
+    const std::int64_t rows = state.growing ? end.dim(0) : 1;
+    const std::int64_t row = first_bad_row(backend_, end.dtype(), network.graph().value(end), rows, count(end.shape()) / rows);
+    if (row >= 0) bad = {first + steps - 1, state_key(state), first, first + steps - 1};
+  }
+  if (bad.step < 0) return std::nullopt;
+  return bad;
+}
+
+/// Loss::segment for each sequence of the batch; output and adjoint [steps, batch, width].
+double Rollout::loss_of(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const {
+  if (batch_ == 1) return loss_.segment(first, steps, width, output, adjoint);
+  double loss = 0.0;
+  const auto n = static_cast<std::size_t>(width);
+  std::vector<double> own(static_cast<std::size_t>(steps) * n), back(adjoint.empty() ? 0 : own.size());
+  for (std::int64_t b = 0; b < batch_; ++b) {
+    const auto at = [&](std::int64_t t) { return static_cast<std::ptrdiff_t>((t * batch_ + b) * width); };
+    for (std::int64_t t = 0; t < steps; ++t) std::copy_n(output.begin() + at(t), n, own.begin() + t * width);
+    std::fill(back.begin(), back.end(), 0.0);
+    loss += loss_.segment(first, steps, width, own, back);
+    for (std::int64_t t = 0; t < steps && !adjoint.empty(); ++t)
+      for (std::size_t j = 0; j < n; ++j) adjoint[static_cast<std::size_t>(at(t)) + j] += back[static_cast<std::size_t>(t * width) + j];
+  }
+  return loss;
+}
+
+void Rollout::add_loss(Network& network, std::int64_t first) {
+  const std::int64_t steps = network.options().steps, width = network.output().dim(-1), row = batch_ * width;
+  const auto output = to_double(backend_, real_, network.graph().value(network.output()), steps * row);
+  loss_value_ += loss_of(first, steps, width, output, {});
+  if (std::isfinite(loss_value_) || loss_step_ >= 0) return;
+  double so_far = 0.0;
+  for (std::int64_t t = 0; t < steps && loss_step_ < 0; ++t) {
+    so_far += loss_of(first + t, 1, width, std::span(output).subspan(static_cast<std::size_t>(t * row), static_cast<std::size_t>(row)), {});
+    if (!std::isfinite(so_far) || t == steps - 1) loss_step_ = first + t;
+  }
+}
+
+/// The states after a segment, where segment `index` begins.
+void Rollout::keep_states(const Network& network, std::size_t index) {
+  if (checkpoints_.size() <= index) checkpoints_.emplace_back(network.states().size());
+  for (std::size_t i = 0; i < network.states().size(); ++i) {
+    const auto& state = network.states()[i];
+    if (!state.final_state) continue;
+    DeviceArray& kept = checkpoints_[index][i];
+    const std::size_t bytes = static_cast<std::size_t>(count(state.final_state.shape())) * bytes_of(state.final_state.dtype());
+    if (!kept || kept.bytes() != bytes) kept = DeviceArray(backend_, bytes);
+    backend_.copy(kept.data(), network.graph().value(state.final_state), bytes);
+  }
+  reached_ = index;
+}
+
 std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token stop) {
   loss_value_ = 0.0;
   loss_step_ = -1;
   standing_ = -1;
-  checkpoints_.resize(1);
+  reached_ = 0;
   for (std::int64_t index = 0; index < segments_; ++index) {
     Network& network = run_segment(index, stop);
-    const std::int64_t first = index * segment_, steps = network.options().steps;
-    Divergence bad;
-    const auto look = [&](Var var, const std::string& name, bool backward = false) {
-      if (!var) return;
-      const std::int64_t t = first_bad_row(backend_, var.dtype(), network.graph().value(var), steps, count(var.shape()) / steps);
-      if (t < 0) return;
-      // What a layer that runs backward did first is at the latest step, and nothing before it can be shown.
-      const Divergence found{backward ? steps - 1 - t : first + t, name, -1, backward ? 0 : first + t};
-      if (bad.step < 0 || found.good < bad.good) bad = found;
-    };
-    look(network.input(), "input");
-    for (const auto& state : network.states())
-      if ((state.memory || state.trajectory) && state.backward) look(state.trajectory, state_key(state), true);
-    for (const auto& gate : network.gates()) look(gate.var, "gate/" + std::to_string(gate.layer) + "/" + gate.name);
-    for (const auto& state : network.states())
-      if ((state.memory || state.trajectory) && !state.backward) look(state.trajectory, state_key(state));
-    look(network.output(), "output");
-    // What is carried over and not recorded is seen as it stands after the segment alone.
-    for (const auto& state : network.states()) {
-      const Var end = state.final_state;
-      if (bad.step >= 0 || state.trajectory || !end || count(end.shape()) == 0) continue;
-      const std::int64_t rows = state.growing ? end.dim(0) : 1;
-      const std::int64_t row = first_bad_row(backend_, end.dtype(), network.graph().value(end), rows, count(end.shape()) / rows);
-      if (row >= 0) bad = {first + steps - 1, state_key(state), first, first + steps - 1};
-    }
-    if (visit) visit({network, first, steps});
-    if (bad.step >= 0) return bad;
-    const std::int64_t width = network.output().dim(-1);
-    const auto output = to_double(backend_, real_, network.graph().value(network.output()), steps * width);
-    loss_value_ += loss_.segment(first, steps, width, output, {});
-    if (!std::isfinite(loss_value_) && loss_step_ < 0) {
-      double so_far = 0.0;
-      for (std::int64_t t = 0; t < steps && loss_step_ < 0; ++t) {
-        so_far += loss_.segment(first + t, 1, width, std::span(output).subspan(static_cast<std::size_t>(t * width), static_cast<std::size_t>(width)), {});
-        if (!std::isfinite(so_far) || t == steps - 1) loss_step_ = first + t;
-      }
-    }
-    std::vector<DeviceArray> next;
-    for (const auto& state : network.states()) {
-      next.emplace_back();
-      if (!state.final_state) continue;
-      next.back() = DeviceArray(backend_, static_cast<std::size_t>(count(state.final_state.shape())) * bytes_of(state.final_state.dtype()));
-      backend_.copy(next.back().data(), network.graph().value(state.final_state), next.back().bytes());
-    }
-    checkpoints_.push_back(std::move(next));
+    const std::int64_t first = index * segment_;
+    const std::optional<Divergence> bad = bare_ ? std::nullopt : look_at(network, first);
+    if (visit) visit({network, first, network.options().steps});
+    if (bad) return bad;
+    if (!bare_) add_loss(network, first);
+    keep_states(network, static_cast<std::size_t>(index) + 1);
   }
   return std::nullopt;
 }
@@ -266,7 +322,7 @@ std::map<std::string, std::vector<std::complex<double>>> Rollout::final_states()
   std::map<std::string, std::vector<std::complex<double>>> states;
   for (std::size_t i = 0; i < whole_->states().size(); ++i) {
     const auto& state = whole_->states()[i];
-    const DeviceArray& last = checkpoints_.back()[i];
+    const DeviceArray& last = checkpoints_[reached_][i];
     if (last || state.growing) states[state_key(state)] = to_complex(backend_, state.initial.dtype(), last.data(), static_cast<std::int64_t>(last.bytes() / bytes_of(state.initial.dtype())));
   }
   return states;
@@ -329,30 +385,43 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
   constexpr int none = no_exponent;
   std::optional<Divergence> bad;
   gradients_.clear();
-  for (const auto& parameter : whole_->parameters()) gradients_[parameter.name].assign(static_cast<std::size_t>(count(parameter.var.shape())), 0.0);
+  for (const auto& parameter : whole_->parameters()) {
+    const auto size = static_cast<std::size_t>(count(parameter.var.shape()));
+    if (!bare_)
+      gradients_[parameter.name].assign(size, 0.0);
+    else if (totals_.size() < whole_->parameters().size())
+      totals_.emplace_back(backend_, size * bytes_of(real_));
+  }
+  for (const auto& total : totals_) backend_.zero(total.data(), total.bytes());
   const std::size_t states = whole_->states().size();
-  std::vector<DeviceArray> carried(states);     // adjoints of the next segment's initial states
-  std::vector<int> exponents(states, 0);  // times 2^this
+  carried_.resize(states);
+  std::vector<const void*> carried(states);  // those that this pass has written
+  std::vector<int> exponents(states, 0);     // times 2^this
   for (std::int64_t index = segments_ - 1; index >= 0; --index) {
     Network& network = run_segment(index, stop);
     Graph& graph = network.graph();
     const std::int64_t first = index * segment_, steps = network.options().steps, width = network.output().dim(-1);
     graph.clear_gradients();
-    std::vector<double> adjoint(static_cast<std::size_t>(steps * width), 0.0);
-    loss_.segment(first, steps, width, to_double(backend_, real_, graph.value(network.output()), steps * width), adjoint);
+    const std::int64_t outputs = steps * batch_ * width;
+    DeviceArray seed_of_loss;
+    if (!bare_) {
+      std::vector<double> adjoint(static_cast<std::size_t>(outputs), 0.0);
+      loss_of(first, steps, width, to_double(backend_, real_, graph.value(network.output()), outputs), adjoint);
+      seed_of_loss = DeviceArray(backend_, narrowed(real_, adjoint));
+    }
+    const void* seed = bare_ ? graph.value(network.output()) : seed_of_loss.data();
 
     // All gradients of this segment are in units of 2^scale: that of the largest adjoint that comes in, unless that is near 1.
     int scale = none;
-    const DeviceArray seed(backend_, narrowed(real_, adjoint));
-    const int fresh = backend_.exponent(real_, steps * width, seed.data());
+    const int fresh = backend_.exponent(real_, outputs, seed);
     if (fresh != infinite_exponent) scale = std::max(scale, fresh);
     for (std::size_t i = 0; i < states; ++i)
       if (carried[i]) {
-        const int own = backend_.exponent(network.states()[i].initial.dtype(), count(network.states()[i].initial.shape()), carried[i].data());
+        const int own = backend_.exponent(network.states()[i].initial.dtype(), count(network.states()[i].initial.shape()), carried[i]);
         if (own != none && own != infinite_exponent) scale = std::max(scale, own + exponents[i]);
       }
     if (scale == none || std::abs(scale) < 64) scale = 0;
-    backend_.add_scaled(real_, steps * width, -scale, seed.data(), graph.gradient(network.output()), true);
+    backend_.add_scaled(real_, outputs, -scale, seed, graph.gradient(network.output()), true);
 
     std::map<Memory*, std::vector<const void*>> by_memory;
     std::map<Memory*, int> memory_exponent;
@@ -360,10 +429,10 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
       const auto& state = network.states()[i];
       if (state.memory) {
         auto& slots = by_memory[state.memory];
-        slots.push_back(carried[i].data());
+        slots.push_back(carried[i]);
         memory_exponent[state.memory] = exponents[i] - scale;
       } else if (carried[i] && graph.gradient(state.final_state)) {
-        backend_.add_scaled(state.final_state.dtype(), count(state.final_state.shape()), exponents[i] - scale, carried[i].data(),
+        backend_.add_scaled(state.final_state.dtype(), count(state.final_state.shape()), exponents[i] - scale, carried[i],
                             graph.gradient(state.final_state), true);
       }
     }
@@ -373,6 +442,10 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     for (std::size_t i = 0; i < network.parameters().size(); ++i) {
       const auto& parameter = network.parameters()[i];
       if (!graph.gradient(parameter.var)) continue;
+      if (bare_) {
+        backend_.add_scaled(real_, count(parameter.var.shape()), scale, graph.gradient(parameter.var), totals_[i].data(), true);
+        continue;
+      }
       auto& total = gradients_[parameter.name];
       const auto part = to_double(backend_, real_, graph.gradient(parameter.var), static_cast<std::int64_t>(total.size()));
       for (std::size_t k = 0; k < total.size(); ++k) total[k] += scale ? std::ldexp(part[k], scale) : part[k];
@@ -380,10 +453,11 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     for (std::size_t i = 0; i < states; ++i) {
       const auto& state = network.states()[i];
       if (!graph.gradient(state.initial) || count(state.initial.shape()) == 0) continue;
-      if (!carried[i]) carried[i] = DeviceArray(backend_, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
-      backend_.copy(carried[i].data(), graph.gradient(state.initial), carried[i].bytes());
+      if (!carried_[i]) carried_[i] = DeviceArray(backend_, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
+      carried[i] = carried_[i].data();
+      backend_.copy(carried_[i].data(), graph.gradient(state.initial), carried_[i].bytes());
       exponents[i] = scale + (state.memory ? state.memory->exponent() : 0);
-      if (state.beside && graph.gradient(state.beside)) add_units(state.initial, graph.gradient(state.beside), scale, carried[i].data(), exponents[i]);
+      if (state.beside && graph.gradient(state.beside)) add_units(state.initial, graph.gradient(state.beside), scale, carried_[i].data(), exponents[i]);
     }
     // The states of one memory have one unit.
     std::map<const Memory*, int> unit;
@@ -395,10 +469,10 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     for (std::size_t i = 0; i < states; ++i) {
       const auto& state = network.states()[i];
       if (!state.memory || !carried[i] || exponents[i] == unit[state.memory]) continue;
-      backend_.add_scaled(state.initial.dtype(), count(state.initial.shape()), exponents[i] - unit[state.memory], carried[i].data(), carried[i].data(), false);
+      backend_.add_scaled(state.initial.dtype(), count(state.initial.shape()), exponents[i] - unit[state.memory], carried_[i].data(), carried_[i].data(), false);
       exponents[i] = unit[state.memory];
     }
-    if (!bad) bad = look_back(network, first, scale);
+    if (!bad && !bare_) bad = look_back(network, first, scale);
     if (visit) visit({network, first, steps}, scale);
   }
   return bad;

@@ -68,6 +68,10 @@ class Rollout {
     std::int64_t segment = 0;  ///< steps; 0: chosen by memory (forms other than sequential take the whole sequence at once)
     bool record = true;
     std::int64_t past = 0;     ///< rows that the growing states given to set_initial have
+    std::int64_t batch = 1;    ///< the sequence so many times side by side; the loss is the sum of all
+    /// For timing: nothing is done beside the computation. No value is looked at, there is no loss (the gradients are those of ½ Σ |y|²), the
+    /// parameters' gradients stay on the device, and arrays that were taken once are kept.
+    bool bare = false;
   };
   Rollout(const Architecture& architecture, const Hyper& hyper, const Parameters& parameters, const Sequence& sequence, const Loss& loss,
           Backend& backend, const Options& options);
@@ -82,9 +86,11 @@ class Rollout {
   /// The first network, for its lists of states and gates (those of all segments are alike).
   const Network& network() const { return *whole_; }
   std::int64_t segment_steps() const { return segment_; }
-  std::int64_t bytes() const;  ///< of graphs and checkpoints
+  std::int64_t bytes() const;  ///< of graphs, checkpoints and what is carried
+  Cost cost() const;           ///< of the forward pass, by formula
 
-  /// The states of step -1, by "state/<layer>/<name>"; names and shapes must be those of the network (checked by the caller).
+  /// The states of step -1, by "state/<layer>/<name>"; names and shapes must be those of the network (checked by the caller). Of a batch of
+  /// one (asserted).
   void set_initial(const std::map<std::string, std::vector<std::complex<double>>>& states);
 
   /// Runs all segments. Stops at a value that is not finite and says where.
@@ -113,18 +119,26 @@ class Rollout {
  private:
   Network& run_segment(std::int64_t index, std::stop_token stop);
   void bind(Network& network, std::int64_t index);
+  std::optional<Divergence> look_at(Network& network, std::int64_t first) const;
+  void add_loss(Network& network, std::int64_t first);
+  void keep_states(const Network& network, std::size_t index);
+  double loss_of(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const;
   void add_units(Var like, const void* x, int scale, void* to, int& power) const;
   std::optional<Divergence> look_back(Network& network, std::int64_t first, int scale) const;
 
   const Sequence& sequence_;
   const Loss& loss_;
   Backend& backend_;
-  std::int64_t segment_ = 0, segments_ = 0;
+  std::int64_t segment_ = 0, segments_ = 0, batch_ = 1;
   DType real_;
+  bool bare_ = false;
   std::unique_ptr<Network> whole_, tail_;
   std::vector<DeviceArray> weights_;     // in the graph's precision, in the order of the network's parameters
   DeviceArray input_;
   std::vector<std::vector<DeviceArray>> checkpoints_;  // [segment][state]
+  std::size_t reached_ = 0;              // the last of them that belongs to this forward pass
+  std::vector<DeviceArray> carried_;     // adjoints of the next segment's initial states
+  std::vector<DeviceArray> totals_;      // the parameters' gradients of a bare rollout
   std::int64_t standing_ = -1;           // the segment whose values the graphs hold
   double loss_value_ = 0.0;
   std::int64_t loss_step_ = -1;

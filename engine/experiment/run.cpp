@@ -3,7 +3,6 @@
 #include <cassert>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <functional>
 #include <limits>
 #include <thread>
@@ -12,6 +11,7 @@
 #include "analysis/eigen.h"
 #include "analysis/product.h"
 #include "experiment/experiment.h"
+#include "experiment/prepared.h"
 #include "experiment/reconstruction.h"
 #include "experiment/rollout.h"
 #include "experiment/weights.h"
@@ -28,8 +28,6 @@ constexpr double log10_of_2 = 0.30102999566398119521;
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 /// What dense analyses may take by themselves before fewer rows are recorded, and their cost, in seconds a (size)^3.
 constexpr double analysis_seconds = 30.0, eigenvalue_cost = 1.2e-8, product_cost = 3e-9;
-
-std::string plural(std::int64_t n, const std::string& word) { return std::to_string(n) + " " + word + (n == 1 ? "" : "s"); }
 
 /// An array that grows row by row until it goes into a trace.
 struct Growing {
@@ -71,11 +69,6 @@ std::vector<Axis> axes_of(const Shape& shape, const std::string& one) {
   return axes;
 }
 
-void put_real(Trace& trace, TraceArray array, std::vector<double> values) {
-  array.real = std::make_shared<const std::vector<double>>(std::move(values));
-  trace.put(std::move(array));
-}
-
 /// At most `most` of the recorded steps, evenly, the last one always (0: all of them).
 std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::int64_t most) {
   const auto n = static_cast<std::int64_t>(steps.size());
@@ -84,93 +77,6 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::i
   for (std::int64_t i = 0; i < most; ++i) chosen.push_back(steps[static_cast<std::size_t>(most == 1 ? n - 1 : i * (n - 1) / (most - 1))]);
   chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   return chosen;
-}
-
-DType dtype_from(const std::string& text) {
-  if (text == "f64" || text == "float64") return DType::f64;
-  if (text == "f32" || text == "float32") return DType::f32;
-  throw Error("There is no precision \"" + text + "\": choose f64 or f32.", {.parameter = "dtype", .value = text, .range = "f32, f64"});
-}
-
-Backend& backend_from(const std::string& device) {
-  if (device == "cpu") return cpu_backend();
-  if (device == "cuda") {
-    std::string why;
-    if (Backend* cuda = cuda_backend(&why)) return *cuda;
-    throw Error("The device cuda cannot be used here, " + why + "; choose --device cpu.", {.parameter = "device", .value = device, .range = "cpu"});
-  }
-  throw Error("There is no device \"" + device + "\": choose cpu or cuda.", {.parameter = "device", .value = device, .range = "cpu, cuda"});
-}
-
-Loss::Kind loss_from(LossKind kind, const Sequence& sequence) {
-  const bool has_target = sequence.target_kind != TargetKind::none;
-  switch (kind) {
-    case LossKind::automatic: return has_target ? Loss::Kind::task : Loss::Kind::last;
-    case LossKind::last: return Loss::Kind::last;
-    case LossKind::mean: return Loss::Kind::mean;
-    case LossKind::random: return Loss::Kind::random;
-    case LossKind::task:
-      if (!has_target)
-        throw Error(sequence.name + " has no target, so it has no task loss: choose --loss last or mean, or a task with a target.",
-                    {.parameter = "loss", .value = "task", .range = "last, mean"});
-      return Loss::Kind::task;
-  }
-  return Loss::Kind::last;
-}
-/// A random loss asks for as many outputs as the sequence's own would.
-Loss loss_of(LossKind kind, const Sequence& sequence) {
-  const std::int64_t outputs = kind == LossKind::random ? Loss(loss_from(LossKind::automatic, sequence), sequence).outputs() : 0;
-  return Loss(loss_from(kind, sequence), sequence, outputs);
-}
-
-void require_form(const Network& network, Form form, const std::string& model) {
-  const auto forms = network.forms();
-  if (std::find(forms.begin(), forms.end(), form) != forms.end()) return;
-  std::string known;
-  for (const Form f : forms) known += (known.empty() ? "" : ", ") + std::string(to_string(f));
-  throw Error(model + " has no exact " + std::string(to_string(form)) + " form: choose " + known + ".",
-              {.model = model, .parameter = "form", .value = std::string(to_string(form)), .range = known});
-}
-
-/// Everything that a run needs, made from a request.
-struct Prepared {
-  std::shared_ptr<const Architecture> kept;
-  const Architecture& architecture;
-  Hyper hyper;
-  Loss loss;
-  Parameters parameters;
-  DType real;
-  Backend& backend;
-  std::unique_ptr<Network> probe;  // one step of it: names and shapes
-
-  Prepared(const Registry& registry, const RunRequest& request)
-      : kept(architecture_of(registry, request.preset)),
-        architecture(*kept),
-        hyper(hyper_of(registry, request.preset, request.set)),
-        loss(loss_of(request.loss, request.sequence)),
-        real(dtype_from(request.dtype)),
-        backend(backend_from(request.device)) {
-    assert(request.sequence.length >= 1 && request.sequence.width >= 1);
-    NetworkOptions one;
-    one.input = request.sequence.width;
-    one.head = loss.outputs();
-    one.real = real;
-    probe = std::make_unique<Network>(architecture, hyper, one);
-    parameters = probe->initialise(request.seed);
-    if (!request.weights.empty()) load_weights(request.weights, parameters, request.sequence.width);
-  }
-};
-
-std::string way_back(const Divergence& bad) { return sentence(bad) + " on the way back; gradients from there on are not to be relied on"; }
-
-std::string newton_sentence(const NewtonReport& report) {
-  char residual[32] = "none";
-  if (!report.residuals.empty()) std::snprintf(residual, sizeof residual, "%.0e", report.residuals.back());
-  const std::string name = report.form == Form::newton ? "Newton's" : report.form == Form::quasi_newton ? "The quasi-Newton" : "The damped Newton";
-  const std::string after = plural(report.iterations(), "iteration");
-  if (report.converged) return name + " iteration converged in " + after + ", residual " + residual + ".";
-  return name + " iteration did not converge after " + after + " (residual " + residual + (report.reason.empty() ? "" : "; " + report.reason) +
-         "): the sequential form was run instead.";
 }
 
 /// Whether a layer's transition is known as a diagonal, as one dense Jacobian, or not at all.
@@ -285,17 +191,7 @@ class Run {
   void describe() {
     RunInfo& info = trace_.info;
     const Sequence& sequence = request_.sequence;
-    info.version = RECLAB_VERSION;
-    info.preset = request_.preset.id;
-    info.title = request_.preset.title.empty() ? prepared_.architecture.title : request_.preset.title;
-    info.architecture = prepared_.architecture.id;
-    info.family = prepared_.architecture.family;
-    for (const auto& spec : prepared_.hyper.table()) info.hyper.emplace_back(spec.key, prepared_.hyper.text(spec.key));
-    info.seed = request_.seed;
-    info.weights = request_.weights.string();
-    info.state = request_.state.string();
-    info.device = prepared_.backend.device() == Device::cpu ? "cpu" : "cuda";
-    info.dtype = prepared_.real == DType::f64 ? "float64" : "float32";
+    prepared_.describe(request_, info);
     info.input_name = sequence.name;
     info.input_sha256 = sequence.sha256;
     info.loss = prepared_.loss.name() + ": " + prepared_.loss.formula();
@@ -982,186 +878,6 @@ void check_files(const Registry& registry, const RunRequest& request) {
 
 RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish) {
   return Run(registry, request, progress, std::move(stop), publish)();
-}
-
-std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop) {
-  const Prepared prepared(registry, request);
-  const Loss loss(Loss::Kind::random, request.sequence, prepared.loss.outputs());
-  struct Result {
-    std::vector<double> output, input_gradient;
-    std::map<std::string, std::vector<double>> gradients;
-  };
-  const auto largest = [](const std::vector<double>& a) {
-    double size = 0.0;
-    for (const double x : a) size = std::max(size, std::abs(x));
-    return size;
-  };
-  const auto largest_difference = [](const std::vector<double>& a, const std::vector<double>& b, double least = 0.0) {
-    double difference = 0.0, size = least;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (!std::isfinite(a[i]) || !std::isfinite(b[i])) return std::numeric_limits<double>::quiet_NaN();
-      difference = std::max(difference, std::abs(a[i] - b[i]));
-      size = std::max(size, std::abs(b[i]));
-    }
-    return size > 0.0 ? difference / size : difference;
-  };
-  std::vector<FormReport> reports;
-  Result reference;
-  for (const Form form : prepared.probe->forms()) {
-    FormReport report;
-    report.form = std::string(to_string(form));
-    Result result;
-    Rollout rollout(prepared.architecture, prepared.hyper, prepared.parameters, request.sequence, loss, prepared.backend,
-                    {form, prepared.real, 0, false});
-    const auto start = Clock::now();
-    const auto bad = rollout.forward([&](const Rollout::Segment& s) {
-      const auto values = to_double(prepared.backend, prepared.real, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
-      result.output.insert(result.output.end(), values.begin(), values.end());
-      const Cost cost = s.network.graph().cost();
-      report.flops += cost.flops;
-      report.bytes += cost.bytes;
-    }, stop);
-    if (bad)
-      throw Error(request.preset.id + ": " + sentence(*bad) + " in the " + report.form + " form: choose other hyper-parameters or a shorter sequence.");
-    result.input_gradient.resize(static_cast<std::size_t>(request.sequence.length * request.sequence.width));
-    const auto bad_gradient = rollout.backward([&](const Rollout::Segment& s, int scale) {
-      const auto values = to_double(prepared.backend, prepared.real, s.network.graph().gradient(s.network.input()), s.steps * request.sequence.width);
-      for (std::size_t i = 0; i < values.size(); ++i)
-        result.input_gradient[static_cast<std::size_t>(s.first * request.sequence.width) + i] = std::ldexp(values[i], scale);
-    }, stop);
-    result.gradients = rollout.parameter_gradients();
-    report.seconds = since(start);
-    for (int layer = 0; is_newton(form) && layer < static_cast<int>(rollout.network().layers().size()); ++layer)
-      for (const Memory* memory : rollout.network().memories(layer))
-        if (const NewtonReport* newton = memory->newton()) {
-          report.iterations = std::max(report.iterations, newton->iterations());
-          report.converged = report.converged && newton->converged;
-          if (!newton->converged || report.note.empty())
-            report.note = (rollout.network().layers().size() > 1 ? "Layer " + std::to_string(layer) + ": " : "") + newton_sentence(*newton);
-        }
-    if (bad_gradient) {
-      report.gradient_error = std::numeric_limits<double>::quiet_NaN();
-      report.note += (report.note.empty() ? "" : " ") + ("In the " + report.form + " form " + way_back(*bad_gradient) + ".");
-    }
-    if (form == Form::sequential) {
-      reference = std::move(result);
-    } else {
-      report.output_error = largest_difference(result.output, reference.output);
-      // A gradient that nearly cancels has the rounding of what cancelled: it is measured by a share of the largest of all.
-      double least = largest(reference.input_gradient);
-      for (const auto& [name, values] : reference.gradients) least = std::max(least, largest(values));
-      least *= 1e-4;
-      report.gradient_error = largest_difference(result.input_gradient, reference.input_gradient, least);
-      for (const auto& [name, values] : result.gradients) {
-        const double error = largest_difference(values, reference.gradients.at(name), least);
-        report.gradient_error = std::isnan(error) || std::isnan(report.gradient_error) ? std::numeric_limits<double>::quiet_NaN() : std::max(report.gradient_error, error);
-      }
-    }
-    reports.push_back(std::move(report));
-  }
-  return reports;
-}
-
-TracePtr time_forms(const Registry& registry, const RunRequest& request, const std::vector<std::int64_t>& lengths, const Progress& progress,
-                    std::stop_token stop, const Publish& publish) {
-  const Prepared prepared(registry, request);
-  Trace trace;
-  trace.info.version = RECLAB_VERSION;
-  trace.info.preset = request.preset.id;
-  trace.info.title = request.preset.title;
-  trace.info.architecture = prepared.architecture.id;
-  trace.info.family = prepared.architecture.family;
-  trace.info.seed = request.seed;
-  trace.info.device = request.device;
-  trace.info.dtype = prepared.real == DType::f64 ? "float64" : "float32";
-  struct Series {
-    std::vector<double> length, seconds, low, high;
-  };
-  const auto forms = prepared.probe->forms();
-  std::vector<Series> series(forms.size());
-  const auto put = [&] {
-    for (std::size_t f = 0; f < forms.size(); ++f) {
-      const Series& s = series[f];
-      if (s.length.empty()) continue;
-      const std::string prefix = "timing/" + std::string(to_string(forms[f])) + "/";
-      const auto add = [&](const std::string& name, const std::vector<double>& values, const std::string& unit, const std::string& text) {
-        TraceArray array;
-        array.key = prefix + name;
-        array.shape = {static_cast<std::int64_t>(values.size())};
-        array.axes = {{"length", "steps", {}}};
-        array.unit = unit;
-        array.text = text;
-        put_real(trace, std::move(array), values);
-      };
-      add("length", s.length, "steps", "Length of the sequence.");
-      add("seconds", s.seconds, "s", "Median wall time of forward and backward.");
-      add("low", s.low, "s", "Lower quartile.");
-      add("high", s.high, "s", "Upper quartile.");
-      // Slope of log time against log length over the longer half, where the constant costs no longer count.
-      const std::size_t n = s.length.size(), from = n > 3 ? n / 2 - (n % 2 == 0 ? 1 : 0) : 0;
-      if (n - from >= 2 && s.length.back() > s.length[from]) {
-        double mx = 0, my = 0, sxx = 0, sxy = 0;
-        const double m = static_cast<double>(n - from);
-        for (std::size_t i = from; i < n; ++i) {
-          mx += std::log(s.length[i]) / m;
-          my += std::log(s.seconds[i]) / m;
-        }
-        for (std::size_t i = from; i < n; ++i) {
-          sxx += (std::log(s.length[i]) - mx) * (std::log(s.length[i]) - mx);
-          sxy += (std::log(s.length[i]) - mx) * (std::log(s.seconds[i]) - my);
-        }
-        add("exponent", {sxy / sxx}, "", "Slope of log time against log length over the longer half of the lengths.");
-      }
-    }
-  };
-  try {
-    const double total = static_cast<double>(lengths.size() * forms.size());
-    double done = 0.0;
-    for (const std::int64_t length : lengths) {
-      for (std::size_t f = 0; f < forms.size(); ++f) {
-        Sequence sequence = request.sequence;  // repeated or cut to the length
-        sequence.length = length;
-        sequence.input.resize(static_cast<std::size_t>(length * sequence.width));
-        for (std::size_t i = 0; i < sequence.input.size(); ++i) sequence.input[i] = request.sequence.input[i % request.sequence.input.size()];
-        sequence.target_kind = TargetKind::none;
-        const Loss loss(Loss::Kind::mean, sequence);
-        NetworkOptions options;
-        options.input = sequence.width;
-        Parameters parameters = Network(prepared.architecture, prepared.hyper, options).initialise(request.seed);
-        Rollout rollout(prepared.architecture, prepared.hyper, parameters, sequence, loss, prepared.backend, {forms[f], prepared.real, 0, false});
-        std::vector<double> times;
-        const std::string of_form = "The " + std::string(to_string(forms[f])) + " form at length " + std::to_string(length) + ": ";
-        bool told = false;
-        const auto begin = Clock::now();
-        for (int repeat = 0; repeat < 7 && (repeat < 3 || since(begin) < 0.5); ++repeat) {
-          const auto start = Clock::now();
-          if (const auto bad = rollout.forward({}, stop)) {
-            trace.info.notes.push_back(of_form + sentence(*bad) + ", so it was not timed.");
-            break;
-          }
-          const auto bad = rollout.backward({}, stop);
-          if (bad && !std::exchange(told, true)) trace.info.notes.push_back(of_form + way_back(*bad) + ".");
-          if (repeat) times.push_back(since(start));  // the first one warms caches and plans
-          if (since(begin) > 4.0 && !times.empty()) break;
-        }
-        if (times.empty()) continue;
-        std::sort(times.begin(), times.end());
-        Series& s = series[f];
-        s.length.push_back(static_cast<double>(length));
-        s.seconds.push_back(times[times.size() / 2]);
-        s.low.push_back(times[times.size() / 4]);
-        s.high.push_back(times[times.size() - 1 - times.size() / 4]);
-        if (progress) progress(++done / total, "timing " + std::string(to_string(forms[f])) + " at length " + std::to_string(length));
-      }
-      put();
-      if (publish) publish(std::make_shared<const Trace>(trace));
-    }
-  } catch (const Cancelled&) {
-    put();
-    trace.info.outcome = Outcome::cancelled;
-    trace.info.sentence = "timing was cancelled";
-  }
-  return std::make_shared<const Trace>(trace);
 }
 
 }  // namespace reclab

@@ -65,6 +65,9 @@ struct RunInfo {
   std::uint64_t seed = 0;
   std::string weights, state;       ///< the files that they were read from; empty: drawn from the seed, and as the model begins
   std::string device, dtype, form;  ///< what really ran: "cpu", "float64", "sequential"
+  std::vector<std::string> forms;    ///< the exact forms of what ran
+  std::vector<std::string> devices;  ///< those that this machine can run on: "cpu", and "cuda" where there is a device
+  std::int64_t batch = 1;            ///< sequences side by side
   std::string record_form;          ///< the form that states, gates and gradients were recorded with (same as form if it forms them)
   std::string input_name, input_sha256;
   std::string loss;                 ///< "last", "mean" or "task", with its formula in words
@@ -93,6 +96,7 @@ class Trace {
   std::string time_name = "step";
   std::string time_unit;
   std::vector<std::string> input_names, output_names;
+  std::shared_ptr<const RunInfo> timed;  ///< what timing/... is of, where it was taken beside this run and not by it
 
   /// nullptr when there is no such array.
   const TraceArray* find(std::string_view key) const;

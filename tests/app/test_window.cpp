@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The window with real events: what a hand does, and what is on the screen and on the disk after it.
 #include <QApplication>
+#include <QCheckBox>
+#include <QComboBox>
 #include <QDir>
 #include <QDropEvent>
 #include <QElapsedTimer>
@@ -9,6 +11,7 @@
 #include <QLineEdit>
 #include <QMenu>
 #include <QMimeData>
+#include <QProgressBar>
 #include <QPushButton>
 #include <QScrollBar>
 #include <QSettings>
@@ -35,6 +38,7 @@
 #include "gui/scrubber.h"
 #include "gui/sequence_view.h"
 #include "gui/status_line.h"
+#include "panels/timing.h"
 #include "safetensors.h"
 #include "scene/vtk_frame.h"
 
@@ -474,6 +478,105 @@ class TestWindow : public QObject {
     gating->show();
     QTRY_VERIFY_WITH_TIMEOUT(gating->panel()->emptyReason().isEmpty() && atRest(), patience);
     QVERIFY(!session().trace()->matching("gate/").empty());
+  }
+
+  void theFormsAreTimedAsChosen() {
+    // Whatever is shown beside a run is of that run's model, in all of this.
+    QStringList stale;
+    connect(&session(), &SessionController::traceChanged, this, [&](const TracePtr& trace) {
+      if (trace->timed && (trace->timed->preset != trace->info.preset || trace->timed->seed != trace->info.seed)) stale << QString::fromStdString(trace->timed->preset);
+    });
+    auto* panel = window_->area()->findChild<TimingPanel*>();
+    QTRY_VERIFY_WITH_TIMEOUT(panel->emptyReason().isEmpty(), patience);  // by itself, beside the run
+    QTest::mouseDClick(window_->area()->dock("timing")->header(), Qt::LeftButton, {}, {40, 10});
+    auto* forms = panel->findChild<QToolButton*>("field");
+    auto* start = panel->findChild<QPushButton*>("timingStart");
+    QTRY_VERIFY(forms->isVisible() && start->isVisible());
+    const auto lengths = [&](const std::string& form) {
+      const TraceArray* found = session().trace()->find("timing/" + form + "/length");
+      return found ? *found->real : std::vector<double>();
+    };
+    const auto pick = [](QComboBox* box, const QString& text) {
+      box->setFocus();
+      for (int guard = 0; box->currentText() != text && guard < 40; ++guard)
+        QTest::keyClick(box, box->currentIndex() < box->findText(text) ? Qt::Key_Down : Qt::Key_Up);
+      QCOMPARE(box->currentText(), text);
+    };
+    const auto idle = [&] { return start->text() == "Time the forms"; };
+    const auto press = [&] { QTest::mouseClick(start, Qt::LeftButton); };
+
+    // Longer than anyone waits: its progress is seen, and it is stopped.
+    pick(panel->findChild<QComboBox*>("timingTo"), "65,536");
+    if (!idle()) press();  // what is timed by itself may still go on
+    QVERIFY(idle());
+    press();
+    QVERIFY(!idle());
+    auto* bar = panel->findChild<QProgressBar*>();
+    QTRY_VERIFY_WITH_TIMEOUT(bar->isVisible() && panel->caption().contains("%"), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(bar->value() > 0, patience);
+    press();
+    QVERIFY(idle() && !bar->isVisible());
+    QSignalSpy shown(&session(), &SessionController::traceChanged);
+
+    // One form at two lengths, in a batch and narrower; nothing of the one that was stopped comes after it.
+    QTest::mouseClick(forms, Qt::LeftButton);
+    for (QCheckBox* box : panel->findChildren<QCheckBox*>()) {
+      QVERIFY(box->isVisible());
+      if (box->text() != "sequential") QTest::mouseClick(box, Qt::LeftButton, {}, {8, box->height() / 2});
+    }
+    QTest::keyClick(panel->findChild<QCheckBox*>()->window(), Qt::Key_Escape);
+    pick(panel->findChild<QComboBox*>("timingTo"), "128");
+    pick(panel->findChild<QComboBox*>("timingBatch"), "2");
+    pick(panel->findChild<QComboBox*>("timingWidth"), "8");
+    QCOMPARE(shown.size(), 0);
+    press();
+    QTRY_VERIFY_WITH_TIMEOUT(idle(), patience);
+    QCOMPARE(lengths("sequential"), (std::vector<double>{64, 128}));
+    for (const TraceArray* array : session().trace()->matching("timing/"))
+      if (QString::fromStdString(array->key).count('/') > 1) QVERIFY2(array->key.starts_with("timing/sequential/") || array->key.starts_with("timing/roof/"), array->key.c_str());
+    QCOMPARE(session().trace()->timed->batch, std::int64_t{2});
+    QVERIFY2(panel->caption().startsWith("CPU, float64, batch 2, width 8"), qPrintable(panel->caption()));
+    QCOMPARE(hyperOf(session().trace(), "width") == "8", false);  // the run keeps its own
+
+    // Another precision is timed anew, without being asked.
+    QComboBox* precision = nullptr;
+    for (QComboBox* box : window_->findChildren<QComboBox*>())
+      if (box->findText("float32") >= 0 && !panel->isAncestorOf(box)) precision = box;
+    QVERIFY(precision != nullptr);
+    pick(precision, "float32");
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->timed && session().trace()->timed->dtype == "float32" && idle(), patience);
+    QCOMPARE(lengths("sequential"), (std::vector<double>{64, 128}));
+    QVERIFY(panel->caption().startsWith("CPU, float32, batch 2, width 8"));
+
+    // Another model, while this one is being timed: its own curves, and its own forms and width.
+    pick(panel->findChild<QComboBox*>("timingTo"), "65,536");
+    press();
+    QVERIFY(!idle());
+    clickModel("gru");
+    QTRY_VERIFY_WITH_TIMEOUT(session().trace()->timed != nullptr, patience);
+    QCOMPARE(session().trace()->timed->preset, std::string("gru"));
+    QVERIFY(panel->choice().forms.isEmpty() && panel->choice().width == 0 && panel->choice().lengths.size() == 11);
+    QVERIFY2(stale.isEmpty(), qPrintable(stale.join(' ')));
+
+    // What was chosen is chosen the next time.
+    window_->close();
+    window_.reset();
+    open();
+    panel = window_->area()->findChild<TimingPanel*>();
+    QCOMPARE(panel->choice().batch, std::int64_t{2});
+    QCOMPARE(panel->choice().lengths.back(), std::int64_t{65536});
+  }
+
+  void whatCannotBeTimedIsASentence() {
+    auto* panel = window_->area()->findChild<TimingPanel*>();
+    QTRY_VERIFY_WITH_TIMEOUT(panel->emptyReason().isEmpty(), patience);
+    TimingChoice choice;
+    choice.forms = {"telepathic"};
+    choice.lengths = {64};
+    emit panel->timingWanted(choice);
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains("telepathic"), qPrintable(window_->banner()->sentence()), patience);
+    auto* start = panel->findChild<QPushButton*>("timingStart");
+    QVERIFY(start->isVisible() && start->text() != "Stop");
   }
 
   void aDoubleClickOnATitleEnlarges() {

@@ -11,6 +11,7 @@
 #include "array/error.h"
 #include "array/files.h"
 #include "rows.h"
+#include "timed.h"
 
 using namespace reclab;
 using namespace reclab::bench;

@@ -10,7 +10,7 @@
 
 #include "array/backend.h"
 #include "array/npz.h"
-#include "roof.h"
+#include "experiment/roof.h"
 
 namespace reclab::bench {
 

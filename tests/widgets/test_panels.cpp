@@ -514,12 +514,12 @@ class TestPanels : public QObject {
     panel.show();
     QVERIFY(QTest::qWaitForWindowExposed(&panel));
     QVERIFY(!panel.emptyReason().isEmpty());
-    QSignalSpy wanted(&panel, &Panel::detailWanted);
-    auto* offer = panel.findChild<QPushButton*>();
+    QSignalSpy wanted(&panel, &TimingPanel::timingWanted);
+    auto* offer = panel.findChild<QPushButton*>(QStringLiteral("offer"));
     QVERIFY(offer && offer->isVisible());
     QTest::mouseClick(offer, Qt::LeftButton);
     QCOMPARE(wanted.size(), 1);
-    QCOMPARE(wanted[0][0].toString(), QStringLiteral("timing"));
+    QVERIFY(wanted[0][0].value<TimingChoice>() == TimingChoice());
     panel.setTrace(synthetic_trace());
     QVERIFY(panel.emptyReason().isEmpty());
     QVERIFY(!offer->isVisible());
@@ -544,7 +544,7 @@ class TestPanels : public QObject {
   void timingCsvAndLegend() {
     Shown<TimingPanel> shown(synthetic_trace());
     const QStringList csv = lines(shown->dataAsCsv());
-    QCOMPARE(csv[0], QStringLiteral("form,length,seconds,low,high,exponent"));
+    QVERIFY(csv[0].startsWith(QStringLiteral("form,length,seconds,low,high,exponent,")));
     QCOMPARE(csv.size(), 1 + 3 * 9);
     QVERIFY(csv[1].startsWith("sequential,64,"));
     QVERIFY(!shown->legend()->placeOf("scan").isNull());

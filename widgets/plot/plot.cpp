@@ -199,7 +199,8 @@ void Paragraph::setText(const QString& text, bool muted) {
 
 QSize Paragraph::minimumOuterSizeHint() const {
   if (!fits()) return {0, 0};
-  const QFontMetrics metrics(themeOf(mParentPlot).normal, mParentPlot);
+  const Theme& theme = themeOf(mParentPlot);
+  const QFontMetrics metrics(small_ ? theme.small : theme.normal, mParentPlot);
   const int width = std::max(60, mParentPlot->viewport().width() - 2 * gap);
   return {0, metrics.boundingRect(0, 0, width, 10000, Qt::TextWordWrap, text_).height() + 4};
 }
@@ -209,7 +210,7 @@ QSize Paragraph::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimum
 void Paragraph::draw(QCPPainter* painter) {
   if (!fits()) return;
   const Theme& theme = themeOf(mParentPlot);
-  painter->setFont(theme.normal);
+  painter->setFont(small_ ? theme.small : theme.normal);
   painter->setPen(muted_ ? theme.muted : theme.text);
   painter->drawText(outerRect().adjusted(gap, 2, -gap, 0), Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, text_);
 }

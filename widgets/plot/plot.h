@@ -24,6 +24,7 @@ class Paragraph : public QCPLayoutElement {
   /// Below `least_height` pixels of the whole plot the picture needs the room, and the text is not shown.
   explicit Paragraph(QCustomPlot* plot, int least_height = 0);
   void setText(const QString& text, bool muted = false);
+  void setSmall(bool small) { small_ = small; }
   const QString& text() const { return text_; }
   QSize minimumOuterSizeHint() const override;
   QSize maximumOuterSizeHint() const override;
@@ -34,7 +35,7 @@ class Paragraph : public QCPLayoutElement {
  private:
   bool fits() const { return !text_.isEmpty() && mParentPlot->viewport().height() >= least_height_; }
   QString text_;
-  bool muted_ = false;
+  bool muted_ = false, small_ = false;
   int least_height_;
 };
 

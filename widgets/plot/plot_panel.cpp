@@ -30,6 +30,7 @@ PlotPanel::PlotPanel(QWidget* parent) : Panel(parent), plot_(new Plot) {
   sentence_->setWordWrap(true);
   sentence_->setAlignment(Qt::AlignCenter);
   offer_ = new QPushButton;
+  offer_->setObjectName(QStringLiteral("offer"));
   offer_->setCursor(Qt::PointingHandCursor);
   offer_->hide();
   words->addStretch();

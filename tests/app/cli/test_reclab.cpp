@@ -277,6 +277,55 @@ TEST_CASE("the forms agree, and their JSON says so") {
   }
 }
 
+TEST_CASE("bench times forms; its JSON keeps its keys and has the new ones, its CSV everything") {
+  const Folder folder;
+  const std::string csv = folder / "timing.csv";
+  const Json json = Json::parse(good({"bench", "linear-attention", "--lengths", "16,32", "--set", "width=16", "--set", "heads=2", "--export", csv, "--json"}).output);
+  CHECK(json.at("id") == "linear-attention" && json.at("device") == "cpu" && json.at("dtype") == "f64" && json.at("batch") == 1);
+  CHECK(json.at("command").get<std::string>().find("--set width=16") != std::string::npos);
+  CHECK(json.at("forms").size() == 3);
+  for (const Json& form : json.at("forms")) {
+    for (const char* key : {"form", "exponent", "lengths", "seconds", "low", "high"}) CHECK_SAYS(form.contains(key), key);
+    for (const char* key : {"low90", "high90", "forward", "backward", "memory", "flops", "bytes", "output_error", "gradient_error"})
+      CHECK_SAYS(form.at(key).size() == 2, std::string(key) + form.dump());
+    for (const char* key : {"exponent_low", "exponent_high", "forward_exponent", "backward_exponent_high", "memory_exponent"}) CHECK_SAYS(form.at(key).is_number(), key);
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(form.at("lengths").at(i) == (i ? 32 : 16));
+      CHECK(form.at("low90").at(i).get<double>() <= form.at("seconds").at(i).get<double>() && form.at("seconds").at(i).get<double>() <= form.at("high90").at(i).get<double>());
+      CHECK(form.at("output_error").at(i).get<double>() <= 1e-9 && form.at("gradient_error").at(i).get<double>() <= 1e-9);
+    }
+  }
+  CHECK(json.at("crossovers").is_array() && json.at("noise").get<double>() >= 0.0 && json.at("lyapunov").is_number());
+  for (const char* key : {"triad_bytes_per_second", "cached_bytes_per_second", "flops_per_second"}) CHECK(json.at("roof").at(key).get<double>() > 0.0);
+  std::istringstream lines(contents(csv));
+  std::string line;
+  std::getline(lines, line);
+  CHECK(line.starts_with("form,length,seconds,low,high,low90,high90,forward,"));
+  const auto columns = std::ranges::count(line, ',');
+  std::size_t rows = 0;
+  for (; std::getline(lines, line); ++rows) CHECK_SAYS(std::ranges::count(line, ',') == columns, line);
+  CHECK(rows == 6);
+
+  const Json newton = Json::parse(good({"bench", "elman", "--forms", "newton", "--lengths", "16", "--batch", "2", "--forward-only", "--dtype", "f32", "--json"}).output);
+  CHECK(newton.at("batch") == 2 && newton.at("backward_timed") == false && newton.at("forms").size() == 1);
+  const Json& form = newton.at("forms").at(0);
+  CHECK(form.at("iterations").at(0).get<int>() > 0 && form.at("converged").at(0) == true && !form.contains("backward") && !form.contains("gradient_error"));
+  CHECK(form.at("exponent").is_null() && form.at("seconds") == form.at("forward"));
+}
+
+TEST_CASE("bench times a primitive by itself, and says what it has") {
+  for (const std::string id : {"diagonal", "outer", "delta"}) {
+    const std::string table = good({"bench", id, "--lengths", "16,32"}).output;
+    for (const char* text : {"sequential", "chunkwise", "90 % band", "noise of the machine", "roof"}) CHECK_SAYS(table.find(text) != std::string::npos, table);
+  }
+  CHECK(good({"bench", "--help"}).output.find("delta") != std::string::npos);
+  refused({"bench", "diagonal", "--set", "heads=2"}, {"diagonal", "heads", "width"});
+  refused({"bench", "diagonal", "--forms", "newton"}, {"--forms", "newton", "scan"});
+  refused({"bench", "lstm", "--batch", "0"}, {"--batch", "\"0\""});
+  refused({"bench", "diagonl"}, {"\"diagonl\""});
+  refused({"bench", "lstm", "--lengths", "8", "--export", "/nowhere/to/be.csv"}, {"/nowhere/to/be.csv"});
+}
+
 TEST_CASE("an orthogonal linear network loses or gains R a step, beyond what a double can hold") {
   Folder folder;
   for (const double radius : {0.5, 1.1}) {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What repeated timings say: medians with bands, and how a cost grows with the length.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace reclab {
+
+/// A value with the band that holds it, or another measurement of it, nine times out of ten.
+struct Banded {
+  double value, low, high;
+};
+
+/// The q-quantile of values, linearly between the two nearest; NaN of none.
+double quantile(std::vector<double> values, double q);
+inline double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
+
+/// Repeats of one measurement, taken in visits between which other things were done.
+using Visits = std::vector<std::vector<double>>;
+
+/// The median of all repeats, and where the median of another such measurement is expected. Its distance has two parts on each side: what
+/// the bootstrap says of the median of this one (visits are drawn, then repeats of each, since repeats of one visit are alike), and `noise`,
+/// the half width of the band of a computation that does not change, relative to its median. Both count twice, for the other measurement
+/// has them too: sqrt(2 (bootstrap^2 + noise^2)), in logarithms. Positive values. The same values give the same band.
+/// B. Efron, R. Tibshirani, An Introduction to the Bootstrap, 1993.
+Banded median_band(const Visits& visits, double noise);
+
+/// How a cost grows: the p of a T^p, by least squares in logarithms over the given points. The band is made of the bands of the points, each
+/// drawn from its own, and of the residuals of the fit, which are drawn anew (wild bootstrap: C. F. J. Wu, Annals of Statistics 14, 1986).
+/// NaN from fewer than two different lengths.
+Banded exponent(std::span<const double> lengths, std::span<const Banded> costs);
+
+/// The first of the points that count for an exponent: the longer half of the lengths, at least three where there are.
+std::size_t longer_half(std::size_t lengths);
+
+}  // namespace reclab

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "experiment/prepared.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdio>
+#include <utility>
+
+#include "experiment/weights.h"
+#include "models/registry.h"
+
+namespace reclab {
+namespace {
+
+DType dtype_from(const std::string& text) {
+  if (text == "f64" || text == "float64") return DType::f64;
+  if (text == "f32" || text == "float32") return DType::f32;
+  throw Error("There is no precision \"" + text + "\": choose f64 or f32.", {.parameter = "dtype", .value = text, .range = "f32, f64"});
+}
+
+Backend& backend_from(const std::string& device) {
+  if (device == "cpu") return cpu_backend();
+  if (device == "cuda") {
+    std::string why;
+    if (Backend* cuda = cuda_backend(&why)) return *cuda;
+    throw Error("The device cuda cannot be used here, " + why + "; choose --device cpu.", {.parameter = "device", .value = device, .range = "cpu"});
+  }
+  throw Error("There is no device \"" + device + "\": choose cpu or cuda.", {.parameter = "device", .value = device, .range = "cpu, cuda"});
+}
+
+Loss::Kind loss_from(LossKind kind, const Sequence& sequence) {
+  const bool has_target = sequence.target_kind != TargetKind::none;
+  switch (kind) {
+    case LossKind::automatic: return has_target ? Loss::Kind::task : Loss::Kind::last;
+    case LossKind::last: return Loss::Kind::last;
+    case LossKind::mean: return Loss::Kind::mean;
+    case LossKind::random: return Loss::Kind::random;
+    case LossKind::task:
+      if (!has_target)
+        throw Error(sequence.name + " has no target, so it has no task loss: choose --loss last or mean, or a task with a target.",
+                    {.parameter = "loss", .value = "task", .range = "last, mean"});
+      return Loss::Kind::task;
+  }
+  return Loss::Kind::last;
+}
+/// A random loss asks for as many outputs as the sequence's own would.
+Loss loss_of(LossKind kind, const Sequence& sequence) {
+  const std::int64_t outputs = kind == LossKind::random ? Loss(loss_from(LossKind::automatic, sequence), sequence).outputs() : 0;
+  return Loss(loss_from(kind, sequence), sequence, outputs);
+}
+
+std::vector<std::string> devices() {
+  std::vector<std::string> found{"cpu"};
+  if (cuda_backend()) found.emplace_back("cuda");
+  return found;
+}
+
+}  // namespace
+
+void require_form(const Network& network, Form form, const std::string& model) {
+  const auto forms = network.forms();
+  if (std::find(forms.begin(), forms.end(), form) != forms.end()) return;
+  std::string known;
+  for (const Form f : forms) known += (known.empty() ? "" : ", ") + std::string(to_string(f));
+  throw Error(model + " has no exact " + std::string(to_string(form)) + " form: choose " + known + ".",
+              {.model = model, .parameter = "form", .value = std::string(to_string(form)), .range = known});
+}
+
+Prepared::Prepared(const Registry& registry, const RunRequest& request)
+    : kept(architecture_of(registry, request.preset)),
+      architecture(*kept),
+      hyper(hyper_of(registry, request.preset, request.set)),
+      loss(loss_of(request.loss, request.sequence)),
+      real(dtype_from(request.dtype)),
+      backend(backend_from(request.device)) {
+  assert(request.sequence.length >= 1 && request.sequence.width >= 1);
+  NetworkOptions one;
+  one.input = request.sequence.width;
+  one.head = loss.outputs();
+  one.real = real;
+  probe = std::make_unique<Network>(architecture, hyper, one);
+  parameters = probe->initialise(request.seed);
+  if (!request.weights.empty()) load_weights(request.weights, parameters, request.sequence.width);
+}
+
+void Prepared::describe(const RunRequest& request, RunInfo& info) const {
+  info.version = RECLAB_VERSION;
+  info.preset = request.preset.id;
+  info.title = request.preset.title.empty() ? architecture.title : request.preset.title;
+  info.architecture = architecture.id;
+  info.family = architecture.family;
+  for (const auto& spec : hyper.table()) info.hyper.emplace_back(spec.key, hyper.text(spec.key));
+  info.seed = request.seed;
+  info.weights = request.weights.string();
+  info.state = request.state.string();
+  info.device = backend.device() == Device::cpu ? "cpu" : "cuda";
+  info.dtype = real == DType::f64 ? "float64" : "float32";
+  for (const Form form : probe->forms()) info.forms.emplace_back(to_string(form));
+  info.devices = devices();
+}
+
+std::string way_back(const Divergence& bad) { return sentence(bad) + " on the way back; gradients from there on are not to be relied on"; }
+
+std::string newton_sentence(const NewtonReport& report) {
+  char residual[32] = "none";
+  if (!report.residuals.empty()) std::snprintf(residual, sizeof residual, "%.0e", report.residuals.back());
+  const std::string name = report.form == Form::newton ? "Newton's" : report.form == Form::quasi_newton ? "The quasi-Newton" : "The damped Newton";
+  const std::string after = plural(report.iterations(), "iteration");
+  if (report.converged) return name + " iteration converged in " + after + ", residual " + residual + ".";
+  return name + " iteration did not converge after " + after + " (residual " + residual + (report.reason.empty() ? "" : "; " + report.reason) +
+         "): the sequential form was run instead.";
+}
+
+void put_real(Trace& trace, TraceArray array, std::vector<double> values) {
+  array.real = std::make_shared<const std::vector<double>>(std::move(values));
+  trace.put(std::move(array));
+}
+
+}  // namespace reclab

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a request becomes before anything runs, shared by runs, comparisons of forms and timings.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "experiment/rollout.h"
+#include "learning/loss.h"
+#include "models/network.h"
+
+namespace reclab {
+
+/// "1 step", "20 steps"
+inline std::string plural(std::int64_t n, const std::string& word) { return std::to_string(n) + " " + word + (n == 1 ? "" : "s"); }
+
+/// Throws Error for a form that is not among the network's.
+void require_form(const Network& network, Form form, const std::string& model);
+
+/// Everything that a run needs, made from a request. Throws Error for one that cannot run.
+struct Prepared {
+  std::shared_ptr<const Architecture> kept;
+  const Architecture& architecture;
+  Hyper hyper;
+  Loss loss;
+  Parameters parameters;
+  DType real;
+  Backend& backend;
+  std::unique_ptr<Network> probe;  // one step of it: names and shapes
+
+  Prepared(const Registry& registry, const RunRequest& request);
+  /// What a trace tells of who ran and where: names, hyper-parameters, device, precision, forms.
+  void describe(const RunRequest& request, RunInfo& info) const;
+};
+
+/// What is to say of a gradient that is not finite.
+std::string way_back(const Divergence& bad);
+/// How a Newton form went, in words.
+std::string newton_sentence(const NewtonReport& report);
+
+/// Adds an array with its values.
+void put_real(Trace& trace, TraceArray array, std::vector<double> values);
+
+}  // namespace reclab

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The memories of recurrence/ by themselves, as architectures that are nothing else: for timing what every model is made of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "models/registry.h"
+
+namespace reclab {
+
+/// diagonal, outer, delta, linear, step, convolution and attention. All that they read comes in as their input, its channels cut into parts;
+/// what does not change with time is a parameter. No preset names them, and they are in no list of models.
+const Registry& primitives();
+bool is_primitive(std::string_view id);
+std::vector<std::string> primitive_names();
+
+/// A preset of a primitive, on a sequence made for it: as wide as all that it reads, factors in (0, 1), the rest normal, from the seed.
+Preset primitive_preset(std::string_view id);
+Sequence primitive_input(std::string_view id, const Hyper& hyper, std::int64_t length, std::uint64_t seed);
+
+}  // namespace reclab

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "experiment/timing.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "analysis/scaling.h"
+#include "array/rng.h"
+#include "experiment/compare.h"
+#include "experiment/prepared.h"
+#include "experiment/roof.h"
+
+namespace reclab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+/// Repeated or cut.
+Sequence of_length(const Sequence& whole, std::int64_t length) {
+  Sequence sequence = whole;
+  sequence.length = length;
+  const auto fill = [&](std::vector<double> Sequence::* part, std::int64_t width) {
+    const std::vector<double>& from = whole.*part;
+    std::vector<double>& to = sequence.*part;
+    to.resize(from.empty() ? 0 : static_cast<std::size_t>(length * width));
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[i % from.size()];
+  };
+  fill(&Sequence::input, whole.width);
+  fill(&Sequence::target, whole.target_width);
+  fill(&Sequence::mask, 1);
+  sequence.time.resize(static_cast<std::size_t>(length));
+  for (std::size_t t = 0; t < sequence.time.size(); ++t) sequence.time[t] = static_cast<double>(t);
+  return sequence;
+}
+
+/// "16,384"
+std::string grouped(std::int64_t n) {
+  std::string text = std::to_string(n);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, seconds < 9.5 ? "%.1f s" : "%.0f s", seconds);
+  return text;
+}
+
+/// A computation that never changes, repeated all through a timing: what it varies by is the machine's doing.
+class Yardstick {
+ public:
+  explicit Yardstick(Backend& backend) : backend_(backend), a_(backend, bytes), b_(backend, bytes), c_(backend, bytes) {
+    Rng rng(1);
+    std::vector<float> values(n * n);
+    for (auto& x : values) x = static_cast<float>(rng.normal());
+    for (const DeviceArray* array : {&a_, &b_}) backend.upload(array->data(), values.data(), bytes);
+    for (int i = 0; i < 20; ++i) run();
+  }
+  void add() {
+    const auto start = Clock::now();
+    run();
+    visit_.push_back(since(start));
+  }
+  void end_visit() {
+    if (!visit_.empty()) medians_.push_back(median(std::exchange(visit_, {})));
+  }
+  /// Half of the band of a visit's median, relative to the median of all.
+  double noise() const {
+    if (medians_.size() < 2) return 0.0;
+    return 0.5 * (quantile(medians_, 0.95) - quantile(medians_, 0.05)) / median(medians_);
+  }
+
+ private:
+  void run() {
+    MatMul product;
+    product.m = product.n = product.k = n;
+    backend_.matmul(DType::f32, product, a_.data(), b_.data(), c_.data(), false);
+    backend_.add_scaled(DType::f32, n * n, -1, c_.data(), c_.data(), false);
+    backend_.finish();
+  }
+  static constexpr std::int64_t n = 160;
+  static constexpr std::size_t bytes = n * n * sizeof(float);
+  Backend& backend_;
+  DeviceArray a_, b_, c_;
+  std::vector<double> visit_, medians_;
+};
+
+class Timing {
+ public:
+  Timing(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress, std::stop_token stop, const Publish& publish)
+      : registry_(registry), request_(request), timing_(timing), prepared_(registry, request), progress_(progress), stop_(std::move(stop)), publish_(publish) {
+    NetworkOptions options;
+    options.input = request.sequence.width;
+    parameters_ = Network(prepared_.architecture, prepared_.hyper, options).initialise(request.seed);
+    for (auto& entry : parameters_.entries())
+      if (const auto* given = prepared_.parameters.find(entry.name)) entry.values = given->values;
+    prepared_.describe(request, trace_.info);
+    trace_.info.batch = timing.batch;
+    trace_.info.command = command();
+    if (timing.batch < 1) throw Error("A batch of " + std::to_string(timing.batch) + " sequences cannot be timed: give at least 1.", {.parameter = "batch", .value = std::to_string(timing.batch), .range = "1 or more"});
+    for (const std::int64_t length : timing.lengths)
+      if (length < 1) throw Error("A length of " + std::to_string(length) + " steps cannot be timed: give at least 1.", {.parameter = "lengths", .value = std::to_string(length), .range = "1 or more"});
+    if (timing.forms.empty()) {
+      for (const Form form : prepared_.probe->forms()) series_.push_back({form});
+    } else {
+      for (const std::string& name : timing.forms) {
+        require_form(*prepared_.probe, form_from(name), request.preset.id);
+        series_.push_back({form_from(name)});
+      }
+    }
+    const std::set<std::int64_t> rising(timing.lengths.begin(), timing.lengths.end());
+    lengths_.assign(rising.begin(), rising.end());
+  }
+
+  TracePtr operator()() {
+    try {
+      Yardstick yardstick(prepared_.backend);
+      yardstick_ = &yardstick;
+      if (prepared_.backend.device() == Device::cpu) find_roof();
+      for (int visit = 0; visit < visits; ++visit)
+        for (const std::int64_t length : lengths_) {
+          at(length, visit);
+          put();
+          if (publish_) publish_(std::make_shared<const Trace>(trace_));
+        }
+      report("the growth of the states");
+      if (const auto exponent = largest_lyapunov(registry_, request_, stop_))
+        add("timing/lyapunov", {*exponent}, "1/step", "Largest Lyapunov exponent: the mean growth of a small perturbation of the state, natural logarithm a step; above 0 it grows, below it is forgotten.");
+    } catch (const Cancelled&) {
+      put();
+      trace_.info.outcome = Outcome::cancelled;
+      trace_.info.sentence = "timing was cancelled";
+    }
+    yardstick_ = nullptr;
+    return std::make_shared<const Trace>(trace_);
+  }
+
+ private:
+  struct Point {
+    std::int64_t length = 0;
+    Visits forward, backward, both;
+    double memory = 0.0, flops = 0.0, bytes = 0.0, output_error = not_a_number, gradient_error = not_a_number;
+    int iterations = -1;
+    bool converged = true;
+  };
+  struct Series {
+    Form form;
+    std::vector<Point> points{};
+    bool ended = false;  // longer ones take too long or do not fit
+  };
+  struct Turn {
+    Series* series;
+    Point* point;
+    std::unique_ptr<Rollout> rollout;
+    std::vector<double> forward{}, backward{}, both{};
+    double spent = 0.0;
+    int passes = 1;  // of one repeat, so that it is long against the clock and what wakes threads up
+  };
+
+  const Registry& registry_;
+  const RunRequest& request_;
+  const TimingRequest& timing_;
+  Prepared prepared_;
+  const Progress& progress_;
+  std::stop_token stop_;
+  const Publish& publish_;
+  Parameters parameters_;
+  std::vector<Series> series_;
+  std::vector<std::int64_t> lengths_;
+  Yardstick* yardstick_ = nullptr;
+  Trace trace_;
+  double done_ = 0.0;
+
+  std::string command() const {
+    std::string line = "reclab bench " + request_.preset.id;
+    for (const auto& [key, value] : request_.set) line += " --set " + key + "=" + value;
+    const auto list = [&](const char* flag, const auto& values, const auto& text) {
+      for (std::size_t i = 0; i < values.size(); ++i) line += (i ? "," : std::string(flag)) + text(values[i]);
+    };
+    list(" --forms ", timing_.forms, [](const std::string& form) { return form; });
+    list(" --lengths ", timing_.lengths, [](std::int64_t length) { return std::to_string(length); });
+    if (timing_.batch != 1) line += " --batch " + std::to_string(timing_.batch);
+    if (!timing_.backward) line += " --forward-only";
+    if (request_.seed != 1) line += " --seed " + std::to_string(request_.seed);
+    if (request_.device != "cpu") line += " --device " + request_.device;
+    if (request_.dtype != "f64") line += " --dtype " + request_.dtype;
+    return line;
+  }
+
+  void report(const std::string& what) const {
+    const double total = static_cast<double>(visits) * static_cast<double>(lengths_.size() * series_.size());
+    if (progress_) progress_(total > 0.0 ? std::min(1.0, done_ / total) : 1.0, what);
+  }
+  void note(const std::string& sentence) {
+    if (std::ranges::find(trace_.info.notes, sentence) == trace_.info.notes.end()) trace_.info.notes.push_back(sentence);
+  }
+  std::string named(const Series& series, std::int64_t length) const { return "The " + std::string(to_string(series.form)) + " form at length " + grouped(length); }
+
+  void find_roof() {
+    report("the roof of this machine");
+    std::string problem;
+    const Roof roof = roof_of_machine(roof_file(), stop_, &problem);
+    if (!problem.empty()) note("The roof of this machine was not kept for the next time: " + problem);
+    add("timing/roof/triad", {roof.triad_bytes}, "B/s", "What memory can give and take at most: a = b + s c over arrays far beyond the caches, all threads.");
+    add("timing/roof/cached", {roof.cached_bytes}, "B/s", "What can be read from the caches at most: half a megabyte a thread again and again.");
+    add("timing/roof/flops", {prepared_.real == DType::f64 ? roof.flops64 : roof.flops}, "1/s", "Multiply-adds of this precision at most, each counted as two, all threads.");
+  }
+
+  /// One pass; seconds of the way there and of the way back.
+  std::pair<double, double> pass(Rollout& rollout) const {
+    const auto start = Clock::now();
+    rollout.forward({}, stop_);
+    prepared_.backend.finish();
+    const double there = since(start);
+    if (!timing_.backward) return {there, 0.0};
+    const auto turn = Clock::now();
+    rollout.backward({}, stop_);
+    prepared_.backend.finish();
+    return {there, since(turn)};
+  }
+
+  /// What one pass will take by the form's own exponent; 0 where nothing is known.
+  double expected(const Series& series, std::int64_t length) const {
+    if (series.points.empty()) return 0.0;
+    const auto seconds = [](const Point& point) { return quantile(point.both.front(), 0.5); };
+    const Point& last = series.points.back();
+    double p = 1.0;
+    if (series.points.size() > 1) {
+      const Point& before = series.points[series.points.size() - 2];
+      p = std::clamp(std::log(seconds(last) / seconds(before)) / std::log(static_cast<double>(last.length) / static_cast<double>(before.length)), 0.5, 3.5);
+    }
+    return seconds(last) * std::pow(static_cast<double>(length) / static_cast<double>(last.length), p);
+  }
+
+  std::unique_ptr<Rollout> rollout_of(const Series& series, const Sequence& sequence, const Loss& loss) const {
+    return std::make_unique<Rollout>(prepared_.architecture, prepared_.hyper, parameters_, sequence, loss, prepared_.backend,
+                                     Rollout::Options{series.form, prepared_.real, 0, false, 0, timing_.batch, true});
+  }
+
+  /// All forms at one length, turn by turn.
+  void at(std::int64_t length, int visit) {
+    const bool first = visit == 0;
+    const Sequence sequence = of_length(request_.sequence, length);
+    const Loss loss(Loss::Kind::mean, sequence);
+    std::vector<Series*> waiting;
+    for (Series& series : series_) {
+      done_ += 1.0;
+      if (first && !series.ended) {
+        if (const double seconds = expected(series, length); seconds > longest_pass) {
+          note(named(series, length) + " was left out: one pass would take about " + seconds_text(seconds) + " by its own growth, more than " + seconds_text(longest_pass) + ".");
+          series.ended = true;
+        }
+        if (!series.ended) waiting.push_back(&series);
+      } else if (const Point* point = point_of(series, length); !first && point && (visit < visits_of_slow || point->both[0][0] < slow_pass)) {
+        waiting.push_back(&series);
+      }
+    }
+    for (std::size_t next = 0; next < waiting.size();) {
+      std::vector<Turn> turns;
+      std::int64_t bytes = 0;
+      for (; next < waiting.size() && (turns.empty() || bytes < bytes_together); ++next) {
+        Series& series = *waiting[next];
+        report("timing " + std::string(to_string(series.form)) + " at length " + grouped(length));
+        try {
+          Point fresh;
+          fresh.length = length;
+          auto rollout = rollout_of(series, sequence, loss);
+          bytes += rollout->bytes();
+          if (first) series.points.push_back(std::move(fresh));
+          turns.push_back({&series, point_of(series, length), std::move(rollout)});
+        } catch (const Error& error) {
+          note(named(series, length) + " was left out: " + error.what());
+          series.ended = true;
+        }
+      }
+      take(turns, first);
+      if (first) compare(turns, sequence);
+    }
+  }
+
+  Point* point_of(Series& series, std::int64_t length) const {
+    const auto found = std::ranges::find(series.points, length, &Point::length);
+    return found == series.points.end() ? nullptr : &*found;
+  }
+
+  void take(std::vector<Turn>& turns, bool first) {
+    for (Turn& turn : turns) warm(turn, first);
+    std::erase_if(turns, [&](Turn& turn) {
+      if (turn.rollout) return false;
+      turn.series->points.pop_back();
+      turn.series->ended = true;
+      return true;
+    });
+    for (int round = 0; round < most_repeats; ++round) {
+      bool any = false;
+      for (int i = 0; i < 3; ++i) yardstick_->add();
+      for (Turn& turn : turns) {
+        if (round > 0 && turn.spent >= visit_seconds) continue;
+        any = true;
+        double there = 0.0, back = 0.0;
+        for (int i = 0; i < turn.passes; ++i) {
+          const auto one = pass(*turn.rollout);
+          there += one.first / turn.passes;
+          back += one.second / turn.passes;
+        }
+        turn.forward.push_back(there);
+        turn.backward.push_back(back);
+        turn.both.push_back(there + back);
+        turn.spent += turn.passes * (there + back);
+      }
+      if (!any) break;
+    }
+    yardstick_->end_visit();
+    for (Turn& turn : turns) {
+      turn.point->forward.push_back(std::move(turn.forward));
+      turn.point->backward.push_back(std::move(turn.backward));
+      turn.point->both.push_back(std::move(turn.both));
+    }
+  }
+
+  /// Passes that are not counted: they take pages and make plans. Of a form that diverges nothing is left.
+  void warm(Turn& turn, bool first) {
+    if (!first && turn.point->both[0][0] > cold_pass) return;
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 3 && (i == 0 || least < least_repeat); ++i) {
+      const auto [there, back] = pass(*turn.rollout);
+      least = std::min(least, there + back);
+    }
+    turn.passes = static_cast<int>(std::clamp(std::ceil(least_repeat / least), 1.0, 1000.0));
+    if (!first) return;
+    const Network& network = turn.rollout->network();
+    const auto output = to_double(prepared_.backend, prepared_.real, network.graph().value(network.output()), count(network.output().shape()));
+    if (!std::ranges::all_of(output, [](double y) { return std::isfinite(y); })) {
+      note(named(*turn.series, turn.point->length) + " was left out: its output is not finite.");
+      turn.rollout.reset();
+      return;
+    }
+    FormResult newton;
+    tell_newton(network, turn.series->form, newton);
+    turn.point->iterations = newton.iterations;
+    turn.point->converged = newton.converged;
+    if (!newton.converged) note(named(*turn.series, turn.point->length) + ": " + newton.note);
+    const Cost cost = turn.rollout->cost();
+    turn.point->memory = static_cast<double>(turn.rollout->bytes());
+    turn.point->flops = cost.flops;
+    turn.point->bytes = cost.bytes;
+  }
+
+  /// The errors of all forms against the sequential one in float64, of one sequence, by a loss that no normalisation makes constant.
+  FormResult reference_;
+  std::int64_t reference_length_ = 0;
+  void compare(std::vector<Turn>& turns, const Sequence& sequence) {
+    if (sequence.length > longest_compared) {
+      note("Errors were computed up to length " + grouped(longest_compared) + " only.");
+      return;
+    }
+    const Loss loss(Loss::Kind::random, sequence);
+    FormCase of{prepared_.architecture, prepared_.hyper, parameters_, sequence, loss, cpu_backend()};
+    for (Turn& turn : turns) {
+      turn.rollout.reset();  // its memory is wanted
+      report("errors of " + std::string(to_string(turn.series->form)) + " at length " + grouped(sequence.length));
+      if (reference_length_ != sequence.length) {
+        reference_ = result_of(of, Form::sequential, DType::f64, timing_.backward, stop_);
+        reference_length_ = sequence.length;
+      }
+      if (reference_.bad) {
+        note("Errors at length " + grouped(sequence.length) + " were left out: in the sequential form in float64 " + sentence(*reference_.bad) + ".");
+        return;
+      }
+      const FormCase here{of.architecture, of.hyper, of.parameters, sequence, loss, prepared_.backend};
+      const FormResult result = result_of(here, turn.series->form, prepared_.real, timing_.backward, stop_);
+      if (result.bad) {
+        note(named(*turn.series, sequence.length) + ": " + sentence(*result.bad) + ".");
+        continue;
+      }
+      if (result.bad_gradient) note(named(*turn.series, sequence.length) + ": " + way_back(*result.bad_gradient) + ".");
+      const FormErrors errors = errors_of(result, reference_);
+      turn.point->output_error = errors.output;
+      if (timing_.backward) turn.point->gradient_error = errors.gradient;
+    }
+  }
+
+  void add(const std::string& key, const std::vector<double>& values, const std::string& unit, const std::string& text) {
+    TraceArray array;
+    array.key = key;
+    array.shape = {static_cast<std::int64_t>(values.size())};
+    array.axes = {{"length", "steps", {}}};
+    array.unit = unit;
+    array.text = text;
+    put_real(trace_, std::move(array), values);
+  }
+
+  void put() {
+    const double noise = yardstick_->noise();
+    add("timing/noise", {noise}, "", "The machine's noise: half width of the 90 % band of a fixed computation that was repeated all through the timing, of its median at each visit, relative to the median of all.");
+    for (const Series& series : series_) {
+      std::vector<const Point*> points;
+      for (const Point& point : series.points)
+        if (!point.both.empty()) points.push_back(&point);
+      if (points.empty()) continue;
+      const std::string prefix = "timing/" + std::string(to_string(series.form)) + "/";
+      const auto column = [&](const std::string& name, const std::string& unit, const std::string& text, const auto& value) {
+        std::vector<double> values;
+        for (const Point* point : points) values.push_back(value(*point));
+        add(prefix + name, values, unit, text);
+        return values;
+      };
+      const auto length = column("length", "steps", "Length of the sequence.", [](const Point& p) { return static_cast<double>(p.length); });
+      const auto grows = [&](const std::string& name, const std::vector<Banded>& costs, const std::string& of) {
+        const std::size_t from = longer_half(costs.size());
+        const Banded p = exponent(std::span(length).subspan(from), std::span(costs).subspan(from));
+        if (std::isnan(p.value)) return;
+        const std::string over = " of " + of + " against log length over the longer half of the lengths.";
+        add(prefix + name, {p.value}, "", "Slope" + over);
+        add(prefix + name + "_low", {p.low}, "", "Lower end of the 90 % band of the slope" + over);
+        add(prefix + name + "_high", {p.high}, "", "Upper end of the 90 % band of the slope" + over);
+      };
+      const auto times = [&](const std::string& name, Visits Point::* of, const std::string& what, const std::string& low, const std::string& high, const std::string& exponent_name) {
+        std::vector<Banded> bands;
+        for (const Point* point : points) bands.push_back(median_band(point->*of, noise));
+        std::size_t i = 0;
+        column(name, "s", "Median wall time of " + what + ".", [&](const Point&) { return bands[i++].value; });
+        i = 0;
+        column(low, "s", "Lower end of the 90 % band: where the median of another run of this timing is expected.", [&](const Point&) { return bands[i++].low; });
+        i = 0;
+        column(high, "s", "Upper end of the 90 % band: where the median of another run of this timing is expected.", [&](const Point&) { return bands[i++].high; });
+        grows(exponent_name, bands, "log time of " + what);
+      };
+      const std::string whole = timing_.backward ? "the forward and the backward pass" : "the forward pass";
+      times("seconds", &Point::both, whole, "low90", "high90", "exponent");
+      const auto quartile = [&](double q) {
+        return [q](const Point& p) {
+          std::vector<double> all;
+          for (const auto& visit : p.both) all.insert(all.end(), visit.begin(), visit.end());
+          return quantile(std::move(all), q);
+        };
+      };
+      column("low", "s", "Lower quartile.", quartile(0.25));
+      column("high", "s", "Upper quartile.", quartile(0.75));
+      times("forward", &Point::forward, "the forward pass", "forward_low90", "forward_high90", "forward_exponent");
+      if (timing_.backward) times("backward", &Point::backward, "the backward pass", "backward_low90", "backward_high90", "backward_exponent");
+      const auto memory = column("memory", "B", "Memory of the arrays: values, gradients, weights and the states kept on the way.", [](const Point& p) { return p.memory; });
+      std::vector<Banded> exact;
+      for (const double bytes : memory) exact.push_back({bytes, bytes, bytes});
+      grows("memory_exponent", exact, "log memory");
+      column("flops", "", "Floating-point operations of the forward pass, by formula.", [](const Point& p) { return p.flops; });
+      column("bytes", "B", "Bytes that the forward pass reads and writes, by formula.", [](const Point& p) { return p.bytes; });
+      column("output_error", "", "Largest difference of the outputs from the sequential form in float64, relative to the largest output; not a number where it was not computed.",
+             [](const Point& p) { return p.output_error; });
+      if (timing_.backward)
+        column("gradient_error", "", "Largest difference of the gradients from the sequential form in float64, relative; not a number where it was not computed.",
+               [](const Point& p) { return p.gradient_error; });
+      if (!is_newton(series.form)) continue;
+      column("iterations", "", "Iterations over the whole sequence, the most of all layers; -1: none was needed.", [](const Point& p) { return static_cast<double>(p.iterations); });
+      column("converged", "", "1 where the iteration converged, 0 where the sequential form was run instead.", [](const Point& p) { return p.converged ? 1.0 : 0.0; });
+    }
+  }
+};
+
+}  // namespace
+
+TracePtr time_forms(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress,
+                    std::stop_token stop, const Publish& publish) {
+  return Timing(registry, request, timing, progress, std::move(stop), publish)();
+}
+
+std::optional<double> largest_lyapunov(const Registry& registry, const RunRequest& request, std::stop_token stop) {
+  constexpr double affordable = 2e9;  // flops of the products, about
+  double cubes = 1.0;
+  const Prepared prepared(registry, request);
+  bool any = false;
+  for (int layer = 0; layer < static_cast<int>(prepared.probe->layers().size()); ++layer)
+    for (const Memory* memory : prepared.probe->memories(layer)) {
+      const double n = static_cast<double>(memory->width()), parts = static_cast<double>(memory->blocks());
+      any = any || n > 0.0;
+      if (!memory->diagonal()) cubes += n * (n / parts) * (n / parts);
+    }
+  if (!any) return std::nullopt;
+  RunRequest small = request;
+  small.form = "sequential";
+  small.device = "cpu";
+  small.dtype = "f64";
+  small.state.clear();
+  small.every = 1;
+  small.probe = {};
+  small.probe.only = {"jacobian/"};
+  small.probe.states = small.probe.gates = small.probe.gradients = small.probe.spectra = false;
+  small.probe.singular_values = 1;
+  const std::int64_t length = std::clamp(static_cast<std::int64_t>(affordable / (8.0 * cubes)), std::int64_t{32}, std::int64_t{1024});
+  small.sequence = of_length(request.sequence, length);
+  const TracePtr trace = run(registry, small, {}, stop).trace;
+  if (stop.stop_requested()) throw Cancelled();
+  std::optional<double> largest;
+  for (const TraceArray* array : trace->matching("jacobian/")) {
+    const auto layer = static_cast<std::size_t>(std::stoul(array->key.substr(std::string_view("jacobian/").size())));
+    std::vector<double> logs = *array->real;  // of ds_T/ds_t, shortest product last
+    if (trace->info.each_layer[layer].backward) std::ranges::reverse(logs);
+    const std::size_t whole = 0, quarter = logs.size() - 1 - logs.size() / 4;
+    if (logs.size() < 2 || quarter == whole || std::isnan(logs[whole])) continue;
+    const double growth = std::isfinite(logs[whole]) ? std::log(10.0) * (logs[whole] - logs[quarter]) / static_cast<double>(quarter - whole) : logs[whole];
+    largest = std::max(growth, largest.value_or(growth));
+  }
+  return largest;
+}
+
+}  // namespace reclab

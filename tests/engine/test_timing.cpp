@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The timing lab: its keys, its bands and exponents on times that are known, the roof and its file, the growth of states. No wall time is
+// asserted.
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "analysis/scaling.h"
+#include "array/files.h"
+#include "array/rng.h"
+#include "experiment/compare.h"
+#include "experiment/primitives.h"
+#include "experiment/roof.h"
+#include "experiment/timing.h"
+#include "models/registry.h"
+#include "test.h"
+
+using namespace reclab;
+
+namespace {
+
+RunRequest request_for(const std::string& architecture, std::int64_t length = 64) {
+  RunRequest request;
+  request.preset.id = request.preset.architecture = architecture;
+  request.sequence = make_task("noise", {.length = length, .seed = 1});
+  return request;
+}
+
+std::vector<double> values(const Trace& trace, const std::string& key) {
+  const TraceArray* array = trace.find("timing/" + key);
+  CHECK_SAYS(array && array->real, "timing/" + key);
+  return *array->real;
+}
+
+/// Repeats of a time: lognormal around it, and a drift of each visit.
+Visits times(Rng& rng, double seconds, double repeats_vary, double visits_vary) {
+  Visits all;
+  for (int v = 0; v < visits; ++v) {
+    const double drift = visits_vary * rng.normal();
+    all.emplace_back();
+    for (int i = 0; i < 9; ++i) all.back().push_back(seconds * std::exp(drift + repeats_vary * rng.normal()));
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("quantiles lie between the values next to them") {
+  CHECK_CLOSE(median({3.0, 1.0, 2.0}), 2.0, 0.0);
+  CHECK_CLOSE(median({4.0, 1.0, 2.0, 3.0}), 2.5, 0.0);
+  CHECK_CLOSE(quantile({1.0, 2.0, 3.0, 4.0, 5.0}, 0.05), 1.2, 1e-12);
+  CHECK(std::isnan(median({})));
+}
+
+TEST_CASE("the band of a median holds the median of another run nine times out of ten") {
+  Rng rng(7);
+  for (const double drift : {0.0, 0.05}) {
+    int held = 0;
+    constexpr int pairs = 400;
+    for (int i = 0; i < pairs; ++i) {
+      const Banded one = median_band(times(rng, 1e-3, 0.05, drift), drift), other = median_band(times(rng, 1e-3, 0.05, drift), drift);
+      CHECK(one.low <= one.value && one.value <= one.high);
+      held += one.low <= other.value && other.value <= one.high;
+    }
+    CHECK_SAYS(held >= 0.88 * pairs, std::to_string(held) + " of " + std::to_string(pairs));
+  }
+  // Without spread there is a band of noise alone.
+  const Banded still = median_band({{2.0, 2.0}, {2.0}}, 0.1);
+  CHECK_CLOSE(still.high / still.value, std::exp(std::sqrt(0.02)), 1e-12);
+  CHECK_CLOSE(still.low * still.high, 4.0, 1e-12);
+}
+
+TEST_CASE("an exponent is found in noisy times, and its band holds it") {
+  const std::vector<double> lengths{2048, 4096, 8192, 16384};
+  Rng rng(3);
+  for (const double p : {0.0, 1.0, 2.0}) {
+    int held = 0;
+    constexpr int tries = 100;
+    for (int i = 0; i < tries; ++i) {
+      std::vector<Banded> costs;
+      for (const double T : lengths) costs.push_back(median_band(times(rng, 1e-9 * std::pow(T, p), 0.05, 0.03), 0.03));
+      const Banded found = exponent(lengths, costs);
+      CHECK_CLOSE(found.value, p, 0.15);
+      CHECK(found.low <= found.value && found.value <= found.high);
+      held += found.low <= p && p <= found.high;
+    }
+    CHECK_SAYS(held >= 85, std::to_string(held) + " of 100");
+  }
+  const std::vector<Banded> exact{{1.0, 1.0, 1.0}, {4.0, 4.0, 4.0}, {16.0, 16.0, 16.0}};
+  const std::vector<double> three{1.0, 2.0, 4.0};
+  CHECK_CLOSE(exponent(three, exact).value, 2.0, 1e-12);
+  CHECK_CLOSE(exponent(three, exact).high, 2.0, 1e-12);
+  CHECK(std::isnan(exponent(std::vector<double>{5.0}, std::vector<Banded>{{1.0, 1.0, 1.0}}).value));
+  CHECK_EQUAL(longer_half(6), std::size_t{2});
+  CHECK_EQUAL(longer_half(3), std::size_t{0});
+}
+
+TEST_CASE("a timing has all keys of the contract, a row a length") {
+  for (const std::string id : {"elman", "linear-attention"}) {
+    const TracePtr trace = time_forms(builtin_registry(), request_for(id), {.lengths = {16, 32, 64}}, {}, {});
+    CHECK(trace->info.outcome == Outcome::finished);
+    CHECK(trace->info.forms.size() > 1);
+    CHECK_EQUAL(trace->info.devices.front(), std::string("cpu"));
+    CHECK_EQUAL(trace->info.command, "reclab bench " + id + " --lengths 16,32,64");
+    for (const std::string& form : trace->info.forms) {
+      CHECK(values(*trace, form + "/length") == (std::vector<double>{16, 32, 64}));
+      for (const std::string of : {"", "forward", "backward"}) {
+        const std::string at = form + "/" + of + (of.empty() ? "" : "_");
+        const auto median = values(*trace, form + "/" + (of.empty() ? "seconds" : of)), low = values(*trace, at + "low90"), high = values(*trace, at + "high90");
+        CHECK_EQUAL(median.size(), std::size_t{3});
+        for (std::size_t i = 0; i < median.size(); ++i) CHECK_SAYS(0.0 < low[i] && low[i] <= median[i] && median[i] <= high[i], at + std::to_string(i));
+        const double p = values(*trace, at + "exponent").at(0);
+        CHECK(values(*trace, at + "exponent_low").at(0) <= p && p <= values(*trace, at + "exponent_high").at(0));
+      }
+      const auto seconds = values(*trace, form + "/seconds"), low = values(*trace, form + "/low"), high = values(*trace, form + "/high");
+      for (std::size_t i = 0; i < seconds.size(); ++i) CHECK(low[i] <= seconds[i] && seconds[i] <= high[i]);
+      const auto memory = values(*trace, form + "/memory"), flops = values(*trace, form + "/flops"), bytes = values(*trace, form + "/bytes");
+      CHECK(memory[0] < memory[1] && memory[1] < memory[2] && flops[0] > 0.0 && flops[0] < flops[2] && bytes[0] < bytes[2]);
+      CHECK_CLOSE(values(*trace, form + "/memory_exponent").at(0), std::log(memory[2] / memory[0]) / std::log(4.0), 0.2);
+      for (const double error : values(*trace, form + "/output_error")) CHECK(error <= 1e-9);
+      for (const double error : values(*trace, form + "/gradient_error")) CHECK(error <= 1e-9);
+      const bool newton = form.find("newton") != std::string::npos;
+      CHECK_EQUAL(trace->find("timing/" + form + "/iterations") != nullptr, newton);
+      if (newton) {
+        CHECK(values(*trace, form + "/converged") == (std::vector<double>{1, 1, 1}));
+        for (const double n : values(*trace, form + "/iterations")) CHECK(n >= 1.0);
+      }
+    }
+    for (const char* key : {"roof/triad", "roof/cached", "roof/flops"}) CHECK(values(*trace, key).at(0) > 0.0);
+    CHECK(values(*trace, "noise").at(0) >= 0.0);
+    CHECK(std::isfinite(values(*trace, "lyapunov").at(0)));
+  }
+}
+
+TEST_CASE("float32, a batch, some forms, the forward pass alone") {
+  RunRequest request = request_for("linear-attention");
+  request.dtype = "f32";
+  const TracePtr trace = time_forms(builtin_registry(), request, {.forms = {"chunkwise"}, .lengths = {32, 16, 32}, .batch = 3, .backward = false}, {}, {});
+  CHECK_EQUAL(trace->info.batch, 3);
+  CHECK_EQUAL(trace->info.dtype, std::string("float32"));
+  CHECK(values(*trace, "chunkwise/length") == (std::vector<double>{16, 32}));
+  CHECK(trace->matching("timing/sequential/").empty());
+  for (const char* key : {"backward", "backward_low90", "backward_exponent", "gradient_error"}) CHECK(!trace->find(std::string("timing/chunkwise/") + key));
+  CHECK(values(*trace, "chunkwise/seconds") == values(*trace, "chunkwise/forward"));
+  for (const double error : values(*trace, "chunkwise/output_error")) CHECK(error > 0.0 && error <= 1e-3);
+  const TracePtr single = time_forms(builtin_registry(), request, {.forms = {"chunkwise"}, .lengths = {32}, .backward = false}, {}, {});
+  CHECK(values(*trace, "chunkwise/flops").at(1) > 2.5 * values(*single, "chunkwise/flops").at(0));
+  CHECK(values(*trace, "chunkwise/memory").at(1) > 1.5 * values(*single, "chunkwise/memory").at(0));
+
+  CHECK_ERROR(time_forms(builtin_registry(), request, {.forms = {"scam"}, .lengths = {8}}, {}, {}), "scam");
+  CHECK_ERROR(time_forms(builtin_registry(), request, {.forms = {"newton"}, .lengths = {8}}, {}, {}), "no exact newton form");
+  CHECK_ERROR(time_forms(builtin_registry(), request, {.lengths = {0}}, {}, {}), "at least 1");
+  CHECK_ERROR(time_forms(builtin_registry(), request, {.lengths = {8}, .batch = 0}, {}, {}), "at least 1");
+}
+
+TEST_CASE("every sequence of a batch gives what it gives alone, in every architecture") {
+  constexpr std::int64_t T = 40, B = 3;
+  for (const Architecture& architecture : builtin_registry().all()) {
+    const Hyper hyper(architecture.hyper);
+    const Sequence sequence = make_task("noise", {.length = T, .seed = 4});
+    NetworkOptions one;
+    one.input = sequence.width;
+    const Network probe(architecture, hyper, one);
+    const Parameters parameters = probe.initialise(1);
+    const Loss loss(Loss::Kind::random, sequence);
+    for (const Form form : probe.forms()) {
+      const auto outputs = [&](std::int64_t batch, std::map<std::string, std::vector<double>>& gradients, double& total) {
+        Rollout rollout(architecture, hyper, parameters, sequence, loss, cpu_backend(), {form, DType::f64, 0, false, 0, batch});
+        std::vector<double> all;
+        CHECK(!rollout.forward([&](const Rollout::Segment& s) {
+          const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+          all.insert(all.end(), values.begin(), values.end());
+        }, {}));
+        rollout.backward({}, {});
+        gradients = rollout.parameter_gradients();
+        total = rollout.loss();
+        return all;
+      };
+      std::map<std::string, std::vector<double>> gradient, of_batch;
+      double loss_value = 0.0, of_all = 0.0;
+      const auto alone = outputs(1, gradient, loss_value), beside = outputs(B, of_batch, of_all);
+      const std::string what = architecture.id + " " + std::string(to_string(form));
+      const std::size_t width = alone.size() / T;
+      CHECK_SAYS(beside.size() == B * alone.size(), what);
+      double size = 0.0, worst = 0.0;
+      for (const double y : alone) size = std::max(size, std::abs(y));
+      for (std::size_t t = 0; t < T; ++t)
+        for (std::size_t b = 0; b < B; ++b)
+          for (std::size_t j = 0; j < width; ++j) worst = std::max(worst, std::abs(beside[(t * B + b) * width + j] - alone[t * width + j]));
+      CHECK_SAYS(worst <= 1e-9 * size, what + ": " + test::show(worst));
+      CHECK_SAYS(std::abs(of_all - B * loss_value) <= 1e-9 * std::abs(of_all) + 1e-12, what);
+      double largest = 0.0, off = 0.0;
+      for (const auto& [name, values] : gradient)
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          largest = std::max(largest, std::abs(values[i]));
+          off = std::max(off, std::abs(of_batch.at(name)[i] - B * values[i]));
+        }
+      CHECK_SAYS(off <= 1e-9 * largest, what + ": gradients " + test::show(off) + " of " + test::show(largest));
+    }
+  }
+}
+
+TEST_CASE("a bare pass computes what a full one does") {
+  // The gradients of a bare pass are those of the mean loss times the length; both are run twice, since arrays are kept.
+  const Sequence sequence = make_task("noise", {.length = 90, .seed = 2});
+  for (const std::string id : {"lstm", "linear-attention", "mamba"}) {
+    const Architecture& architecture = builtin_registry().find(id);
+    const Hyper hyper(architecture.hyper);
+    NetworkOptions one;
+    one.input = sequence.width;
+    const Parameters parameters = Network(architecture, hyper, one).initialise(1);
+    const Loss loss(Loss::Kind::mean, sequence);
+    for (const std::int64_t segment : {90, 25}) {
+      std::vector<double> input[2];
+      for (const bool bare : {false, true}) {
+        Rollout rollout(architecture, hyper, parameters, sequence, loss, cpu_backend(), {Form::sequential, DType::f64, segment, false, 0, 1, bare});
+        for (int again = 0; again < 2; ++again) {
+          CHECK(!rollout.forward({}, {}));
+          input[bare].assign(sequence.input.size(), 0.0);
+          rollout.backward([&](const Rollout::Segment& s, int scale) {
+            const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().gradient(s.network.input()), s.steps);
+            for (std::size_t i = 0; i < values.size(); ++i) input[bare][static_cast<std::size_t>(s.first) + i] = std::ldexp(values[i], scale);
+          }, {});
+        }
+        CHECK(bare == rollout.parameter_gradients().empty());
+      }
+      for (std::size_t i = 0; i < input[0].size(); ++i) CHECK_CLOSE(input[1][i], 90.0 * input[0][i], 1e-9 * std::abs(input[1][i]) + 1e-12);
+    }
+  }
+}
+
+TEST_CASE("a timing that is cancelled keeps what was measured") {
+  std::stop_source stop;
+  int published = 0;
+  const TracePtr trace = time_forms(builtin_registry(), request_for("elman"), {.forms = {"sequential"}, .lengths = {16, 32, 64, 128}}, {}, stop.get_token(), [&](const TracePtr& stage) {
+    CHECK_EQUAL(values(*stage, "sequential/seconds").size(), static_cast<std::size_t>(published) + 1);
+    if (++published == 2) stop.request_stop();
+  });
+  CHECK(trace->info.outcome == Outcome::cancelled);
+  CHECK(values(*trace, "sequential/length") == (std::vector<double>{16, 32}));
+  CHECK_EQUAL(values(*trace, "sequential/seconds").size(), std::size_t{2});
+  CHECK_EQUAL(published, 2);
+}
+
+TEST_CASE("a length at which a form diverges is left out, with a note; the others are timed") {
+  RunRequest wild = request_for("elman");
+  wild.set = {{"activation", "identity"}, {"spectral_radius", "2"}, {"width", "8"}};
+  const TracePtr diverged = time_forms(builtin_registry(), wild, {.forms = {"sequential"}, .lengths = {16, 4000}}, {}, {});
+  CHECK(values(*diverged, "sequential/length") == std::vector<double>{16});
+  CHECK(!diverged->info.notes.empty() && diverged->info.notes.front().find("4,000 was left out: its output is not finite") != std::string::npos);
+}
+
+TEST_CASE("the largest Lyapunov exponent is the logarithm that closed forms have") {
+  for (const double radius : {0.5, 0.95, 1.1}) {
+    RunRequest request = request_for("elman", 300);
+    request.set = {{"activation", "identity"}, {"spectral_radius", std::to_string(radius)}, {"width", "8"}};
+    CHECK_CLOSE(largest_lyapunov(builtin_registry(), request, {}).value(), std::log(radius), 1e-9);
+  }
+  // A diagonal one: the largest |a|.
+  RunRequest request = request_for("lru", 300);
+  request.set = {{"layers", "1"}};
+  const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
+  double largest = 0.0;
+  for (const auto& a : *trace->find("spectrum/0")->complex) largest = std::max(largest, std::abs(a));
+  CHECK_CLOSE(largest_lyapunov(builtin_registry(), request, {}).value(), std::log(largest), 1e-9);
+  // The identity forgets nothing and makes nothing grow.
+  const std::optional<double> sum = largest_lyapunov(builtin_registry(), request_for("linear-attention", 300), {});
+  CHECK_CLOSE(sum.value(), 0.0, 1e-12);
+  CHECK(!largest_lyapunov(builtin_registry(), request_for("transformer"), {}));
+  // The largest of two layers.
+  request = request_for("elman", 300);
+  request.set = {{"activation", "identity"}, {"spectral_radius", "0.9"}, {"width", "4"}, {"layers", "2"}, {"direction", "both"}};
+  CHECK_CLOSE(largest_lyapunov(builtin_registry(), request, {}).value(), std::log(0.9), 1e-9);
+}
+
+TEST_CASE("the roof is measured once and kept; a broken file is measured anew") {
+  const std::filesystem::path file = std::filesystem::temp_directory_path() / "reclab-test-timing" / "deep" / "roof.json";
+  std::filesystem::remove_all(file.parent_path());
+  std::string problem;
+  const Roof roof = roof_of_machine(file, {}, &problem);
+  CHECK_EQUAL(problem, std::string());
+  CHECK(roof.triad_bytes > 0.0 && roof.cached_bytes > 0.0 && roof.flops > 0.0 && roof.flops64 > 0.0);
+  const std::string text = read_file(file);
+  const Roof again = roof_of_machine(file, {});
+  CHECK(again.triad_bytes == roof.triad_bytes && again.cached_bytes == roof.cached_bytes && again.flops == roof.flops && again.flops64 == roof.flops64);
+  for (const std::string& broken : {std::string("{\"machine\": 3}"), text.substr(0, text.size() / 2), std::string(text).replace(text.find("threads") + 10, 1, "97")}) {
+    write_file(file, broken);
+    CHECK(roof_of_machine(file, {}).flops > 0.0);
+    CHECK(read_file(file) != broken);
+  }
+  // A folder that is a file: the roof is there, and a sentence.
+  write_file(file.parent_path() / "plain", "x");
+  CHECK(roof_of_machine(file.parent_path() / "plain" / "roof.json", {}, &problem).flops > 0.0);
+  CHECK(!problem.empty());
+  std::stop_source stop;
+  stop.request_stop();
+  bool cancelled = false;
+  try {
+    measure_roof(stop.get_token());
+  } catch (const Cancelled&) {
+    cancelled = true;
+  }
+  CHECK(cancelled);
+  std::filesystem::remove_all(file.parent_path());
+}
+
+TEST_CASE("every primitive runs in every form and agrees with its sequential one") {
+  CHECK(is_primitive("diagonal") && is_primitive("outer") && is_primitive("delta") && !is_primitive("lstm"));
+  for (const std::string& id : primitive_names()) {
+    RunRequest request;
+    request.preset = primitive_preset(id);
+    request.sequence = primitive_input(id, hyper_of(primitives(), request.preset), 100, 1);
+    for (const FormReport& report : compare_forms(primitives(), request, {})) {
+      CHECK_SAYS(report.output_error <= 1e-9 && report.gradient_error <= 1e-9, id + " " + report.form);
+      CHECK_SAYS(report.converged, id + " " + report.form);
+    }
+  }
+  RunRequest request;
+  request.preset = primitive_preset("outer");
+  request.set = {{"decay", "key"}};
+  request.sequence = primitive_input("outer", hyper_of(primitives(), request.preset, request.set), 32, 1);
+  const TracePtr trace = time_forms(primitives(), request, {.lengths = {16, 32}}, {}, {});
+  CHECK(trace->info.forms == (std::vector<std::string>{"sequential", "scan", "chunkwise"}));
+  CHECK_EQUAL(values(*trace, "chunkwise/seconds").size(), std::size_t{2});
+  for (const std::string& note : trace->info.notes) CHECK_SAYS(false, note);
+}
