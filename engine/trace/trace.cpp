@@ -38,6 +38,10 @@ std::vector<const TraceArray*> Trace::matching(std::string_view prefix) const {
   return found;
 }
 
+void Trace::drop(std::string_view prefix) {
+  std::erase_if(arrays_, [&](const auto& array) { return array->key.starts_with(prefix); });
+}
+
 void Trace::put(TraceArray array) {
   assert((array.real != nullptr) != (array.complex != nullptr));
   assert(array.size() == static_cast<std::int64_t>(array.real ? array.real->size() : array.complex->size()));

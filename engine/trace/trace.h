@@ -101,6 +101,8 @@ class Trace {
   const std::vector<std::shared_ptr<const TraceArray>>& arrays() const { return arrays_; }
   /// Adds an array, or replaces the one of the same key. Its data must fit its shape (asserted).
   void put(TraceArray array);
+  /// Takes out all arrays whose key starts with the prefix.
+  void drop(std::string_view prefix);
   /// The recorded row nearest to a time step; -1 when nothing is recorded.
   std::int64_t row_of_step(std::int64_t step) const;
   /// The same for an array that has steps of its own.
