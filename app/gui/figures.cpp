@@ -6,6 +6,7 @@
 #include "gui/files.h"
 #include "gui/options.h"
 #include "gui/session_controller.h"
+#include "experiment/schedule.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -24,6 +25,8 @@ int drawFigures(const Options& options) {
     RunRequest small = request;
     small.form = "sequential";
     trace = merged(trace, time_forms(registry, small, {64, 128, 256, 512, 1024, 2048}, {}, {}));
+
+    trace = merged(trace, form_schedule(registry, small, 16, {}));
 
     std::vector<std::unique_ptr<Panel>> made;
     std::vector<Panel*> all;

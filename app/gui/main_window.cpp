@@ -222,6 +222,7 @@ void MainWindow::connectSession() {
   connect(area_, &PanelArea::visiblePanelsChanged, this, [this] { session_->setVisiblePanels(area_->visiblePanels()); });
   connect(area_, &PanelArea::detailWanted, this, [this](const QString& what) {
     if (what == "timing") session_->wantTiming();
+    if (what.startsWith("steps ")) session_->wantSteps(what.section(' ', 1).toLongLong());
   });
   connect(area_, &PanelArea::said, this, [this](const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); });
 }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "array/backend.h"
+#include "experiment/schedule.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -55,7 +56,7 @@ Probe probeFor(const QStringList& visible, bool live) {
   const bool spectrum = visible.contains("spectrum"), gradients = visible.contains("gradients");
   const bool gating = visible.contains("gating"), trajectories = visible.contains("trajectories");
   // A panel that is not one of these may show anything.
-  int known = spectrum + gradients + gating + trajectories + visible.contains("timing");
+  int known = spectrum + gradients + gating + trajectories + visible.contains("timing") + visible.contains("steps");
   const bool anything = known != visible.size();
   probe.states = anything || trajectories;
   probe.gates = anything || gating;
@@ -90,7 +91,7 @@ TracePtr merged(const TracePtr& trace, const TracePtr& more) {
   return both;
 }
 
-SessionController::SessionController(QObject* parent) : QObject(parent), timings_(10) {
+SessionController::SessionController(QObject* parent) : QObject(parent), timings_(10), layouts_(10) {
   qRegisterMetaType<TracePtr>("reclab::TracePtr");
   qRegisterMetaType<ModelPtr>("reclab::ModelPtr");
   qRegisterMetaType<LoadedSequencePtr>("reclab::LoadedSequencePtr");
@@ -138,6 +139,7 @@ void SessionController::apply(const Setup& setup, bool live) {
     timing_.reset();
     timingOf_.clear();
   }
+  if (stepsOf_ != stepsKey()) forgetSteps();
   if (live) rest_.start();
   start(live);
 }
@@ -201,8 +203,8 @@ void SessionController::start(bool live) {
     const auto publish = [this, number](TracePtr trace) {
       later([this, number, trace = std::move(trace)] {
         if (number != run_ || stopping_) return;
-        show(trace);
         firstStage_ = false;
+        show(trace);
         if (liveWaits_) start(true);
       });
     };
@@ -246,6 +248,7 @@ void SessionController::endRun(Outcome outcome, const QString& sentence) {
   else
     emit said(sentence, Tone::warning);
   emit runEnded(outcome);
+  if (outcome == Outcome::finished && visible_.contains("steps")) wantSteps(stepsWanted_);  // a tab behind another is open too
   if (liveWaits_)
     start(true);
   else if (outcome == Outcome::finished && (timingWanted_ || visible_.contains("timing")))
@@ -262,7 +265,7 @@ QString SessionController::summary() const {
 
 void SessionController::show(const TracePtr& trace, std::shared_ptr<const FinalState> state) {
   state_ = std::move(state);
-  TracePtr old = std::exchange(shown_, timingOf_ == timingKey() ? merged(trace, timing_) : trace);
+  TracePtr old = std::exchange(shown_, withSteps(timingOf_ == timingKey() ? merged(trace, timing_) : trace));
   emit traceChanged(shown_);
   discard(std::move(old));
 }
@@ -433,6 +436,68 @@ void SessionController::startTiming() {
       if (number != timingRun_) return;
       timingRuns_ = false;
       if (!sentence.isEmpty()) emit said(sentence, Tone::warning);
+    });
+  });
+}
+
+std::string SessionController::stepsKey() const {
+  std::string key = timingKey() + " seed " + std::to_string(setup_.seed) + " steps " + std::to_string(stepsWanted_);
+  if (const auto found = setup_.weights.find(setup_.preset); found != setup_.weights.end()) key += " weights " + found->second.string();
+  if (setup_.sequence) key += " of " + std::to_string(reinterpret_cast<std::uintptr_t>(setup_.sequence.get()));
+  return key;
+}
+
+TracePtr SessionController::withSteps(const TracePtr& trace) const { return stepsOf_ == stepsKey() ? merged(trace, steps_) : trace; }
+
+void SessionController::forgetSteps() {
+  layouts_.stop();
+  ++stepsRun_;
+  steps_.reset();
+  stepsOf_.clear();
+  stepsRunOf_.clear();
+}
+
+void SessionController::wantSteps(std::int64_t steps) {
+  stepsWanted_ = steps;
+  if (running_ && firstStage_) return;  // what is shown is not yet of this setup; the panel asks again when it is
+  if (shown_ && stepsOf_ != stepsKey() && stepsRunOf_ != stepsKey()) startSteps();
+}
+
+void SessionController::startSteps() {
+  if (!library_ || !setup_.sequence || setup_.preset.empty()) return;
+  forgetSteps();
+  const std::uint64_t number = stepsRun_;
+  const std::string key = stepsRunOf_ = stepsKey();
+  layouts_.replace([this, number, key, steps = stepsWanted_, library = library_, setup = setup_](std::stop_token stop) {
+    TracePtr laid;
+    QString sentence;
+    try {
+      laid = form_schedule(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), {}), steps, stop);
+    } catch (const Cancelled&) {
+      return;
+    } catch (...) {
+      sentence = sentenceOf(std::current_exception());
+      Trace none;  // so that the panel says it too
+      TraceArray why;
+      why.key = "schedule/none";
+      why.shape = {0};
+      why.axes = {{"steps", "", {}}};
+      why.text = sentence.toStdString();
+      why.real = std::make_shared<const std::vector<double>>();
+      none.put(std::move(why));
+      laid = std::make_shared<const Trace>(none);
+    }
+    later([this, number, key, laid, sentence] {
+      if (number != stepsRun_ || key != stepsKey() || !shown_) return;
+      if (!sentence.isEmpty()) emit said(sentence, Tone::warning);
+      steps_ = laid;
+      stepsOf_ = key;
+      stepsRunOf_.clear();
+      auto both = std::make_shared<Trace>(*shown_);
+      both->drop("schedule/");  // of another length
+      TracePtr old = std::exchange(shown_, merged(both, laid));
+      emit traceChanged(shown_);
+      discard(std::move(old));
     });
   });
 }

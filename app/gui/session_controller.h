@@ -50,6 +50,7 @@ class SessionController : public QObject {
   void saveFile(FileKind kind, const QString& file);
   void setVisiblePanels(const QStringList& ids);
   void wantTiming();
+  void wantSteps(std::int64_t steps);  ///< the step view of the forms, of so many steps
   /// Runs once more with everything recorded, and writes it.
   void exportRun(const QString& folder, bool csv);
   /// Frees a large run somewhere else than on the GUI thread.
@@ -73,10 +74,14 @@ class SessionController : public QObject {
   void start(bool live);
   void describe();
   void startTiming();
+  void startSteps();
+  void forgetSteps();
+  TracePtr withSteps(const TracePtr& trace) const;
   void show(const TracePtr& trace, std::shared_ptr<const FinalState> state = {});
   QString summary() const;  ///< what is shown, for the status line
   void endRun(Outcome outcome, const QString& sentence);
   std::string timingKey() const;
+  std::string stepsKey() const;
   template <class Function>
   void later(Function&& function) {  // from a worker to the GUI thread
     QMetaObject::invokeMethod(this, std::forward<Function>(function), Qt::QueuedConnection);
@@ -94,7 +99,11 @@ class SessionController : public QObject {
   Probe lastProbe_;
   std::chrono::steady_clock::time_point started_;
   QTimer rest_, patience_, timingSoon_;
-  Worker runs_, cards_, files_, exports_, timings_;  // last: joined before what they report to is gone
+  TracePtr steps_;
+  std::string stepsOf_, stepsRunOf_;  ///< keys: what steps_ is of, and what is being laid out
+  std::int64_t stepsWanted_ = 16;
+  std::uint64_t stepsRun_ = 0;
+  Worker runs_, cards_, files_, exports_, timings_, layouts_;  // last: joined before what they report to is gone
 };
 
 }  // namespace reclab
