@@ -6,6 +6,7 @@
 #include "gui/files.h"
 #include "gui/options.h"
 #include "gui/session_controller.h"
+#include "experiment/schedule.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -22,7 +23,9 @@ int drawFigures(const Options& options) {
     TracePtr trace = run(registry, request, {}, {}).trace;
     if (trace->info.outcome != Outcome::finished) std::fprintf(stderr, "recurrence-lab: %s\n", trace->info.sentence.c_str());
     const auto [timed, timing] = timingRequestFor(setup, request.preset, {});
-    trace = merged(trace, time_forms(registry, timed, timing, {}, {}));
+    trace = withTiming(trace, time_forms(registry, timed, timing, {}, {}));
+
+    trace = merged(trace, form_schedule(registry, small, 16, {}));
 
     std::vector<std::unique_ptr<Panel>> made;
     std::vector<Panel*> all;

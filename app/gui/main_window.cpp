@@ -228,6 +228,9 @@ void MainWindow::connectSession() {
     connect(session_, &SessionController::timingRunning, timing, &TimingPanel::setRunning);
     connect(session_, &SessionController::timingProgressed, timing, &TimingPanel::setProgress);
   }
+  connect(area_, &PanelArea::detailWanted, this, [this](const QString& what) {
+    if (what.startsWith("steps ")) session_->wantSteps(what.section(' ', 1).toLongLong());
+  });
   connect(area_, &PanelArea::said, this, [this](const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); });
 }
 

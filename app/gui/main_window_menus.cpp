@@ -187,7 +187,10 @@ void MainWindow::saveAllFigures(Panel::Format format) {
   if (folder.isEmpty()) return;
   std::vector<Panel*> shown;
   for (PanelDock* dock : area_->docks())
-    if (!dock->isHidden()) shown.push_back(dock->panel());
+    if (!dock->isHidden()) {
+      dock->catchUp();  // one that stands behind another as a tab
+      shown.push_back(dock->panel());
+    }
   QString sentence;
   const QStringList written = saveFigures(shown, folder, format, &sentence);
   if (sentence.isEmpty())
@@ -201,7 +204,10 @@ void MainWindow::exportData() {
   if (folder.isEmpty()) return;
   std::vector<Panel*> shown;
   for (PanelDock* dock : area_->docks())
-    if (!dock->isHidden()) shown.push_back(dock->panel());
+    if (!dock->isHidden()) {
+      dock->catchUp();  // one that stands behind another as a tab
+      shown.push_back(dock->panel());
+    }
   QString sentence;
   const QStringList written = saveData(shown, folder, &sentence);
   if (sentence.isEmpty())

@@ -120,11 +120,14 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
     connect(made, &PanelDock::said, this, &PanelArea::said);
     connect(made, &PanelDock::enlargeWanted, this, [this, made] { enlarge(made); });
   }
-  // The first two on top, the others below: whatever panels there are, all are in the first layout.
-  layouts_ = {{tr("Explore"), {ids.mid(0, 2), ids.mid(2)}},
+  // The first two on top, the others below: whatever panels there are, all are in the first layout. A row has room for three; what more
+  // there are stand behind the last one, as tabs.
+  QStringList below = ids.mid(2, 2);
+  below << ids.mid(4).join('|');
+  layouts_ = {{tr("Explore"), {ids.mid(0, 2), below}},
               {tr("Memory"), {{"gradients"}, {"spectrum", "trajectories"}}},
               {tr("States"), {{"trajectories"}, {"gating"}}},
-              {tr("Speed"), {{"timing"}}}};
+              {tr("Speed"), {{"timing"}, {"steps"}}}};
   arrange(layouts_.front());
 }
 
@@ -155,8 +158,8 @@ void PanelArea::arrange(const PanelLayout& layout) {
   QList<QDockWidget*> heads;
   for (const QStringList& row : layout.rows) {
     QList<QDockWidget*> present;
-    for (const QString& id : row)
-      if (PanelDock* one = dock(id)) present << one;
+    for (const QString& cell : row)
+      if (PanelDock* one = dock(cell.section('|', 0, 0))) present << one;
     if (present.isEmpty()) continue;
     if (heads.isEmpty())
       addDockWidget(Qt::LeftDockWidgetArea, present.front());
@@ -171,6 +174,16 @@ void PanelArea::arrange(const PanelLayout& layout) {
       row[i]->show();
     }
   }
+  for (const QStringList& row : layout.rows)
+    for (const QString& cell : row) {
+      PanelDock* front = dock(cell.section('|', 0, 0));
+      for (const QString& id : cell.split('|').mid(1))
+        if (PanelDock* behind = dock(id); behind && front) {
+          tabifyDockWidget(front, behind);
+          behind->show();
+        }
+      if (front) front->raise();
+    }
   for (const auto& row : rows) resizeDocks(row, QList<int>(row.size(), 1000), Qt::Horizontal);
   resizeDocks(heads, QList<int>(heads.size(), 1000), Qt::Vertical);
   emit visiblePanelsChanged();

@@ -20,6 +20,7 @@ class PanelDock : public FlatDock {
   Panel* panel() const { return panel_; }
   QMenu* menu() const { return menu_; }
   void setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned);
+  void catchUp();  ///< gives the panel what it has missed while it was not visible
 
  signals:
   void shownChanged();
@@ -29,7 +30,6 @@ class PanelDock : public FlatDock {
  private:
   void save(Panel::Format format);
   void saveData();
-  void catchUp();
   Panel* panel_;
   TimeLink* time_;
   const FileChooser* chooser_;
@@ -41,7 +41,7 @@ class PanelDock : public FlatDock {
 
 struct PanelLayout {
   QString name;
-  std::vector<QStringList> rows;
+  std::vector<QStringList> rows;  ///< panels from left to right; "a|b" is a with b behind it as a tab
 };
 
 class PanelArea : public QMainWindow {

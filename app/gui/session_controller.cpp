@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "array/backend.h"
+#include "experiment/schedule.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -55,7 +56,7 @@ Probe probeFor(const QStringList& visible, bool live) {
   const bool spectrum = visible.contains("spectrum"), gradients = visible.contains("gradients");
   const bool gating = visible.contains("gating"), trajectories = visible.contains("trajectories");
   // A panel that is not one of these may show anything.
-  int known = spectrum + gradients + gating + trajectories + visible.contains("timing");
+  int known = spectrum + gradients + gating + trajectories + visible.contains("timing") + visible.contains("steps");
   const bool anything = known != visible.size();
   probe.states = anything || trajectories;
   probe.gates = anything || gating;
@@ -101,11 +102,16 @@ TracePtr merged(const TracePtr& trace, const TracePtr& more) {
   if (!trace) return more;
   auto both = std::make_shared<Trace>(*trace);
   for (const auto& array : more->arrays()) both->put(*array);
-  both->timed = std::make_shared<const RunInfo>(more->info);
+  return both;
+}
+TracePtr withTiming(const TracePtr& trace, const TracePtr& timing) {
+  if (!timing || !trace) return merged(trace, timing);
+  auto both = std::make_shared<Trace>(*merged(trace, timing));
+  both->timed = std::make_shared<const RunInfo>(timing->info);
   return both;
 }
 
-SessionController::SessionController(QObject* parent) : QObject(parent), timings_(10) {
+SessionController::SessionController(QObject* parent) : QObject(parent), timings_(10), layouts_(10) {
   qRegisterMetaType<TracePtr>("reclab::TracePtr");
   qRegisterMetaType<ModelPtr>("reclab::ModelPtr");
   qRegisterMetaType<LoadedSequencePtr>("reclab::LoadedSequencePtr");
@@ -151,6 +157,7 @@ void SessionController::apply(const Setup& setup, bool live) {
     timing_.reset();
     timingOf_.clear();
   }
+  if (stepsOf_ != stepsKey()) forgetSteps();
   if (live) rest_.start();
   start(live);
 }
@@ -214,8 +221,8 @@ void SessionController::start(bool live) {
     const auto publish = [this, number](TracePtr trace) {
       later([this, number, trace = std::move(trace)] {
         if (number != run_ || stopping_) return;
-        show(trace);
         firstStage_ = false;
+        show(trace);
         if (liveWaits_) start(true);
       });
     };
@@ -259,6 +266,7 @@ void SessionController::endRun(Outcome outcome, const QString& sentence) {
   else
     emit said(sentence, Tone::warning);
   emit runEnded(outcome);
+  if (outcome == Outcome::finished && visible_.contains("steps")) wantSteps(stepsWanted_);  // a tab behind another is open too
   if (liveWaits_)
     start(true);
   else if (outcome == Outcome::finished && (timingAsked_ || visible_.contains("timing")))
@@ -276,7 +284,7 @@ QString SessionController::summary() const {
 void SessionController::show(const TracePtr& trace, std::shared_ptr<const FinalState> state) {
   state_ = std::move(state);
   run_alone_ = trace;
-  TracePtr old = std::exchange(shown_, timingOf_ == timingKey() ? merged(trace, timing_) : trace);
+  TracePtr old = std::exchange(shown_, joined());
   emit traceChanged(shown_);
   discard(std::move(old));
 }
@@ -443,7 +451,7 @@ void SessionController::startTiming() {
       later([this, number, timing = std::move(timing)] {
         if (number != timingRun_ || !shown_) return;
         timing_ = timing;
-        TracePtr old = std::exchange(shown_, merged(run_alone_, timing));
+        TracePtr old = std::exchange(shown_, joined());
         emit traceChanged(shown_);
         discard(std::move(old));
       });
@@ -473,6 +481,66 @@ void SessionController::startTiming() {
   });
   timingRuns_ = true;
   emit timingRunning(true);
+}
+
+std::string SessionController::stepsKey() const { return timingKey() + " steps " + std::to_string(stepsWanted_); }
+
+TracePtr SessionController::joined() const {
+  TracePtr all = run_alone_;
+  if (timing_ && timingOf_ == timingKey()) all = withTiming(all, timing_);
+  if (steps_ && stepsOf_ == stepsKey()) all = merged(all, steps_);
+  return all;
+}
+
+void SessionController::forgetSteps() {
+  layouts_.stop();
+  ++stepsRun_;
+  steps_.reset();
+  stepsOf_.clear();
+  stepsRunOf_.clear();
+}
+
+void SessionController::wantSteps(std::int64_t steps) {
+  stepsWanted_ = steps;
+  if (running_ && firstStage_) return;  // what is shown is not yet of this setup; the panel asks again when it is
+  if (shown_ && stepsOf_ != stepsKey() && stepsRunOf_ != stepsKey()) startSteps();
+}
+
+void SessionController::startSteps() {
+  if (!library_ || !setup_.sequence || setup_.preset.empty()) return;
+  forgetSteps();
+  const std::uint64_t number = stepsRun_;
+  const std::string key = stepsRunOf_ = stepsKey();
+  layouts_.replace([this, number, key, steps = stepsWanted_, library = library_, setup = setup_](std::stop_token stop) {
+    TracePtr laid;
+    QString sentence;
+    try {
+      laid = form_schedule(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), {}), steps, stop);
+    } catch (const Cancelled&) {
+      return;
+    } catch (...) {
+      sentence = sentenceOf(std::current_exception());
+      Trace none;  // so that the panel says it too
+      TraceArray why;
+      why.key = "schedule/none";
+      why.shape = {0};
+      why.axes = {{"steps", "", {}}};
+      why.text = sentence.toStdString();
+      why.real = std::make_shared<const std::vector<double>>();
+      none.put(std::move(why));
+      laid = std::make_shared<const Trace>(none);
+    }
+    later([this, number, key, laid, sentence] {
+      if (number != stepsRun_ || key != stepsKey() || !shown_) return;
+      if (!sentence.isEmpty()) emit said(sentence, Tone::warning);
+      steps_ = laid;
+      stepsOf_ = key;
+      stepsRunOf_.clear();
+      TracePtr old = std::exchange(shown_, joined());
+      emit traceChanged(shown_);
+      discard(std::move(old));
+    });
+  });
 }
 
 void SessionController::exportRun(const QString& folder, bool csv) {

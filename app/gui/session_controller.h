@@ -26,8 +26,10 @@ Probe probeFor(const QStringList& visiblePanels, bool live);
 RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& probe);
 /// What a timing of it is to be, as it was chosen.
 std::pair<RunRequest, TimingRequest> timingRequestFor(const Setup& setup, const Preset& preset, const TimingChoice& choice);
-/// A trace with the arrays of another added: timings beside a run.
+/// A trace with the arrays of another added.
 TracePtr merged(const TracePtr& trace, const TracePtr& more);
+/// Likewise those of a timing, with what was timed.
+TracePtr withTiming(const TracePtr& trace, const TracePtr& timing);
 
 class SessionController : public QObject {
   Q_OBJECT
@@ -58,6 +60,7 @@ class SessionController : public QObject {
   void setTimingChoice(const TimingChoice& choice) { timingChoice_ = choice; }
   void wantTiming(const TimingChoice& choice);  ///< now, instead of what is being timed
   void stopTiming();                            ///< what was timed until now stays
+  void wantSteps(std::int64_t steps);  ///< the step view of the forms, of so many steps
   /// Runs once more with everything recorded, and writes it.
   void exportRun(const QString& folder, bool csv);
   /// Frees a large run somewhere else than on the GUI thread.
@@ -84,10 +87,14 @@ class SessionController : public QObject {
   void describe();
   void startTiming();
   void endTiming();
+  void startSteps();
+  void forgetSteps();
+  TracePtr joined() const;  ///< the run with what was timed and laid out beside it
   void show(const TracePtr& trace, std::shared_ptr<const FinalState> state = {});
   QString summary() const;  ///< what is shown, for the status line
   void endRun(Outcome outcome, const QString& sentence);
   std::string timingKey() const;
+  std::string stepsKey() const;
   template <class Function>
   void later(Function&& function) {  // from a worker to the GUI thread
     QMetaObject::invokeMethod(this, std::forward<Function>(function), Qt::QueuedConnection);
@@ -106,7 +113,11 @@ class SessionController : public QObject {
   Probe lastProbe_;
   std::chrono::steady_clock::time_point started_;
   QTimer rest_, patience_, timingSoon_;
-  Worker runs_, cards_, files_, exports_, timings_;  // last: joined before what they report to is gone
+  TracePtr steps_;
+  std::string stepsOf_, stepsRunOf_;  ///< keys: what steps_ is of, and what is being laid out
+  std::int64_t stepsWanted_ = 16;
+  std::uint64_t stepsRun_ = 0;
+  Worker runs_, cards_, files_, exports_, timings_, layouts_;  // last: joined before what they report to is gone
 };
 
 }  // namespace reclab

@@ -104,6 +104,15 @@ std::vector<Var> Graph::apply(std::unique_ptr<Operation> operation, std::vector<
   return made;
 }
 
+void Graph::visit(const std::function<void(const Operation&, std::span<const Var>, std::span<const Var>)>& f) {
+  const auto vars = [this](const std::vector<int>& ids) {
+    std::vector<Var> made;
+    for (const int id : ids) made.push_back({this, id});
+    return made;
+  };
+  for (const Step& step : steps_) f(*step.operation, vars(step.in), vars(step.out));
+}
+
 Var Graph::alias(Var of, Shape shape, std::int64_t offset) {
   const Var own = adopt(of);
   const Node& base = nodes_[static_cast<std::size_t>(own.id)];

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -117,6 +118,8 @@ class Graph {
   };
   const std::vector<Capture>& captures() const { return captures_; }
   Cost cost() const;
+  /// Calls f for all operations, in the order that they run in.
+  void visit(const std::function<void(const Operation& operation, std::span<const Var> in, std::span<const Var> out)>& f);
   bool wants_gradient(Var var) const;
 
  private:

@@ -85,6 +85,7 @@ class Rollout {
 
   /// The first network, for its lists of states and gates (those of all segments are alike).
   const Network& network() const { return *whole_; }
+  Network& network() { return *whole_; }
   std::int64_t segment_steps() const { return segment_; }
   std::int64_t bytes() const;  ///< of graphs, checkpoints and what is carried
   Cost cost() const;           ///< of the forward pass, by formula

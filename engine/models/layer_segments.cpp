@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "models/network.h"
+#include "recurrence/course.h"
 
 namespace reclab {
 namespace {
@@ -16,7 +17,7 @@ struct Schedule {
 
 /// Passes the memory of the start on to the recurrence over segments, whose adjoint comes back as a mantissa and a power of two, and knows
 /// the adjoint of the memory of each step. There is no transition from step to step.
-class Held final : public Memory {
+class Held final : public Memory, public OverTime {
  public:
   Held(DType type, std::int64_t n, const Schedule& schedule) : type_(type), n_(n), schedule_(schedule) {}
   void follow(const Memory* segments) { segments_ = segments; }
@@ -38,6 +39,7 @@ class Held final : public Memory {
     if (c.grad_in[0]) c.backend.add_scaled(type_, n_, power, c.grad_out[0], c.grad_in[0], true);
   }
   Cost cost() const override { return {}; }
+  Course course() const override { return {Form::sequential, Course::Way::segments, schedule_.steps, schedule_.length, schedule_.past}; }
 
  private:
   DType type_;

@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "array/error.h"
+#include "recurrence/course.h"
 
 namespace reclab {
 namespace {
@@ -76,7 +77,7 @@ class Blocks : public Operation {
   }
 };
 
-class Softmax final : public Blocks {
+class Softmax final : public Blocks, public OverTime {
  public:
   using Blocks::Blocks;
   bool low = false, relative = false, held = false;
@@ -133,6 +134,11 @@ class Softmax final : public Blocks {
     return {pairs * (2.0 * static_cast<double>(s_.key + s_.value) + 5.0),
             static_cast<double>(bytes_of(type_)) * (rows + columns) * static_cast<double>(s_.key + s_.value)};
   }
+  Course course() const override {
+    const bool streaming = s_.rows == 1;
+    return {streaming ? Form::sequential : Form::attention, streaming ? Course::Way::rows : Course::Way::pairs, s_.steps, 1, s_.past, s_.window,
+            relative ? Course::Weights::other : Course::Weights::softmax, low};
+  }
 
  private:
   Room room_[5];
@@ -159,7 +165,7 @@ class Softmax final : public Blocks {
   }
 };
 
-class Weighted final : public Blocks {
+class Weighted final : public Blocks, public OverTime {
  public:
   using Blocks::Blocks;
   void forward(const ForwardCall& c) override {
@@ -184,6 +190,9 @@ class Weighted final : public Blocks {
   Cost cost() const override {
     const double t = static_cast<double>(s_.steps), d = static_cast<double>(s_.key + s_.value), n = static_cast<double>(s_.batch);
     return {n * t * (t + 1.0) * (d + 1.0), 2.0 * n * t * d * static_cast<double>(bytes_of(type_))};
+  }
+  Course course() const override {
+    return {Form::attention, Course::Way::pairs, s_.steps, 1, 0, 0, Course::Weights::decayed};
   }
 
  private:

@@ -3,12 +3,12 @@
 #pragma once
 
 #include "autodiff/ops.h"
-#include "recurrence/memory.h"
+#include "recurrence/course.h"
 
 namespace reclab::chunks {
 
 /// Stands for the memory of a form that goes over chunks of time: nothing is known of its single steps.
-class Whole final : public Memory {
+class Whole final : public Memory, public OverTime {
  public:
   Whole(DType type, std::int64_t n) : type_(type), n_(n) {}
   void follow(const Memory* inner) { inner_ = inner; }  ///< whose exponent the initial state's adjoint comes with
@@ -20,8 +20,11 @@ class Whole final : public Memory {
   void forward(const ForwardCall& c) override;
   void backward(const BackwardCall& c) override;
   Cost cost() const override { return {}; }
+  void goes(Course course) { course_ = std::move(course); }
+  Course course() const override { return course_; }
 
  private:
+  Course course_;
   DType type_;
   std::int64_t n_;
   const Memory* inner_ = nullptr;

@@ -6,11 +6,12 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "recurrence/course.h"
 
 namespace reclab {
 namespace {
 
-class Convolve final : public Operation {
+class Convolve final : public Operation, public OverTime {
  public:
   Convolve(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels) : type_(type), steps_(steps), batch_(batch), channels_(channels) {}
   ~Convolve() override {
@@ -31,6 +32,7 @@ class Convolve final : public Operation {
     const double n = static_cast<double>(steps_ * batch_ * channels_);
     return {10.0 * n * std::log2(2.0 * static_cast<double>(steps_)), 2.0 * n * static_cast<double>(bytes_of(type_))};
   }
+  Course course() const override { return {Form::convolution, Course::Way::transforms, steps_}; }
 
  private:
   DType type_;
@@ -41,7 +43,7 @@ class Convolve final : public Operation {
 
 /// The taps are taken some at a time: group g holds those of g * group .. g * group + group - 1 steps ago, and acts on the rows that are late
 /// enough to have one of them. Zeros stand in front of the first input, so that a row's sum is the same whatever came before is held or not.
-class Direct final : public Operation {
+class Direct final : public Operation, public OverTime {
  public:
   Direct(DType type, std::int64_t all, std::int64_t steps, std::int64_t batch, std::int64_t channels, std::int64_t taps)
       : type_(type), all_(all), steps_(steps), batch_(batch), channels_(channels), taps_(taps) {}
@@ -80,6 +82,9 @@ class Direct final : public Operation {
     double pairs = 0.0;
     for (std::int64_t t = 0; t < steps_; ++t) pairs += std::min(taps, past + static_cast<double>(t + 1));
     return {2.0 * pairs * static_cast<double>(row()), static_cast<double>((all_ + steps_) * row() + channels_ * taps_) * static_cast<double>(bytes_of(type_))};
+  }
+  Course course() const override {
+    return {Form::sequential, Course::Way::rows, steps_, 1, all_ - steps_, taps_, Course::Weights::other};
   }
 
  private:

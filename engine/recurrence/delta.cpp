@@ -52,6 +52,7 @@ OuterVars chunkwise(Graph& graph, Var q, Var k, Var v, Var beta) {
   const std::int64_t chunk = std::min<std::int64_t>(32, steps);
   const Var Q = chunks::split(q, chunk), K = chunks::split(k, chunk), V = chunks::split(v, chunk), B = chunks::split(beta, chunk);
   const auto start = chunks::start(graph, {batch, heads, key, value}, v.dtype());
+  start.memory->goes({Form::chunkwise, Course::Way::rewrites, steps, 32, 0, 0, Course::Weights::plain, false, 1, {q, k, v, beta}});
   // The chunk writes K^T (U - W S) with S the memory before it; T solves for what the steps of the chunk write over each other.
   const Var scaled = K * B;
   const Var T = unit_lower_inverse(matmul_transposed(scaled, K) * chunks::triangle(graph, chunk, 1.0, 0.0, true));

@@ -3,8 +3,10 @@
 #include <cassert>
 #include <cmath>
 
+#include "array/order.h"
 #include "autodiff/ops.h"
 #include "recurrence/convolution.h"
+#include "recurrence/course.h"
 #include "recurrence/memory.h"
 
 namespace reclab {
@@ -36,7 +38,7 @@ void diagonal_jacobian(const Memory& memory, std::int64_t t, std::span<double> m
   for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] = factors[i].real();
 }
 
-class Diagonal final : public Memory {
+class Diagonal final : public Memory, public OverTime {
  public:
   Diagonal(DType type, Pace pace, const DiagonalDims& dims, std::int64_t batch) : type_(type), pace_(pace), d_(dims), batch_(batch) {}
 
@@ -83,6 +85,14 @@ class Diagonal final : public Memory {
     const double arrays = d_.period ? 2.0 : 3.0;
     const double passes = pace_ == Pace::steps ? 0.0 : pace_ == Pace::chunks ? 2.0 : 2.0 * std::log2(static_cast<double>(d_.steps) + 1.0);
     return {(pace_ == Pace::steps ? 1.0 : 3.0) * each * n, (arrays + passes) * n * static_cast<double>(bytes_of(type_))};
+  }
+  Course course() const override {
+    switch (pace_) {
+      case Pace::tree: return {Form::scan, Course::Way::tree, d_.steps};
+      case Pace::chunks: return {Form::chunkwise, Course::Way::chunks, d_.steps, order::diagonal_chunk};
+      case Pace::steps: break;
+    }
+    return {Form::sequential, Course::Way::diagonal, d_.steps};
   }
 
  private:

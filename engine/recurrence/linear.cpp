@@ -10,6 +10,7 @@
 #include "autodiff/ops.h"
 #include "recurrence/chunks.h"
 #include "recurrence/convolution.h"
+#include "recurrence/course.h"
 
 namespace reclab {
 namespace {
@@ -91,7 +92,7 @@ struct DenseDims {
 };
 
 /// x_t = x_{t-1} M_t + b_t for rows x: M = A^T. Sequences are [groups, steps, rows, n], matrices [groups or steps, n, n].
-class Dense final : public Memory {
+class Dense final : public Memory, public OverTime {
  public:
   Dense(DType type, bool chunked, const DenseDims& dims) : type_(type), chunked_(chunked), d_(dims) {
     while (chunk_ * chunk_ < d_.steps) chunk_ *= 2;
@@ -202,6 +203,10 @@ class Dense final : public Memory {
                             : d_.varying ? static_cast<double>(d_.steps)
                                          : static_cast<double>(d_.groups) * std::log2(static_cast<double>(chunk_));
     return {2.0 * n * n * (passes * all + n * products), passes * size * (2.0 * all * n + matrices * n * n)};
+  }
+  Course course() const override {
+    if (!chunked_) return {Form::sequential, Course::Way::steps, d_.steps};
+    return {Form::scan, Course::Way::matrices, d_.steps, chunk_, 0, 0, Course::Weights::plain, false, d_.groups};
   }
 
  private:
@@ -399,7 +404,7 @@ std::int64_t power_of_two_from(std::int64_t least) {
 
 /// The low-rank recurrence, with pairs of real numbers in place of complex ones where its product of two vectors is applied:
 /// h <- a h + m (r . h) + drive with m, r [channels, 2 modes] real.
-class LowRank final : public Memory {
+class LowRank final : public Memory, public OverTime {
  public:
   LowRank(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, std::int64_t modes)
       : type_(type), real_(real_of(type)), steps_(steps), batch_(batch), channels_(channels), modes_(modes) {}
@@ -499,6 +504,7 @@ class LowRank final : public Memory {
     const double n = static_cast<double>(steps_ * batch_ * channels_ * modes_);
     return {16.0 * n, 2.0 * n * static_cast<double>(bytes_of(type_))};
   }
+  Course course() const override { return {Form::sequential, Course::Way::steps, steps_}; }
 
  private:
   DType type_, real_;

@@ -39,6 +39,10 @@ struct NewtonReport {
   int iterations() const { return residuals.empty() ? 0 : static_cast<int>(residuals.size()) - 1; }
 };
 
+/// Sees the guesses of a Newton form, the first one and that after each iteration: of each state [steps, batch, size]. `diagonal`: the
+/// iteration took the diagonal of the Jacobian alone.
+using NewtonWatch = std::function<void(int iteration, bool diagonal, const std::vector<std::vector<double>>& states)>;
+
 /// The operation of a memory inside a Graph that covers `steps` time steps. Sequences are [steps, batch, ...], states [batch, ...].
 class Memory : public Operation {
  public:
@@ -57,6 +61,8 @@ class Memory : public Operation {
 
   /// Of the last forward in a Newton form; null in every other form.
   virtual const NewtonReport* newton() const { return nullptr; }
+  /// Of the next forwards in a Newton form; costs nothing where it is not called.
+  virtual void watch(NewtonWatch) {}
 
   /// The adjoint of the final state that comes from later segments, one array a state (null: none), times 2^exponent. For the next backward.
   void carry(std::vector<const void*> adjoints, int exponent) {

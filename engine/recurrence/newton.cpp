@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t block_bytes = std::int64_t{64} << 20;     // what the steps evaluated at once may take,
 constexpr std::int64_t cpu_block_bytes = std::int64_t{4} << 20;  // and where they had better stay in the cache
 constexpr std::int64_t most_bytes = std::int64_t{1} << 30;       // what the Jacobians of one stretch may take
-constexpr std::int64_t stretch = 16;                             // steps whose Jacobians are multiplied; stretches run side by side
+constexpr std::int64_t stretch = newton_stretch;
 constexpr int most_halvings = 12, remembered = 4;
 
 /// Memory of the backend's that is given back at the end.
@@ -61,8 +61,9 @@ Strided columns_of(std::int64_t rows, std::int64_t columns, std::int64_t wide, s
 
 class Solver {
  public:
-  Solver(Form form, const ForwardCall& call, std::int64_t steps, std::int64_t batch, const std::function<CellGraph(std::int64_t)>& build)
-      : form_(form), c_(call), b_(call.backend), T_(steps), B_(batch) {
+  Solver(Form form, const ForwardCall& call, std::int64_t steps, std::int64_t batch, const std::function<CellGraph(std::int64_t)>& build,
+         const NewtonWatch& watch)
+      : form_(form), c_(call), b_(call.backend), T_(steps), B_(batch), watch_(watch) {
     report_.form = form;
     CellGraph one = build(B_);
     type_ = one.graph->real();
@@ -114,6 +115,7 @@ class Solver {
     const int limit = quasi ? 500 : 100, patience = quasi ? 100 : 40;
     double residual = evaluate(), best = residual;
     report_.residuals.push_back(residual);
+    show(false);
     int best_at = 0, renew_at = 1;
     while (residual != 0.0) {
       const int iteration = report_.iterations() + 1;
@@ -139,6 +141,7 @@ class Solver {
       const auto& so_far = report_.residuals;
       residual = move(*std::max_element(so_far.end() - std::min<std::ptrdiff_t>(remembered, std::ssize(so_far)), so_far.end()), small);
       report_.residuals.push_back(residual);
+      show(diagonal);
       if (residual < 0.5 * best) {
         best = residual;
         best_at = iteration;
@@ -168,6 +171,21 @@ class Solver {
   Array ones_, column_;       // [block, B]
   std::vector<double> largest_;  // entry of each state's trajectory
   NewtonReport report_;
+  const NewtonWatch& watch_;
+
+  void show(bool diagonal) const {
+    if (!watch_) return;
+    std::vector<std::vector<double>> states;
+    for (std::size_t k = 0; k < sizes_.size(); ++k) {
+      const std::int64_t row = B_ * sizes_[k], n = T_ * row;
+      std::vector<char> host(static_cast<std::size_t>(n) * bytes_of(type_));
+      b_.download(host.data(), guess_[k].at(row), host.size());
+      states.emplace_back();
+      for (std::int64_t i = 0; i < n; ++i)
+        states.back().push_back(type_ == DType::f64 ? reinterpret_cast<const double*>(host.data())[i] : reinterpret_cast<const float*>(host.data())[i]);
+    }
+    watch_(report_.iterations(), diagonal, states);
+  }
 
   NewtonReport left(std::string why) {
     report_.reason = std::move(why);
@@ -364,8 +382,8 @@ class Solver {
 }  // namespace
 
 NewtonReport run_newton(Form form, const ForwardCall& call, std::int64_t steps, std::int64_t batch,
-                        const std::function<CellGraph(std::int64_t)>& build) {
-  return Solver(form, call, steps, batch, build)();
+                        const std::function<CellGraph(std::int64_t)>& build, const NewtonWatch& watch) {
+  return Solver(form, call, steps, batch, build, watch)();
 }
 
 }  // namespace reclab

@@ -34,6 +34,8 @@ struct CellGraph {
 /// states, what the cell's graph captures. `build`: the cell for so many rows (steps times batch), captures frozen. Unless the report
 /// says converged, the outputs are not to be used.
 NewtonReport run_newton(Form form, const ForwardCall& call, std::int64_t steps, std::int64_t batch,
-                        const std::function<CellGraph(std::int64_t)>& build);
+                        const std::function<CellGraph(std::int64_t)>& build, const NewtonWatch& watch = {});
+/// How many steps' Jacobians are multiplied one after another; such stretches run side by side.
+inline constexpr std::int64_t newton_stretch = 16;
 
 }  // namespace reclab

@@ -5,11 +5,12 @@
 #include "autodiff/ops.h"
 #include "recurrence/attention.h"
 #include "recurrence/chunks.h"
+#include "recurrence/course.h"
 
 namespace reclab {
 namespace {
 
-class Outer final : public Memory {
+class Outer final : public Memory, public OverTime {
  public:
   Outer(DType type, bool attention, bool record, const OuterDims& dims, std::int64_t batch)
       : type_(type), attention_(attention), record_(record), d_(dims), batch_(batch) {}
@@ -50,6 +51,10 @@ class Outer final : public Memory {
     const double t = static_cast<double>(d_.steps), h = static_cast<double>(d_.heads), k = static_cast<double>(d_.key), v = static_cast<double>(d_.value);
     const double size = static_cast<double>(bytes_of(type_));
     return {attention_ ? h * t * (t + 1.0) * (k + v) : 4.0 * t * h * k * v, (2.0 * k + 2.0 * v) * t * h * size};
+  }
+  Course course() const override {
+    if (attention_) return {Form::attention, Course::Way::pairs, d_.steps};
+    return {Form::sequential, Course::Way::steps, d_.steps};
   }
 
  private:
@@ -97,6 +102,8 @@ OuterVars chunkwise(Graph& graph, Var q, Var k, Var v, Var log_decay) {
   const std::int64_t chunk = std::min<std::int64_t>(by_key ? 16 : 64, steps);
   const Var Q = chunks::split(q, chunk), K = chunks::split(k, chunk), V = chunks::split(v, chunk);
   const auto start = chunks::start(graph, {batch, heads, key, value}, v.dtype());
+  start.memory->goes({Form::chunkwise, Course::Way::blocks, steps, by_key ? 16 : 64, 0, 0, Course::Weights::decayed, false, 1,
+                      log_decay ? std::vector<Var>{q, k, v, log_decay} : std::vector<Var>{q, k, v}});
 
   Var left = Q, right = K, weights, decay;
   if (!log_decay) {

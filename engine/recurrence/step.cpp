@@ -10,6 +10,7 @@
 
 #include "array/error.h"
 #include "autodiff/ops.h"
+#include "recurrence/course.h"
 #include "recurrence/newton.h"
 
 namespace reclab {
@@ -17,7 +18,7 @@ namespace {
 
 constexpr int rescale_at = 32;  // binary orders that the mantissa may drift before it is brought back
 
-class Step final : public Memory {
+class Step final : public Memory, public OverTime {
  public:
   Step(Graph& outer, Form form, std::int64_t steps, std::int64_t batch, std::vector<StateShape> states, std::vector<Shape> tokens, CellFunction function)
       : outer_(outer), steps_(steps), batch_(batch), state_shapes_(std::move(states)), token_shapes_(std::move(tokens)), function_(std::move(function)) {
@@ -65,13 +66,18 @@ class Step final : public Memory {
   bool time_invariant() const override { return false; }
   bool diagonal() const override { return false; }
   const NewtonReport* newton() const override { return newton_ ? &report_ : nullptr; }
+  void watch(NewtonWatch watch) override { watch_ = std::move(watch); }
+  Course course() const override {
+    if (newton_) return {report_.form, Course::Way::iterations, steps_, newton_stretch};
+    return {Form::sequential, Course::Way::steps, steps_};
+  }
   void transition(std::int64_t, std::span<std::complex<double>>) const override { assert(!"a stepped recurrence has no diagonal transition"); }
 
   void forward(const ForwardCall& c) override {
     prepare(c.backend);
     remember(c.in, c.out);
     if (newton_) {
-      report_ = run_newton(report_.form, c, steps_, batch_, [&](std::int64_t rows) { return build(rows, true); });
+      report_ = run_newton(report_.form, c, steps_, batch_, [&](std::int64_t rows) { return build(rows, true); }, watch_);
       if (report_.converged) return;
     }
     bind_captures(*cell_.graph);
@@ -245,6 +251,7 @@ class Step final : public Memory {
   CellGraph cell_, tile_;
   bool newton_ = false;
   NewtonReport report_;
+  NewtonWatch watch_;
   Backend* backend_ = nullptr;
   std::vector<void*> lambda_, tiles_;
   std::vector<const void*> in_;

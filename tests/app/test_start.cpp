@@ -80,7 +80,7 @@ class TestStart : public QObject {
       if (format == "png") QVERIFY(QImage(path).width() >= 600);
       if (format == "svg") QVERIFY(QSvgRenderer(path).isValid());
     }
-    for (const char* id : {"spectrum", "trajectories", "gating", "gradients", "timing"}) QVERIFY2(names.contains(QString(id) + "." + format), id);
+    for (const char* id : {"spectrum", "trajectories", "gating", "gradients", "timing", "steps"}) QVERIFY2(names.contains(QString(id) + "." + format), id);
     QCOMPARE(QDir(out).entryList(QDir::Files | QDir::Hidden).size(), names.size());
   }
 

@@ -38,6 +38,7 @@
 #include "gui/scrubber.h"
 #include "gui/sequence_view.h"
 #include "gui/status_line.h"
+#include "panels/steps/steps_panel.h"
 #include "panels/timing.h"
 #include "safetensors.h"
 #include "scene/vtk_frame.h"
@@ -85,7 +86,7 @@ class TestWindow : public QObject {
   }
   /// With a short sequence of its own, so that a test is about the window and not about the patience of a machine.
   void open(Options options = {}) {
-    if (options.input.isEmpty() && QTest::currentTestFunction() != QByteArray("theStartFillsAllFiveViews") &&
+    if (options.input.isEmpty() && QTest::currentTestFunction() != QByteArray("theStartFillsAllViews") &&
         QTest::currentTestFunction() != QByteArray("bothThemesAtBothSizes"))
       options.input = written(folder_, "start.csv", twoWaves(200));
     window_ = std::make_unique<MainWindow>(&look_, options);
@@ -113,6 +114,13 @@ class TestWindow : public QObject {
     QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualItemRect(item).center());
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == id.toStdString(), patience);
   }
+  /// Brings every panel to the front once, and waits until it has something to show.
+  void fillAll() {
+    for (PanelDock* dock : window_->area()->docks()) {
+      dock->raise();
+      QTRY_VERIFY2_WITH_TIMEOUT(dock->panel()->emptyReason().isEmpty(), qPrintable(dock->panel()->id()), patience);
+    }
+  }
   QToolButton* buttonOf(const QString& action) {
     for (QToolButton* button : window_->findChildren<QToolButton*>())
       if (button->defaultAction() == window_->action(action)) return button;
@@ -133,11 +141,12 @@ class TestWindow : public QObject {
     window_.reset();
   }
 
-  void theStartFillsAllFiveViews() {
+  void theStartFillsAllViews() {
     QCOMPARE(session().setup().preset, std::string("lstm"));
     QCOMPARE(session().trace()->info.input_name, std::string("sunspots.csv"));
-    QCOMPARE(window_->area()->docks().size(), std::size_t(5));
+    QCOMPARE(window_->area()->docks().size(), panels().size());
     for (PanelDock* dock : window_->area()->docks()) {
+      dock->raise();  // two share a place, as tabs
       QVERIFY2(dock->isVisible(), qPrintable(dock->panel()->id()));
       QTRY_VERIFY2_WITH_TIMEOUT(dock->panel()->emptyReason().isEmpty(), qPrintable(dock->panel()->id() + ": " + dock->panel()->emptyReason()), patience);
       QVERIFY(dock->panel()->width() >= 200 && dock->panel()->height() >= 120);
@@ -239,7 +248,7 @@ class TestWindow : public QObject {
       QCOMPARE(window_->undoStack()->count(), undoBefore);
       QVERIFY(QApplication::activeModalWidget() == nullptr);
     }
-    for (PanelDock* dock : window_->area()->docks()) QVERIFY(dock->panel()->id() == "timing" || dock->panel()->emptyReason().isEmpty());
+    for (PanelDock* dock : window_->area()->docks()) QVERIFY(dock->panel()->id() == "timing" || dock->panel()->id() == "steps" || dock->panel()->emptyReason().isEmpty());
   }
 
   void weightsOfOnesOwnRun() {
@@ -417,7 +426,7 @@ class TestWindow : public QObject {
   }
 
   void exportedFilesReadBack() {
-    for (PanelDock* dock : window_->area()->docks()) QTRY_VERIFY_WITH_TIMEOUT(dock->panel()->emptyReason().isEmpty(), patience);
+    fillAll();
     const QString out = folder_.filePath("out");
     window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) { return out; }});
 
@@ -586,7 +595,7 @@ class TestWindow : public QObject {
     QTRY_VERIFY(spectrum->width() > before);
     QCOMPARE(window_->area()->visiblePanels(), QStringList{"spectrum"});
     QTest::mouseDClick(spectrum->header(), Qt::LeftButton, {}, {40, 10});
-    QTRY_COMPARE(window_->area()->visiblePanels().size(), qsizetype(5));
+    QTRY_COMPARE(window_->area()->visiblePanels().size(), qsizetype(panels().size()));
   }
 
   void aMillionStepsAreStoppedAtOnce() {
@@ -640,7 +649,7 @@ class TestWindow : public QObject {
       settings.setValue("theme", "plaid");
       settings.sync();
       open();
-      QCOMPARE(window_->area()->visiblePanels().size(), qsizetype(5));
+      QCOMPARE(window_->area()->visiblePanels().size(), qsizetype(panels().size()));
       window_->close();
       window_.reset();
     }
@@ -650,7 +659,7 @@ class TestWindow : public QObject {
     file.write(QByteArray(300, '\xfe'));
     file.close();
     open();
-    QCOMPARE(window_->area()->visiblePanels().size(), qsizetype(5));
+    QCOMPARE(window_->area()->visiblePanels().size(), qsizetype(panels().size()));
   }
 
   void theLayoutIsKept() {
@@ -663,8 +672,39 @@ class TestWindow : public QObject {
     QVERIFY(window_->area()->visiblePanels().contains("timing"));
   }
 
+  void theFormsAreLaidOutAndAnotherLengthIsToo() {
+    PanelDock* dock = window_->area()->dock("steps");
+    auto* panel = qobject_cast<StepsPanel*>(dock->panel());
+    QVERIFY(panel != nullptr);
+    dock->raise();
+    QTRY_VERIFY_WITH_TIMEOUT(panel->emptyReason().isEmpty() && panel->view()->schedule(), patience);
+    QCOMPARE(panel->view()->schedule()->form, QString("newton"));  // an LSTM's
+    QCOMPARE(panel->view()->schedule()->steps, 16);
+    QTRY_VERIFY(dock->header()->headline().startsWith("newton: "));
+    clickModel("lru");
+    QTRY_VERIFY_WITH_TIMEOUT(panel->view()->schedule() && panel->view()->schedule()->form == "scan", patience);
+    QCOMPARE(panel->headline(), QString("scan: 26 compositions in 7 rounds; step by step: 16 in 16"));
+    auto* steps = panel->findChild<QComboBox*>("steps");
+    steps->setFocus();
+    QTest::keyClick(steps, Qt::Key_Down);
+    QCOMPARE(steps->currentData().toInt(), 32);
+    QTRY_VERIFY_WITH_TIMEOUT(panel->view()->schedule() && panel->view()->schedule()->steps == 32, patience);
+    QCOMPARE(session().trace()->find("schedule/steps")->real->at(0), 32.0);
+    // Its keys are its own while it has the focus, and the window's otherwise.
+    panel->plot()->setFocus();
+    const int rounds = panel->view()->position();
+    const auto step = window_->time()->step();
+    QTest::keyClick(panel->plot(), Qt::Key_Left);
+    QCOMPARE(panel->view()->position(), rounds - 1);
+    QCOMPARE(window_->time()->step(), step);
+    QTest::keyClick(panel->plot(), Qt::Key_Space);
+    QVERIFY(panel->playing() && !window_->scrubber()->playing());
+    window_->area()->dock("timing")->raise();
+    QTRY_VERIFY(!panel->playing());
+  }
+
   void bothThemesAtBothSizes() {
-    for (PanelDock* dock : window_->area()->docks()) QTRY_VERIFY_WITH_TIMEOUT(dock->panel()->emptyReason().isEmpty(), patience);
+    fillAll();
     const QDir shots(QDir(RECLAB_BINARY_DIR).filePath("screenshots"));
     QVERIFY(QDir().mkpath(shots.path()));
     for (const auto& [name, choice] : {std::pair{"light", ThemeChoice::light}, {"dark", ThemeChoice::dark}}) {

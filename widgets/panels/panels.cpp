@@ -8,6 +8,7 @@
 #include "panels/gating.h"
 #include "panels/gradients.h"
 #include "panels/spectrum.h"
+#include "panels/steps/steps_panel.h"
 #include "panels/timing.h"
 #include "panels/trajectories.h"
 
@@ -31,7 +32,7 @@ PanelInfo info() {
 
 const std::vector<PanelInfo>& panels() {
   static const std::vector<PanelInfo> list = {
-      info<SpectrumPanel>(), info<TrajectoriesPanel>(), info<GatingPanel>(), info<GradientsPanel>(), info<TimingPanel>(),
+      info<SpectrumPanel>(), info<TrajectoriesPanel>(), info<GatingPanel>(), info<GradientsPanel>(), info<TimingPanel>(), info<StepsPanel>(),
   };
   return list;
 }

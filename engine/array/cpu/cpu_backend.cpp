@@ -24,6 +24,7 @@
 #include "array/cpu/threads.h"
 #include "array/error.h"
 #include "array/functions.h"
+#include "array/order.h"
 
 namespace reclab {
 namespace {
@@ -183,34 +184,25 @@ void tree_scan(std::int64_t steps, std::int64_t width, T* a, T* b, const std::st
       a2[i] = a2[i] * a1[i];
     }
   };
-  std::int64_t stride = 1;
-  for (; stride < steps; stride *= 2) {
-    poll(stop);
-    for (std::int64_t t = 2 * stride - 1; t < steps; t += 2 * stride) combine(t - stride, t);
-  }
-  for (stride /= 2; stride >= 1; stride /= 2) {
-    poll(stop);
-    for (std::int64_t t = 3 * stride - 1; t < steps; t += 2 * stride) combine(t - stride, t);
-  }
+  order::tree(steps, [&] { poll(stop); }, combine);
 }
 /// The same in chunks: within each by itself, then from last state to last state, then what each chunk's start adds inside it.
 template <class T>
 void chunk_scan(std::int64_t steps, std::int64_t width, T* a, T* b, const std::stop_token& stop) {
-  constexpr std::int64_t chunk = 64;
-  for (std::int64_t t = 1; t < steps; ++t) {
-    if (t % 256 == 0) poll(stop);
-    if (t % chunk == 0) continue;
+  constexpr std::int64_t chunk = order::diagonal_chunk;
+  const auto within = [&](std::int64_t t) {
+    if (t % 256 == 1) poll(stop);
     for (std::int64_t i = t * width; i < (t + 1) * width; ++i) {
       b[i] += a[i] * b[i - width];
       a[i] *= a[i - width];
     }
-  }
-  for (std::int64_t start = chunk; start < steps; start += chunk) {
-    poll(stop);
-    const T* carry = b + (start - 1) * width;
-    for (std::int64_t t = start; t < std::min(start + chunk, steps); ++t)
-      for (std::int64_t i = 0; i < width; ++i) b[t * width + i] += a[t * width + i] * carry[i];
-  }
+  };
+  const auto join = [&](std::int64_t last, std::int64_t t) {
+    if (t % chunk == 0) poll(stop);
+    const T* carry = b + last * width;
+    for (std::int64_t i = 0; i < width; ++i) b[t * width + i] += a[t * width + i] * carry[i];
+  };
+  order::chunks(steps, chunk, within, join);
 }
 template <class T>
 void parallel_scan(Pace pace, std::int64_t steps, std::int64_t width, T* a, T* b, const std::stop_token& stop) {

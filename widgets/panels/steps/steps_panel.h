@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+#include <QSlider>
+#include <QTimer>
+#include <QToolButton>
+
+#include "panels/steps/schedule_view.h"
+#include "plot/plot_panel.h"
+
+namespace reclab {
+
+/// Why a form is parallel: for a short sequence, which pieces of work it falls into, which wait for which, and round by round what can run
+/// side by side.
+class StepsPanel : public PlotPanel {
+  Q_OBJECT
+ public:
+  explicit StepsPanel(QWidget* parent = nullptr);
+  QString id() const override { return QStringLiteral("steps"); }
+  QString title() const override { return tr("Parallel form"); }
+  QString hint() const override;
+  QString dataAsCsv() const override;
+  ScheduleView* view() const { return view_; }
+  QString words() const { return said_->text() + u' ' + why_->text(); }
+  bool playing() const { return clock_.isActive(); }
+
+ protected:
+  QString whyEmpty() const override;
+  void rebuild() override;
+  void forget() override;
+  void moveTime() override;
+  QString makeHeadline() const override;
+  QString subject() const override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
+  void showEvent(QShowEvent* event) override;
+  void hideEvent(QHideEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  int wanted() const { return steps_->currentData().toInt(); }  ///< steps that are chosen
+  bool outOfDate() const;  ///< the trace has no schedule, or one of another length than is chosen
+  void ask();
+  void choose(const QString& form);
+  void setPosition(int position);
+  void setPlaying(bool on);
+  void advance();
+  void say();
+  void point(const QPointF& at);  ///< the mouse is there
+  QString worded(const StepSchedule& schedule, bool in_full = false) const;
+  void arrange();
+
+  QComboBox *forms_, *steps_, *speed_;
+  QToolButton *back_, *play_, *forward_;
+  QSlider* round_;
+  QWidget *choices_, *playing_row_;
+  QBoxLayout* rows_;
+  ScheduleView* view_;
+  Paragraph *said_, *why_;
+  QTimer clock_;
+  QString form_;
+  int held_ = -1;  ///< the node whose cone a click keeps
+  std::optional<StepSchedule> stepByStep_;
+};
+
+}  // namespace reclab
