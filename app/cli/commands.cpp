@@ -66,7 +66,7 @@ void one_of(const std::string& option, const std::string& text, const std::vecto
 }
 
 RunRequest request_of(const ModelOptions& options, const Preset& preset, const Registry& registry = builtin_registry()) {
-  one_of("--device", options.device, {"cpu", "cuda"});
+  one_of("--device", options.device, {"auto", "cpu", "cuda"});
   one_of("--dtype", options.dtype, {"f32", "f64"});
   RunRequest request;
   request.preset = preset;
@@ -306,6 +306,7 @@ int forms(const FormsOptions& options, Interrupt& interrupt) {
   }
   if (options.json) {
     Json json = {{"id", request.preset.id}, {"length", request.sequence.length}, {"dtype", request.dtype}, {"forms", Json::array()}};
+    if (!reports.empty()) json["device"] = reports.front().device;
     for (const FormReport& report : reports) {
       json["forms"].push_back({{"form", report.form},
                                {"output_error", number_json(report.output_error)},
@@ -532,10 +533,11 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
 int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
   std::string why;
   const Backend* device = cuda_backend(&why);
+  const std::string name = device ? device->name() : "";
   if (!device) {
     const std::string none = "no CUDA device";
     if (options.json)
-      std::cout << Json{{"device", nullptr}, {"skipped", none}, {"presets", Json::array()}}.dump(2) << '\n';
+      std::cout << Json{{"device", nullptr}, {"skipped", none}, {"presets", Json::array()}, {"primitives", Json::array()}}.dump(2) << '\n';
     else
       std::cout << "skipped: " << none << (why == none ? "" : " (" + why + ")") << '\n';
     return 0;
@@ -553,9 +555,9 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
   line.clear();
   const bool agrees = std::ranges::all_of(reports, [](const DeviceReport& report) { return report.agrees(); });
   if (options.json) {
-    Json json = {{"device", device->name()}, {"agrees", agrees}, {"presets", Json::array()}};
+    Json json = {{"device", name}, {"agrees", agrees}, {"presets", Json::array()}, {"primitives", Json::array()}};
     for (const DeviceReport& report : reports)
-      json["presets"].push_back({{"id", report.id},
+      json[report.primitive ? "primitives" : "presets"].push_back({{"id", report.id},
                                  {"form", report.form},
                                  {"dtype", report.dtype},
                                  {"forward_error", number_json(report.forward_error)},
@@ -570,15 +572,13 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
     std::cout << json.dump(2) << '\n';
     return agrees ? 0 : 1;
   }
-  std::cout << heading(device->name()) << ": largest errors relative to the CPU\n";
+  std::cout << heading(name) << ": largest errors relative to the CPU\n";
   Table table(2);
-  table.row({"preset", "form", "dtype", "forward", "gradients", "allowed", "CPU", "CUDA", ""});
+  table.row({"primitive or preset", "form", "dtype", "forward", "gradients", "allowed", "CPU", "CUDA", ""});
   for (const DeviceReport& report : reports)
     table.row({report.id, report.form, report.dtype, number_text(report.forward_error, 2), number_text(report.gradient_error, 2),
                number_text(report.allowed(), 1), seconds_text(report.cpu_seconds), seconds_text(report.cuda_seconds),
-               report.agrees()           ? ""
-               : !report.problem.empty() ? report.problem
-                                         : "differs: " + (report.forward_error <= report.allowed() ? report.gradient_array : report.forward_array)});
+               report.agrees() ? "" : report.verdict()});
   for (const std::size_t column : {3, 4, 5, 6, 7}) table.right_align(column);
   table.print(std::cout);
   return agrees ? 0 : 1;

@@ -31,7 +31,7 @@ int show(const ShowOptions& options);
 struct ModelOptions {
   std::string id;
   std::vector<std::string> set;
-  std::string seed, device = "cpu", dtype = "f64";
+  std::string seed, device = "auto", dtype = "f64";
 };
 
 struct RunOptions : ModelOptions {

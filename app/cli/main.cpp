@@ -31,7 +31,7 @@ void add_model(CLI::App& app, ModelOptions& options) {
   app.add_option("id", options.id, "The preset; `reclab list` shows all")->required()->type_name("ID");
   app.add_option("--set", options.set, "A hyper-parameter; `reclab show ID` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
   app.add_option("--seed", options.seed, "Of the weights and of the task (1)")->type_name("N");
-  app.add_option("--device", options.device, "cpu or cuda (cpu)")->type_name("D");
+  app.add_option("--device", options.device, "auto, cpu or cuda (auto: cuda for float32 that is large enough, where there is a device)")->type_name("D");
   app.add_option("--dtype", options.dtype, "f32 or f64 (f64)")->type_name("TYPE");
 }
 
@@ -133,7 +133,7 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   sub->callback([&] { status = task(task_options); });
 
   CheckDeviceOptions check_options;
-  sub = app.add_subcommand("check-device", "Every preset on the CPU and on the CUDA device: the largest relative errors");
+  sub = app.add_subcommand("check-device", "Every primitive and preset on the CPU and on the CUDA device: the largest relative errors");
   sub->add_flag("--json", check_options.json, "For scripts");
   sub->callback([&] { status = check_device(check_options, interrupt); });
 

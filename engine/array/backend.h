@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -68,11 +69,23 @@ struct DepthwiseDims {
   std::int64_t steps = 0, batch = 1, channels = 0, taps = 0;
 };
 
+/// Work that a device has recorded and does again as a whole, for less than it takes to be asked for call by call.
+class Recording {
+ public:
+  Recording() = default;
+  Recording(const Recording&) = delete;
+  Recording& operator=(const Recording&) = delete;
+  virtual ~Recording() = default;
+  virtual void replay() = 0;  ///< may return before the work is done
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual Device device() const = 0;
   virtual std::string name() const = 0;
+  /// Why nothing can be done with the device any more, in its own words; empty: it can be used.
+  virtual std::string lost() const { return {}; }
 
   virtual void* allocate(std::size_t bytes) = 0;  ///< throws Error when there is not enough memory
   virtual void release(void* memory) noexcept = 0;
@@ -81,6 +94,12 @@ class Backend {
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;  ///< device to host, waits
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;      ///< within the device
   virtual void finish() = 0;
+  /// The calls that `work` makes on this thread, kept for replay() with the pointers and numbers that they are made with, and not done.
+  /// Null where the device gains nothing by it, or one of the calls waits.
+  virtual std::unique_ptr<Recording> record(const std::function<void()>& work) {
+    static_cast<void>(work);
+    return nullptr;
+  }
 
   /// y = 2^power x, or y += 2^power x.
   virtual void add_scaled(DType type, std::int64_t n, int power, const void* x, void* y, bool accumulate) = 0;
@@ -192,7 +211,7 @@ class Backend {
 
 /// The CPU: always there.
 Backend& cpu_backend();
-/// Null when this build or this machine has no CUDA device; `why_not` then says so in a sentence.
+/// Null when this build or this machine has no CUDA device, or it was lost; `why_not` then says so in a sentence.
 Backend* cuda_backend(std::string* why_not = nullptr);
 
 }  // namespace reclab

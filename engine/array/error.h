@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -28,6 +29,25 @@ class Error : public std::runtime_error {
 
  private:
   ErrorPlace where_;
+};
+
+/// A device that cannot go on with what it was asked for; the same can be done on the CPU, and what() says so.
+class DeviceError : public Error {
+ public:
+  enum class Kind : std::uint8_t {
+    memory,  ///< its memory ran out; with less to hold it works as before
+    failed,  ///< it refused one call
+    lost     ///< nothing can be done with it any more in this process
+  };
+  /// `words`: the device's own, "cudaErrorMemoryAllocation: out of memory".
+  DeviceError(Kind kind, std::string words, const std::string& sentence)
+      : Error(sentence, {.parameter = "device", .value = "cuda", .range = "cpu"}), kind_(kind), words_(std::move(words)) {}
+  Kind kind() const noexcept { return kind_; }
+  const std::string& words() const noexcept { return words_; }
+
+ private:
+  Kind kind_;
+  std::string words_;
 };
 
 /// Thrown inside a computation whose stop token was set. Not an error: a run that ends so is "cancelled".

@@ -253,11 +253,12 @@ void Graph::backward(std::stop_token stop, Part part) {
 }
 
 Cost Graph::cost() const {
-  Cost total;
+  Cost total{0.0, 0.0, 0.0};
   for (const Step& step : steps_) {
     const Cost cost = step.operation->cost();
     total.flops += cost.flops;
     total.bytes += cost.bytes;
+    total.launches += cost.launches;
   }
   return total;
 }

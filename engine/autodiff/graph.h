@@ -49,6 +49,7 @@ struct BackwardCall {
 /// Work by formula, for what the forms cost.
 struct Cost {
   double flops = 0.0, bytes = 0.0;
+  double launches = 1.0;  ///< calls of the backend, one after the other
 };
 
 class Operation {

@@ -7,6 +7,9 @@
 #include <limits>
 #include <utility>
 
+#include "experiment/device.h"
+#include "experiment/prepared.h"
+
 namespace reclab {
 namespace {
 
@@ -79,7 +82,9 @@ FormErrors errors_of(const FormResult& result, const FormResult& reference) {
   return errors;
 }
 
-std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop) {
+namespace {
+
+std::vector<FormReport> compare(const Registry& registry, const RunRequest& request, std::stop_token stop, std::string& where) {
   const Prepared prepared(registry, request);
   const Loss loss(Loss::Kind::random, request.sequence, prepared.loss.outputs());
   const FormCase of{prepared.architecture, prepared.hyper, prepared.parameters, request.sequence, loss, prepared.backend};
@@ -88,6 +93,8 @@ std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest
   for (const Form form : prepared.probe->forms()) {
     FormReport report;
     report.form = std::string(to_string(form));
+    report.device = prepared.backend.device() == Device::cpu ? "cpu" : "cuda";
+    where = "in the " + report.form + " form";
     FormResult result = result_of(of, form, prepared.real, true, stop);
     if (result.bad)
       throw Error(request.preset.id + ": " + sentence(*result.bad) + " in the " + report.form + " form: choose other hyper-parameters or a shorter sequence.");
@@ -109,6 +116,17 @@ std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest
     reports.push_back(std::move(report));
   }
   return reports;
+}
+
+}  // namespace
+
+std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop) {
+  std::string where = "before the first form";
+  return or_on_cpu(request, "comparison", where, [&](const RunRequest& asked, const std::string& said) {
+    std::vector<FormReport> reports = compare(registry, asked, stop, where);
+    if (!said.empty() && !reports.empty()) reports.front().note = said + (reports.front().note.empty() ? "" : " " + reports.front().note);
+    return reports;
+  });
 }
 
 }  // namespace reclab

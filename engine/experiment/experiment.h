@@ -22,6 +22,7 @@
 namespace reclab {
 
 class Registry;  // models/registry.h: the architectures of this build
+class Backend;   // array/backend.h
 struct Architecture;
 
 using HyperValues = std::vector<std::pair<std::string, HyperValue>>;
@@ -79,7 +80,8 @@ struct RunRequest {
   Sequence sequence;
   std::uint64_t seed = 1;
   std::string form = "sequential";  ///< "auto": the fastest exact form for this length
-  std::string device = "cpu";
+  std::string device = "cpu";       ///< cpu, cuda, or auto: cuda for float32 that is large enough, where there is a device (device.h)
+  Backend* cuda = nullptr;          ///< what computes as cuda; null: cuda_backend()
   std::string dtype = "f64";        ///< f64 or f32
   std::int64_t every = 0;           ///< 0: chosen so that the record stays under record_limit
   LossKind loss = LossKind::automatic;
@@ -103,7 +105,8 @@ struct RunResult {
 };
 
 /// Runs. Throws Error for a request that cannot run. A cancelled or diverged run returns normally with that outcome in trace->info and
-/// what was recorded up to there.
+/// what was recorded up to there. A device that fails is left: the run is done on the CPU from its beginning, with the bits of a run on the
+/// CPU, and a note says why.
 RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish = {});
 
 /// Reads the request's weights and state, and throws the Error that run() would: whether they fit, without a run.
@@ -123,6 +126,7 @@ Hyper hyper_of(const Registry& registry, const Preset& preset, const std::vector
 
 struct FormReport {
   std::string form;
+  std::string device{};         ///< "cpu" or "cuda", where it really ran
   double output_error = 0.0;    ///< largest |difference| over largest |value| of the sequential form
   double gradient_error = 0.0;  ///< likewise, the worst over the input and all parameters; NaN when one is not finite, which the note names
   double seconds = 0.0;         ///< forward and backward, wall
@@ -134,22 +138,33 @@ struct FormReport {
 /// Each exact form against the sequential one, on the preset's task at the given length.
 std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop);
 
-/// One preset in one exact form on the CPU and on the CUDA device: the largest relative error of what was recorded, and of which array.
+/// One preset, or one primitive, in one exact form on the CPU and on the CUDA device: the largest relative error of what was recorded, and
+/// of which array.
 struct DeviceReport {
   std::string id, form, dtype;
   double forward_error = 0.0;   ///< output, states and gates: largest |difference| over the array's largest |value|; NaN if not comparable
   double gradient_error = 0.0;  ///< likewise; logarithms of norms by the ratio of the norms
   std::string forward_array{}, gradient_array{};
   double cpu_seconds = 0.0, cuda_seconds = 0.0;
-  std::string problem{};        ///< a run that did not finish
+  std::string problem{};        ///< a run that did not finish, or not on the device
+  bool primitive = false;       ///< id is the name of a memory by itself, on random inputs
   /// What is allowed: 1e-9 in float64, 1e-3 in float32, as between exact forms.
   double allowed() const { return dtype == "f64" ? 1e-9 : 1e-3; }
   bool agrees() const { return problem.empty() && forward_error <= allowed() && gradient_error <= allowed(); }
+  /// "agrees", what did not finish, or the array that differs.
+  std::string verdict() const;
 };
-/// Every preset in every exact form and both precisions on its own task, of its own length or the given one. Throws Error without a CUDA
-/// device, Cancelled when stopped.
+struct DeviceCheck {
+  std::int64_t length = 0;   ///< steps; 0: each preset's own task's, and 160 of a primitive
+  Backend* cuda = nullptr;   ///< what is compared with the CPU; null: cuda_backend()
+  std::function<void(const DeviceReport&)> found{};  ///< called with each line when it is there
+};
+/// Every primitive, and every preset on its own task, in every exact form and both precisions, forward and gradients. Throws Error without
+/// a CUDA device, Cancelled when stopped. A device that is lost ends it: the line says so, and is the last.
 std::vector<DeviceReport> check_device(const Registry& registry, const PresetLibrary& presets, const Progress& progress, std::stop_token stop,
-                                       std::int64_t length = 0);
+                                       const DeviceCheck& check = {});
+/// The lines as CSV, with a header.
+std::string to_csv(const std::vector<DeviceReport>& reports);
 
 /// Writes manifest.json, trace.npz, state.npz and, if asked, a CSV per array into the folder, made if needed. Each file is written under
 /// a temporary name and renamed; on failure the folder is as it was and an Error names the file and the cure.

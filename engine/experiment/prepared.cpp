@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "experiment/device.h"
 #include "experiment/weights.h"
 #include "models/registry.h"
 
@@ -18,14 +19,27 @@ DType dtype_from(const std::string& text) {
   throw Error("There is no precision \"" + text + "\": choose f64 or f32.", {.parameter = "dtype", .value = text, .range = "f32, f64"});
 }
 
-Backend& backend_from(const std::string& device) {
-  if (device == "cpu") return cpu_backend();
-  if (device == "cuda") {
-    std::string why;
-    if (Backend* cuda = cuda_backend(&why)) return *cuda;
-    throw Error("The device cuda cannot be used here, " + why + "; choose --device cpu.", {.parameter = "device", .value = device, .range = "cpu"});
-  }
-  throw Error("There is no device \"" + device + "\": choose cpu or cuda.", {.parameter = "device", .value = device, .range = "cpu, cuda"});
+/// One pass forward in the form that is asked for; of "auto" and of the Newton forms, whose iterations nobody knows before, step by step.
+Work work_of(const Architecture& architecture, const Hyper& hyper, const Loss& loss, DType real, const RunRequest& request) {
+  constexpr std::int64_t longest = 4096;  // a longer sequence is more of the same
+  NetworkOptions options;
+  options.form = request.form == "auto" ? Form::sequential : form_from(request.form);
+  if (is_newton(options.form)) options.form = Form::sequential;
+  options.steps = std::min(request.sequence.length, longest);
+  options.input = request.sequence.width;
+  options.head = loss.outputs();
+  options.real = real;
+  const Network network(architecture, hyper, options);
+  const double times = static_cast<double>(request.sequence.length) / static_cast<double>(options.steps);
+  Work work{network.graph().cost(), 0.0};
+  work.cost.flops *= times;
+  work.cost.bytes *= times;
+  if (options.form == Form::sequential) work.cost.launches *= times;
+  std::int64_t widest = network.output().dim(-1);
+  for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
+    for (const Memory* memory : network.memories(layer)) widest = std::max(widest, memory->width());
+  work.in_flight = static_cast<double>(widest) * (options.form == Form::sequential ? 1.0 : static_cast<double>(request.sequence.length));
+  return work;
 }
 
 Loss::Kind loss_from(LossKind kind, const Sequence& sequence) {
@@ -72,7 +86,7 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
       hyper(hyper_of(registry, request.preset, request.set)),
       loss(loss_of(request.loss, request.sequence)),
       real(dtype_from(request.dtype)),
-      backend(backend_from(request.device)) {
+      backend(backend_for(request, [&] { return work_of(architecture, hyper, loss, real, request); })) {
   assert(request.sequence.length >= 1 && request.sequence.width >= 1);
   NetworkOptions one;
   one.input = request.sequence.width;

@@ -10,6 +10,7 @@
 
 #include "analysis/eigen.h"
 #include "analysis/product.h"
+#include "experiment/device.h"
 #include "experiment/experiment.h"
 #include "experiment/prepared.h"
 #include "experiment/reconstruction.h"
@@ -102,7 +103,7 @@ void factors_at(const std::vector<Memory*>& memories, std::int64_t t, std::span<
   }
 }
 
-std::string command_of(const RunRequest& request) {
+std::string command_of(const RunRequest& request, const std::string& device) {
   const auto quoted = [](const std::string& text) {
     if (text.find_first_of(" \t'\"$&|;()<>*?[]#~") == std::string::npos && !text.empty()) return text;
     std::string safe = "'";
@@ -121,7 +122,8 @@ std::string command_of(const RunRequest& request) {
   if (!request.state.empty()) line += " --state " + quoted(request.state.string());
   if (line.find(" --seed ") == std::string::npos) line += " --seed " + std::to_string(request.seed);
   if (request.form != "sequential") line += " --form " + request.form;
-  if (request.device != "cpu") line += " --device " + request.device;
+  // Nothing said is auto, which is the CPU wherever precision is float64.
+  if (device != "cpu" || request.dtype != "f64") line += " --device " + device;
   if (request.dtype != "f64") line += " --dtype " + request.dtype;
   if (request.loss != LossKind::automatic) line += std::string(" --loss ") + (request.loss == LossKind::last ? "last" : request.loss == LossKind::mean ? "mean" : request.loss == LossKind::task ? "task" : "random");
   return line;
@@ -129,8 +131,11 @@ std::string command_of(const RunRequest& request) {
 
 class Run {
  public:
-  Run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish)
-      : request_(request), prepared_(registry, request), progress_(progress), stop_(std::move(stop)), publish_(publish) {}
+  /// `where`: is kept up to date with where the run is, in words. `said`: to begin the notes with.
+  Run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish, std::string& where, const std::string& said)
+      : request_(request), prepared_(registry, request), progress_(progress), stop_(std::move(stop)), publish_(publish), where_(where) {
+    if (!said.empty()) trace_.info.notes.push_back(said);
+  }
 
   RunResult operator()() {
     describe();
@@ -141,7 +146,9 @@ class Run {
       for (const auto& [key, values] : states_) result.state[key] = state_array(key, values);
       if (trace_.info.outcome == Outcome::finished) {
         publish();
+        where_ = "in the spectra";
         spectra();
+        where_ = "in the products of Jacobians";
         jacobians();
       }
     } catch (const Cancelled&) {
@@ -160,6 +167,7 @@ class Run {
   const Progress& progress_;
   std::stop_token stop_;
   const Publish& publish_;
+  std::string& where_;
   Trace trace_;
   Form form_ = Form::sequential;
   std::unique_ptr<Rollout> rollout_;
@@ -198,7 +206,7 @@ class Run {
     info.length = sequence.length;
     info.layers = std::ssize(prepared_.probe->layers());
     for (const auto& layer : prepared_.probe->layers()) info.each_layer.push_back({layer.name, layer.backward});
-    info.command = command_of(request_);
+    info.command = command_of(request_, info.device);
     trace_.time_name = sequence.time_name;
     trace_.time_unit = sequence.time_unit;
     trace_.input_names = sequence.names;
@@ -405,6 +413,7 @@ class Run {
     const auto divergence = rollout_->forward([&](const Rollout::Segment& segment) {
       keep_rows(segment, 0);
       done_steps_ = segment.first + segment.steps;
+      where_ = "after step " + std::to_string(done_steps_ - 1);
       report(0.4 * static_cast<double>(done_steps_) / static_cast<double>(length), "forward");
     }, stop_);
     trace_.info.loss_value = rollout_->loss();
@@ -436,6 +445,7 @@ class Run {
       const auto bad = rollout_->forward([&](const Rollout::Segment& segment) {
         keep_rows(segment, outside);
         done_steps_ = segment.first + segment.steps;
+        where_ = "after step " + std::to_string(done_steps_ - 1) + " of the sequential form";
       }, stop_);
       if (bad)
         throw Error("In the sequential form " + sentence(*bad) + ", in the " + trace_.info.form + " form it did not: choose form sequential.");
@@ -512,7 +522,9 @@ class Run {
   void backward(Rollout& rollout, std::map<std::string, std::vector<double>>& norms, std::vector<double>* input_gradient) {
     const std::int64_t width = request_.sequence.width, length = request_.sequence.length;
     if (input_gradient) input_gradient->assign(trace_.steps.size() * static_cast<std::size_t>(width), 0.0);
+    where_ = "on the way back, before step " + std::to_string(length);
     const auto bad = rollout.backward([&](const Rollout::Segment& segment, int scale) {
+      where_ = "on the way back, before step " + std::to_string(segment.first);
       Network& network = segment.network;
       const auto gradient = to_double(prepared_.backend, prepared_.real, network.graph().gradient(network.input()), segment.steps * width);
       const auto at = std::lower_bound(trace_.steps.begin(), trace_.steps.end(), segment.first);
@@ -872,12 +884,18 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
 }
 
 void check_files(const Registry& registry, const RunRequest& request) {
-  const Prepared prepared(registry, request);
+  RunRequest on_cpu = request;  // whether files fit is no question of a device
+  on_cpu.device = "cpu";
+  const Prepared prepared(registry, on_cpu);
   if (!request.state.empty()) load_state(request.state, *prepared.probe);
 }
 
 RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish) {
-  return Run(registry, request, progress, std::move(stop), publish)();
+  std::string where = "before the first step";
+  return or_on_cpu(request, "run", where, [&](const RunRequest& asked, const std::string& said) {
+    where = "before the first step";
+    return Run(registry, asked, progress, stop, publish, where, said)();
+  });
 }
 
 }  // namespace reclab

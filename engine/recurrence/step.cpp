@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 
 #include "array/error.h"
 #include "autodiff/ops.h"
@@ -17,6 +18,9 @@ namespace reclab {
 namespace {
 
 constexpr int rescale_at = 32;  // binary orders that the mantissa may drift before it is brought back
+constexpr std::int64_t block = 64;  // steps that a device records at once, and between two looks at the stop token
+constexpr std::int64_t ahead = 4;   // blocks that may wait on the device: a cancelled run ends when they have
+constexpr std::size_t most_recordings = 4;
 
 class Step final : public Memory, public OverTime {
  public:
@@ -27,12 +31,9 @@ class Step final : public Memory, public OverTime {
     for (const auto& state : state_shapes_) width_ += count(state.shape);
   }
   ~Step() override {
-    if (backend_)
-      for (void* memory : lambda_)
-        if (memory) backend_->release(memory);
-    if (backend_)
-      for (void* memory : tiles_)
-        if (memory) backend_->release(memory);
+    recordings_.clear();
+    for (const auto* all : {&lambda_, &tiles_, &staged_in_, &staged_out_})
+      for (void* memory : *all) backend_->release(memory);
   }
 
   CellGraph build(std::int64_t batch, bool frozen) {
@@ -82,20 +83,15 @@ class Step final : public Memory, public OverTime {
     }
     bind_captures(*cell_.graph);
     cell_.graph->forward(c.stop, Graph::Part::invariant);
-    const std::size_t states = state_shapes_.size();
-    for (std::int64_t t = 0; t < steps_; ++t) {
-      if (t % 64 == 0 && c.stop.stop_requested()) throw Cancelled();
-      bind_step(t);
-      cell_.graph->forward({}, Graph::Part::varying);
-      for (std::size_t i = 0; i < states; ++i)
-        c.backend.copy(row(c.out[i], cell_.next[i].shape(), t), cell_.graph->value(cell_.next[i]), bytes(cell_.next[i].shape()));
-      for (std::size_t i = 0; i < cell_.gates.size(); ++i) {
-        const Var gate = cell_.gates[i].inner;
-        c.backend.copy(row(c.out[states + i], gate.shape(), t), cell_.graph->value(gate), bytes(gate.shape()));
-      }
-      for (std::size_t i = 0; i < cell_.reads.size(); ++i) {
-        const Var read = cell_.reads[i];
-        c.backend.copy(row(c.out[states + cell_.gates.size() + i], read.shape(), t), cell_.graph->value(read), bytes(read.shape()));
+    ++forwards_;
+    for (std::int64_t t = 0; t < steps_; t += block) {
+      if (c.stop.stop_requested()) throw Cancelled();
+      const std::int64_t end = std::min(steps_, t + block);
+      if (Recording* recording = end - t == block ? recorded() : nullptr) {
+        if (t % (ahead * block) == 0) c.backend.finish();
+        run_recorded(*recording, t);
+      } else {
+        run_steps(in_, out_, t, end);
       }
     }
   }
@@ -132,7 +128,7 @@ class Step final : public Memory, public OverTime {
       graph.clear_gradients(Graph::Part::invariant);
     };
     for (std::int64_t t = steps_ - 1; t >= 0; --t) {
-      if (t % 64 == 0 && c.stop.stop_requested()) throw Cancelled();
+      if (t % block == 0 && c.stop.stop_requested()) throw Cancelled();
       const auto fresh_at = [&](std::size_t i) { return row(c.grad_out[i], cell_.states[i].shape(), t); };
       const auto read_at = [&](std::size_t i) { return row(c.grad_out[states + cell_.gates.size() + i], cell_.reads[i].shape(), t); };
       const int own = largest([&](std::size_t i) { return lambda_[i]; }), fresh = largest(fresh_at);
@@ -147,7 +143,7 @@ class Step final : public Memory, public OverTime {
           b.add_scaled(type, count(cell_.states[i].shape()), power - common, lambda_[i], lambda_[i], false);
         power = common;
       }
-      bind_step(t);
+      bind_step(in_, out_, t);
       graph.forward({}, Graph::Part::varying);
       graph.clear_gradients(Graph::Part::varying);
       for (std::size_t i = 0; i < states; ++i) {
@@ -181,8 +177,8 @@ class Step final : public Memory, public OverTime {
     if (!tile_.graph) {  // the same cell for `width` copies of one step at once: one backward pass gives every row of the Jacobian
       tile_ = build(width_, true);
       tile_.graph->allocate(b, true);
-      for (const Var v : tile_.tokens) tiles_.push_back(b.allocate(bytes(v.shape())));
-      for (const Var v : tile_.states) tiles_.push_back(b.allocate(bytes(v.shape())));
+      for (const Var v : tile_.tokens) take(tiles_, bytes(v.shape()));
+      for (const Var v : tile_.states) take(tiles_, bytes(v.shape()));
       std::size_t at = 0;
       for (const Var v : tile_.tokens) tile_.graph->bind(v, tiles_[at++]);
       for (const Var v : tile_.states) tile_.graph->bind(v, tiles_[at++]);
@@ -195,7 +191,7 @@ class Step final : public Memory, public OverTime {
       ++at;
     };
     for (std::size_t i = 0; i < tile_.tokens.size(); ++i) repeat(tile_.tokens[i], row(in_[i], cell_.tokens[i].shape(), t));
-    for (std::size_t i = 0; i < states; ++i) repeat(tile_.states[i], state_before(i, t));
+    for (std::size_t i = 0; i < states; ++i) repeat(tile_.states[i], state_before(in_, out_, i, t));
     tile_.graph->forward();
     tile_.graph->clear_gradients();
     std::int64_t offset = 0;
@@ -232,12 +228,12 @@ class Step final : public Memory, public OverTime {
   Cost cost() const override {
     const Cost one = cell_.graph->cost();
     const double steps = static_cast<double>(steps_);
-    Cost total{one.flops * steps, one.bytes * steps};
+    Cost total{one.flops * steps, one.bytes * steps, one.launches * steps};
     if (newton_ && report_.evaluations) {  // a row of the Jacobian costs two evaluations, a product of two of them 2 n^3
       const double n = static_cast<double>(width_), jacobians = report_.jacobians, times = report_.evaluations + (1.0 + 2.0 * n) * jacobians;
       const double dense = report_.form == Form::quasi_newton ? 1.0 : jacobians;  // the diagonals are scanned for next to nothing
       const double rest = report_.converged ? 0.0 : 1.0, matrices = dense * steps * static_cast<double>(batch_) * n * n;
-      total = {total.flops * (times + rest) + matrices * 2.0 * n, total.bytes * (times + rest) + matrices * 3.0 * static_cast<double>(bytes_of(outer_.real()))};
+      total = {total.flops * (times + rest) + matrices * 2.0 * n, total.bytes * (times + rest) + matrices * 3.0 * static_cast<double>(bytes_of(outer_.real())), total.launches};
     }
     return total;
   }
@@ -257,20 +253,87 @@ class Step final : public Memory, public OverTime {
   std::vector<const void*> in_;
   std::vector<void*> out_;
 
+  /// A block of steps that the device has recorded, on memory of its own: what a block begins with is copied there, and what it made from
+  /// there, so that one recording serves all blocks of all segments. It is good for the captured arrays that it was recorded with.
+  struct Recorded {
+    std::vector<const void*> captured;
+    std::unique_ptr<Recording> recording;
+  };
+  std::vector<Recorded> recordings_;  // the last used first
+  std::vector<void*> staged_in_, staged_out_;  // tokens [block, ...] and states before the block; outputs [block, ...]
+  std::int64_t forwards_ = 0;
+  bool records_ = true;
+
   std::size_t bytes(const Shape& shape) const { return static_cast<std::size_t>(count(shape)) * bytes_of(outer_.real()); }
   template <class P>
   P* row(P* base, const Shape& shape, std::int64_t t) const {
     using Byte = std::conditional_t<std::is_const_v<P>, const char, char>;
     return static_cast<Byte*>(base) + static_cast<std::size_t>(t) * bytes(shape);
   }
-  const void* state_before(std::size_t i, std::int64_t t) const {
-    return t == 0 ? in_[token_shapes_.size() + i] : row(static_cast<const void*>(out_[i]), cell_.states[i].shape(), t - 1);
+  const void* state_before(std::span<const void* const> in, std::span<void* const> out, std::size_t i, std::int64_t t) const {
+    return t == 0 ? in[token_shapes_.size() + i] : row(static_cast<const void*>(out[i]), cell_.states[i].shape(), t - 1);
+  }
+  void take(std::vector<void*>& list, std::size_t size) {
+    list.reserve(list.size() + 1);
+    list.push_back(backend_->allocate(size));
   }
   void prepare(Backend& backend) {
     if (backend_) return;
     backend_ = &backend;
     cell_.graph->allocate(backend, true);
-    for (const Var state : cell_.states) lambda_.push_back(backend.allocate(bytes(state.shape())));
+    for (const Var state : cell_.states) take(lambda_, bytes(state.shape()));
+  }
+
+  /// Calls f(number, shape) for each output, the shape of one step.
+  template <class F>
+  void for_outputs(F&& f) const {
+    std::size_t at = 0;
+    for (const Var next : cell_.next) f(at++, next);
+    for (const CellGate& gate : cell_.gates) f(at++, gate.inner);
+    for (const Var read : cell_.reads) f(at++, read);
+  }
+  void run_steps(std::span<const void* const> in, std::span<void* const> out, std::int64_t from, std::int64_t to) {
+    for (std::int64_t t = from; t < to; ++t) {
+      bind_step(in, out, t);
+      cell_.graph->forward({}, Graph::Part::varying);
+      for_outputs([&](std::size_t i, Var made) { backend_->copy(row(out[i], made.shape(), t), cell_.graph->value(made), bytes(made.shape())); });
+    }
+  }
+
+  /// The recording for the arrays that are captured now; null where steps are better run one by one.
+  Recording* recorded() {
+    if (!records_ || (steps_ < 2 * block && forwards_ < 2)) return nullptr;  // a block that runs once is not worth it
+    const std::span captured = std::span(in_).subspan(token_shapes_.size() + state_shapes_.size());
+    const auto found = std::ranges::find_if(recordings_, [&](const Recorded& one) { return std::ranges::equal(one.captured, captured); });
+    if (found != recordings_.end()) {
+      std::rotate(recordings_.begin(), found, found + 1);
+      return recordings_.front().recording.get();
+    }
+    if (staged_in_.empty()) {
+      // Asked first with nothing to do: most devices record nothing, and then no memory is taken.
+      records_ = backend_->record([] {}) != nullptr;
+      if (!records_) return nullptr;
+      for (const Var token : cell_.tokens) take(staged_in_, block * bytes(token.shape()));
+      for (const Var state : cell_.states) take(staged_in_, bytes(state.shape()));
+      for_outputs([&](std::size_t, Var made) { take(staged_out_, block * bytes(made.shape())); });
+    }
+    std::vector<const void*> in(staged_in_.begin(), staged_in_.end());
+    Recorded made{{captured.begin(), captured.end()}, backend_->record([&] { run_steps(in, staged_out_, 0, block); })};
+    records_ = made.recording != nullptr;
+    if (!records_) return nullptr;
+    if (recordings_.size() == most_recordings) recordings_.pop_back();
+    recordings_.insert(recordings_.begin(), std::move(made));
+    return recordings_.front().recording.get();
+  }
+  void run_recorded(Recording& recording, std::int64_t t) {
+    for (std::size_t i = 0; i < cell_.tokens.size(); ++i) {
+      const Shape& shape = cell_.tokens[i].shape();
+      backend_->copy(staged_in_[i], row(in_[i], shape, t), block * bytes(shape));
+    }
+    for (std::size_t i = 0; i < cell_.states.size(); ++i)
+      backend_->copy(staged_in_[cell_.tokens.size() + i], state_before(in_, out_, i, t), bytes(cell_.states[i].shape()));
+    recording.replay();
+    for_outputs([&](std::size_t i, Var made) { backend_->copy(row(out_[i], made.shape(), t), staged_out_[i], block * bytes(made.shape())); });
   }
   void remember(std::span<const void* const> in, std::span<void* const> out) {
     in_.assign(in.begin(), in.end());
@@ -280,9 +343,9 @@ class Step final : public Memory, public OverTime {
     const auto& captures = graph.captures();
     for (std::size_t i = 0; i < captures.size(); ++i) graph.bind(captures[i].inner, in_[token_shapes_.size() + state_shapes_.size() + i]);
   }
-  void bind_step(std::int64_t t) {
-    for (std::size_t i = 0; i < cell_.tokens.size(); ++i) cell_.graph->bind(cell_.tokens[i], row(in_[i], cell_.tokens[i].shape(), t));
-    for (std::size_t i = 0; i < cell_.states.size(); ++i) cell_.graph->bind(cell_.states[i], state_before(i, t));
+  void bind_step(std::span<const void* const> in, std::span<void* const> out, std::int64_t t) {
+    for (std::size_t i = 0; i < cell_.tokens.size(); ++i) cell_.graph->bind(cell_.tokens[i], row(in[i], cell_.tokens[i].shape(), t));
+    for (std::size_t i = 0; i < cell_.states.size(); ++i) cell_.graph->bind(cell_.states[i], state_before(in, out, i, t));
   }
 };
 

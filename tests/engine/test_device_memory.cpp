@@ -98,7 +98,7 @@ reclab::Backend* reclab::cuda_backend(std::string*) {
 TEST_CASE("every preset gives the same on a device as on the CPU, in every form and precision, gradients included") {
   const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});
   CHECK(!presets.presets().empty());
-  const auto reports = check_device(builtin_registry(), presets, {}, {}, 24);
+  const auto reports = check_device(builtin_registry(), presets, {}, {}, {.length = 24});
   CHECK(reports.size() >= 2 * presets.presets().size());
   std::string wrong;
   for (const DeviceReport& report : reports)
@@ -111,11 +111,13 @@ TEST_CASE("every preset gives the same on a device as on the CPU, in every form 
 TEST_CASE("a device that calculates wrongly is noticed") {
   const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/gated"});
   falsify = true;
-  const auto reports = check_device(builtin_registry(), presets, {}, {}, 8);
+  const auto reports = check_device(builtin_registry(), presets, {}, {}, {.length = 8});
   falsify = false;
   CHECK(!reports.empty());
   for (const DeviceReport& report : reports) {
+    if (report.primitive && report.id != "step" && report.id != "dense") continue;  // made of other kernels
     CHECK_SAYS(!report.agrees(), report.id + ", " + report.dtype);
+    CHECK_SAYS(report.verdict().starts_with("differs: "), report.verdict());
     CHECK(!report.forward_array.empty());
   }
 }

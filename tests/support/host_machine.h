@@ -6,9 +6,12 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "array/cuda/kernel_backend.h"
 
@@ -24,27 +27,51 @@ class HostMachine {
     return memory;
   }
   void release(void* memory) noexcept { std::free(memory); }
-  void zero(void* memory, std::size_t bytes) { std::memset(memory, 0, bytes); }
+  void zero(void* memory, std::size_t bytes) {
+    now_or_later([=] { std::memset(memory, 0, bytes); });
+  }
   void upload(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
   void download(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
-  void copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) {
+    now_or_later([=] { std::memcpy(to, from, bytes); });
+  }
   void finish() {}
+
+  using Recorded = std::vector<std::function<void()>>;
+  void begin_recording() { recording_.emplace(); }
+  Recorded end_recording() { return *std::exchange(recording_, std::nullopt); }
+  void abandon_recording() noexcept { recording_.reset(); }
+  void replay(const Recorded& recorded) {
+    for (const auto& launch : recorded) launch();
+  }
 
   template <class F>
   void each(std::int64_t n, const F& f) {
-    for (std::int64_t i = n; i-- > 0;) f(i);
+    now_or_later([=] {
+      for (std::int64_t i = n; i-- > 0;) f(i);
+    });
   }
   template <class F>
   void blocks(std::int64_t n, const F& f) {
-    const auto shared = std::make_unique<typename F::Shared>();
-    for (std::int64_t i = n; i-- > 0;) {
-      std::memset(static_cast<void*>(shared.get()), 0xff, sizeof(typename F::Shared));
-      Block block;
-      f(block, i, *shared);
-    }
+    now_or_later([=] {
+      const auto shared = std::make_unique<typename F::Shared>();
+      for (std::int64_t i = n; i-- > 0;) {
+        std::memset(static_cast<void*>(shared.get()), 0xff, sizeof(typename F::Shared));
+        Block block;
+        f(block, i, *shared);
+      }
+    });
   }
 
  private:
+  static inline thread_local std::optional<Recorded> recording_;
+  template <class F>
+  void now_or_later(F&& launch) {
+    if (recording_)
+      recording_->emplace_back(std::forward<F>(launch));
+    else
+      launch();
+  }
   struct Block {
     template <class L>
     struct Local {

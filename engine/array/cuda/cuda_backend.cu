@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The CUDA backend: how kernels are launched on the first CUDA device, and how its memory is had. One stream, so that work is done in the
-// order it was asked for, whichever thread asks.
+// order it was asked for, whichever thread asks. What a thread records goes to a stream of its own that never runs, so that other threads
+// can go on meanwhile.
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "array/cuda/health.h"
 #include "array/cuda/kernel_backend.h"
+#include "array/pool.h"
 
 namespace reclab {
 namespace {
@@ -15,12 +19,11 @@ namespace {
 using kernel::Index;
 constexpr int threads = 256;  // a block's; the kernels with phases count on it
 
-[[noreturn]] void fail(cudaError_t status, const std::string& doing) {
-  cudaGetLastError();  // an error that can be forgotten is
-  throw Error("The CUDA device could not " + doing + " (" + cudaGetErrorString(status) + "): choose device cpu.", {.parameter = "device", .value = "cuda", .range = "cpu"});
-}
-void check(cudaError_t status, const char* doing) {
-  if (status != cudaSuccess) fail(status, doing);
+std::string words_of(cudaError_t status) { return std::string(cudaGetErrorName(status)) + ": " + cudaGetErrorString(status); }
+void check(cudaError_t status, const char* doing) {  // before there is a machine
+  if (status == cudaSuccess) return;
+  cudaGetLastError();
+  kernel::Health().failed(doing, words_of(status));
 }
 
 /// On the device a thread is one thread of the block and a phase ends at a barrier.
@@ -51,67 +54,176 @@ __global__ void __launch_bounds__(threads) run_blocks(F f, Index n) {
 
 class CudaMachine {
  public:
-  CudaMachine(std::string name, bool pools) : name_(std::move(name)), pools_(pools) {
+  CudaMachine(std::string name, bool pools) : name_(std::move(name)), pools_(pools), pool_([this](std::size_t bytes) { return plain_memory(bytes); }, [this](void* memory) { free_plain(memory); }) {
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "start a stream of work");
     if (pools_) {  // keep what was released for the next array
-      cudaMemPool_t pool = nullptr;
       std::uint64_t keep = ~std::uint64_t{0};
-      check(cudaDeviceGetDefaultMemPool(&pool, 0), "open its memory");
-      check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep), "set up its memory");
+      check(cudaDeviceGetDefaultMemPool(&device_pool_, 0), "open its memory");
+      check(cudaMemPoolSetAttribute(device_pool_, cudaMemPoolAttrReleaseThreshold, &keep), "set up its memory");
     }
   }
+  CudaMachine(const CudaMachine&) = delete;
+  CudaMachine& operator=(const CudaMachine&) = delete;
   const std::string& name() const { return name_; }
+  const kernel::Health& health() const { return health_; }
 
   void* allocate(std::size_t bytes) {
-    void* memory = nullptr;
-    const cudaError_t status = pools_ ? cudaMallocAsync(&memory, bytes, stream_) : cudaMalloc(&memory, bytes);
-    if (status == cudaErrorMemoryAllocation) {
-      cudaGetLastError();
-      throw Error("The CUDA device has not enough free memory for an array of " + std::to_string((bytes >> 20) + 1) +
-                      " MiB: shorten the sequence, make the model smaller or choose device cpu.",
-                  {.parameter = "device", .value = "cuda", .range = "cpu"});
-    }
-    if (status != cudaSuccess) fail(status, "allocate memory");
+    health_.require();
+    void* memory = pools_ ? device_memory(bytes) : pool_.allocate(bytes);
+    if (!memory) health_.out_of_memory(bytes, words_of(cudaErrorMemoryAllocation));
     return memory;
   }
   void release(void* memory) noexcept {
+    if (health_.lost()) return;
     if (pools_)
-      cudaFreeAsync(memory, stream_);
+      cudaFreeAsync(memory, stream_);  // what fails here fails again, and is told, at the next call
     else
-      cudaFree(memory);
+      pool_.release(memory);
   }
-  void zero(void* memory, std::size_t bytes) { check(cudaMemsetAsync(memory, 0, bytes, stream_), "clear memory"); }
+  void zero(void* memory, std::size_t bytes) {
+    health_.require();
+    done(cudaMemsetAsync(memory, 0, bytes, stream()), "clear memory");
+  }
   void upload(void* to, const void* from, std::size_t bytes) {
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "read from the computer's memory");
-    check(cudaStreamSynchronize(stream_), "finish its work");  // the caller may change `from` now
+    health_.require();
+    done(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "read from the computer's memory");
+    done(cudaStreamSynchronize(stream_), "finish its work");  // the caller may change `from` now
   }
   void download(void* to, const void* from, std::size_t bytes) {
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "write to the computer's memory");
+    health_.require();
+    done(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "write to the computer's memory");
     finish();
   }
   void copy(void* to, const void* from, std::size_t bytes) {
-    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "copy memory");
+    health_.require();
+    done(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream()), "copy memory");
   }
-  void finish() { check(cudaStreamSynchronize(stream_), "finish its work"); }
+  void finish() {
+    health_.require();
+    done(cudaStreamSynchronize(stream_), "finish its work");
+  }
 
   template <class F>
   void each(Index n, const F& f) {
     if (n <= 0) return;
-    run_each<<<grid((n + threads - 1) / threads), threads, 0, stream_>>>(f, n);
-    check(cudaGetLastError(), "start a kernel");
+    health_.require();
+    run_each<<<grid((n + threads - 1) / threads), threads, 0, stream()>>>(f, n);
+    done(cudaGetLastError(), "start a kernel");
   }
   template <class F>
   void blocks(Index n, const F& f) {
     if (n <= 0) return;
-    run_blocks<<<grid(n), threads, 0, stream_>>>(f, n);
-    check(cudaGetLastError(), "start a kernel");
+    health_.require();
+    run_blocks<<<grid(n), threads, 0, stream()>>>(f, n);
+    done(cudaGetLastError(), "start a kernel");
+  }
+
+  class Recorded {
+   public:
+    Recorded(const kernel::Health& health, cudaGraphExec_t graph) : health_(&health), graph_(graph) {}
+    Recorded(Recorded&& other) noexcept : health_(other.health_), graph_(std::exchange(other.graph_, nullptr)) {}
+    ~Recorded() {
+      if (graph_ && !health_->lost()) cudaGraphExecDestroy(graph_);
+    }
+    cudaGraphExec_t graph() const { return graph_; }
+
+   private:
+    const kernel::Health* health_;
+    cudaGraphExec_t graph_;
+  };
+  void begin_recording() {
+    health_.require();
+    cudaStream_t made = nullptr;
+    done(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "start a stream of work");
+    // Relaxed: memory is asked for meanwhile, from the stream that runs.
+    const cudaError_t status = cudaStreamBeginCapture(made, cudaStreamCaptureModeRelaxed);
+    if (status != cudaSuccess) cudaStreamDestroy(made);
+    done(status, "record its work");
+    recording_ = made;
+  }
+  Recorded end_recording() {
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t ready = nullptr;
+    cudaError_t status = end_capture(&graph);
+    if (status == cudaSuccess) status = cudaGraphInstantiateWithFlags(&ready, graph, 0);
+    if (graph) cudaGraphDestroy(graph);
+    done(status, "record its work");
+    return Recorded(health_, ready);
+  }
+  void abandon_recording() noexcept {
+    cudaGraph_t graph = nullptr;
+    if (health_.lost()) {
+      recording_ = nullptr;
+      return;
+    }
+    end_capture(&graph);
+    if (graph) cudaGraphDestroy(graph);
+    cudaGetLastError();
+  }
+  void replay(const Recorded& recorded) {
+    health_.require();
+    done(cudaGraphLaunch(recorded.graph(), stream_), "repeat its work");
   }
 
  private:
   static unsigned grid(Index blocks) { return static_cast<unsigned>(std::min<Index>(blocks, 1 << 20)); }
+  cudaStream_t stream() const { return recording_ ? recording_ : stream_; }
+
+  /// Throws for what went wrong. An error of one call is forgotten; one that stays when it should be is the device's end.
+  void done(cudaError_t status, const char* doing) {
+    if (status == cudaSuccess) return;
+    cudaGetLastError();
+    const cudaError_t now = cudaStreamQuery(stream_);
+    if (now != cudaSuccess && now != cudaErrorNotReady) {
+      cudaGetLastError();
+      health_.lose(words_of(status));
+    }
+    if (status == cudaErrorMemoryAllocation)
+      throw DeviceError(DeviceError::Kind::memory, words_of(status), "The CUDA device has not enough free memory to " + std::string(doing) + " (" + words_of(status) + "): choose device cpu.");
+    health_.failed(doing, words_of(status));
+  }
+  cudaError_t end_capture(cudaGraph_t* graph) noexcept {
+    const cudaStream_t made = std::exchange(recording_, nullptr);
+    const cudaError_t status = cudaStreamEndCapture(made, graph);
+    cudaStreamDestroy(made);
+    return status;
+  }
+
+  /// From the device's own pool; null when there is not enough, even after what lay unused there went back.
+  void* device_memory(std::size_t bytes) {
+    void* memory = nullptr;
+    cudaError_t status = cudaMallocAsync(&memory, bytes, stream_);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      done(cudaStreamSynchronize(stream_), "finish its work");
+      done(cudaMemPoolTrimTo(device_pool_, 0), "give memory back");
+      status = cudaMallocAsync(&memory, bytes, stream_);
+    }
+    return had(status) ? memory : nullptr;
+  }
+  void* plain_memory(std::size_t bytes) {
+    void* memory = nullptr;
+    return had(cudaMalloc(&memory, bytes)) ? memory : nullptr;
+  }
+  bool had(cudaError_t status) {
+    if (status != cudaErrorMemoryAllocation) {
+      done(status, "allocate memory");
+      return true;
+    }
+    cudaGetLastError();
+    return false;
+  }
+  void free_plain(void* memory) noexcept {
+    if (!health_.lost()) cudaFree(memory);
+  }
+
+  static inline thread_local cudaStream_t recording_ = nullptr;
   std::string name_;
   bool pools_;
   cudaStream_t stream_ = nullptr;
+  cudaMemPool_t device_pool_ = nullptr;
+  kernel::Health health_;
+  Pool pool_;  // where the device has none
 };
 
 using CudaBackend = kernel::KernelBackend<CudaMachine>;
@@ -151,8 +263,10 @@ Found look() {
 
 Backend* cuda_backend(std::string* why_not) {
   static Found& found = *new Found(look());  // outlives the driver's own end of the process
-  if (!found.backend && why_not) *why_not = found.why_not;
-  return found.backend.get();
+  const std::string lost = found.backend ? found.backend->lost() : "";
+  if (why_not && !found.backend) *why_not = found.why_not;
+  if (why_not && !lost.empty()) *why_not = "the CUDA device was lost (" + lost + "); start the program again to use it";
+  return lost.empty() ? found.backend.get() : nullptr;
 }
 
 }  // namespace reclab

@@ -3,7 +3,7 @@
 //   allocate, release, zero, upload, download, copy, finish, device, name   as Backend has them, and
 //   each(n, f)      f(i) for all i < n, in any order
 //   blocks(n, f)    f(block, i, shared) for all i < n
-// and runs one launch after the other.
+// and runs one launch after the other. What it may have besides is in recorder.h, and health() where the device can be lost.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "array/cuda/kernels.h"
+#include "array/cuda/recorder.h"
 #include "array/error.h"
 
 namespace reclab::kernel {
@@ -25,9 +26,19 @@ class KernelBackend final : public Backend {
  public:
   template <class... Arguments>
   explicit KernelBackend(Arguments&&... arguments) : machine_(std::forward<Arguments>(arguments)...) {}
+  ~KernelBackend() override {
+    for (const auto& [steps, fourier] : roots_) release(const_cast<Wave*>(fourier.roots));
+  }
+  Machine& machine() { return machine_.machine(); }
 
   Device device() const override { return Device::cuda; }
   std::string name() const override { return machine_.name(); }
+  std::string lost() const override {
+    if constexpr (requires { machine_.machine().health(); })
+      return machine_.machine().health().words();
+    else
+      return {};
+  }
   void* allocate(std::size_t bytes) override { return machine_.allocate(std::max<std::size_t>(bytes, 1)); }
   void release(void* memory) noexcept override {
     if (memory) machine_.release(memory);
@@ -45,6 +56,7 @@ class KernelBackend final : public Backend {
     if (bytes) machine_.copy(to, from, bytes);
   }
   void finish() override { machine_.finish(); }
+  std::unique_ptr<Recording> record(const std::function<void()>& work) override { return machine_.record(work); }
 
   void add_scaled(DType type, Index n, int power, const void* x, void* y, bool accumulate) override {
     with_real(real_of(type), [&](auto zero) {
@@ -447,9 +459,9 @@ class KernelBackend final : public Backend {
   /// Memory for the length of a call; none for no entries.
   template <class T>
   struct Scratch {
-    Machine& machine;
+    Recorder<Machine>& machine;
     T* data;
-    Scratch(Machine& on, Index n) : machine(on), data(n ? static_cast<T*>(on.allocate(static_cast<std::size_t>(n) * sizeof(T))) : nullptr) {}
+    Scratch(Recorder<Machine>& on, Index n) : machine(on), data(n ? static_cast<T*>(on.allocate(static_cast<std::size_t>(n) * sizeof(T))) : nullptr) {}
     ~Scratch() {
       if (data) machine.release(data);
     }
@@ -642,9 +654,9 @@ class KernelBackend final : public Backend {
         const double angle = -6.28318530717958647692 * static_cast<double>(i) / static_cast<double>(size);
         roots[static_cast<std::size_t>(i)] = {std::cos(angle), std::sin(angle)};
       }
-      auto* on_device = static_cast<Wave*>(machine_.allocate(roots.size() * sizeof(Wave)));
-      machine_.upload(on_device, roots.data(), roots.size() * sizeof(Wave));
-      fourier = {size, on_device};
+      Scratch<Wave> on_device(machine_, static_cast<Index>(roots.size()));
+      machine_.upload(on_device.data, roots.data(), roots.size() * sizeof(Wave));
+      fourier = {size, std::exchange(on_device.data, nullptr)};
     }
     return fourier;
   }
@@ -671,7 +683,7 @@ class KernelBackend final : public Backend {
     machine_.each(count * steps, StoreWaves<T>{from, layout, steps, fourier.size, to, add});
   }
 
-  Machine machine_;
+  Recorder<Machine> machine_;
   std::mutex roots_lock_;
   std::map<Index, Fourier> roots_;
 };

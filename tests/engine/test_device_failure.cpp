@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A device that fails in the middle of a run: at every allocation and every launch there is, thinned. The run is then the CPU's, to the
+// bit, says so in one sentence, and nothing is left behind. And the computer's own memory that runs out: an Error, and nothing else.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "array/error.h"
+#include "experiment/device.h"
+#include "experiment/experiment.h"
+#include "faulty_machine.h"
+#include "models/registry.h"
+#include "test.h"
+
+namespace {
+
+/// Counts down large allocations on the thread that set it; at 0 there is no memory.
+thread_local std::int64_t memory_left = -1;
+constexpr std::size_t large = 128;
+
+void* taken(std::size_t bytes) {
+  if (bytes >= large && memory_left >= 0 && memory_left-- == 0) throw std::bad_alloc();
+  void* memory = std::malloc(bytes ? bytes : 1);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return taken(bytes); }
+void* operator new[](std::size_t bytes) { return taken(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace {
+
+using namespace reclab;
+using reclab::test::FaultyBackend;
+using Fault = reclab::test::FaultyMachine::Fault;
+
+RunRequest request_for(const std::string& id, std::int64_t length, const std::string& form = "sequential", const std::string& dtype = "f64") {
+  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});
+  RunRequest request;
+  request.preset = presets.find(id);
+  for (const auto& [key, value] : request.preset.hyper)
+    if (key == "width") request.set.emplace_back(key, "4");
+    else if (key == "state") request.set.emplace_back(key, "4");
+  TaskOptions make;
+  make.length = length;
+  make.seed = 3;
+  request.sequence = make_task(request.preset.task, make);
+  request.form = form;
+  request.dtype = dtype;
+  return request;
+}
+
+bool same_bits(const TraceArray& a, const TraceArray& b) {
+  if (a.key != b.key || a.shape != b.shape || a.is_complex() != b.is_complex()) return false;
+  const auto bytes = [](const auto& values) { return values.size() * sizeof(values[0]); };
+  if (a.is_complex()) return std::memcmp(a.complex->data(), b.complex->data(), bytes(*a.complex)) == 0;
+  return std::memcmp(a.real->data(), b.real->data(), bytes(*a.real)) == 0;
+}
+/// Empty, or what differs.
+std::string difference(const RunResult& a, const RunResult& b) {
+  if (a.trace->arrays().size() != b.trace->arrays().size()) return "the number of arrays";
+  for (std::size_t i = 0; i < a.trace->arrays().size(); ++i)
+    if (!same_bits(*a.trace->arrays()[i], *b.trace->arrays()[i])) return a.trace->arrays()[i]->key;
+  if (a.state.size() != b.state.size()) return "the number of states";
+  for (const auto& [key, array] : a.state)
+    if (!same_bits(array, b.state.at(key))) return "final " + key;
+  const RunInfo &x = a.trace->info, &y = b.trace->info;
+  if (x.device != y.device || x.command != y.command || x.form != y.form || x.outcome != y.outcome || x.sentence != y.sentence || x.loss_value != y.loss_value) return "what is told of the run";
+  return {};
+}
+
+std::int64_t count_of(const std::vector<std::string>& notes, const std::string& text) {
+  return std::count_if(notes.begin(), notes.end(), [&](const std::string& note) { return note.find(text) != std::string::npos; });
+}
+
+/// All of 1..n when they are few, else about `most` of them, the first and the last ones all.
+std::vector<std::int64_t> thinned(std::int64_t n, std::int64_t most) {
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t i = 1; i <= n; ++i)
+    if (n <= most || i <= 8 || i > n - 4 || i % (n / most + 1) == 0) chosen.push_back(i);
+  return chosen;
+}
+
+void sweep(const RunRequest& asked, std::int64_t most) {
+  RunRequest request = asked;
+  const RunResult cpu = run(builtin_registry(), request, {}, {});
+  CHECK_SAYS(cpu.trace->info.outcome == Outcome::finished, cpu.trace->info.sentence);
+  request.device = "cuda";
+  std::int64_t allocations = 0, launches = 0;
+  {
+    FaultyBackend device;
+    request.cuda = &device;
+    const RunResult whole = run(builtin_registry(), request, {}, {});
+    CHECK_EQUAL(whole.trace->info.device, std::string("cuda"));
+    CHECK_EQUAL(count_of(whole.trace->info.notes, "done on the CPU"), 0);
+    allocations = device.machine().allocations();
+    launches = device.machine().launches();
+    CHECK(allocations > 5 && launches > 20);
+  }
+  for (const auto& [fault, calls, words, happened] : {std::tuple(Fault::allocation, allocations, test::FaultyMachine::no_memory, "ran out of memory"),
+                                                       std::tuple(Fault::launch, launches, test::FaultyMachine::refused, "failed"),
+                                                       std::tuple(Fault::end, launches, test::FaultyMachine::gone, "was lost")})
+    for (const std::int64_t at : thinned(calls, most)) {
+      const std::string where = request.preset.id + ", " + happened + ", call " + std::to_string(at) + " of " + std::to_string(calls) + ": ";
+      auto device = std::make_unique<FaultyBackend>();
+      device->machine().fail(fault, at, at % 2 == 0);
+      request.cuda = device.get();
+      int published_after = 0;
+      const RunResult result = run(builtin_registry(), request, {}, {}, [&](TracePtr trace) { published_after += trace->info.device == "cpu"; });
+      CHECK_SAYS(difference(result, cpu).empty(), where + difference(result, cpu) + " differs");
+      CHECK_SAYS(published_after > 0, where + "no stage was published");
+      const auto& notes = result.trace->info.notes;
+      CHECK_SAYS(count_of(notes, "the run was done on the CPU") == 1, where + std::to_string(count_of(notes, "done on the CPU")) + " sentences");
+      CHECK_SAYS(notes.size() == cpu.trace->info.notes.size() + 1, where + "other notes");
+      CHECK_SAYS(notes.front().starts_with(std::string("The CUDA device ") + happened) && notes.front().find(words) != std::string::npos, where + notes.front());
+      CHECK_SAYS(device->machine().asked_when_lost() == 0, where + "a lost device was asked");
+      CHECK_EQUAL(device->lost(), std::string(fault == Fault::end ? words : ""));
+      // Roots of unity stay with the backend; all else is given back.
+      CHECK_SAYS(device->machine().alive() <= 1, where + std::to_string(device->machine().alive()) + " arrays are left");
+      if (fault != Fault::end && at % 5 == 0) {  // what failed once works again
+        device->machine().fail(Fault::none, 0);
+        const RunResult again = run(builtin_registry(), request, {}, {});
+        CHECK_EQUAL(again.trace->info.device, std::string("cuda"));
+      }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("an LSTM's device may fail anywhere") { sweep(request_for("lstm", 150), 40); }
+TEST_CASE("Mamba's device may fail anywhere, float32") { sweep(request_for("mamba", 24, "sequential", "f32"), 40); }
+TEST_CASE("a Newton form's device may fail anywhere") { sweep(request_for("gru", 20, "newton"), 30); }
+TEST_CASE("a convolution's device may fail anywhere, and what the sequential form records after it") { sweep(request_for("s4d", 20, "convolution"), 40); }
+
+TEST_CASE("a device that was lost is not asked again, and runs go on on the CPU") {
+  FaultyBackend device;
+  device.machine().fail(Fault::end, 30);
+  RunRequest request = request_for("lstm", 10);
+  request.cuda = &device;
+  request.device = "cuda";
+  run(builtin_registry(), request, {}, {});
+  const auto allocations = device.machine().allocations();
+  const RunResult later = run(builtin_registry(), request, {}, {});
+  CHECK_EQUAL(device.machine().allocations(), allocations);
+  CHECK_EQUAL(later.trace->info.device, std::string("cpu"));
+  CHECK_EQUAL(count_of(later.trace->info.notes, "The CUDA device was lost before the first step"), 1);
+  CHECK_ERROR(device.allocate(8), "start the program again");
+  device.release(nullptr);
+  request.device = "auto";
+  request.dtype = "f32";
+  CHECK_EQUAL(count_of(run(builtin_registry(), request, {}, {}).trace->info.notes, "CUDA"), 0);
+}
+
+TEST_CASE("a comparison of forms on a device that fails is the CPU's") {
+  RunRequest request = request_for("gru", 20);
+  const auto cpu = compare_forms(builtin_registry(), request, {});
+  FaultyBackend device;
+  device.machine().fail(Fault::allocation, 12);
+  request.cuda = &device;
+  request.device = "cuda";
+  const auto reports = compare_forms(builtin_registry(), request, {});
+  CHECK_EQUAL(reports.size(), cpu.size());
+  CHECK_SAYS(reports[0].note.starts_with("The CUDA device ran out of memory in the sequential form") && reports[0].note.find("the comparison was done on the CPU.") != std::string::npos, reports[0].note);
+  for (std::size_t i = 0; i < cpu.size(); ++i) {
+    CHECK_EQUAL(reports[i].device, std::string("cpu"));
+    CHECK_EQUAL(reports[i].output_error, cpu[i].output_error);
+    CHECK_EQUAL(reports[i].gradient_error, cpu[i].gradient_error);
+  }
+}
+
+TEST_CASE("a comparison of devices says which line the device failed in, and ends with the device") {
+  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/classical"});
+  std::vector<std::string> told;
+  FaultyBackend device;
+  DeviceCheck check{.length = 130, .cuda = &device, .found = [&](const DeviceReport& report) { told.push_back(report.id); }};
+  const auto all = check_device(builtin_registry(), presets, {}, {}, check);
+  CHECK_EQUAL(told.size(), all.size());
+  for (const DeviceReport& report : all) CHECK_SAYS(report.agrees() && report.verdict() == "agrees", report.id + ", " + report.form + ", " + report.dtype + ": " + report.verdict());
+  CHECK(device.machine().replays() > 0);
+  const auto presets_from = std::ranges::find(all, false, &DeviceReport::primitive) - all.begin();
+  CHECK(presets_from > 40);
+  CHECK_EQUAL(all.size() - static_cast<std::size_t>(presets_from), std::size_t{8});  // Elman in four forms and two precisions
+  CHECK(std::ranges::count(all, "newton", &DeviceReport::form) == 4);
+
+  const std::int64_t launches = device.machine().launches(), allocations = device.machine().allocations();
+  device.machine().fail(Fault::allocation, allocations - 3);
+  const auto refused = check_device(builtin_registry(), presets, {}, {}, check);
+  CHECK_EQUAL(refused.size(), all.size());
+  CHECK_EQUAL(std::ranges::count_if(refused, [](const DeviceReport& report) { return !report.agrees(); }), 1);
+  CHECK_SAYS(refused.back().verdict().find("ran out of memory") != std::string::npos, refused.back().verdict());
+
+  device.machine().fail(Fault::end, launches / 2);
+  const auto lost = check_device(builtin_registry(), presets, {}, {}, check);
+  CHECK(lost.size() < all.size() && !lost.back().agrees());
+  CHECK_SAYS(lost.back().verdict().find(test::FaultyMachine::gone) != std::string::npos, lost.back().verdict());
+  CHECK_ERROR(check_device(builtin_registry(), presets, {}, {}, check), "lost");
+
+  const std::string csv = to_csv(lost);
+  CHECK_EQUAL(std::ranges::count(csv, '\n'), std::ssize(lost) + 1);
+  CHECK_SAYS(csv.find("\nprimitive,\"diagonal, real\",sequential,f64,") != std::string::npos, csv);
+}
+
+TEST_CASE("a run that is cancelled while it begins anew is cancelled") {
+  FaultyBackend device;
+  device.machine().fail(Fault::launch, 50);
+  RunRequest request = request_for("lstm", 40);
+  request.cuda = &device;
+  request.device = "cuda";
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK(run(builtin_registry(), request, {}, stop.get_token()).trace->info.outcome == Outcome::cancelled);
+}
+
+TEST_CASE("the computer's memory may run out at every large allocation: an Error, and the next run has the same bits") {
+  const RunRequest request = request_for("lstm", 120);
+  run(builtin_registry(), request, {}, {});  // what is made once in a program is made
+  memory_left = std::int64_t{1} << 40;
+  const RunResult whole = run(builtin_registry(), request, {}, {});
+  const std::int64_t large_ones = (std::int64_t{1} << 40) - memory_left;
+  memory_left = -1;
+  CHECK(large_ones > 100);
+  int errors = 0;
+  for (const std::int64_t at : thinned(large_ones, 60)) {
+    memory_left = at - 1;
+    std::string said;
+    try {
+      run(builtin_registry(), request, {}, {});
+    } catch (const Error& error) {
+      said = error.what();
+    }
+    memory_left = -1;
+    CHECK_SAYS(said.find("memory ran out") != std::string::npos, "allocation " + std::to_string(at) + ": " + said);
+    ++errors;
+  }
+  CHECK(errors > 30);
+  CHECK_EQUAL(difference(run(builtin_registry(), request, {}, {}), whole), std::string());
+}
+
+TEST_CASE("auto is the CPU for float64, for small work and without a device, and CUDA for large float32") {
+  FaultyBackend device;
+  RunRequest request = request_for("lstm", 40, "sequential", "f32");
+  request.device = "auto";
+  request.cuda = &device;
+  CHECK_EQUAL(run(builtin_registry(), request, {}, {}).trace->info.device, std::string("cpu"));
+  CHECK(backend_for(request, [] { return Work{{1e12, 1e11, 100.0}, 1e6}; }).device() == Device::cuda);
+  CHECK(backend_for(request, [] { return Work{{1e6, 1e6, 100.0}, 1e6}; }).device() == Device::cpu);
+  request.dtype = "f64";
+  CHECK(backend_for(request, []() -> Work { test::fail(__FILE__, __LINE__, "nobody needs to know"); }).device() == Device::cpu);
+  request.dtype = "f32";
+  request.cuda = nullptr;
+  if (!cuda_backend()) CHECK(backend_for(request, [] { return Work{{1e12, 1e11, 100.0}, 1e6}; }).device() == Device::cpu);
+  // A thousand steps of a small cell are launches; a scan of 67 million entries is not; the same step by step fills too little.
+  CHECK(!worth_cuda({{1e9, 1e9, 15000.0}, 256.0}));
+  CHECK(worth_cuda({{1.3e8, 8e8, 20.0}, 6.7e7}));
+  CHECK(!worth_cuda({{1.3e8, 8e8, 20.0}, 1024.0}));
+  CHECK(!worth_cuda({{0.0, 0.0, 1.0}, 0.0}));
+}

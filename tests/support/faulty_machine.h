@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A device that fails when it is told to: the n-th array finds no memory, the n-th launch is refused, or it is the device's end. It counts
+// what is asked of it, so that a test sees what leaks, what is replayed, and what is asked of a device that is lost.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "array/cuda/health.h"
+#include "host_machine.h"
+
+namespace reclab::test {
+
+class FaultyMachine {
+ public:
+  static constexpr const char* no_memory = "cudaErrorMemoryAllocation: out of memory";
+  static constexpr const char* refused = "cudaErrorLaunchOutOfResources: too many resources requested for launch";
+  static constexpr const char* gone = "cudaErrorIllegalAddress: an illegal memory access was encountered";
+  enum class Fault { none, allocation, launch, end };
+
+  /// The n-th call of its kind from now on, counted from 1. With `forever` false the next one works again.
+  void fail(Fault fault, std::int64_t at, bool forever = false) {
+    fault_ = fault;
+    at_ = at;
+    forever_ = forever;
+    allocations_ = launches_ = 0;
+  }
+  std::int64_t allocations() const { return allocations_; }
+  std::int64_t launches() const { return launches_; }      ///< that were asked for one by one, replays counted once
+  std::int64_t recordings() const { return recordings_; }
+  std::int64_t replays() const { return replays_; }
+  std::int64_t asked_when_lost() const { return asked_when_lost_; }  ///< of the machine beneath, by mistake
+  std::size_t alive() const { return alive_.size(); }      ///< arrays that are not given back
+
+  std::string name() const { return host_.name(); }
+  const kernel::Health& health() const { return health_; }
+  void* allocate(std::size_t bytes) {
+    health_.require();
+    if (++allocations_, fault_ == Fault::allocation && (forever_ ? allocations_ >= at_ : allocations_ == at_)) health_.out_of_memory(bytes, no_memory);
+    void* memory = host_.allocate(bytes);
+    alive_.insert(memory);
+    return memory;
+  }
+  void release(void* memory) noexcept {
+    // What a lost device held is not asked for back; the host's memory beneath is given back all the same, to see that nothing is forgotten.
+    alive_.erase(memory);
+    host_.release(memory);
+  }
+  void zero(void* memory, std::size_t bytes) {
+    launch();
+    host_.zero(memory, bytes);
+  }
+  void upload(void* to, const void* from, std::size_t bytes) {
+    launch();
+    host_.upload(to, from, bytes);
+  }
+  void download(void* to, const void* from, std::size_t bytes) {
+    launch();
+    host_.download(to, from, bytes);
+  }
+  void copy(void* to, const void* from, std::size_t bytes) {
+    launch();
+    host_.copy(to, from, bytes);
+  }
+  void finish() { health_.require(); }
+  template <class F>
+  void each(std::int64_t n, const F& f) {
+    launch();
+    host_.each(n, f);
+  }
+  template <class F>
+  void blocks(std::int64_t n, const F& f) {
+    launch();
+    host_.blocks(n, f);
+  }
+
+  using Recorded = HostMachine::Recorded;
+  void begin_recording() {
+    health_.require();
+    ++recordings_;
+    host_.begin_recording();
+    recording_ = true;
+  }
+  Recorded end_recording() {
+    recording_ = false;
+    return host_.end_recording();
+  }
+  void abandon_recording() noexcept {
+    recording_ = false;
+    host_.abandon_recording();
+  }
+  void replay(const Recorded& recorded) {
+    launch();
+    ++replays_;
+    host_.replay(recorded);
+  }
+
+ private:
+  void launch() {
+    if (health_.lost()) ++asked_when_lost_;
+    health_.require();
+    if (!recording_) ++launches_;
+    if (fault_ != Fault::launch && fault_ != Fault::end) return;
+    if (forever_ ? launches_ < at_ : launches_ != at_) return;
+    if (fault_ == Fault::end) health_.lose(gone);
+    health_.failed("start a kernel", refused);
+  }
+  HostMachine host_;
+  kernel::Health health_;
+  std::set<void*> alive_;
+  Fault fault_ = Fault::none;
+  bool forever_ = false, recording_ = false;
+  std::int64_t at_ = 0, allocations_ = 0, launches_ = 0, recordings_ = 0, replays_ = 0, asked_when_lost_ = 0;
+};
+
+using FaultyBackend = kernel::KernelBackend<FaultyMachine>;
+
+}  // namespace reclab::test
