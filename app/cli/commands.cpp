@@ -423,7 +423,7 @@ void write_timing(const Trace& trace, const std::vector<std::string>& forms, con
 
 Json timing_json(const RunRequest& request, const TimingRequest& timing, const Trace& trace, const std::vector<std::string>& forms, const std::vector<Crossover>& crossovers) {
   const Timed timed(trace);
-  Json json = {{"id", request.preset.id}, {"device", request.device}, {"dtype", request.dtype}, {"forms", Json::array()}};
+  Json json = {{"id", request.preset.id}, {"device", trace.info.device}, {"dtype", request.dtype}, {"forms", Json::array()}};
   for (const std::string& form : forms) {
     Json entry = {{"form", form}, {"exponent", timed.one(form + "/exponent")}, {"lengths", Json::array()}};
     for (const double steps : timed(form, "length")) entry["lengths"].push_back(static_cast<std::int64_t>(steps));
@@ -463,7 +463,7 @@ void print_timing(const RunRequest& request, const TimingRequest& timing, const 
                  backward.empty() ? "" : seconds_text(backward[i]), bytes_text(memory[i]), std::isfinite(error[i]) ? number_text(error[i], 2) : "",
                  i == 0 && !slope.empty() ? number_text(slope[0], 3) : i == 1 && !slope.empty() ? number_text(least[0], 3) + " to " + number_text(most[0], 3) : ""});
   }
-  std::cout << heading(request.preset.title) << ", " << request.device << ", " << request.dtype << (timing.batch > 1 ? ", batch " + std::to_string(timing.batch) : "")
+  std::cout << heading(request.preset.title) << ", " << trace.info.device << ", " << request.dtype << (timing.batch > 1 ? ", batch " + std::to_string(timing.batch) : "")
             << (timing.backward ? ": time of one pass forward and back\n" : ": time of one pass forward\n");
   for (const std::size_t column : {1, 2, 4, 5, 6, 7}) table.right_align(column);
   table.print(std::cout);

@@ -143,7 +143,8 @@ void MainWindow::buildToolBar() {
     bar->addWidget(box);
     return box;
   };
-  device_ = field(tr("Device"), tr("Where the next run computes"));
+  device_ = field(tr("Device"), tr("Where the next run computes; auto: on a CUDA device what is float32 and large enough, all else on the CPU"));
+  device_->addItem(tr("auto"), "auto");
   device_->addItem(tr("CPU"), "cpu");
   device_->addItem(tr("CUDA"), "cuda");
   form_ = field(tr("Form"), tr("How the recurrence is computed: all of them give the same numbers, at different speeds"));
@@ -238,8 +239,9 @@ void MainWindow::begin() {
   models_->setLibrary(session_->library());
   sequence_->setLibrary(session_->library());
   if (const std::string& why = session_->library()->noCuda; !why.empty()) {
-    qobject_cast<QStandardItemModel*>(device_->model())->item(1)->setEnabled(false);
-    device_->setItemData(1, QString::fromStdString(why), Qt::ToolTipRole);
+    const int cuda = device_->findData("cuda");
+    qobject_cast<QStandardItemModel*>(device_->model())->item(cuda)->setEnabled(false);
+    device_->setItemData(cuda, QString::fromStdString(why), Qt::ToolTipRole);
     device_->setToolTip(tr("Where the next run computes. CUDA cannot be used: %1").arg(QString::fromStdString(why)));
     if (auto* timing = area_->findChild<TimingPanel*>()) timing->setNoCuda(QString::fromStdString(why));
   }

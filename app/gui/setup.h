@@ -54,7 +54,7 @@ struct Setup {
   std::map<std::string, std::filesystem::path> weights, states;  ///< files that were loaded for each preset, likewise
   LoadedSequencePtr sequence;
   std::uint64_t seed = 1;
-  std::string form = "auto", device = "cpu", dtype = "f64";
+  std::string form = "auto", device = "auto", dtype = "f64";
 
   Settings settings() const;                                 ///< of the present preset
   void setValue(const std::string& key, const std::string& text);

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "experiment/device.h"
-#include "experiment/prepared.h"
 
 namespace reclab {
 namespace {

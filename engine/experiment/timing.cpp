@@ -13,6 +13,7 @@
 #include "analysis/scaling.h"
 #include "array/rng.h"
 #include "experiment/compare.h"
+#include "experiment/device.h"
 #include "experiment/prepared.h"
 #include "experiment/roof.h"
 
@@ -144,6 +145,10 @@ class Timing {
     return std::make_shared<const Trace>(trace_);
   }
 
+  void note(const std::string& sentence) {
+    if (std::ranges::find(trace_.info.notes, sentence) == trace_.info.notes.end()) trace_.info.notes.push_back(sentence);
+  }
+
  private:
   struct Point {
     std::int64_t length = 0;
@@ -191,7 +196,7 @@ class Timing {
     if (timing_.batch != 1) line += " --batch " + std::to_string(timing_.batch);
     if (!timing_.backward) line += " --forward-only";
     if (request_.seed != 1) line += " --seed " + std::to_string(request_.seed);
-    if (request_.device != "cpu") line += " --device " + request_.device;
+    if (const std::string& device = trace_.info.device; device != "cpu" || request_.dtype != "f64") line += " --device " + device;
     if (request_.dtype != "f64") line += " --dtype " + request_.dtype;
     return line;
   }
@@ -199,9 +204,6 @@ class Timing {
   void report(const std::string& what) const {
     const double total = static_cast<double>(visits) * static_cast<double>(lengths_.size() * series_.size());
     if (progress_) progress_(total > 0.0 ? std::min(1.0, done_ / total) : 1.0, what);
-  }
-  void note(const std::string& sentence) {
-    if (std::ranges::find(trace_.info.notes, sentence) == trace_.info.notes.end()) trace_.info.notes.push_back(sentence);
   }
   std::string named(const Series& series, std::int64_t length) const { return "The " + std::string(to_string(series.form)) + " form at length " + grouped(length); }
 
@@ -278,6 +280,7 @@ class Timing {
           if (first) series.points.push_back(std::move(fresh));
           turns.push_back({&series, point_of(series, length), std::move(rollout)});
         } catch (const Error& error) {
+          if (!prepared_.backend.lost().empty()) throw;
           note(named(series, length) + " was left out: " + error.what());
           series.ended = true;
         }
@@ -470,7 +473,12 @@ class Timing {
 
 TracePtr time_forms(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress,
                     std::stop_token stop, const Publish& publish) {
-  return Timing(registry, request, timing, progress, std::move(stop), publish)();
+  const std::string where = "during the timing";
+  return or_on_cpu(request, "timing", where, [&](const RunRequest& asked, const std::string& said) {
+    Timing made(registry, asked, timing, progress, stop, publish);
+    if (!said.empty()) made.note(said);
+    return made();
+  });
 }
 
 std::optional<double> largest_lyapunov(const Registry& registry, const RunRequest& request, std::stop_token stop) {

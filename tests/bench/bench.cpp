@@ -67,6 +67,8 @@ Json measured(const Row& row, const Roof& roof, const std::string& python, const
                {"floor", part.floor},
                {"roof_fraction", floor > 0.0 ? Json(floor / times[i].median) : Json()},
                {"peers", Json::array()}};
+    if (part.facts)
+      for (const auto& [name, value] : part.facts()) of[name] = value;
     if (const auto found = peers.find(part.name); found != peers.end())
       for (Json peer : *found) {
         peer["ratio"] = peer.at("seconds").get<double>() / times[i].median;
@@ -88,6 +90,8 @@ void print(const Json& result) {
     std::fprintf(stderr, "  %-20s %10.3f ms", part["part"].get<std::string>().c_str(), 1e3 * part["ours_seconds"].get<double>());
     if (part["floor_seconds"].is_number())
       std::fprintf(stderr, "   floor %8.3f ms, %3.0f %% of the roof (%s)", 1e3 * part["floor_seconds"].get<double>(), 100.0 * part["roof_fraction"].get<double>(), part["floor"].get<std::string>().c_str());
+    if (part.contains("iterations"))
+      std::fprintf(stderr, "   %.0f iterations, residual %.1e%s", part["iterations"].get<double>(), part["residual"].get<double>(), part["converged"].get<double>() > 0.0 ? "" : ", not converged: run step by step");
     std::fprintf(stderr, "\n");
     for (const Json& peer : part["peers"])
       std::fprintf(stderr, "    %-28s %10.3f ms   %6.2f times ours, error %.1e\n", (peer["name"].get<std::string>() + " " + peer["version"].get<std::string>()).c_str(),

@@ -6,6 +6,7 @@
 #include <complex>
 #include <map>
 #include <numbers>
+#include <span>
 
 #include "array/error.h"
 #include "array/rng.h"
@@ -471,6 +472,94 @@ Row gated_attention(const std::string& name, const std::vector<std::int64_t>& le
   return row;
 }
 
+/// z = sigmoid(a_t + w h + R h), h <- (1 - z) h + z tanh(b_t + v h + S h), w and v diagonal: a GRU without reset; R and S with `dense` alone.
+struct GatedCell {
+  std::shared_ptr<Computed> computed;
+  MemoryVars memory;
+  std::int64_t B, T, D;
+  bool dense;
+
+  GatedCell(Backend& backend, Form form, std::int64_t batch, std::int64_t steps, std::int64_t width, bool with_matrices)
+      : computed(std::make_shared<Computed>(backend)), B(batch), T(steps), D(width), dense(with_matrices) {
+    Rng rng(1);
+    Computed& c = *computed;
+    const Var a = c.leaf("a", {T, B, D}, normal(rng, T * B * D)), b = c.leaf("b", {T, B, D}, normal(rng, T * B * D));
+    const Var w = c.leaf("w", {D}, uniform(rng, D, -0.5, 0.5)), v = c.leaf("v", {D}, uniform(rng, D, -0.5, 0.5));
+    const double spread = 0.5 / std::sqrt(static_cast<double>(D));
+    const Var R = dense ? c.leaf("R", {D, D}, normal(rng, D * D, spread)) : Var{}, S = dense ? c.leaf("S", {D, D}, normal(rng, D * D, spread)) : Var{};
+    const auto cell = [=](Cell&, std::span<const Var> tokens, std::span<const Var> states) {
+      const Var h = states[0];
+      Var z = tokens[0] + w * h, n = tokens[1] + v * h;
+      if (R) {
+        z = z + linear(h, R);
+        n = n + linear(h, S);
+      }
+      return std::vector<Var>{h + sigmoid(z) * (tanh(n) - h)};
+    };
+    memory = step(*c.graph, B, {{"h", {D}}}, {a, b}, cell, {}, form);
+    c.output = memory.trajectories[0];
+    c.ready(false);
+    c.zero_states(memory);
+  }
+  Part part(const std::string& name) const {
+    const double E = static_cast<double>(B * T * D);
+    Part made{name, [c = computed] { c->forward(); }, 4.0 * 3.0 * E, 0.0, (20.0 + (dense ? 4.0 * static_cast<double>(D) : 0.0)) * E, "reads a and b, writes h"};
+    if (const NewtonReport* report = memory.memory->newton())
+      made.facts = [c = computed, report] {
+        return std::map<std::string, double>{{"iterations", report->iterations()}, {"residual", report->residuals.empty() ? 0.0 : report->residuals.back()}, {"converged", report->converged}};
+      };
+    return made;
+  }
+  void find_exact() const {
+    Computed& c = *computed;
+    const auto in = [&](const char* key, std::int64_t i) { return static_cast<double>(c.inputs.at(key).second[static_cast<std::size_t>(i)]); };
+    c.exact.resize(static_cast<std::size_t>(B * T * D));
+    std::vector<double> h(static_cast<std::size_t>(B * D), 0.0), next = h;
+    for (std::int64_t t = 0; t < T; ++t) {
+      for (std::int64_t s = 0; s < B; ++s)
+        for (std::int64_t i = 0; i < D; ++i) {
+          const double own = h[static_cast<std::size_t>(s * D + i)];
+          double z = in("a", (t * B + s) * D + i) + in("w", i) * own, n = in("b", (t * B + s) * D + i) + in("v", i) * own;
+          for (std::int64_t j = 0; dense && j < D; ++j) {
+            z += in("R", i * D + j) * h[static_cast<std::size_t>(s * D + j)];
+            n += in("S", i * D + j) * h[static_cast<std::size_t>(s * D + j)];
+          }
+          next[static_cast<std::size_t>(s * D + i)] = own + (std::tanh(n) - own) / (1.0 + std::exp(-z));
+        }
+      h = next;
+      std::copy(h.begin(), h.end(), c.exact.begin() + static_cast<std::ptrdiff_t>(t * B * D));
+    }
+  }
+};
+
+// Newton's iteration over all steps at once beside the loop over time: a cell with a diagonal Jacobian, and one with a dense one.
+Row newton(const std::string& name, std::int64_t B, std::int64_t D, std::int64_t T, std::int64_t dense_D, std::int64_t dense_T) {
+  Backend& backend = backend_of(name);
+  struct Data {
+    std::vector<GatedCell> cells;
+  };
+  auto data = std::make_shared<Data>();
+  Row row;
+  row.name = name;
+  row.text = "Newton's forms of a gated cell, float32: diagonal B" + std::to_string(B) + " D" + std::to_string(D) + " T" + std::to_string(T) + ", dense B1 D" + std::to_string(dense_D) + " T" + std::to_string(dense_T);
+  const auto add = [&](const std::string& part, Form form, bool dense) {
+    data->cells.emplace_back(backend, form, dense ? 1 : B, dense ? dense_T : T, dense ? dense_D : D, dense);
+    row.parts.push_back(data->cells.back().part(part));
+  };
+  add("diagonal, quasi-newton", Form::quasi_newton, false);
+  add("diagonal, sequential", Form::sequential, false);
+  add("dense, newton", Form::newton, true);
+  add("dense, sequential", Form::sequential, true);
+  const GatedCell& first = data->cells.front();
+  row.error = [&first] {
+    first.find_exact();
+    return first.computed->error();
+  };
+  row.save = [&first](NpzWriter& file) { first.computed->save_all(file); };
+  row.kept = data;
+  return row;
+}
+
 const std::vector<std::pair<std::string, std::function<Row(const std::string&)>>>& all_rows() {
   static const std::vector<std::pair<std::string, std::function<Row(const std::string&)>>> rows{
       {"C1", [](const std::string& name) { return scan(name, 1, 16384, 1024); }},
@@ -486,6 +575,7 @@ const std::vector<std::pair<std::string, std::function<Row(const std::string&)>>
       {"G4", [](const std::string& name) { return gated_attention(name, {8192}, 96, 128); }},
       {"G5", [](const std::string& name) { return lstm(name, 16, 1024, 256, false); }},
       {"G6", [](const std::string& name) { return convolution(name, 16, 768, 4096); }},
+      {"G7", [](const std::string& name) { return newton(name, 8, 256, 4096, 8, 65536); }},
   };
   return rows;
 }

@@ -3,7 +3,9 @@
 // what is asked of it, so that a test sees what leaks, what is replayed, and what is asked of a device that is lost.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <set>
 #include <string>
 
@@ -21,30 +23,40 @@ class FaultyMachine {
 
   /// The n-th call of its kind from now on, counted from 1. With `forever` false the next one works again.
   void fail(Fault fault, std::int64_t at, bool forever = false) {
-    fault_ = fault;
+    fault_ = Fault::none;
     at_ = at;
     forever_ = forever;
     allocations_ = launches_ = 0;
+    fault_ = fault;
   }
   std::int64_t allocations() const { return allocations_; }
   std::int64_t launches() const { return launches_; }      ///< that were asked for one by one, replays counted once
   std::int64_t recordings() const { return recordings_; }
   std::int64_t replays() const { return replays_; }
   std::int64_t asked_when_lost() const { return asked_when_lost_; }  ///< of the machine beneath, by mistake
-  std::size_t alive() const { return alive_.size(); }      ///< arrays that are not given back
+  /// Arrays that are not given back.
+  std::size_t alive() const {
+    const std::lock_guard lock(mutex_);
+    return alive_.size();
+  }
 
   std::string name() const { return host_.name(); }
   const kernel::Health& health() const { return health_; }
   void* allocate(std::size_t bytes) {
     health_.require();
-    if (++allocations_, fault_ == Fault::allocation && (forever_ ? allocations_ >= at_ : allocations_ == at_)) health_.out_of_memory(bytes, no_memory);
+    const std::int64_t number = ++allocations_;
+    if (fault_ == Fault::allocation && (forever_ ? number >= at_ : number == at_)) health_.out_of_memory(bytes, no_memory);
     void* memory = host_.allocate(bytes);
+    const std::lock_guard lock(mutex_);
     alive_.insert(memory);
     return memory;
   }
   void release(void* memory) noexcept {
     // What a lost device held is not asked for back; the host's memory beneath is given back all the same, to see that nothing is forgotten.
-    alive_.erase(memory);
+    {
+      const std::lock_guard lock(mutex_);
+      alive_.erase(memory);
+    }
     host_.release(memory);
   }
   void zero(void* memory, std::size_t bytes) {
@@ -100,18 +112,20 @@ class FaultyMachine {
   void launch() {
     if (health_.lost()) ++asked_when_lost_;
     health_.require();
-    if (!recording_) ++launches_;
+    const std::int64_t number = recording_ ? launches_.load() : ++launches_;
     if (fault_ != Fault::launch && fault_ != Fault::end) return;
-    if (forever_ ? launches_ < at_ : launches_ != at_) return;
+    if (forever_ ? number < at_ : number != at_) return;
     if (fault_ == Fault::end) health_.lose(gone);
     health_.failed("start a kernel", refused);
   }
+  static inline thread_local bool recording_ = false;
   HostMachine host_;
   kernel::Health health_;
+  mutable std::mutex mutex_;  // of alive_: a window computes on several threads
   std::set<void*> alive_;
-  Fault fault_ = Fault::none;
-  bool forever_ = false, recording_ = false;
-  std::int64_t at_ = 0, allocations_ = 0, launches_ = 0, recordings_ = 0, replays_ = 0, asked_when_lost_ = 0;
+  std::atomic<Fault> fault_ = Fault::none;
+  std::atomic<bool> forever_ = false;
+  std::atomic<std::int64_t> at_ = 0, allocations_ = 0, launches_ = 0, recordings_ = 0, replays_ = 0, asked_when_lost_ = 0;
 };
 
 using FaultyBackend = kernel::KernelBackend<FaultyMachine>;

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window beside a device: one that fails in the middle of a run, and the dialog that compares it with the CPU. In the place of the
+// CUDA backend stands one that runs its kernels on the host.
+#include <QApplication>
+#include <QFile>
+#include <QPointer>
+#include <QPushButton>
+#include <QSettings>
+#include <QTableWidget>
+#include <QTemporaryDir>
+#include <QTest>
+#include <algorithm>
+#include <cmath>
+
+#include "faulty_machine.h"
+#include "gui/device_dialog.h"
+#include "gui/main_window.h"
+#include "gui/status_line.h"
+#include "models/registry.h"
+#include "scene/vtk_frame.h"
+
+using namespace reclab;
+
+namespace {
+
+using Fault = test::FaultyMachine::Fault;
+std::unique_ptr<test::FaultyBackend> device;
+constexpr int patience = 60000;
+
+}  // namespace
+
+/// Taken by the linker before the library's own.
+reclab::Backend* reclab::cuda_backend(std::string* why) {
+  if (!device && why) *why = "no CUDA device";
+  return device.get();
+}
+
+class TestDevice : public QObject {
+  Q_OBJECT
+
+ private:
+  Look look_;
+  QTemporaryDir folder_;
+
+  QString sequence() {
+    QFile file(folder_.filePath("start.csv"));
+    if (file.open(QFile::WriteOnly)) {
+      file.write("x\n");
+      for (int i = 0; i < 40; ++i) file.write(QByteArray::number(std::sin(i * 0.3)) + '\n');
+    }
+    return file.fileName();
+  }
+  LibraryPtr library(const char* family) {
+    return std::make_shared<const Library>(Library{PresetLibrary(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/" + family}), tasks()});
+  }
+  void photograph(QWidget* widget, const QString& name) {
+    if (const QString folder = qEnvironmentVariable("RECLAB_PICTURES"); !folder.isEmpty()) widget->grab().save(folder + '/' + name + ".png");
+  }
+
+ private slots:
+  void init() {
+    QSettings().clear();
+    look_.apply(ThemeChoice::light);
+    device = std::make_unique<test::FaultyBackend>();
+  }
+
+  void aDeviceThatFailsIsSaidAndTheCpuIsShown() {
+    Options options;
+    options.input = sequence();
+    options.set = {{"width", "4"}};
+    MainWindow window(&look_, options);
+    window.show();
+    SessionController& session = *window.session();
+    const auto atRest = [&] { return !session.running() && session.trace() != nullptr; };
+    QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
+    QVERIFY2(window.statusLine()->facts().startsWith("CPU, "), qPrintable(window.statusLine()->facts()));  // auto, and float64
+
+    Setup setup = session.setup();
+    QCOMPARE(setup.device, std::string("auto"));
+    setup.device = "cuda";
+    session.apply(setup, false);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session.trace()->info.device == "cuda", patience);
+    QTRY_VERIFY2_WITH_TIMEOUT(window.statusLine()->facts().startsWith("CUDA, "), qPrintable(window.statusLine()->facts()), patience);
+
+    device->machine().fail(Fault::end, 200);
+    session.run();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session.trace()->info.device == "cpu", patience);
+    QTRY_VERIFY2_WITH_TIMEOUT(window.statusLine()->facts().startsWith("CPU, "), qPrintable(window.statusLine()->facts()), patience);
+    QTRY_VERIFY2_WITH_TIMEOUT(window.statusLine()->sentence().contains("The CUDA device was lost") && window.statusLine()->sentence().contains("the run was done on the CPU."),
+                              qPrintable(window.statusLine()->sentence()), patience);
+    photograph(&window, "device-lost");
+    window.close();
+  }
+
+  void theDeviceIsComparedLineByLine() {
+    QString saved;
+    FileChooser chooser;
+    chooser.save = [&](QWidget*, const QString&, const QString& name, const QString&) { return saved = folder_.filePath(name); };
+    for (const ThemeChoice theme : {ThemeChoice::light, ThemeChoice::dark}) {
+      look_.apply(theme);
+      auto* dialog = new DeviceDialog(library("classical"), chooser);
+      dialog->setCheck({.length = 20});
+      dialog->show();
+      QVERIFY(QTest::qWaitForWindowExposed(dialog));
+      QVERIFY(!dialog->saveButton()->isEnabled());
+      QTest::mouseClick(dialog->runButton(), Qt::LeftButton);
+      QVERIFY(dialog->running());
+      QTRY_VERIFY_WITH_TIMEOUT(!dialog->running(), patience);
+      QVERIFY2(dialog->words().startsWith("All ") && dialog->words().endsWith("lines agree."), qPrintable(dialog->words()));
+      QCOMPARE(dialog->table()->rowCount(), static_cast<int>(dialog->reports().size()));
+      QCOMPARE(dialog->table()->item(0, 6)->text(), QString("agrees"));
+      photograph(dialog, theme == ThemeChoice::light ? "device-check-light" : "device-check-dark");
+
+      device->machine().fail(Fault::allocation, 300);  // one line of the next run
+      QTest::mouseClick(dialog->runButton(), Qt::LeftButton);
+      QTRY_VERIFY_WITH_TIMEOUT(!dialog->running(), patience);
+      QVERIFY2(dialog->words().startsWith("1 of "), qPrintable(dialog->words()));
+      const auto bad = std::ranges::find(dialog->reports(), false, &DeviceReport::agrees) - dialog->reports().begin();
+      QVERIFY(dialog->table()->item(static_cast<int>(bad), 6)->text().contains("memory"));
+      dialog->table()->scrollToItem(dialog->table()->item(static_cast<int>(bad), 6));
+      photograph(dialog, theme == ThemeChoice::light ? "device-check-failed-light" : "device-check-failed-dark");
+      QTest::mouseClick(dialog->saveButton(), Qt::LeftButton);
+      QFile file(saved);
+      QVERIFY(file.open(QFile::ReadOnly));
+      QCOMPARE(file.readAll().count('\n'), static_cast<qsizetype>(dialog->reports().size()) + 1);
+      dialog->close();
+    }
+  }
+
+  void aStoppedComparisonKeepsItsLines() {
+    auto* dialog = new DeviceDialog(library("gated"), {});
+    dialog->show();
+    QVERIFY(QTest::qWaitForWindowExposed(dialog));
+    QTest::mouseClick(dialog->runButton(), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(dialog->table()->rowCount() > 2, patience);
+    QTest::mouseClick(dialog->runButton(), Qt::LeftButton);  // it says Stop
+    QTRY_VERIFY_WITH_TIMEOUT(!dialog->running(), patience);
+    QVERIFY2(dialog->words().startsWith("Stopped. "), qPrintable(dialog->words()));
+    QVERIFY(dialog->saveButton()->isEnabled());
+    dialog->close();
+  }
+
+  void withoutADeviceItSaysWhatToDo() {
+    device.reset();
+    for (const ThemeChoice theme : {ThemeChoice::light, ThemeChoice::dark}) {
+      look_.apply(theme);
+      auto* dialog = new DeviceDialog(library("classical"), {});
+      dialog->show();
+      QVERIFY(QTest::qWaitForWindowExposed(dialog));
+      QVERIFY(!dialog->runButton()->isEnabled());
+      QVERIFY(!dialog->table()->isVisible());
+      photograph(dialog, theme == ThemeChoice::light ? "device-none-light" : "device-none-dark");
+      dialog->close();
+    }
+  }
+
+  void aCloseInTheMiddleEndsTheWork() {
+    auto* dialog = new DeviceDialog(library("gated"), {});
+    QPointer<QDialog> alive(dialog);
+    dialog->show();
+    QTest::mouseClick(dialog->runButton(), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(dialog->table()->rowCount() > 0, patience);
+    dialog->close();
+    QTRY_VERIFY_WITH_TIMEOUT(alive.isNull(), patience);
+  }
+};
+
+int main(int argc, char** argv) {
+  prepareOpenGl();
+  QApplication application(argc, argv);
+  QTemporaryDir settings;
+  QSettings::setDefaultFormat(QSettings::IniFormat);
+  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
+  QApplication::setOrganizationName("recurrence-lab");
+  QApplication::setApplicationName("device-test");
+  TestDevice test;
+  return QTest::qExec(&test, argc, argv);
+}
+
+#include "test_device.moc"
