@@ -24,8 +24,10 @@ namespace {
 
 enum Column { what, form, precision, forward, gradients, allowed, verdict, cpu, cuda, columns };
 
-QString number(double error) { return std::isfinite(error) ? QString::number(error, 'e', 1) : QObject::tr("none"); }
+QString number(double error) { return std::isfinite(error) ? QString::number(error, 'e', 1) : QString("–"); }
 QString duration(double seconds) {
+  if (seconds <= 0.0) return "–";
+  if (seconds < 1e-3) return QObject::tr("%1 µs").arg(seconds * 1e6, 0, 'f', 0);
   return seconds < 1.0 ? QObject::tr("%1 ms").arg(seconds * 1e3, 0, 'f', seconds < 0.01 ? 1 : 0) : QObject::tr("%1 s").arg(seconds, 0, 'f', 1);
 }
 

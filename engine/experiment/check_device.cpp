@@ -81,6 +81,7 @@ void compare_preset(const Registry& registry, const Preset& preset, const Device
     if (info.outcome == Outcome::cancelled) throw Cancelled();
     if (info.device != request.device) {  // it failed, and the CPU did its work: that is no comparison
       report.problem = info.notes.front();
+      report.forward_error = report.gradient_error = std::numeric_limits<double>::quiet_NaN();
       return;
     }
     if (info.outcome != Outcome::finished && report.problem.empty()) report.problem = "on " + request.device + ": " + info.sentence;
@@ -138,6 +139,7 @@ std::vector<DeviceReport> check_device(const Registry& registry, const PresetLib
       work(report);
     } catch (const Error& error) {
       report.problem = error.what();
+      report.forward_error = report.gradient_error = std::numeric_limits<double>::quiet_NaN();
     }
     reports.push_back(std::move(report));
     if (check.found) check.found(reports.back());

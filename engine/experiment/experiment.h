@@ -146,7 +146,7 @@ struct DeviceReport {
   double gradient_error = 0.0;  ///< likewise; logarithms of norms by the ratio of the norms
   std::string forward_array{}, gradient_array{};
   double cpu_seconds = 0.0, cuda_seconds = 0.0;
-  std::string problem{};        ///< a run that did not finish, or not on the device
+  std::string problem{};        ///< a run that did not finish, or not on the device; where nothing could be compared the errors are NaN
   bool primitive = false;       ///< id is the name of a memory by itself, on random inputs
   /// What is allowed: 1e-9 in float64, 1e-3 in float32, as between exact forms.
   double allowed() const { return dtype == "f64" ? 1e-9 : 1e-3; }

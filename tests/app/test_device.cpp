@@ -117,6 +117,7 @@ class TestDevice : public QObject {
       QVERIFY2(dialog->words().startsWith("1 of "), qPrintable(dialog->words()));
       const auto bad = std::ranges::find(dialog->reports(), false, &DeviceReport::agrees) - dialog->reports().begin();
       QVERIFY(dialog->table()->item(static_cast<int>(bad), 6)->text().contains("memory"));
+      QCOMPARE(dialog->table()->item(static_cast<int>(bad), 3)->text(), QString("–"));
       dialog->table()->scrollToItem(dialog->table()->item(static_cast<int>(bad), 6));
       photograph(dialog, theme == ThemeChoice::light ? "device-check-failed-light" : "device-check-failed-dark");
       QTest::mouseClick(dialog->saveButton(), Qt::LeftButton);

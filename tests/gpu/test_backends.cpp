@@ -33,6 +33,32 @@ TEST_CASE("memory that there is not is one sentence with a cure, and nothing is 
   CHECK_EQUAL(back, sent);
 }
 
+TEST_CASE("what was recorded is done again as a whole, and what waits is not recorded") {
+  Backend& cuda = device();
+  constexpr std::int64_t n = 4096;
+  void* x = cuda.allocate(n * sizeof(double));
+  void* y = cuda.allocate(sizeof(double));
+  const std::vector<double> ones(n, 1.0);
+  cuda.upload(x, ones.data(), n * sizeof(double));
+  double sum = 0.0;
+  {
+    const auto recording = cuda.record([&] {
+      cuda.add_scaled(DType::f64, n, 1, x, x, false);
+      cuda.sum(DType::f64, 1, n, 1, 1.0, x, y);  // in two passes, through memory of the recording's own
+    });
+    CHECK(recording != nullptr);
+    for (int i = 0; i < 3; ++i) recording->replay();
+    cuda.download(&sum, y, sizeof sum);
+    CHECK_EQUAL(sum, 8.0 * n);
+  }
+  CHECK(cuda.record([&] { cuda.finish(); }) == nullptr);
+  cuda.sum(DType::f64, 1, n, 1, 1.0, x, y);
+  cuda.download(&sum, y, sizeof sum);
+  CHECK_EQUAL(sum, 8.0 * n);
+  cuda.release(x);
+  cuda.release(y);
+}
+
 TEST_CASE("the device has a name and is found once") {
   CHECK(&device() == &device());
   CHECK(device().device() == Device::cuda);

@@ -21,11 +21,11 @@ class FaultyMachine {
   static constexpr const char* gone = "cudaErrorIllegalAddress: an illegal memory access was encountered";
   enum class Fault { none, allocation, launch, end };
 
-  /// The n-th call of its kind from now on, counted from 1. With `forever` false the next one works again.
-  void fail(Fault fault, std::int64_t at, bool forever = false) {
+  /// The n-th call of its kind from now on, counted from 1. With `lasting` false the next one works again.
+  void fail(Fault fault, std::int64_t at, bool lasting = false) {
     fault_ = Fault::none;
     at_ = at;
-    forever_ = forever;
+    lasting_ = lasting;
     allocations_ = launches_ = 0;
     fault_ = fault;
   }
@@ -45,7 +45,7 @@ class FaultyMachine {
   void* allocate(std::size_t bytes) {
     health_.require();
     const std::int64_t number = ++allocations_;
-    if (fault_ == Fault::allocation && (forever_ ? number >= at_ : number == at_)) health_.out_of_memory(bytes, no_memory);
+    if (fault_ == Fault::allocation && (lasting_ ? number >= at_ : number == at_)) health_.out_of_memory(bytes, no_memory);
     void* memory = host_.allocate(bytes);
     const std::lock_guard lock(mutex_);
     alive_.insert(memory);
@@ -114,7 +114,7 @@ class FaultyMachine {
     health_.require();
     const std::int64_t number = recording_ ? launches_.load() : ++launches_;
     if (fault_ != Fault::launch && fault_ != Fault::end) return;
-    if (forever_ ? number < at_ : number != at_) return;
+    if (lasting_ ? number < at_ : number != at_) return;
     if (fault_ == Fault::end) health_.lose(gone);
     health_.failed("start a kernel", refused);
   }
@@ -124,7 +124,7 @@ class FaultyMachine {
   mutable std::mutex mutex_;  // of alive_: a window computes on several threads
   std::set<void*> alive_;
   std::atomic<Fault> fault_ = Fault::none;
-  std::atomic<bool> forever_ = false;
+  std::atomic<bool> lasting_ = false;
   std::atomic<std::int64_t> at_ = 0, allocations_ = 0, launches_ = 0, recordings_ = 0, replays_ = 0, asked_when_lost_ = 0;
 };
 
