@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "array/rng.h"
 
@@ -64,6 +65,23 @@ Banded median_band(const Visits& visits, double noise) {
   const double n = static_cast<double>(visits.size()), few = n > 1.0 ? std::sqrt(n / (n - 1.0)) : 1.0;
   return {middle, middle / wide(few * std::log(middle / quantile(medians, low_end))), middle * wide(few * std::log(quantile(medians, high_end) / middle))};
 }
+
+void PaceFit::add(const Visits& times, std::span<const double> pace) {
+  assert(times.size() == pace.size());
+  std::vector<double> x, y;
+  for (std::size_t v = 0; v < times.size(); ++v) {
+    x.push_back(std::log(pace[v]));
+    y.push_back(std::log(median(times[v])));
+  }
+  const auto n = static_cast<double>(x.size());
+  const double mx = std::accumulate(x.begin(), x.end(), 0.0) / n, my = std::accumulate(y.begin(), y.end(), 0.0) / n;
+  for (std::size_t v = 0; v < x.size(); ++v) {
+    together_ += (x[v] - mx) * (y[v] - my);
+    spread_ += (x[v] - mx) * (x[v] - mx);
+  }
+}
+
+double PaceFit::power() const { return spread_ > 0.0 ? std::clamp(together_ / spread_, 0.0, 1.0) : 0.0; }
 
 Banded exponent(std::span<const double> lengths, std::span<const Banded> costs) {
   assert(lengths.size() == costs.size());

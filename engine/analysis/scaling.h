@@ -27,6 +27,17 @@ using Visits = std::vector<std::vector<double>>;
 /// B. Efron, R. Tibshirani, An Introduction to the Bootstrap, 1993.
 Banded median_band(const Visits& visits, double noise);
 
+/// By which power times follow the pace of the machine, the time of a computation that does not change, from visit to visit: the common
+/// slope of logarithms within measurements (analysis of covariance), from 0 (they do not) to 1.
+class PaceFit {
+ public:
+  void add(const Visits& times, std::span<const double> pace);  ///< of one measurement, a pace each visit
+  double power() const;
+
+ private:
+  double together_ = 0.0, spread_ = 0.0;
+};
+
 /// How a cost grows: the p of a T^p, by least squares in logarithms over the given points. The band is made of the bands of the points, each
 /// drawn from its own, and of the residuals of the fit, which are drawn anew (wild bootstrap: C. F. J. Wu, Annals of Statistics 14, 1986).
 /// NaN from fewer than two different lengths.

@@ -71,9 +71,12 @@ class Yardstick {
     run();
     visit_.push_back(since(start));
   }
-  void end_visit() {
-    if (!visit_.empty()) medians_.push_back(median(std::exchange(visit_, {})));
+  /// Its median during the visit that ends.
+  double end_visit() {
+    medians_.push_back(median(std::exchange(visit_, {})));
+    return medians_.back();
   }
+  double pace() const { return median(medians_); }
   /// Half of the band of a visit's median, relative to the median of all.
   double noise() const {
     if (medians_.size() < 2) return 0.0;
@@ -153,6 +156,7 @@ class Timing {
   struct Point {
     std::int64_t length = 0;
     Visits forward, backward, both;
+    std::vector<double> pace{};  // seconds of the yardstick at each visit
     double memory = 0.0, flops = 0.0, bytes = 0.0, output_error = not_a_number, gradient_error = not_a_number;
     int iterations = -1;
     bool converged = true;
@@ -322,8 +326,9 @@ class Timing {
       }
       if (!any) break;
     }
-    yardstick_->end_visit();
+    const double pace = yardstick_->end_visit();
     for (Turn& turn : turns) {
+      turn.point->pace.push_back(pace);
       turn.point->forward.push_back(std::move(turn.forward));
       turn.point->backward.push_back(std::move(turn.backward));
       turn.point->both.push_back(std::move(turn.both));
@@ -402,8 +407,22 @@ class Timing {
     put_real(trace_, std::move(array), values);
   }
 
+  double follows() const {
+    PaceFit fit;
+    for (const Series& series : series_)
+      for (const Point& point : series.points) fit.add(point.both, point.pace);
+    return fit.power();
+  }
+  /// The times of a point as they would be at the yardstick's own pace.
+  Visits steadied(const Point& point, const Visits& times, double power) const {
+    Visits steady = times;
+    for (std::size_t v = 0; v < steady.size(); ++v)
+      for (double& seconds : steady[v]) seconds *= std::pow(yardstick_->pace() / point.pace[v], power);
+    return steady;
+  }
+
   void put() {
-    const double noise = yardstick_->noise();
+    const double noise = yardstick_->noise(), power = follows();
     add("timing/noise", {noise}, "", "The machine's noise: half width of the 90 % band of a fixed computation that was repeated all through the timing, of its median at each visit, relative to the median of all.");
     for (const Series& series : series_) {
       std::vector<const Point*> points;
@@ -428,15 +447,18 @@ class Timing {
         add(prefix + name + "_high", {p.high}, "", "Upper end of the 90 % band of the slope" + over);
       };
       const auto times = [&](const std::string& name, Visits Point::* of, const std::string& what, const std::string& low, const std::string& high, const std::string& exponent_name) {
-        std::vector<Banded> bands;
-        for (const Point* point : points) bands.push_back(median_band(point->*of, noise));
+        std::vector<Banded> bands, steady;
+        for (const Point* point : points) {
+          bands.push_back(median_band(point->*of, noise));
+          steady.push_back(median_band(steadied(*point, point->*of, power), noise));
+        }
         std::size_t i = 0;
         column(name, "s", "Median wall time of " + what + ".", [&](const Point&) { return bands[i++].value; });
         i = 0;
         column(low, "s", "Lower end of the 90 % band: where the median of another run of this timing is expected.", [&](const Point&) { return bands[i++].low; });
         i = 0;
         column(high, "s", "Upper end of the 90 % band: where the median of another run of this timing is expected.", [&](const Point&) { return bands[i++].high; });
-        grows(exponent_name, bands, "log time of " + what);
+        grows(exponent_name, steady, "log time (what follows the machine's pace from visit to visit taken out) of " + what);
       };
       const std::string whole = timing_.backward ? "the forward and the backward pass" : "the forward pass";
       times("seconds", &Point::both, whole, "low90", "high90", "exponent");

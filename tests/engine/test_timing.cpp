@@ -96,6 +96,24 @@ TEST_CASE("an exponent is found in noisy times, and its band holds it") {
   CHECK_EQUAL(longer_half(3), std::size_t{0});
 }
 
+TEST_CASE("how far times follow the machine's pace is told from visits") {
+  for (const double power : {0.0, 0.5, 1.0}) {
+    PaceFit fit;
+    for (const double seconds : {1e-3, 5e-2, 2.0}) {
+      Visits times;
+      const std::vector<double> pace{1.0, 1.4, 0.9, 1.1};
+      for (const double p : pace) times.push_back({seconds * std::pow(p, power), seconds * std::pow(p, power)});
+      fit.add(times, pace);
+    }
+    CHECK_CLOSE(fit.power(), power, 1e-12);
+  }
+  PaceFit against, still;
+  against.add({{1.0}, {2.0}}, std::vector<double>{2.0, 1.0});
+  CHECK_CLOSE(against.power(), 0.0, 0.0);
+  still.add({{1.0}, {2.0}}, std::vector<double>{1.0, 1.0});
+  CHECK_CLOSE(still.power(), 0.0, 0.0);
+}
+
 TEST_CASE("a timing has all keys of the contract, a row a length") {
   for (const std::string id : {"elman", "linear-attention"}) {
     const TracePtr trace = time_forms(builtin_registry(), request_for(id), {.lengths = {16, 32, 64}}, {}, {});
