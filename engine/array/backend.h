@@ -63,6 +63,12 @@ struct OuterDims {
   std::int64_t steps = 0, heads = 0, key = 0, value = 0;
 };
 
+/// S_t = exp(a_t) * S_{t-1} + k_t v_t^T, o_t = S_t^T q_t, a_t <= 0 for each key dimension or one for all, [steps, heads, decays].
+struct GatedDims {
+  std::int64_t steps = 0, heads = 0, key = 0, value = 0;
+  std::int64_t decays = 1;  ///< a head: 1, or as many as key dimensions
+};
+
 /// y[r, c] = sum_j w[c, j] x[r + j, c]: causal depth-wise convolution; x has taps - 1 rows more than y, oldest first.
 /// Rows are (time, batch) pairs with `batch` innermost.
 struct DepthwiseDims {
@@ -159,6 +165,15 @@ class Backend {
   virtual void outer_adjoint(DType type, const OuterDims& dims, bool attention, const void* q, const void* k, const void* v,
                              const void* initial, const void* go, const void* carried, void* gq, void* gk, void* gv, void* ginitial,
                              double* log2_norm, std::stop_token stop) = 0;
+
+  /// The memory with decays, of which no state is kept, a chunk of steps at a time. o [steps, heads, value]; initial (null: zero) and final_state
+  /// (may be null) [heads, key, value]; log_decay null: none. A decay of 0 is one whose logarithm is far below, or -infinity.
+  virtual void gated(DType type, const GatedDims& dims, const void* q, const void* k, const void* v, const void* log_decay, const void* initial,
+                     void* o, void* final_state, std::stop_token stop) = 0;
+  /// gfinal (may be null): the adjoint of the final memory. Any of the results may be null. ginitial is in units of 2^exponent.
+  virtual void gated_adjoint(DType type, const GatedDims& dims, const void* q, const void* k, const void* v, const void* log_decay,
+                             const void* initial, const void* go, const void* gfinal, void* gq, void* gk, void* gv, void* glog_decay,
+                             void* ginitial, int* exponent, std::stop_token stop) = 0;
 
   /// x = (I + strictly lower part of a)^-1, [batch, n, n].
   virtual void invert_unit_lower(DType type, std::int64_t batch, std::int64_t n, const void* a, void* x) = 0;

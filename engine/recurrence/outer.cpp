@@ -66,6 +66,41 @@ class Outer final : public Memory, public OverTime {
   void* scratch_ = nullptr;
 };
 
+/// The memory with decays or without, a chunk of steps at a time: nothing is known of its single steps.
+class Chunked final : public Memory, public OverTime {
+ public:
+  /// `in`: q, k, v and the decays, for who draws it.
+  Chunked(DType type, const GatedDims& dims, bool decayed, std::vector<Var> in) : type_(type), d_(dims), decayed_(decayed), in_(std::move(in)) {}
+
+  Course course() const override { return {Form::chunkwise, Course::Way::blocks, d_.steps, chunk, 0, 0, Course::Weights::decayed, false, 1, in_}; }
+
+  std::int64_t width() const override { return 0; }
+  bool time_invariant() const override { return true; }
+  bool diagonal() const override { return true; }
+  void transition(std::int64_t, std::span<std::complex<double>>) const override {}
+  void jacobian(std::int64_t, std::span<double>) override {}
+
+  void forward(const ForwardCall& c) override {
+    c.backend.gated(type_, d_, c.in[0], c.in[1], c.in[2], decayed_ ? c.in[4] : nullptr, c.in[3], c.out[0], c.out[1], c.stop);
+  }
+  void backward(const BackwardCall& c) override {
+    assert((carried_.empty() || !carried_[0]) && "chunks cover the whole sequence");
+    c.backend.gated_adjoint(type_, d_, c.in[0], c.in[1], c.in[2], decayed_ ? c.in[4] : nullptr, c.in[3], c.grad_out[0], c.grad_out[1], c.grad_in[0], c.grad_in[1],
+                            c.grad_in[2], decayed_ ? c.grad_in[4] : nullptr, c.grad_in[3], &exponent_, c.stop);
+  }
+  Cost cost() const override {
+    const double n = static_cast<double>(d_.steps * d_.heads), k = static_cast<double>(d_.key), v = static_cast<double>(d_.value);
+    return {n * (4.0 * k * v + static_cast<double>(chunk) * (k + v)), n * (2.0 * k + 2.0 * v + (decayed_ ? static_cast<double>(d_.decays) : 0.0)) * static_cast<double>(bytes_of(type_))};
+  }
+
+ private:
+  DType type_;
+  static constexpr std::int64_t chunk = 16;
+  GatedDims d_;
+  bool decayed_;
+  std::vector<Var> in_;
+};
+
 /// A time-invariant decay at every step.
 Var at_each_step(Graph& graph, Var log_decay, std::int64_t steps) {
   return log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, 1, 1, 1}) : log_decay;
@@ -97,48 +132,17 @@ OuterVars stepwise(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, 
 
 OuterVars chunkwise(Graph& graph, Var q, Var k, Var v, Var log_decay) {
   const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
-  const bool by_key = log_decay && log_decay.dim(-1) > 1;
-  // With a decay for each key dimension every pair of steps of a chunk has a vector of its own: short chunks.
-  const std::int64_t chunk = std::min<std::int64_t>(by_key ? 16 : 64, steps);
-  const Var Q = chunks::split(q, chunk), K = chunks::split(k, chunk), V = chunks::split(v, chunk);
-  const auto start = chunks::start(graph, {batch, heads, key, value}, v.dtype());
-  start.memory->goes({Form::chunkwise, Course::Way::blocks, steps, by_key ? 16 : 64, 0, 0, Course::Weights::decayed, false, 1,
-                      log_decay ? std::vector<Var>{q, k, v, log_decay} : std::vector<Var>{q, k, v}});
-
-  Var left = Q, right = K, weights, decay;
-  if (!log_decay) {
-    weights = matmul_transposed(Q, K) * chunks::triangle(graph, chunk, 1.0, 0.0);
-  } else {
-    // Every exponent is a sum of logarithms of decays over the steps that lie between: never above 0.
-    const auto [sums, low] = chunks::sums(chunks::split(at_each_step(graph, log_decay, steps), chunk), -2);
-    const Var whole = slice(sums, -2, chunk - 1, chunk), whole_low = slice(low, -2, chunk - 1, chunk);
-    decay = exp(transpose(whole)) + chunks::zeros(graph, {key, value});
-    left = Q * exp(sums);
-    right = K * exp(whole - sums + (whole_low - low));
-    const Var allowed = chunks::triangle(graph, chunk, 0.0, -1e30);
-    if (by_key) {
-      const Var between = chunks::with_axis(sums, -2) - chunks::with_axis(sums, -3) + (chunks::with_axis(low, -2) - chunks::with_axis(low, -3)) + reshape(allowed, {chunk, chunk, 1});
-      weights = sum(exp(between) * (chunks::with_axis(Q, -2) * chunks::with_axis(K, -3)), -1);
-    } else {
-      weights = matmul_transposed(Q, K) * exp(sums - transpose(sums) + (low - transpose(low)) + allowed);
-    }
-  }
-  const Var written = matmul(transpose(right), V);
-  Var after;
-  if (decay) {
-    const MemoryVars over = diagonal_from(graph, Form::sequential, decay, written, start.state);
-    start.memory->follow(over.memory);
-    after = over.trajectories[0];
-  } else {
-    after = start.state + cumulative_sum(written, 0);
-  }
-  const Var read = matmul(left, chunks::before(start.state, after)) + matmul(weights, V);
   OuterVars vars;
-  vars.memory = start.memory;
-  vars.initial = {start.leaf};
+  vars.initial = {graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
+  std::vector<Var> inputs{q, k, v, vars.initial[0]};
+  if (log_decay) inputs.push_back(log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, batch, 1, 1}) : log_decay);
+  auto operation = std::make_unique<Chunked>(v.dtype(), GatedDims{steps, batch * heads, key, value, log_decay ? log_decay.dim(-1) : 1}, static_cast<bool>(log_decay),
+                                             log_decay ? std::vector<Var>{q, k, v, log_decay} : std::vector<Var>{q, k, v});
+  vars.memory = operation.get();
+  const auto made = graph.apply(std::move(operation), std::move(inputs), {{v.shape(), v.dtype()}, {vars.initial[0].shape(), v.dtype()}});
+  vars.output = made[0];
+  vars.finals = {made[1]};
   vars.trajectories = {Var{}};
-  vars.finals = {last(after)};
-  vars.output = chunks::join(read, steps);
   return vars;
 }
 

@@ -455,6 +455,46 @@ inline void outer_parity(Backend& other) {
         }
 }
 
+/// Decays a head, a key dimension and none; from near 1 to far below the range, where the initial memory's adjoint comes in units of its own.
+inline void gated_parity(Backend& other) {
+  struct Size {
+    std::int64_t steps, heads, key, value;
+  };
+  for (const DType type : real_types)
+    for (const Size s : {Size{1, 1, 1, 1}, Size{15, 3, 5, 7}, Size{31, 2, 31, 1}, Size{32, 1, 1, 33}, Size{33, 2, 32, 31}, Size{61, 5, 3, 13}, Size{97, 1, 64, 67}, Size{300, 1, 17, 130}, Size{1025, 1, 2, 2}})
+      for (const std::int64_t decays : {std::int64_t{0}, std::int64_t{1}, s.key})
+        for (const double strength : {1e-6, 0.2, 5.0, 300.0}) {
+          if (decays == 0 && strength != 0.2) continue;
+          const bool started = strength != 1e-6, far = strength >= 5.0;
+          const GatedDims d{s.steps, s.heads, s.key, s.value, decays == 0 ? 1 : decays};
+          const std::int64_t keys = s.steps * s.heads * s.key, values = s.steps * s.heads * s.value, size = s.heads * s.key * s.value;
+          Parity parity(other, 31);
+          std::vector<double> logs, late(static_cast<std::size_t>(values), 0.0);
+          Rng rng(32);
+          for (std::int64_t i = 0; i < s.steps * s.heads * d.decays; ++i) logs.push_back(i % 7 == 3 ? 0.0 : -strength * rng.uniform(0.0, 1.0));
+          // The loss at the last step alone: on the way back nothing fresh hides how far the adjoint falls.
+          for (std::int64_t i = far ? values - s.heads * s.value : 0; i < values; ++i) late[static_cast<std::size_t>(i)] = rng.uniform(-1.0, 1.0);
+          const std::size_t q = parity.array(type, keys), k = parity.array(type, keys), v = parity.array(type, values), a = parity.array(type, logs), initial = parity.array(type, size),
+                            o = parity.array(type, values), last = parity.array(type, size), go = parity.array(type, late), gfinal = parity.array(type, size), gq = parity.array(type, keys),
+                            gk = parity.array(type, keys), gv = parity.array(type, values), ga = parity.array(type, s.steps * s.heads * d.decays), ginitial = parity.array(type, std::vector<double>(static_cast<std::size_t>(size), 0.0));
+          parity.in_units(ginitial);
+          try {
+            parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
+              const void *log_decay = decays ? p[a] : nullptr, *start = started ? p[initial] : nullptr;
+              int power = 0;
+              b.gated(type, d, p[q], p[k], p[v], log_decay, start, p[o], nullptr, {});
+              b.gated(type, d, p[q], p[k], p[v], log_decay, start, p[o], p[last], {});
+              b.gated_adjoint(type, d, p[q], p[k], p[v], log_decay, start, p[go], far ? nullptr : p[gfinal], p[gq], p[gk], p[gv], decays ? p[ga] : nullptr, p[ginitial], &power, {});
+              b.gated_adjoint(type, d, p[q], p[k], p[v], log_decay, start, p[go], nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, {});
+              return power;
+            }, 0, type == DType::f32 ? 5e-5 : 1e-11);
+          } catch (const Failure& failure) {
+            throw Failure(name_of(type) + ", " + std::to_string(s.steps) + " steps, " + std::to_string(s.heads) + " heads of " + std::to_string(s.key) + " x " + std::to_string(s.value) + ", " + std::to_string(decays) +
+                          " decays to " + show(strength) + ": " + failure.what());
+          }
+        }
+}
+
 inline void kernel_parity(Backend& other) {
   for (const DType type : {DType::c64, DType::c128})
     for (const std::int64_t steps : {1, 9, 31, 32, 33, 700, 1023, 1024, 1025}) {
@@ -549,8 +589,11 @@ inline void stop_parity(Backend& other) {
     call([&] { other.outer(DType::f64, o, tree, memory, memory, memory, nullptr, memory, nullptr, memory, source.get_token()); });
     call([&] { other.outer_adjoint(DType::f64, o, tree, memory, memory, memory, nullptr, memory, nullptr, memory, memory, memory, nullptr, nullptr, source.get_token()); });
   }
+  const GatedDims gated{4, 1, 2, 2, 1};
+  call([&] { other.gated(DType::f64, gated, memory, memory, memory, memory, nullptr, memory, nullptr, source.get_token()); });
+  call([&] { other.gated_adjoint(DType::f64, gated, memory, memory, memory, memory, nullptr, memory, nullptr, memory, memory, memory, nullptr, nullptr, nullptr, source.get_token()); });
   other.release(memory);
-  CHECK_EQUAL(heard, 8);
+  CHECK_EQUAL(heard, 10);
 }
 
 inline std::vector<ParityCase> parity_cases() {
@@ -566,6 +609,7 @@ inline std::vector<ParityCase> parity_cases() {
           {"the diagonal recurrence, stepped and scanned, and its adjoints", diagonal_parity},
           {"adjoints beyond the range of the type", renormalised_parity},
           {"the outer-product memory, stepped and as attention, and its adjoints", outer_parity},
+          {"the outer-product memory with decays, in chunks, and its adjoints", gated_parity},
           {"Vandermonde kernels and their adjoints", kernel_parity},
           {"long convolutions and their adjoints", convolution_parity},
           {"scores weighted by decays and their adjoints", weigh_parity},

@@ -18,6 +18,7 @@
 
 #include "array/backend.h"
 #include "array/cpu/fourier.h"
+#include "array/cpu/gated.h"
 #include "array/cpu/gemm.h"
 #include "array/cpu/pairs.h"
 #include "array/cpu/stream.h"
@@ -1086,6 +1087,23 @@ class CpuBackend final : public Backend {
           for (std::int64_t i = 0; i < size; ++i) as<T>(ginitial_)[h * size + i] += static_cast<T>(memory[static_cast<std::size_t>(i)]);
       }
       for (std::size_t t = 0; t < squares.size(); ++t) log2_norm[t] = 0.5 * std::log2(squares[t]);
+    });
+  }
+
+  void gated(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay, const void* initial, void* o,
+             void* final_state, std::stop_token stop) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      cpu::gated(d, as<T>(q), as<T>(k), as<T>(v), as<T>(log_decay), as<T>(initial), as<T>(o), as<T>(final_state), stop);
+    });
+  }
+  void gated_adjoint(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay, const void* initial,
+                     const void* go, const void* gfinal, void* gq, void* gk, void* gv, void* glog_decay, void* ginitial, int* exponent,
+                     std::stop_token stop) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      cpu::gated_adjoint(d, as<T>(q), as<T>(k), as<T>(v), as<T>(log_decay), as<T>(initial), as<T>(go), as<T>(gfinal), as<T>(gq), as<T>(gk),
+                         as<T>(gv), as<T>(glog_decay), as<T>(ginitial), exponent, stop);
     });
   }
 

@@ -342,6 +342,58 @@ class KernelBackend final : public Backend {
     });
   }
 
+  void gated(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay, const void* initial, void* o,
+             void* final_state, std::stop_token stop) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      const Gates<T> g{d, as<T>(log_decay)};
+      const Index keys = d.steps * d.heads * d.key, size = d.heads * d.key * d.value;
+      Scratch<T> left(machine_, keys), right(machine_, keys), scores(machine_, d.steps * d.heads * g.chunk), starts(machine_, g.chunks() * size);
+      Scratch<double> memory(machine_, size);
+      gated_memories(g, as<T>(k), as<T>(v), as<T>(initial), right.data, memory.data, starts.data, stop);
+      machine_.each(keys, GatedRows<T>{g, as<T>(q), left.data, false});
+      machine_.each(d.steps * d.heads * g.chunk, GatedScores<T>{g, as<T>(q), as<T>(k), scores.data, d.key});
+      machine_.each(d.steps * d.heads * d.value, GatedRead<T>{g, left.data, starts.data, scores.data, as<T>(v), as<T>(o)});
+      if (final_state) machine_.each(size, Convert<double, T>{memory.data, as<T>(final_state)});
+    });
+  }
+  void gated_adjoint(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay, const void* initial,
+                     const void* go, const void* gfinal, void* gq, void* gk, void* gv, void* glog_decay, void* ginitial, int* exponent,
+                     std::stop_token stop) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      const Gates<T> g{d, as<T>(log_decay)};
+      const Index keys = d.steps * d.heads * d.key, pairs = d.steps * d.heads * g.chunk, size = d.heads * d.key * d.value, chunks = g.chunks();
+      Scratch<T> left(machine_, keys), right(machine_, keys), scores(machine_, pairs), gscores(machine_, pairs), starts(machine_, chunks * size), ends(machine_, chunks * size);
+      Scratch<double> memory(machine_, size);
+      Scratch<int> powers(machine_, size);
+      gated_memories(g, as<T>(k), as<T>(v), as<T>(initial), right.data, memory.data, starts.data, stop);
+      machine_.each(keys, GatedRows<T>{g, as<T>(q), left.data, false});
+      start_memory(as<T>(gfinal), memory.data, size);
+      if (size) machine_.zero(powers.data, static_cast<std::size_t>(size) * sizeof(int));
+      for (Index to = chunks; to > 0; to -= std::min(to, stretch / g.chunk)) {
+        poll(stop, to * g.chunk);
+        machine_.each(size, GatedPassAdjoint<T>{g, left.data, as<T>(go), memory.data, powers.data, ends.data, std::max<Index>(0, to - stretch / g.chunk), to});
+      }
+      machine_.each(pairs, GatedScores<T>{g, as<T>(q), as<T>(k), scores.data, d.key});
+      machine_.each(pairs, GatedScores<T>{Gates<T>{d, nullptr}, as<T>(go), as<T>(v), gscores.data, d.value});
+      if (gv) machine_.each(d.steps * d.heads * d.value, GatedValueAdjoint<T>{g, right.data, ends.data, scores.data, as<T>(go), as<T>(gv)});
+      // left and right are needed no more: what goes through the memory takes their place.
+      machine_.each(keys, GatedKeyAdjoint<T>{g, as<T>(q), as<T>(k), as<T>(go), starts.data, gscores.data, as<T>(gq), left.data, true});
+      machine_.each(keys, GatedKeyAdjoint<T>{g, as<T>(k), as<T>(q), as<T>(v), ends.data, gscores.data, as<T>(gk), right.data, false});
+      if (glog_decay)
+        machine_.each(d.steps * d.heads * d.decays,
+                      GatedDecayAdjoint<T>{g, as<T>(q), as<T>(k), gscores.data, starts.data, ends.data, left.data, right.data, as<T>(glog_decay)});
+      int power = 0;
+      if (exponent && ginitial && size) {
+        const int common = magnitudes_of(memory.data, powers.data, size, size)[0].exponent;
+        if (common != no_exponent && common != infinite_exponent && std::abs(common) > 32) power = common;
+      }
+      if (exponent) *exponent = power;
+      if (ginitial) machine_.each(size, AddInUnits<T>{memory.data, powers.data, as<T>(ginitial), power});
+    });
+  }
+
   void invert_unit_lower(DType type, Index batch, Index n, const void* a, void* x) override {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);
@@ -468,6 +520,18 @@ class KernelBackend final : public Backend {
     Scratch(const Scratch&) = delete;
     Scratch& operator=(const Scratch&) = delete;
   };
+
+  /// k decayed to the end of its chunk, the memory before each chunk and, in `memory`, after the last.
+  template <class T>
+  void gated_memories(const Gates<T>& g, const T* k, const T* v, const T* initial, T* right, double* memory, T* starts, const std::stop_token& stop) {
+    const GatedDims& d = g.d;
+    machine_.each(d.steps * d.heads * d.key, GatedRows<T>{g, k, right, true});
+    start_memory(initial, memory, d.heads * d.key * d.value);
+    for (Index from = 0; from < g.chunks(); from += stretch / g.chunk) {
+      poll(stop, from * g.chunk);
+      machine_.each(d.heads * d.key * d.value, GatedPass<T>{g, right, v, memory, starts, from, std::min(g.chunks(), from + stretch / g.chunk)});
+    }
+  }
 
   template <class T>
   static const T* as(const void* p) {

@@ -871,6 +871,194 @@ struct OuterPass {
   }
 };
 
+// ---- The outer-product memory with decays, in chunks of time: what decays between two steps of a chunk is a sum of logarithms over the
+// steps between, so that no exponent is above 0 and no two sums are subtracted ---------------------------------------------------------
+
+template <class T>
+struct Gates {
+  static constexpr Index chunk = 16;
+  GatedDims d;
+  const T* a;  // null: no decays
+  RECLAB_HD Index chunks() const { return (d.steps + chunk - 1) / chunk; }
+  RECLAB_HD Index end(Index c) const { return least((c + 1) * chunk, d.steps); }
+  /// The sum of the logarithms of steps from < l <= to.
+  template <class Sum = T>
+  RECLAB_HD Sum between(Index from, Index to, Index h, Index i) const {
+    Sum sum(0);
+    if (!a) return sum;
+    for (Index l = from + 1; l <= to; ++l) sum += a[(l * d.heads + h) * d.decays + (d.decays == 1 ? 0 : i)];
+    return sum;
+  }
+  /// Decays from the start of step t's chunk up to it, and from it to the chunk's end.
+  RECLAB_HD T since_start(Index t, Index h, Index i) const { return fn::exp(between(t / chunk * chunk - 1, t, h, i)); }
+  RECLAB_HD T until_end(Index t, Index h, Index i) const { return fn::exp(between(t, end(t / chunk) - 1, h, i)); }
+};
+/// out [steps, heads, key] = x times what decays from the chunk's start, or to its end.
+template <class T>
+struct GatedRows {
+  Gates<T> g;
+  const T* x;
+  T* out;
+  bool to_end;
+  RECLAB_HD void operator()(Index index) const {
+    const Index i = index % g.d.key, h = index / g.d.key % g.d.heads, t = index / g.d.key / g.d.heads;
+    out[index] = x[index] * (to_end ? g.until_end(t, h, i) : g.since_start(t, h, i));
+  }
+};
+/// scores [steps, heads, chunk] = sum_i x_t[i] y_u[i] decayed from step u to t, u <= t being number j of t's chunk; 0 elsewhere.
+template <class T>
+struct GatedScores {
+  Gates<T> g;
+  const T *x, *y;
+  T* scores;
+  Index size;
+  RECLAB_HD void operator()(Index index) const {
+    const Index j = index % g.chunk, h = index / g.chunk % g.d.heads, t = index / g.chunk / g.d.heads, u = t / g.chunk * g.chunk + j;
+    T sum(0);
+    for (Index i = 0; u <= t && i < size; ++i) sum += x[(t * g.d.heads + h) * size + i] * (y[(u * g.d.heads + h) * size + i] * fn::exp(g.between(u, t, h, i)));
+    scores[index] = sum;
+  }
+};
+/// memory [heads, key, value] through chunks from <= c < to; starts [chunks, heads, key, value] (may be null) get it as it was before each.
+template <class T>
+struct GatedPass {
+  Gates<T> g;
+  const T *right, *v;
+  double* memory;
+  T* starts;
+  Index from, to;
+  RECLAB_HD void operator()(Index index) const {
+    const Index j = index % g.d.value, i = index / g.d.value % g.d.key, h = index / g.d.value / g.d.key, all = g.d.heads * g.d.key * g.d.value;
+    double cell = memory[index];
+    for (Index c = from; c < to; ++c) {
+      if (starts) starts[c * all + index] = static_cast<T>(cell);
+      cell *= static_cast<double>(fn::exp(g.between(c * g.chunk - 1, g.end(c) - 1, h, i)));
+      for (Index t = c * g.chunk; t < g.end(c); ++t) cell += static_cast<double>(right[(t * g.d.heads + h) * g.d.key + i]) * static_cast<double>(v[(t * g.d.heads + h) * g.d.value + j]);
+    }
+    memory[index] = cell;
+  }
+};
+/// o = left S + scores v, S as it was before the chunk.
+template <class T>
+struct GatedRead {
+  Gates<T> g;
+  const T *left, *starts, *scores, *v;
+  T* o;
+  RECLAB_HD void operator()(Index index) const {
+    const Index j = index % g.d.value, row = index / g.d.value, h = row % g.d.heads, t = row / g.d.heads, first = t / g.chunk * g.chunk;
+    const T* memory = starts + (t / g.chunk * g.d.heads + h) * g.d.key * g.d.value + j;
+    T sum(0);
+    for (Index i = 0; i < g.d.key; ++i) sum += left[row * g.d.key + i] * memory[i * g.d.value];
+    for (Index u = first; u <= t; ++u) sum += scores[row * g.chunk + u - first] * v[(u * g.d.heads + h) * g.d.value + j];
+    o[index] = sum;
+  }
+};
+/// The memory's adjoint back through chunks to > c >= from: lambda 2^power after each chunk, in plain units, into ends.
+template <class T>
+struct GatedPassAdjoint {
+  Gates<T> g;
+  const T *left, *go;
+  double* lambda;
+  int* powers;
+  T* ends;
+  Index from, to;
+  RECLAB_HD void operator()(Index index) const {
+    const Index j = index % g.d.value, i = index / g.d.value % g.d.key, h = index / g.d.value / g.d.key, all = g.d.heads * g.d.key * g.d.value;
+    double state = lambda[index];
+    int power = powers[index];
+    for (Index c = to - 1; c >= from; --c) {
+      ends[c * all + index] = static_cast<T>(power ? scaled(state, power) : state);
+      // Far below the range of an exponential, the power takes the whole steps of two.
+      const auto log = g.template between<double>(c * g.chunk - 1, g.end(c) - 1, h, i);
+      const int halvings = log < -16.0 && log > -1e8 ? static_cast<int>(log * 1.4426950408889634) : 0;
+      state *= fn::exp(log - halvings * 0.6931471805599453);
+      power = is_zero(state) ? 0 : power + halvings;
+      double fresh = 0.0;
+      for (Index t = c * g.chunk; t < g.end(c); ++t) fresh += static_cast<double>(left[(t * g.d.heads + h) * g.d.key + i]) * static_cast<double>(go[(t * g.d.heads + h) * g.d.value + j]);
+      const int own = exponent_of(state), added = exponent_of(fresh);
+      const int standing = own == no_exponent || own == infinite_exponent ? no_exponent : own + power, common = standing > added ? standing : added;
+      if (common != no_exponent && common != infinite_exponent && (common - power > 32 || power - common > 32)) {
+        state = scaled(state, power - common);
+        power = common;
+      }
+      if (!is_zero(fresh)) state += power ? scaled(fresh, -power) : fresh;
+    }
+    lambda[index] = state;
+    powers[index] = power;
+  }
+};
+/// x += lambda 2^(exponents - power).
+template <class T>
+struct AddInUnits {
+  const double* lambda;
+  const int* exponents;
+  T* x;
+  int power;
+  RECLAB_HD void operator()(Index i) const { x[i] += static_cast<T>(scaled(lambda[i], exponents[i] - power)); }
+};
+/// of_query: gx = q's adjoint, from the memory before the chunk and from the keys up to it; else that of k, from the adjoint of the memory
+/// after the chunk and from the queries from it on. `through`: what of it goes by the memory, times q or k.
+template <class T>
+struct GatedKeyAdjoint {
+  Gates<T> g;
+  const T *x, *y, *values, *memories, *gscores;
+  T *gx, *through;
+  bool of_query;
+  RECLAB_HD void operator()(Index index) const {
+    const Index i = index % g.d.key, row = index / g.d.key, h = row % g.d.heads, t = row / g.d.heads, c = t / g.chunk, first = c * g.chunk;
+    const T* memory = memories + ((c * g.d.heads + h) * g.d.key + i) * g.d.value;
+    T sum(0);
+    for (Index j = 0; j < g.d.value; ++j) sum += memory[j] * values[row * g.d.value + j];
+    sum *= of_query ? g.since_start(t, h, i) : g.until_end(t, h, i);
+    through[index] = x[index] * sum;
+    for (Index u = of_query ? first : t; u < (of_query ? t + 1 : g.end(c)); ++u) {
+      const Index late = of_query ? t : u, early = of_query ? u : t;
+      sum += gscores[(late * g.d.heads + h) * g.chunk + early - first] * (y[(u * g.d.heads + h) * g.d.key + i] * fn::exp(g.between(early, late, h, i)));
+    }
+    if (gx) gx[index] += sum;
+  }
+};
+template <class T>
+struct GatedValueAdjoint {
+  Gates<T> g;
+  const T *right, *ends, *scores, *go;
+  T* gv;
+  RECLAB_HD void operator()(Index index) const {
+    const Index j = index % g.d.value, row = index / g.d.value, h = row % g.d.heads, t = row / g.d.heads, c = t / g.chunk;
+    const T* lambda = ends + (c * g.d.heads + h) * g.d.key * g.d.value + j;
+    T sum(0);
+    for (Index i = 0; i < g.d.key; ++i) sum += right[row * g.d.key + i] * lambda[i * g.d.value];
+    for (Index u = t; u < g.end(c); ++u) sum += scores[(u * g.d.heads + h) * g.chunk + t - c * g.chunk] * go[(u * g.d.heads + h) * g.d.value + j];
+    gv[index] += sum;
+  }
+};
+/// The adjoint of a decay's logarithm: all that passes through that step, from the steps before it or the memory to the steps from it on.
+template <class T>
+struct GatedDecayAdjoint {
+  Gates<T> g;
+  const T *q, *k, *gscores, *starts, *ends, *through_q, *through_k;
+  T* ga;
+  RECLAB_HD void operator()(Index index) const {
+    const Index row = index / g.d.decays, h = row % g.d.heads, t = row / g.d.heads, c = t / g.chunk, first = c * g.chunk;
+    const bool shared = g.d.decays == 1;
+    double sum = 0.0;
+    for (Index i = shared ? 0 : index % g.d.decays; i < (shared ? g.d.key : index % g.d.decays + 1); ++i) {
+      const Index cell = ((c * g.d.heads + h) * g.d.key + i) * g.d.value;
+      double across = 0.0;
+      for (Index j = 0; j < g.d.value; ++j) across += static_cast<double>(starts[cell + j]) * static_cast<double>(ends[cell + j]);
+      sum += across * static_cast<double>(fn::exp(g.between(first - 1, g.end(c) - 1, h, i)));
+      for (Index u = first; u < t; ++u) sum += static_cast<double>(through_k[(u * g.d.heads + h) * g.d.key + i]);
+      for (Index u = t; u < g.end(c); ++u) {
+        const Index late = u * g.d.heads + h;
+        sum += static_cast<double>(through_q[late * g.d.key + i]);
+        for (Index l = first; l < t; ++l)
+          sum += static_cast<double>(gscores[late * g.chunk + l - first] * q[late * g.d.key + i] * (k[(l * g.d.heads + h) * g.d.key + i] * fn::exp(g.between(l, u, h, i))));
+      }
+    }
+    ga[index] += static_cast<T>(sum);
+  }
+};
+
 // ---- Kernels of long convolutions --------------------------------------------------------------------------------------------------
 
 template <class T>

@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Within a chunk of 16 steps every pair of steps is met by itself, its decay as the running product of the factors of the steps between:
+// no factor is above 1, nothing is divided and no two sums are subtracted, so a decay may be as near 0 or 1 as the type has numbers, and
+// what underflows is 0. From chunk to chunk goes the memory. All matrices of a chunk are dense products in registers, and stay in the
+// first caches; a chunk of 16 costs less work than a longer one, and as many rows are enough to keep the registers busy.
+#include "array/cpu/gated.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "array/cpu/threads.h"
+#include "array/error.h"
+#include "array/functions.h"
+
+namespace reclab::cpu {
+namespace {
+
+using Index = std::int64_t;
+
+constexpr Index chunk = 16;
+constexpr Index kept_every = 16;  // chunks between two memories that the way back starts from
+constexpr Index value_slab = 64;  // columns of the memory that one thread takes through all of time
+
+template <class T>
+constexpr Index lanes = 64 / sizeof(T);
+template <class T>
+struct Lanes {
+  typedef T type __attribute__((vector_size(64), may_alias));
+};
+template <class T>
+using Vector = typename Lanes<T>::type;
+/// The same at any address.
+template <class T>
+struct Loose {
+  typedef T type __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
+  type entries;
+};
+template <class T>
+struct alignas(64) Line {
+  T entry[lanes<T>];
+};
+
+template <class T>
+Index padded(Index n) {
+  return (n + lanes<T> - 1) / lanes<T> * lanes<T>;
+}
+template <class T>
+Vector<T>& at(T* p) {
+  return *reinterpret_cast<Vector<T>*>(p);
+}
+template <class T>
+const Vector<T>& at(const T* p) {
+  return *reinterpret_cast<const Vector<T>*>(p);
+}
+
+/// Memory for arrays of whole vectors.
+template <class T>
+class Room {
+ public:
+  explicit Room(Index entries) : lines_(new Line<T>[static_cast<std::size_t>(padded<T>(entries) / lanes<T>)]), next_(lines_[0].entry) {}
+  T* take(Index n) { return std::exchange(next_, next_ + padded<T>(n)); }
+
+ private:
+  std::unique_ptr<Line<T>[]> lines_;
+  T* next_;
+};
+
+#define RECLAB_INLINE __attribute__((always_inline))
+/// f(0) ... f(n - 1), the numbers as constants: what is indexed by them stays in registers.
+template <int n, class F>
+RECLAB_INLINE inline void each(const F& f) {
+  [&]<int... i>(std::integer_sequence<int, i...>) RECLAB_INLINE { (f(std::integral_constant<int, i>{}), ...); }(std::make_integer_sequence<int, n>{});
+}
+
+// ---- Dense products ----------------------------------------------------------------------------------------------------------------
+
+/// What a product is added to: zero, C, C with each row or each column times a factor.
+enum class Onto { zero, c, rows, columns };
+/// Which half of A is not zero.
+enum class Half { both, lower, upper };
+
+template <class T>
+struct Product {
+  Index depth;
+  const T* a;
+  Index a_row, a_step;
+  const T* b;
+  Index ldb;
+  T* c;
+  Index ldc;
+  const T* factor = nullptr;  // of a row or a column
+};
+
+template <class T, Onto onto, Half half, int rows, int columns>
+void tile(const Product<T> p, Index i0, Index j0) {
+  using V = Vector<T>;
+  V sum[rows][columns];
+  T* c = p.c + i0 * p.ldc + j0;
+  each<rows>([&](auto i) RECLAB_INLINE {
+    each<columns>([&](auto j) RECLAB_INLINE {
+      if constexpr (onto == Onto::zero)
+        sum[i][j] = V{};
+      else
+        sum[i][j] = at(c + i * p.ldc + j * lanes<T>);
+      if constexpr (onto == Onto::rows) sum[i][j] *= p.factor[i0 + i];
+      if constexpr (onto == Onto::columns) sum[i][j] *= at(p.factor + j0 + j * lanes<T>);
+    });
+  });
+  const Index from = half == Half::upper ? i0 : 0, to = half == Half::lower ? std::min(p.depth, i0 + rows) : p.depth;
+  const T* a = p.a + i0 * p.a_row + from * p.a_step;
+  const T* b = p.b + from * p.ldb + j0;
+  for (Index l = from; l < to; ++l, a += p.a_step, b += p.ldb) {
+    V in[columns];
+    each<columns>([&](auto j) RECLAB_INLINE { in[j] = at(b + j * lanes<T>); });
+    each<rows>([&](auto i) RECLAB_INLINE {
+      const T x = a[i * p.a_row];
+      each<columns>([&](auto j) RECLAB_INLINE { sum[i][j] += x * in[j]; });
+    });
+  }
+  each<rows>([&](auto i) RECLAB_INLINE { each<columns>([&](auto j) RECLAB_INLINE { at(c + i * p.ldc + j * lanes<T>) = sum[i][j]; }); });
+}
+/// C (rows x columns) = A B, or onto what C was; rows are a multiple of 8, columns of a vector.
+template <Onto onto, Half half = Half::both, class T>
+void multiply(Index rows, Index columns, const Product<T>& p) {
+  Index j = 0;
+  for (; columns - j >= 4 * lanes<T>; j += 4 * lanes<T>)
+    for (Index i = 0; i < rows; i += 4) tile<T, onto, half, 4, 4>(p, i, j);
+  for (; columns - j >= 2 * lanes<T>; j += 2 * lanes<T>)
+    for (Index i = 0; i < rows; i += 8) tile<T, onto, half, 8, 2>(p, i, j);
+  for (; columns - j >= lanes<T>; j += lanes<T>)
+    for (Index i = 0; i < rows; i += 8) tile<T, onto, half, 8, 1>(p, i, j);
+}
+
+/// C += A B for a sum over all of time: `low` holds what the rounding of C left out, by Knuth's sum of two numbers and its error.
+template <class T>
+void add_exactly(Index rows, Index columns, Product<T> p, T* low, T* room) {
+  T* c = p.c;
+  p.c = room;
+  multiply<Onto::zero>(rows, columns, p);
+  for (Index i = 0; i < rows * columns; i += lanes<T>) {
+    const Vector<T> before = at(c + i), added = at(room + i) + at(low + i), sum = before + added, step = sum - before;
+    at(low + i) = (before - (sum - step)) + (added - step);
+    at(c + i) = sum;
+  }
+}
+
+// ---- Pairs of steps within a chunk -------------------------------------------------------------------------------------------------
+
+template <class T>
+struct Four {
+  typedef T type __attribute__((vector_size(4 * sizeof(T)), may_alias));
+};
+template <class T>
+using FourOf = typename Four<T>::type;
+/// The sums of the entries of four vectors.
+template <class T>
+RECLAB_INLINE inline FourOf<T> four_sums(Vector<T> a, Vector<T> b, Vector<T> c, Vector<T> d) {
+  if constexpr (sizeof(T) == 4) {
+    const auto ab = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30) +
+                    __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+    const auto cd = __builtin_shufflevector(c, d, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30) +
+                    __builtin_shufflevector(c, d, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+    const auto all = __builtin_shufflevector(ab, cd, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +
+                     __builtin_shufflevector(ab, cd, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+    const auto half = __builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15);
+    return FourOf<T>(__builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7));
+  } else {
+    const auto ab = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
+    const auto cd = __builtin_shufflevector(c, d, 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(c, d, 1, 9, 3, 11, 5, 13, 7, 15);
+    const auto all = __builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
+    return FourOf<T>(__builtin_shufflevector(all, all, 0, 1, 2, 3) + __builtin_shufflevector(all, all, 4, 5, 6, 7));
+  }
+}
+
+/// scores[i, j] += sum_d x[i, d] y[j, d] prod_{j < l <= i} e[l, d] for j <= i over N vectors of d; no e: without decays. Four columns at a
+/// time: their y, decayed up to step i, stay in registers.
+template <class T, int N, bool decayed>
+void add_scores(const T* x, const T* y, const T* e, Index ld, T* scores) {
+  using V = Vector<T>;
+  for (Index j0 = 0; j0 < chunk; j0 += 4) {
+    V w[4][N] = {};
+    const auto row = [&](Index i, auto fresh) RECLAB_INLINE {
+      V sum[4] = {};
+      each<N>([&](auto n) RECLAB_INLINE {
+        const V query = at(x + i * ld + n * lanes<T>);
+        if constexpr (decayed) {
+          const V factor = at(e + i * ld + n * lanes<T>);
+          each<fresh>([&](auto b) RECLAB_INLINE { w[b][n] *= factor; });
+        }
+        if constexpr (fresh < 4) w[fresh][n] = at(y + i * ld + n * lanes<T>);
+        each<(fresh < 4 ? fresh + 1 : 4)>([&](auto b) RECLAB_INLINE { sum[b] += query * w[b][n]; });
+      });
+      auto& to = *reinterpret_cast<FourOf<T>*>(scores + i * chunk + j0);
+      to += four_sums<T>(sum[0], sum[1], sum[2], sum[3]);
+    };
+    each<4>([&](auto fresh) RECLAB_INLINE { row(j0 + fresh, fresh); });
+    for (Index i = j0 + 4; i < chunk; ++i) row(i, std::integral_constant<int, 4>{});
+  }
+}
+/// With g the adjoint of the scores: gx, gy, and ge[l, d] += what flows through the decay of step l, that is e times its adjoint.
+template <class T, int N, bool decayed>
+void add_scores_adjoint(const T* x, const T* y, const T* e, Index ld, const T* g, T* gx, T* gy, T* ge, T* room) {
+  using V = Vector<T>;
+  for (Index j0 = 0; j0 < chunk; j0 += 4) {
+    V w[4][N] = {};
+    const auto there = [&](Index i, auto fresh) RECLAB_INLINE {
+      constexpr int count = fresh < 4 ? fresh + 1 : 4;
+      T by[4];
+      each<count>([&](auto b) RECLAB_INLINE { by[b] = g[i * chunk + j0 + b]; });
+      each<N>([&](auto n) RECLAB_INLINE {
+        V sum = at(gx + i * ld + n * lanes<T>);
+        if constexpr (decayed) {
+          const V factor = at(e + i * ld + n * lanes<T>);
+          each<fresh>([&](auto b) RECLAB_INLINE { w[b][n] *= factor; });
+        }
+        if constexpr (fresh < 4) w[fresh][n] = at(y + i * ld + n * lanes<T>);
+        each<count>([&](auto b) RECLAB_INLINE {
+          sum += by[b] * w[b][n];
+          if constexpr (decayed) at(room + ((i * 4 + b) * N + n) * lanes<T>) = w[b][n];
+        });
+        at(gx + i * ld + n * lanes<T>) = sum;
+      });
+    };
+    each<4>([&](auto fresh) RECLAB_INLINE { there(j0 + fresh, fresh); });
+    for (Index i = j0 + 4; i < chunk; ++i) there(i, std::integral_constant<int, 4>{});
+
+    V u[4][N] = {};  // sum over the rows from i on of g x, decayed down to step i
+    const auto back = [&](Index i, auto fresh) RECLAB_INLINE {
+      constexpr int count = fresh < 4 ? fresh + 1 : 4;
+      T by[4];
+      each<count>([&](auto b) RECLAB_INLINE { by[b] = g[i * chunk + j0 + b]; });
+      each<N>([&](auto n) RECLAB_INLINE {
+        const V query = at(x + i * ld + n * lanes<T>);
+        each<count>([&](auto b) RECLAB_INLINE { u[b][n] += by[b] * query; });
+        if constexpr (fresh < 4) at(gy + i * ld + n * lanes<T>) += u[fresh][n];
+        if constexpr (decayed && fresh > 0) {
+          const V factor = at(e + i * ld + n * lanes<T>);
+          V through = at(ge + i * ld + n * lanes<T>);
+          each<fresh>([&](auto b) RECLAB_INLINE {
+            through += u[b][n] * at(room + ((i * 4 + b) * N + n) * lanes<T>);
+            u[b][n] *= factor;
+          });
+          at(ge + i * ld + n * lanes<T>) = through;
+        }
+      });
+    };
+    for (Index i = chunk - 1; i >= j0 + 4; --i) back(i, std::integral_constant<int, 4>{});
+    each<4>([&](auto r) RECLAB_INLINE { back(j0 + 3 - r, std::integral_constant<int, 3 - r>{}); });
+  }
+}
+/// Calls f(first entry, number of vectors as a constant) for pieces of a row.
+template <class T, class F>
+void in_vectors(Index n, const F& f) {
+  Index d = 0;
+  for (; n - d >= 4 * lanes<T>; d += 4 * lanes<T>) f(d, std::integral_constant<int, 4>{});
+  for (; n - d >= 2 * lanes<T>; d += 2 * lanes<T>) f(d, std::integral_constant<int, 2>{});
+  for (; n - d >= lanes<T>; d += lanes<T>) f(d, std::integral_constant<int, 1>{});
+}
+template <class T>
+void scores_of(const T* x, const T* y, const T* e, Index ld, T* scores) {
+  std::fill(scores, scores + chunk * chunk, T(0));
+  in_vectors<T>(ld, [&](Index d, auto vectors) {
+    if (e)
+      add_scores<T, vectors, true>(x + d, y + d, e + d, ld, scores);
+    else
+      add_scores<T, vectors, false>(x + d, y + d, nullptr, ld, scores);
+  });
+}
+
+// ---- A head's chunk ----------------------------------------------------------------------------------------------------------------
+
+/// Rows of one head, zeros after the last step and beyond the entries; what decays between steps, and products of it.
+template <class T>
+struct Rows {
+  const GatedDims& d;
+  Index key, value;  // padded
+  const T *q_in, *k_in, *v_in, *a_in;
+  Index head, first_value, values;
+  T *q, *k, *v, *e, *left, *right, *prefix, *suffix, *whole;
+
+  Rows(const GatedDims& dims, const T* qs, const T* ks, const T* vs, const T* as, Index h, Index from, Index n, Room<T>& room)
+      : d(dims), key(padded<T>(dims.key)), value(padded<T>(n)), q_in(qs), k_in(ks), v_in(vs), a_in(as), head(h), first_value(from), values(n),
+        q(room.take(chunk * key)), k(room.take(chunk * key)), v(room.take(chunk * value)), e(room.take(chunk * key)), left(room.take(chunk * key)),
+        right(room.take(chunk * key)), prefix(room.take(chunk * key)), suffix(room.take(chunk * key)), whole(room.take(key)) {
+    std::fill(whole, whole + key, T(1));
+  }
+  static Index size(Index key, Index value) { return chunk * (7 * key + value) + key; }
+
+  Index row(Index t) const { return t * d.heads + head; }
+  /// The chunk's rows of `from` [steps, heads, size], entries from `first` on; those of the next chunk are asked for.
+  void fill(const T* from, Index t, Index size, Index first, Index n, T* to, Index width) const {
+    const Index steps = std::min(chunk, d.steps - t), ahead = std::min(chunk, d.steps - t - steps);
+    for (Index r = 0; r < chunk; ++r, to += width) {
+      const T* x = from + row(t + r) * size + first;
+      Index i = 0;
+      if (r < steps) {
+        for (; i + lanes<T> <= n; i += lanes<T>) at(to + i) = reinterpret_cast<const Loose<T>*>(x + i)->entries;
+        for (; i < n; ++i) to[i] = x[i];
+      }
+      for (; i < width; ++i) to[i] = T(0);
+      if (r < ahead)
+        for (Index l = 0; l < n; l += lanes<T>) __builtin_prefetch(x + chunk * d.heads * size + l);
+    }
+  }
+  void fill_values(const T* from, Index t, T* to) const { fill(from, t, d.value, first_value, values, to, value); }
+  /// In: keys and decays of the chunk from step t on. Left: q decayed from the chunk's start, right: k decayed to its end.
+  void load(Index t, bool queries) {
+    if (queries) fill(q_in, t, d.key, 0, d.key, q, key);
+    fill(k_in, t, d.key, 0, d.key, k, key);
+    fill_values(v_in, t, v);
+    if (!a_in) {
+      left = q;
+      right = k;
+      return;
+    }
+    if (d.decays == d.key) {
+      fill(a_in, t, d.key, 0, d.key, e, key);
+      for (Index i = 0; i < chunk * key; ++i) e[i] = fn::exp(e[i]);
+    } else {
+      for (Index r = 0; r < chunk; ++r) std::fill(e + r * key, e + (r + 1) * key, t + r < d.steps ? fn::exp(a_in[row(t + r)]) : T(1));
+    }
+    in_vectors<T>(key, [&](Index i, auto vectors) {
+      Vector<T> product[vectors];
+      for (int n = 0; n < vectors; ++n) product[n] = Vector<T>{} + T(1);
+      for (Index r = 0; r < chunk; ++r)
+        for (int n = 0; n < vectors; ++n) {
+          const Index entry = r * key + i + n * lanes<T>;
+          product[n] *= at(e + entry);
+          at(prefix + entry) = product[n];
+          at(left + entry) = product[n] * at(q + entry);
+        }
+      for (int n = 0; n < vectors; ++n) {
+        at(whole + i + n * lanes<T>) = product[n];
+        product[n] = Vector<T>{} + T(1);
+      }
+      for (Index r = chunk; r-- > 0;)
+        for (int n = 0; n < vectors; ++n) {
+          const Index entry = r * key + i + n * lanes<T>;
+          at(suffix + entry) = product[n];
+          at(right + entry) = product[n] * at(k + entry);
+          product[n] *= at(e + entry);
+        }
+    });
+  }
+  const T* decays() const { return a_in ? e : nullptr; }
+};
+
+template <class T>
+void poll(const std::stop_token& stop, Index c) {
+  if (c % 64 == 0 && stop.stop_requested()) throw Cancelled();
+}
+
+/// From [key, value] of the caller's to rows of whole vectors, or transposed.
+template <class T>
+void pad(const T* from, Index rows, Index columns, Index ld, T* to, Index to_rows, Index to_columns) {
+  std::fill(to, to + to_rows * to_columns, T(0));
+  for (Index i = 0; from && i < rows; ++i) std::copy_n(from + i * ld, columns, to + i * to_columns);
+}
+template <class T>
+void pad_transposed(const T* from, Index rows, Index columns, T* to, Index to_rows, Index to_columns) {
+  std::fill(to, to + to_rows * to_columns, T(0));
+  for (Index i = 0; from && i < rows; ++i)
+    for (Index j = 0; j < columns; ++j) to[j * to_columns + i] = from[i * columns + j];
+}
+
+}  // namespace
+
+template <class T>
+void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, T* o, T* final_state, const std::stop_token& stop) {
+  const Index slabs = std::max<Index>(1, d.value / value_slab);
+  parallel(d.heads * slabs, [&](Index task) {
+    const Index h = task / slabs, from = task % slabs * d.value / slabs, n = (task % slabs + 1) * d.value / slabs - from;
+    const Index key = padded<T>(d.key), value = padded<T>(n);
+    Room<T> room(Rows<T>::size(key, value) + (log_decay ? 1 : 3) * key * value + chunk * value + chunk * chunk);
+    Rows<T> rows(d, q, k, v, log_decay, h, from, n, room);
+    T *memory = room.take(key * value), *low = room.take(log_decay ? 0 : key * value), *written = room.take(log_decay ? 0 : key * value), *read = room.take(chunk * value), *scores = room.take(chunk * chunk);
+    pad(initial ? initial + h * d.key * d.value + from : nullptr, d.key, n, d.value, memory, key, value);
+    if (!log_decay) std::fill(low, low + key * value, T(0));
+    for (Index t = 0; t < d.steps; t += chunk) {
+      poll<T>(stop, t / chunk);
+      rows.load(t, true);
+      scores_of(rows.q, rows.k, rows.decays(), key, scores);
+      multiply<Onto::zero, Half::both, T>(chunk, value, {key, rows.left, key, 1, memory, value, read, value});
+      multiply<Onto::c, Half::lower, T>(chunk, value, {chunk, scores, chunk, 1, rows.v, value, read, value});
+      const Product<T> more{chunk, rows.right, 1, key, rows.v, value, memory, value, rows.whole};
+      if (log_decay)
+        multiply<Onto::rows>(key, value, more);
+      else
+        add_exactly(key, value, more, low, written);
+      for (Index r = 0; r < std::min(chunk, d.steps - t); ++r) std::copy_n(read + r * value, n, o + rows.row(t + r) * d.value + from);
+    }
+    for (Index i = 0; final_state && i < d.key; ++i) std::copy_n(memory + i * value, n, final_state + (h * d.key + i) * d.value + from);
+  });
+}
+
+namespace {
+
+/// The power of two just above the largest of n entries; no_exponent for zeros, infinite_exponent for what is not finite.
+template <class T>
+int exponent_of(Index n, const T* x) {
+  T largest = 0;
+  bool finite = true;
+  for (Index i = 0; i < n; ++i) {
+    const T size = std::abs(x[i]);
+    finite &= size <= std::numeric_limits<T>::max();
+    largest = size > largest ? size : largest;
+  }
+  if (!finite) return infinite_exponent;
+  return largest == T(0) ? no_exponent : std::ilogb(largest) + 1;
+}
+
+/// The adjoint of a head's memory, as [key, value] and as [value, key], row i of it in units of 2^powers[i].
+template <class T>
+struct MemoryAdjoint {
+  Index key, value;
+  T *rows, *columns, *saved, *low_rows, *low_columns;
+  std::vector<int> powers;
+  bool plain = true;
+
+  MemoryAdjoint(Index keys, Index values, Room<T>& room)
+      : key(keys), value(values), rows(room.take(keys * values)), columns(room.take(keys * values)), saved(room.take((keys + 1) * values)),
+        low_rows(room.take(keys * values)), low_columns(room.take(keys * values)), powers(static_cast<std::size_t>(keys), 0) {
+    std::fill(low_rows, low_rows + keys * values, T(0));
+    std::fill(low_columns, low_columns + keys * values, T(0));
+  }
+
+  /// = the decays of the chunk from step t on times itself, and left^T go in plain units. A row that would not stand in plain units by a
+  /// wide margin is decayed in logarithms, and its unit becomes that of its largest entry.
+  void pass(const Rows<T>& of, Index t, const T* go) {
+    const Product<T> to_rows{chunk, of.left, 1, key, go, value, rows, value, of.whole}, to_columns{chunk, go, 1, value, of.left, key, columns, key, of.whole};
+    if (!of.a_in) {
+      add_exactly(key, value, to_rows, low_rows, saved);
+      add_exactly(value, key, to_columns, low_columns, saved);
+      return;
+    }
+    std::vector<Index> far;
+    for (Index i = 0; i < key; i += lanes<T>) {
+      Vector<T> most{};
+      for (Index j = 0; j < value; ++j) {
+        const Vector<T> entry = at(columns + j * key + i), size = entry < T(0) ? -entry : entry;
+        most = size > most ? size : most;
+      }
+      for (Index l = i; l < std::min(i + lanes<T>, of.d.key); ++l) {
+        const T size = most[l - i];
+        if (powers[static_cast<std::size_t>(l)] == 0 && (size == T(0) || (size > T(0x1p-64) && of.whole[l] > T(1e-9)))) continue;
+        std::copy_n(rows + l * value, value, saved + static_cast<Index>(far.size()) * value);
+        far.push_back(l);
+      }
+    }
+    multiply<Onto::rows>(key, value, to_rows);
+    multiply<Onto::columns>(value, key, to_columns);
+    T* fresh = saved + key * value;
+    for (std::size_t f = 0; f < far.size(); ++f) {
+      const Index i = far[f];
+      const T* old = saved + static_cast<Index>(f) * value;
+      int& power = powers[static_cast<std::size_t>(i)];
+      double log = 0.0;
+      for (Index r = t; r < std::min(t + chunk, of.d.steps); ++r) log += static_cast<double>(of.a_in[of.row(r) * of.d.decays + (of.d.decays == 1 ? 0 : i)]);
+      std::fill(fresh, fresh + value, T(0));
+      for (Index r = 0; r < chunk; ++r)
+        for (Index j = 0; j < value; ++j) fresh[j] += of.left[r * key + i] * go[r * value + j];
+      const int own = exponent_of(value, old), more = exponent_of(value, fresh);
+      const double none = -std::numeric_limits<double>::infinity(), standing = own == no_exponent ? none : own + power + log * 1.4426950408889634;
+      const double largest = std::max(standing, more == no_exponent ? none : more);
+      // Near 1, of zeros and of what is not finite the unit is 1.
+      const int unit = std::abs(largest) > 32.0 && std::abs(largest) < 1e8 ? static_cast<int>(std::ceil(largest)) : 0;
+      const double change = log + (power - unit) * 0.6931471805599453;
+      for (Index j = 0; j < value; ++j) {
+        const auto before = static_cast<double>(old[j]);
+        const double size = std::abs(change) < 600.0 ? std::exp(change) * before : before == 0.0 ? 0.0 : std::copysign(std::exp(change + std::log(std::abs(before))), before);
+        rows[i * value + j] = columns[j * key + i] = static_cast<T>(size) + std::ldexp(fresh[j], -unit);
+      }
+      power = unit;
+    }
+    plain = std::all_of(powers.begin(), powers.end(), [](int power) { return power == 0; });
+  }
+  /// Both in plain units.
+  void unscale(T* to_rows, T* to_columns) const {
+    for (Index i = 0; i < key; ++i)
+      for (Index j = 0; j < value; ++j) to_rows[i * value + j] = to_columns[j * key + i] = std::ldexp(rows[i * value + j], powers[static_cast<std::size_t>(i)]);
+  }
+};
+
+}  // namespace
+
+template <class T>
+void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, const T* go, const T* gfinal, T* gq, T* gk, T* gv,
+                   T* glog_decay, T* ginitial, int* exponent, const std::stop_token& stop) {
+  const Index key = padded<T>(d.key), value = padded<T>(d.value), size = key * value, chunks = (d.steps + chunk - 1) / chunk, all = d.key * d.value;
+  std::vector<int> powers(static_cast<std::size_t>(d.heads * d.key), no_exponent);  // of each row of the initial memory's adjoint
+  std::vector<T> ends(ginitial ? static_cast<std::size_t>(d.heads * all) : 0);
+  parallel(d.heads, [&](Index h) {
+    const Index segments = std::max<Index>(1, (chunks + kept_every - 1) / kept_every);
+    Room<T> room(Rows<T>::size(key, value) + (segments + kept_every + 9) * size + value + chunk * (5 * key + 2 * value + 2 * chunk + 16 * lanes<T>));
+    Rows<T> rows(d, q, k, v, log_decay, h, 0, d.value, room);
+    // Memories before chunks, [value, key]: each segment's first, then all of one segment.
+    T *kept = room.take(segments * size), *memories = room.take(kept_every * size);
+    T *low = room.take(size), *written = room.take(size);
+    std::fill(low, low + size, T(0));
+    const auto write = [&](Index c, const T* from, T* to) {
+      rows.load(c * chunk, false);
+      if (from != to) std::copy_n(from, size, to);
+      const Product<T> more{chunk, rows.v, 1, value, rows.right, key, to, key, rows.whole};
+      if (log_decay)
+        multiply<Onto::columns>(value, key, more);
+      else
+        add_exactly(value, key, more, low, written);
+    };
+    pad_transposed(initial ? initial + h * all : nullptr, d.key, d.value, kept, value, key);
+    for (Index s = 1; s < segments; ++s)
+      for (Index c = (s - 1) * kept_every; c < s * kept_every; ++c) {
+        poll<T>(stop, c);
+        write(c, kept + (c % kept_every ? s : s - 1) * size, kept + s * size);
+      }
+
+    MemoryAdjoint<T> adjoint(key, value, room);
+    pad(gfinal ? gfinal + h * all : nullptr, d.key, d.value, d.value, adjoint.rows, key, value);
+    pad_transposed(gfinal ? gfinal + h * all : nullptr, d.key, d.value, adjoint.columns, value, key);
+    T *plain_rows = room.take(size), *plain_columns = room.take(size), *g = room.take(chunk * value), *scores = room.take(chunk * chunk), *gscores = room.take(chunk * chunk), *own_gq = room.take(chunk * key), *own_gk = room.take(chunk * key),
+      *own_gv = room.take(chunk * value), *through = room.take(chunk * key), *gleft = room.take(chunk * key), *gright = room.take(chunk * key), *pairs = room.take(16 * chunk * lanes<T>);
+    for (Index s = segments - 1; s >= 0; --s) {
+      const Index first = s * kept_every, last = std::min(chunks, first + kept_every) - 1;
+      std::copy_n(kept + s * size, size, memories);
+      std::fill(low, low + size, T(0));
+      for (Index c = first; c < last; ++c) write(c, memories + (c - first) * size, memories + (c - first + 1) * size);
+      for (Index c = last; c >= first; --c) {
+        poll<T>(stop, c);
+        const Index t = c * chunk;
+        const T* memory = memories + (c - first) * size;
+        rows.load(t, true);
+        rows.fill_values(go, t, g);
+        const T *lambda = adjoint.rows, *turned = adjoint.columns;
+        if (!adjoint.plain) {
+          adjoint.unscale(plain_rows, plain_columns);
+          lambda = plain_rows;
+          turned = plain_columns;
+        }
+        scores_of(rows.q, rows.k, rows.decays(), key, scores);
+        scores_of<T>(g, rows.v, nullptr, value, gscores);
+        multiply<Onto::zero, Half::both, T>(chunk, value, {key, rows.right, key, 1, lambda, value, own_gv, value});
+        multiply<Onto::c, Half::upper, T>(chunk, value, {chunk, scores, 1, chunk, g, value, own_gv, value});
+        multiply<Onto::zero, Half::both, T>(chunk, key, {value, g, value, 1, memory, key, gleft, key});
+        multiply<Onto::zero, Half::both, T>(chunk, key, {value, rows.v, value, 1, turned, key, gright, key});
+        if (log_decay) {
+          // What decays from the chunk's start, to its end, and all the way.
+          for (Index i = 0; i < key; i += lanes<T>) {
+            Vector<T> across{};
+            for (Index j = 0; j < value; ++j) across += at(memory + j * key + i) * at(turned + j * key + i);
+            Vector<T> sum = across * at(rows.whole + i);
+            for (Index r = 0; r < chunk; ++r) {
+              at(through + r * key + i) = sum;
+              sum += at(rows.right + r * key + i) * at(gright + r * key + i);
+            }
+            sum = Vector<T>{};
+            for (Index r = chunk; r-- > 0;) {
+              sum += at(rows.left + r * key + i) * at(gleft + r * key + i);
+              at(through + r * key + i) += sum;
+            }
+          }
+          for (Index i = 0; i < chunk * key; i += lanes<T>) {
+            at(own_gq + i) = at(rows.prefix + i) * at(gleft + i);
+            at(own_gk + i) = at(rows.suffix + i) * at(gright + i);
+          }
+        } else {
+          std::copy_n(gleft, chunk * key, own_gq);
+          std::copy_n(gright, chunk * key, own_gk);
+        }
+        in_vectors<T>(key, [&](Index i, auto vectors) {
+          if (log_decay)
+            add_scores_adjoint<T, vectors, true>(rows.q + i, rows.k + i, rows.e + i, key, gscores, own_gq + i, own_gk + i, through + i, pairs);
+          else
+            add_scores_adjoint<T, vectors, false>(rows.q + i, rows.k + i, nullptr, key, gscores, own_gq + i, own_gk + i, nullptr, nullptr);
+        });
+        const auto add = [](const T* from, Index n, T* to) {
+          for (Index i = 0; i < n; ++i) to[i] += from[i];
+        };
+        for (Index r = 0; r < std::min(chunk, d.steps - t); ++r) {
+          const Index row = rows.row(t + r);
+          if (gq) add(own_gq + r * key, d.key, gq + row * d.key);
+          if (gk) add(own_gk + r * key, d.key, gk + row * d.key);
+          if (gv) add(own_gv + r * value, d.value, gv + row * d.value);
+          if (!glog_decay) continue;
+          if (d.decays == d.key) {
+            add(through + r * key, d.key, glog_decay + row * d.key);
+          } else {
+            double sum = 0.0;
+            for (Index i = 0; i < d.key; ++i) sum += static_cast<double>(through[r * key + i]);
+            glog_decay[row] += static_cast<T>(sum);
+          }
+        }
+        adjoint.pass(rows, t, g);
+      }
+    }
+    if (!ginitial) return;
+    for (Index i = 0; i < d.key; ++i) {
+      std::copy_n(adjoint.rows + i * value, d.value, ends.data() + h * all + i * d.value);
+      if (exponent_of(d.value, adjoint.rows + i * value) != no_exponent) powers[static_cast<std::size_t>(h * d.key + i)] = adjoint.powers[static_cast<std::size_t>(i)];
+    }
+  });
+  int power = powers.empty() ? no_exponent : *std::max_element(powers.begin(), powers.end());
+  if (power == no_exponent || !exponent) power = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i)
+    if (const int own = powers[i / static_cast<std::size_t>(d.value)]; own != no_exponent) ginitial[i] += std::ldexp(ends[i], own - power);
+  if (exponent) *exponent = power;
+}
+
+template void gated<float>(const GatedDims&, const float*, const float*, const float*, const float*, const float*, float*, float*, const std::stop_token&);
+template void gated<double>(const GatedDims&, const double*, const double*, const double*, const double*, const double*, double*, double*, const std::stop_token&);
+template void gated_adjoint<float>(const GatedDims&, const float*, const float*, const float*, const float*, const float*, const float*, const float*, float*, float*, float*, float*,
+                                   float*, int*, const std::stop_token&);
+template void gated_adjoint<double>(const GatedDims&, const double*, const double*, const double*, const double*, const double*, const double*, const double*, double*, double*, double*,
+                                    double*, double*, int*, const std::stop_token&);
+
+}  // namespace reclab::cpu
