@@ -24,7 +24,7 @@ class LogTicker : public QCPAxisTickerLog {
     const int most = base_ == 2 ? std::max(2, tickCount()) : 7;
     const int every = std::max(1, static_cast<int>(std::ceil((high - low) / most)));
     for (int power = static_cast<int>(std::floor(low)); power <= std::ceil(high); ++power) {
-      if (base_ == 10 && high - low < 1.6) {
+      if (base_ == 10 && high - low < 2.2) {
         for (const double mantissa : {1.0, 2.0, 5.0}) ticks.append(mantissa * std::pow(10.0, power));
       } else if ((power - anchor_) % every == 0) {
         ticks.append(std::pow(base_, power));
