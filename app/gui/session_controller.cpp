@@ -446,7 +446,10 @@ void SessionController::startTiming() {
   if (!std::exchange(timingAsked_, false) && timingOf_ == key) return;
   const std::uint64_t number = ++timingRun_;
   timingOf_ = key;
-  timings_.replace([this, number, library = library_, setup = setup_, choice = timingChoice_](std::stop_token stop) {
+  TimingChoice chosen = timingChoice_;
+  // As the run: where it really ran, for the automatic choice may be another at another length.
+  if (chosen.device.isEmpty() && run_alone_) chosen.device = QString::fromStdString(run_alone_->info.device);
+  timings_.replace([this, number, library = library_, setup = setup_, choice = std::move(chosen)](std::stop_token stop) {
     const auto publish = [this, number](TracePtr timing) {
       later([this, number, timing = std::move(timing)] {
         if (number != timingRun_ || !shown_) return;
