@@ -206,9 +206,11 @@ void ScheduleView::drawAxes(QCPPainter* painter, const Frame& f) const {
 
 void ScheduleView::drawCursor(QCPPainter* painter, const Frame& f) const {
   if (step_ < 0 || step_ >= schedule_->steps) return;
+  painter->setAntialiasing(false);
   painter->setPen(QPen(theme().accent, 1));
-  const double x = std::round(xOf(f, static_cast<double>(step_))) + 0.5;
+  const double x = std::round(xOf(f, static_cast<double>(step_)));
   painter->drawLine(QPointF(x, f.area.top()), QPointF(x, f.area.bottom()));
+  painter->setAntialiasing(true);
 }
 
 void ScheduleView::drawNode(QCPPainter* painter, const Frame& f, int index, const QColor& colour, bool now) const {

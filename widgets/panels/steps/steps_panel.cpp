@@ -116,7 +116,7 @@ StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
   plot_->installEventFilter(this);
   plot_->setHoverHandler([this](const QPointF& at) {
     point(at);
-    if (view_->schedule() && (said_->outerRect() | why_->outerRect()).contains(at.toPoint())) return view_->schedule()->why;
+    if (view_->schedule() && (said_->outerRect() | why_->outerRect()).contains(at.toPoint())) return whole(*view_->schedule());
     return view_->tipAt(at);
   });
 
@@ -247,6 +247,12 @@ QString StepsPanel::makeHeadline() const { return view_->schedule() ? worded(*vi
 
 QString StepsPanel::subject() const { return view_->schedule() ? tr("%1 of %2 steps").arg(form_).arg(view_->schedule()->steps) : QString(); }
 
+/// Why the form is parallel, and where that is no gain.
+QString StepsPanel::whole(const StepSchedule& schedule) const {
+  const bool gain = !stepByStep_ || schedule.form == stepByStep_->form || schedule.rounds < stepByStep_->rounds || schedule.steps == 1;
+  return gain ? schedule.why : schedule.why + u' ' + tr("So short a sequence gains nothing by it; a long one can, since its rounds are fewer than its steps.");
+}
+
 void StepsPanel::say() {
   if (!view_->schedule()) return;
   const StepSchedule& schedule = *view_->schedule();
@@ -254,8 +260,6 @@ void StepsPanel::say() {
   QString text = worded(schedule, true);
   text[0] = text[0].toUpper();
   text += u'.';
-  if (stepByStep_ && schedule.form != stepByStep_->form && schedule.rounds >= stepByStep_->rounds && schedule.steps > 1)
-    text += u' ' + tr("So short a sequence gains nothing by it; a long one can, since its rounds are fewer than its steps.");
   if (schedule.drawing == StepSchedule::Drawing::iterations) {
     const int right = schedule.exactAfter(position);
     const QString so_far = position == 0 ? tr("At the guess") : tr("After iteration %1 of %2").arg(position).arg(schedule.iterations());
@@ -269,7 +273,7 @@ void StepsPanel::say() {
     text += u' ' + tr("Before the first round: what is given.");
   }
   said_->setText(text);
-  why_->setText(schedule.why, true);
+  why_->setText(whole(schedule), true);
 }
 
 void StepsPanel::point(const QPointF& at) {

@@ -48,6 +48,7 @@ class StepsPanel : public PlotPanel {
   void say();
   void point(const QPointF& at);  ///< the mouse is there
   QString worded(const StepSchedule& schedule, bool in_full = false) const;
+  QString whole(const StepSchedule& schedule) const;
   void arrange();
 
   QComboBox *forms_, *steps_, *speed_;
