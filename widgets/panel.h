@@ -63,6 +63,7 @@ class Panel : public QWidget {
   void timePicked(std::int64_t step);                            ///< a click or drag on a time axis
   void timeRangePicked(std::int64_t first, std::int64_t last);  ///< zoom or brush on a time axis
   void headlineChanged();
+  void detailWanted(const QString& what);                        ///< "steps 16": something that is computed only when asked for
 };
 
 /// How a panel is made and where it is offered; the list is in panels/panels.cpp and nowhere else.

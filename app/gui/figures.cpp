@@ -24,8 +24,7 @@ int drawFigures(const Options& options) {
     if (trace->info.outcome != Outcome::finished) std::fprintf(stderr, "recurrence-lab: %s\n", trace->info.sentence.c_str());
     const auto [timed, timing] = timingRequestFor(setup, request.preset, {});
     trace = withTiming(trace, time_forms(registry, timed, timing, {}, {}));
-
-    trace = merged(trace, form_schedule(registry, small, 16, {}));
+    trace = merged(trace, form_schedule(registry, request, 16, {}));
 
     std::vector<std::unique_ptr<Panel>> made;
     std::vector<Panel*> all;

@@ -119,6 +119,7 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
     connect(made, &PanelDock::shownChanged, this, &PanelArea::visiblePanelsChanged);
     connect(made, &PanelDock::said, this, &PanelArea::said);
     connect(made, &PanelDock::enlargeWanted, this, [this, made] { enlarge(made); });
+    connect(made->panel(), &Panel::detailWanted, this, &PanelArea::detailWanted);
   }
   // The first two on top, the others below: whatever panels there are, all are in the first layout. A row has room for three; what more
   // there are stand behind the last one, as tabs.

@@ -59,6 +59,7 @@ class PanelArea : public QMainWindow {
  signals:
   void visiblePanelsChanged();
   void said(QString sentence, bool bad);
+  void detailWanted(QString what);
 
  private:
   std::vector<PanelDock*> docks_;
