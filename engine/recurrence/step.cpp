@@ -20,7 +20,7 @@ namespace {
 constexpr int rescale_at = 32;  // binary orders that the mantissa may drift before it is brought back
 constexpr std::int64_t block = 64;  // steps that a device records at once, and between two looks at the stop token
 constexpr std::int64_t ahead = 4;   // blocks that may wait on the device: a cancelled run ends when they have
-constexpr std::size_t most_recordings = 4;
+constexpr std::size_t most_recordings = 8;
 
 class Step final : public Memory, public OverTime {
  public:
@@ -87,9 +87,9 @@ class Step final : public Memory, public OverTime {
     for (std::int64_t t = 0; t < steps_; t += block) {
       if (c.stop.stop_requested()) throw Cancelled();
       const std::int64_t end = std::min(steps_, t + block);
-      if (Recording* recording = end - t == block ? recorded() : nullptr) {
+      if (Recording* recording = recorded(end - t)) {
         if (t % (ahead * block) == 0) c.backend.finish();
-        run_recorded(*recording, t);
+        run_recorded(*recording, t, end - t);
       } else {
         run_steps(in_, out_, t, end);
       }
@@ -254,8 +254,10 @@ class Step final : public Memory, public OverTime {
   std::vector<void*> out_;
 
   /// A block of steps that the device has recorded, on memory of its own: what a block begins with is copied there, and what it made from
-  /// there, so that one recording serves all blocks of all segments. It is good for the captured arrays that it was recorded with.
+  /// there, so that one recording serves all blocks of all segments, and another what is left at each segment's end. They are good for the
+  /// captured arrays that they were recorded with.
   struct Recorded {
+    std::int64_t steps;
     std::vector<const void*> captured;
     std::unique_ptr<Recording> recording;
   };
@@ -300,11 +302,11 @@ class Step final : public Memory, public OverTime {
     }
   }
 
-  /// The recording for the arrays that are captured now; null where steps are better run one by one.
-  Recording* recorded() {
-    if (!records_ || (steps_ < 2 * block && forwards_ < 2)) return nullptr;  // a block that runs once is not worth it
+  /// The recording of so many steps for the arrays that are captured now; null where steps are better run one by one.
+  Recording* recorded(std::int64_t steps) {
+    if (!records_ || (forwards_ < 2 && (steps < block || steps_ < 2 * block))) return nullptr;  // what runs once is not worth it
     const std::span captured = std::span(in_).subspan(token_shapes_.size() + state_shapes_.size());
-    const auto found = std::ranges::find_if(recordings_, [&](const Recorded& one) { return std::ranges::equal(one.captured, captured); });
+    const auto found = std::ranges::find_if(recordings_, [&](const Recorded& one) { return one.steps == steps && std::ranges::equal(one.captured, captured); });
     if (found != recordings_.end()) {
       std::rotate(recordings_.begin(), found, found + 1);
       return recordings_.front().recording.get();
@@ -318,22 +320,22 @@ class Step final : public Memory, public OverTime {
       for_outputs([&](std::size_t, Var made) { take(staged_out_, block * bytes(made.shape())); });
     }
     std::vector<const void*> in(staged_in_.begin(), staged_in_.end());
-    Recorded made{{captured.begin(), captured.end()}, backend_->record([&] { run_steps(in, staged_out_, 0, block); })};
+    Recorded made{steps, {captured.begin(), captured.end()}, backend_->record([&] { run_steps(in, staged_out_, 0, steps); })};
     records_ = made.recording != nullptr;
     if (!records_) return nullptr;
     if (recordings_.size() == most_recordings) recordings_.pop_back();
     recordings_.insert(recordings_.begin(), std::move(made));
     return recordings_.front().recording.get();
   }
-  void run_recorded(Recording& recording, std::int64_t t) {
+  void run_recorded(Recording& recording, std::int64_t t, std::int64_t steps) {
     for (std::size_t i = 0; i < cell_.tokens.size(); ++i) {
       const Shape& shape = cell_.tokens[i].shape();
-      backend_->copy(staged_in_[i], row(in_[i], shape, t), block * bytes(shape));
+      backend_->copy(staged_in_[i], row(in_[i], shape, t), steps * bytes(shape));
     }
     for (std::size_t i = 0; i < cell_.states.size(); ++i)
       backend_->copy(staged_in_[cell_.tokens.size() + i], state_before(in_, out_, i, t), bytes(cell_.states[i].shape()));
     recording.replay();
-    for_outputs([&](std::size_t i, Var made) { backend_->copy(row(out_[i], made.shape(), t), staged_out_[i], block * bytes(made.shape())); });
+    for_outputs([&](std::size_t i, Var made) { backend_->copy(row(out_[i], made.shape(), t), staged_out_[i], steps * bytes(made.shape())); });
   }
   void remember(std::span<const void* const> in, std::span<void* const> out) {
     in_.assign(in.begin(), in.end());

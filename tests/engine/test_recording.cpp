@@ -99,7 +99,7 @@ TEST_CASE("one recording serves every segment, and the passes after") {
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   CHECK_SAYS(trace->info.outcome == Outcome::finished, trace->info.sentence);
   CHECK_SAYS(device.machine().recordings() <= 6, std::to_string(device.machine().recordings()) + " recordings");
-  CHECK_SAYS(device.machine().replays() >= 2 * (1500 / 64 - 4), std::to_string(device.machine().replays()) + " replays");
+  CHECK_SAYS(device.machine().replays() > 1500 / 64 + 1, std::to_string(device.machine().replays()) + " replays");  // more than one pass has blocks
 }
 
 TEST_CASE("what waits for the device is not recorded, and nothing is left of the attempt") {
