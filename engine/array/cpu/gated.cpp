@@ -25,28 +25,42 @@ constexpr Index chunk = 16;
 constexpr Index kept_every = 16;  // chunks between two memories that the way back starts from
 constexpr Index value_slab = 64;  // columns of the memory that one thread takes through all of time
 
+// As wide as the processor's registers, and as many as it has: wider ones would be taken apart in memory.
+#if defined(__AVX512F__)
+constexpr std::size_t vector_bytes = 64;
+constexpr int most_vectors = 4;
+#elif defined(__AVX__)
+constexpr std::size_t vector_bytes = 32;
+constexpr int most_vectors = 2;
+#else
+constexpr std::size_t vector_bytes = 16;
+constexpr int most_vectors = 2;
+#endif
 template <class T>
-constexpr Index lanes = 64 / sizeof(T);
+constexpr Index lanes = vector_bytes / sizeof(T);
 template <class T>
 struct Lanes {
-  typedef T type __attribute__((vector_size(64), may_alias));
+  typedef T type __attribute__((vector_size(vector_bytes), may_alias));
 };
 template <class T>
 using Vector = typename Lanes<T>::type;
 /// The same at any address.
 template <class T>
 struct Loose {
-  typedef T type __attribute__((vector_size(64), aligned(sizeof(T)), may_alias));
+  typedef T type __attribute__((vector_size(vector_bytes), aligned(sizeof(T)), may_alias));
   type entries;
 };
 template <class T>
 struct alignas(64) Line {
-  T entry[lanes<T>];
+  static constexpr Index size = 64 / sizeof(T);
+  T entry[size];
 };
 
+Index rounded_up(Index n, Index unit) { return (n + unit - 1) / unit * unit; }
+/// Whole vectors, and whole tiles of a product.
 template <class T>
 Index padded(Index n) {
-  return (n + lanes<T> - 1) / lanes<T> * lanes<T>;
+  return rounded_up(n, std::max<Index>(lanes<T>, 8));
 }
 template <class T>
 Vector<T>& at(T* p) {
@@ -61,8 +75,8 @@ const Vector<T>& at(const T* p) {
 template <class T>
 class Room {
  public:
-  explicit Room(Index entries) : lines_(new Line<T>[static_cast<std::size_t>(padded<T>(entries) / lanes<T>)]), next_(lines_[0].entry) {}
-  T* take(Index n) { return std::exchange(next_, next_ + padded<T>(n)); }
+  explicit Room(Index entries) : lines_(new Line<T>[static_cast<std::size_t>(rounded_up(entries, Line<T>::size) / Line<T>::size)]), next_(lines_[0].entry) {}
+  T* take(Index n) { return std::exchange(next_, next_ + rounded_up(n, Line<T>::size)); }
 
  private:
   std::unique_ptr<Line<T>[]> lines_;
@@ -127,14 +141,14 @@ void tile(const Product<T> p, Index i0, Index j0) {
 template <Onto onto, Half half = Half::both, class T>
 void multiply(Index rows, Index columns, const Product<T>& p) {
   Index j = 0;
-  for (; columns - j >= 4 * lanes<T>; j += 4 * lanes<T>)
-    for (Index i = 0; i < rows; i += 4) tile<T, onto, half, 4, 4>(p, i, j);
+  if constexpr (most_vectors == 4)
+    for (; columns - j >= 4 * lanes<T>; j += 4 * lanes<T>)
+      for (Index i = 0; i < rows; i += 4) tile<T, onto, half, 4, 4>(p, i, j);
   for (; columns - j >= 2 * lanes<T>; j += 2 * lanes<T>)
-    for (Index i = 0; i < rows; i += 8) tile<T, onto, half, 8, 2>(p, i, j);
+    for (Index i = 0; i < rows; i += 2 * most_vectors) tile<T, onto, half, 2 * most_vectors, 2>(p, i, j);
   for (; columns - j >= lanes<T>; j += lanes<T>)
     for (Index i = 0; i < rows; i += 8) tile<T, onto, half, 8, 1>(p, i, j);
 }
-
 /// C += A B for a sum over all of time: `low` holds what the rounding of C left out, by Knuth's sum of two numbers and its error.
 template <class T>
 void add_exactly(Index rows, Index columns, Product<T> p, T* low, T* room) {
@@ -156,10 +170,12 @@ struct Four {
 };
 template <class T>
 using FourOf = typename Four<T>::type;
-/// The sums of the entries of four vectors.
+/// to[b] += the sum of the entries of x[b]. No vector is passed by value: how depends on the processor.
 template <class T>
-RECLAB_INLINE inline FourOf<T> four_sums(Vector<T> a, Vector<T> b, Vector<T> c, Vector<T> d) {
-  if constexpr (sizeof(T) == 4) {
+RECLAB_INLINE inline void add_four_sums(const Vector<T> (&x)[4], T* to) {
+  const auto &a = x[0], &b = x[1], &c = x[2], &d = x[3];
+  [[maybe_unused]] auto& sums = *reinterpret_cast<FourOf<T>*>(to);
+  if constexpr (lanes<T> == 16) {
     const auto ab = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30) +
                     __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
     const auto cd = __builtin_shufflevector(c, d, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30) +
@@ -167,12 +183,19 @@ RECLAB_INLINE inline FourOf<T> four_sums(Vector<T> a, Vector<T> b, Vector<T> c, 
     const auto all = __builtin_shufflevector(ab, cd, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +
                      __builtin_shufflevector(ab, cd, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
     const auto half = __builtin_shufflevector(all, all, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(all, all, 8, 9, 10, 11, 12, 13, 14, 15);
-    return FourOf<T>(__builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7));
-  } else {
+    sums += __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
+  } else if constexpr (lanes<T> == 8) {
     const auto ab = __builtin_shufflevector(a, b, 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(a, b, 1, 9, 3, 11, 5, 13, 7, 15);
     const auto cd = __builtin_shufflevector(c, d, 0, 8, 2, 10, 4, 12, 6, 14) + __builtin_shufflevector(c, d, 1, 9, 3, 11, 5, 13, 7, 15);
     const auto all = __builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) + __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
-    return FourOf<T>(__builtin_shufflevector(all, all, 0, 1, 2, 3) + __builtin_shufflevector(all, all, 4, 5, 6, 7));
+    sums += __builtin_shufflevector(all, all, 0, 1, 2, 3) + __builtin_shufflevector(all, all, 4, 5, 6, 7);
+  } else if constexpr (lanes<T> == 4) {
+    const auto ab = __builtin_shufflevector(a, b, 0, 4, 2, 6) + __builtin_shufflevector(a, b, 1, 5, 3, 7);
+    const auto cd = __builtin_shufflevector(c, d, 0, 4, 2, 6) + __builtin_shufflevector(c, d, 1, 5, 3, 7);
+    sums += __builtin_shufflevector(ab, cd, 0, 1, 4, 5) + __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+  } else {
+    for (int v = 0; v < 4; ++v)
+      for (Index l = 0; l < lanes<T>; ++l) to[v] += x[v][l];
   }
 }
 
@@ -194,8 +217,7 @@ void add_scores(const T* x, const T* y, const T* e, Index ld, T* scores) {
         if constexpr (fresh < 4) w[fresh][n] = at(y + i * ld + n * lanes<T>);
         each<(fresh < 4 ? fresh + 1 : 4)>([&](auto b) RECLAB_INLINE { sum[b] += query * w[b][n]; });
       });
-      auto& to = *reinterpret_cast<FourOf<T>*>(scores + i * chunk + j0);
-      to += four_sums<T>(sum[0], sum[1], sum[2], sum[3]);
+      add_four_sums<T>(sum, scores + i * chunk + j0);
     };
     each<4>([&](auto fresh) RECLAB_INLINE { row(j0 + fresh, fresh); });
     for (Index i = j0 + 4; i < chunk; ++i) row(i, std::integral_constant<int, 4>{});
@@ -256,7 +278,8 @@ void add_scores_adjoint(const T* x, const T* y, const T* e, Index ld, const T* g
 template <class T, class F>
 void in_vectors(Index n, const F& f) {
   Index d = 0;
-  for (; n - d >= 4 * lanes<T>; d += 4 * lanes<T>) f(d, std::integral_constant<int, 4>{});
+  if constexpr (most_vectors == 4)
+    for (; n - d >= 4 * lanes<T>; d += 4 * lanes<T>) f(d, std::integral_constant<int, 4>{});
   for (; n - d >= 2 * lanes<T>; d += 2 * lanes<T>) f(d, std::integral_constant<int, 2>{});
   for (; n - d >= lanes<T>; d += lanes<T>) f(d, std::integral_constant<int, 1>{});
 }
