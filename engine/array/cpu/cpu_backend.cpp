@@ -746,7 +746,7 @@ class CpuBackend final : public Backend {
           for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
             T* __restrict own = state.data() + copy * slab.size();
             const T* __restrict in = b + t * d.width + slab.at(copy);
-            if (past_caches && t + 2 < d.steps) cpu::ask_for(in + 2 * d.width, static_cast<std::size_t>(slab.size()) * sizeof(T));
+            if (past_caches && slab.size() < d.width && t + 2 < d.steps) cpu::ask_for(in + 2 * d.width, static_cast<std::size_t>(slab.size()) * sizeof(T));
             const T* __restrict a = as<T>(a_) + (d.period ? slab.first : t * d.width + slab.at(copy));
             if (t == 0 && !initial)
               std::copy_n(in, slab.size(), own);
@@ -860,7 +860,7 @@ class CpuBackend final : public Backend {
           Bits<R> own_bits = 0, added_bits = 0;
           for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
             const T* a = as<T>(a_) + (d.period ? slab.first : (t + 1) * width + slab.at(copy));
-            if (past_caches && t >= 3) {
+            if (past_caches && n < width && t >= 3) {
               const std::size_t row = static_cast<std::size_t>(n) * sizeof(T);
               cpu::ask_for(g + (t - 2) * width + slab.at(copy), row);
               if (gb) cpu::ask_for(gb + (t - 2) * width + slab.at(copy), row);
