@@ -7,56 +7,66 @@
 #include <vector>
 
 #include "array/cpu/threads.h"
+#include "array/cpu/vectors.h"
 
 namespace reclab::cpu {
 namespace {
 
-// A tile of MR rows by NR columns of C is held in registers while k runs; B is packed in panels of NR columns.
-constexpr int row_tile = 6;
+// A tile of rows by two vectors of C is held in registers while k runs; B is packed in panels of 128 bytes of columns.
+constexpr int row_tile = vector_registers >= 32 ? 6 : 4, packed_row_tile = vector_registers >= 32 ? 8 : 4;
 template <class T>
 constexpr int column_tile = static_cast<int>(128 / sizeof(T));
 constexpr std::int64_t depth_block = 256;
 
 template <class T>
 struct Lanes {
-  typedef T type __attribute__((vector_size(64), aligned(sizeof(T))));
+  typedef T type __attribute__((vector_size(vector_bytes), aligned(sizeof(T))));
 };
+
+/// What the vectors' multiply-add comes to: one rounding where the processor has such an instruction.
+template <class T>
+T fused(T x, T y, T sum) {
+#ifdef __FMA__
+  return std::fma(x, y, sum);
+#else
+  return x * y + sum;
+#endif
+}
 
 template <class T, int Rows>
 void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* packed_b, T* c, std::int64_t ldc, std::int64_t columns) {
   using V = typename Lanes<T>::type;
-  constexpr int lanes = 64 / sizeof(T);
-  constexpr int nr = column_tile<T>;
-  V sum[Rows][2];
-  alignas(64) T edge[Rows][nr];
-  const bool whole = columns == nr;
-  for (int i = 0; i < Rows; ++i) {
-    if (whole) {
-      sum[i][0] = *reinterpret_cast<const V*>(c + i * ldc);
-      sum[i][1] = *reinterpret_cast<const V*>(c + i * ldc + lanes);
-    } else {
-      for (std::int64_t j = 0; j < nr; ++j) edge[i][j] = j < columns ? c[i * ldc + j] : T(0);
-      sum[i][0] = *reinterpret_cast<const V*>(edge[i]);
-      sum[i][1] = *reinterpret_cast<const V*>(edge[i] + lanes);
-    }
-  }
-  for (std::int64_t p = 0; p < k; ++p) {
-    const V b0 = *reinterpret_cast<const V*>(packed_b + p * nr);
-    const V b1 = *reinterpret_cast<const V*>(packed_b + p * nr + lanes);
+  constexpr int lanes = vector_bytes / sizeof(T), wide = 2 * lanes, nr = column_tile<T>;
+  T edge[Rows][wide];
+  for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
+    V sum[Rows][2];
+    T* to = c + j0;
+    const std::int64_t here = std::min<std::int64_t>(wide, columns - j0);
+    const bool whole = here == wide;
     for (int i = 0; i < Rows; ++i) {
-      const T x = a[i * a_row + p * a_step];
-      sum[i][0] += x * b0;
-      sum[i][1] += x * b1;
+      const T* from = to + i * ldc;
+      if (!whole) {
+        for (std::int64_t j = 0; j < wide; ++j) edge[i][j] = j < here ? from[j] : T(0);
+        from = edge[i];
+      }
+      sum[i][0] = *reinterpret_cast<const V*>(from);
+      sum[i][1] = *reinterpret_cast<const V*>(from + lanes);
     }
-  }
-  for (int i = 0; i < Rows; ++i) {
-    if (whole) {
-      *reinterpret_cast<V*>(c + i * ldc) = sum[i][0];
-      *reinterpret_cast<V*>(c + i * ldc + lanes) = sum[i][1];
-    } else {
-      *reinterpret_cast<V*>(edge[i]) = sum[i][0];
-      *reinterpret_cast<V*>(edge[i] + lanes) = sum[i][1];
-      for (std::int64_t j = 0; j < columns; ++j) c[i * ldc + j] = edge[i][j];
+    for (std::int64_t p = 0; p < k; ++p) {
+      const V b0 = *reinterpret_cast<const V*>(packed_b + p * nr + j0);
+      const V b1 = *reinterpret_cast<const V*>(packed_b + p * nr + j0 + lanes);
+      for (int i = 0; i < Rows; ++i) {
+        const T x = a[i * a_row + p * a_step];
+        sum[i][0] += x * b0;
+        sum[i][1] += x * b1;
+      }
+    }
+    for (int i = 0; i < Rows; ++i) {
+      T* into = whole ? to + i * ldc : edge[i];
+      *reinterpret_cast<V*>(into) = sum[i][0];
+      *reinterpret_cast<V*>(into + lanes) = sum[i][1];
+      if (!whole)
+        for (std::int64_t j = 0; j < here; ++j) to[i * ldc + j] = edge[i][j];
     }
   }
 }
@@ -80,7 +90,7 @@ void tiles(std::int64_t rows, std::int64_t k, const T* a, std::int64_t a_row, st
 template <class T>
 void row_times_matrix(std::int64_t n, std::int64_t k, const T* a, std::int64_t a_step, const T* b, std::int64_t ldb, T* c) {
   using V = typename Lanes<T>::type;
-  constexpr int lanes = 64 / sizeof(T);
+  constexpr int lanes = vector_bytes / sizeof(T);
   constexpr int wide = 8;
   std::int64_t j = 0;
   for (; j + wide * lanes <= n; j += wide * lanes) {
@@ -99,7 +109,7 @@ void row_times_matrix(std::int64_t n, std::int64_t k, const T* a, std::int64_t a
   }
   for (; j < n; ++j) {
     T sum = c[j];
-    for (std::int64_t p = 0; p < k; ++p) sum = std::fma(a[p * a_step], b[p * ldb + j], sum);
+    for (std::int64_t p = 0; p < k; ++p) sum = fused(a[p * a_step], b[p * ldb + j], sum);
     c[j] = sum;
   }
 }
@@ -109,33 +119,39 @@ template <class T, int Rows, int Panels>
 void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packed, std::int64_t panel, T* c, std::int64_t ldc, std::int64_t columns,
                 bool accumulate) {
   using V = typename Lanes<T>::type;
-  constexpr int lanes = 64 / sizeof(T), nr = column_tile<T>, parts = 2 * Panels;
-  V sum[Rows][parts] = {};
-  alignas(64) T edge[Rows][Panels * nr];
-  const bool whole = columns == Panels * nr;
-  if (accumulate) {
-    for (int i = 0; i < Rows; ++i) {
-      const T* from = c + i * ldc;
-      if (!whole) {
-        for (std::int64_t j = 0; j < Panels * nr; ++j) edge[i][j] = j < columns ? from[j] : T(0);
-        from = edge[i];
+  constexpr int lanes = vector_bytes / sizeof(T), nr = column_tile<T>, vectors = nr / lanes;  // of a panel
+  constexpr int parts = Panels == 1 ? 2 : 8, wide = parts * lanes;                            // a part of a panel, or of several
+  T edge[Rows][wide];
+  for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
+    V sum[Rows][parts] = {};
+    T* to = c + j0;
+    const T* from = packed + j0 / nr * panel + j0 % nr;
+    const std::int64_t here = std::min<std::int64_t>(wide, columns - j0);
+    const bool whole = here == wide;
+    if (accumulate) {
+      for (int i = 0; i < Rows; ++i) {
+        const T* row = to + i * ldc;
+        if (!whole) {
+          for (std::int64_t j = 0; j < wide; ++j) edge[i][j] = j < here ? row[j] : T(0);
+          row = edge[i];
+        }
+        for (int w = 0; w < parts; ++w) sum[i][w] = *reinterpret_cast<const V*>(row + w * lanes);
       }
-      for (int w = 0; w < parts; ++w) sum[i][w] = *reinterpret_cast<const V*>(from + w * lanes);
     }
-  }
-  for (std::int64_t p = 0; p < depth; ++p) {
-    V b[parts];
-    for (int w = 0; w < parts; ++w) b[w] = *reinterpret_cast<const V*>(packed + (w / 2) * panel + p * nr + (w % 2) * lanes);
+    for (std::int64_t p = 0; p < depth; ++p) {
+      V b[parts];
+      for (int w = 0; w < parts; ++w) b[w] = *reinterpret_cast<const V*>(from + w / vectors * panel + p * nr + w % vectors * lanes);
+      for (int i = 0; i < Rows; ++i) {
+        const T x = a[i * lda + p];
+        for (int w = 0; w < parts; ++w) sum[i][w] += x * b[w];
+      }
+    }
     for (int i = 0; i < Rows; ++i) {
-      const T x = a[i * lda + p];
-      for (int w = 0; w < parts; ++w) sum[i][w] += x * b[w];
+      T* into = whole ? to + i * ldc : edge[i];
+      for (int w = 0; w < parts; ++w) *reinterpret_cast<V*>(into + w * lanes) = sum[i][w];
+      if (!whole)
+        for (std::int64_t j = 0; j < here; ++j) to[i * ldc + j] = edge[i][j];
     }
-  }
-  for (int i = 0; i < Rows; ++i) {
-    T* to = whole ? c + i * ldc : edge[i];
-    for (int w = 0; w < parts; ++w) *reinterpret_cast<V*>(to + w * lanes) = sum[i][w];
-    if (!whole)
-      for (std::int64_t j = 0; j < columns; ++j) c[i * ldc + j] = edge[i][j];
   }
 }
 
@@ -174,7 +190,7 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, con
             i += count;
           };
           while (i + together <= row + rows) tile_of(together);
-          if constexpr (together == 8) {
+          if constexpr (together > 1) {
             switch (row + rows - i) {
               case 7: tile_of(std::integral_constant<int, 7>{}); break;
               case 6: tile_of(std::integral_constant<int, 6>{}); break;
@@ -193,7 +209,7 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, con
         else if (m <= 2)
           rows_by(std::integral_constant<int, 1>{}, std::integral_constant<int, 1>{});
         else
-          rows_by(std::integral_constant<int, 8>{}, std::integral_constant<int, 1>{});
+          rows_by(std::integral_constant<int, packed_row_tile>{}, std::integral_constant<int, 1>{});
       }
     }
     if (k == 0 && !accumulate)

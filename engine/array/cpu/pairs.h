@@ -10,14 +10,16 @@
 #include <cstring>
 #include <type_traits>
 
+#include "array/cpu/vectors.h"
+
 namespace reclab::cpu {
 
 template <class R>
 struct Pairs {
-  static constexpr int lanes = 64 / sizeof(R);
+  static constexpr int lanes = vector_bytes / sizeof(R);
   using Integer = std::conditional_t<sizeof(R) == 4, std::int32_t, std::int64_t>;
-  typedef R V __attribute__((vector_size(64)));
-  typedef Integer I __attribute__((vector_size(64)));
+  typedef R V __attribute__((vector_size(vector_bytes)));
+  typedef Integer I __attribute__((vector_size(vector_bytes)));
 
   static V load(const R* p) {
     V v;
