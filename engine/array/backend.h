@@ -69,6 +69,12 @@ struct GatedDims {
   std::int64_t decays = 1;  ///< a head: 1, or as many as key dimensions
 };
 
+/// h_t[c, n] = exp(dt_t[c] a[c, n]) h_{t-1}[c, n] + dt_t[c] x_t[c] b_t[n], y_t[c] = sum_n h_t[c, n] c_t[n] (A. Gu, T. Dao, Mamba, 2023): dt, x and
+/// y are [steps, batch, channels], b and c [steps, batch, states], a [channels, states], h_t [batch, channels, states].
+struct SelectiveDims {
+  std::int64_t steps = 0, batch = 1, channels = 0, states = 0;
+};
+
 /// y[r, c] = sum_j w[c, j] x[r + j, c]: causal depth-wise convolution; x has taps - 1 rows more than y, oldest first.
 /// Rows are (time, batch) pairs with `batch` innermost.
 struct DepthwiseDims {
@@ -174,6 +180,14 @@ class Backend {
   virtual void gated_adjoint(DType type, const GatedDims& dims, const void* q, const void* k, const void* v, const void* log_decay,
                              const void* initial, const void* go, const void* gfinal, void* gq, void* gk, void* gv, void* glog_decay,
                              void* ginitial, int* exponent, std::stop_token stop) = 0;
+
+  /// initial null: zero; states (all of them, [steps, batch, channels, states]) and final_state may be null.
+  virtual void selective(DType type, const SelectiveDims& dims, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial,
+                         void* y, void* states, void* final_state, std::stop_token stop) = 0;
+  /// gstates (of all states) and carried may be null, and any result; carried, ginitial, log2_norm [steps] and exponent are as diagonal_adjoint's.
+  virtual void selective_adjoint(DType type, const SelectiveDims& dims, const void* dt, const void* a, const void* x, const void* b, const void* c,
+                                 const void* initial, const void* gy, const void* gstates, const void* carried, void* gdt, void* ga, void* gx, void* gb,
+                                 void* gc, void* ginitial, double* log2_norm, int* exponent, std::stop_token stop) = 0;
 
   /// x = (I + strictly lower part of a)^-1, [batch, n, n].
   virtual void invert_unit_lower(DType type, std::int64_t batch, std::int64_t n, const void* a, void* x) = 0;

@@ -98,6 +98,12 @@ std::vector<PrimitiveCase> primitive_cases() {
     const BankVars bank = diagonal_bank(graph, form, a, b, w, u);
     return made(x, bank, bank.output);
   });
+  for (const bool record : {false, true})
+    add(record ? "selective, every state kept" : "selective", {Form::sequential, Form::scan, Form::chunkwise}, [record](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+      const Var dt = x.real({T, batch, 3}, 0.1, 1.0), a = x.real({3, 4}, -1.0, 0.0), u = x.real({T, batch, 3}), b = x.real({T, batch, 4}), c = x.real({T, batch, 4});
+      const SelectiveVars vars = selective(graph, form, dt, a, u, b, c, record);
+      return made(x, vars, vars.output);
+    });
   const auto outer_of = [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T, std::int64_t decays) {
     const Var q = x.real({T, batch, 2, 4}), k = x.real({T, batch, 2, 4}), v = x.real({T, batch, 2, 3});
     const OuterVars vars = outer(graph, form, q, k, v, decays ? x.real({T, batch, 2, decays}, -0.5, 0.0) : Var{}, false);

@@ -68,6 +68,21 @@ std::map<std::string, Primitive> made() {
     };
   }
   {
+    Primitive& p = all["selective"];
+    p.architecture.title = "Selective recurrence";
+    p.architecture.equations = {"h_t = exp(Δ_t A) ∘ h_{t-1} + Δ_t x_t b_tᵀ", "y_t = h_t c_t"};
+    p.architecture.hyper = {hyper_integer("width", "D", 64, 1, 1 << 20, "Channels.", "channels"), hyper_integer("state", "N", 16, 1, 1024, "States of each channel.", "states")};
+    p.architecture.spectrum = "the factors exp(Δ_t A)";
+    p.parts = [](const Hyper& h) { return std::vector<Part>{{h.integer("width"), 0.0, 0.001, 0.1}, {h.integer("width")}, {h.integer("state")}, {h.integer("state")}}; };
+    p.architecture.layer = [](Layer& l, Var x) {
+      Arguments next(l, x);
+      const std::int64_t D = l.hyper.integer("width"), N = l.hyper.integer("state");
+      const Var A = l.parameter("A", {D, N}, init::each([=](Rng&, std::int64_t i) { return -static_cast<double>(i % N + 1); }), "A; starts at −1 to −N in each channel.");
+      const Var dt = next({D}), u = next({D}), b = next({N}), c = next({N});
+      return l.selective({"h", {D, N}, "The state."}, dt, A, u, b, c);
+    };
+  }
+  {
     Primitive& p = all["outer"];
     p.architecture.title = "Outer-product memory";
     p.architecture.equations = {"S_t = G_t ∘ S_{t-1} + k_t v_tᵀ", "y_t = S_tᵀ q_t"};

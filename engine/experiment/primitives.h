@@ -12,7 +12,7 @@
 
 namespace reclab {
 
-/// diagonal, outer, delta, linear, step, convolution and attention. All that they read comes in as their input, its channels cut into parts;
+/// diagonal, selective, outer, delta, linear, step, convolution and attention. All that they read comes in as their input, its channels cut into parts;
 /// what does not change with time is a parameter. No preset names them, and they are in no list of models.
 const Registry& primitives();
 bool is_primitive(std::string_view id);

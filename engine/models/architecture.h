@@ -76,6 +76,8 @@ class Layer {
   Var diagonal(const StateSpec& state, Var a, Var b, Var shown = {});
   /// A bank of time-invariant single-input single-output diagonal systems (recurrence/memory.h); returns Re sum_n w s.
   Var diagonal_bank(const StateSpec& state, Var a, Var b, Var w, Var u);
+  /// h_t = exp(dt_t a) h_{t-1} + dt_t x_t b_t read with c_t (recurrence/memory.h); returns the reads.
+  Var selective(const StateSpec& state, Var dt, Var a, Var x, Var b, Var c);
   /// S_t = exp(log_decay) S_{t-1} + k_t v_t^T read with q_t (recurrence/memory.h); returns the reads.
   Var outer(const StateSpec& state, Var q, Var k, Var v, Var log_decay = {}, Var shown = {});
   /// S_t = (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T read with q_t; returns the reads.

@@ -121,6 +121,13 @@ Var Layer::diagonal_bank(const StateSpec& state, Var a, Var b, Var w, Var u) {
   return vars.output;
 }
 
+Var Layer::selective(const StateSpec& state, Var dt, Var a, Var x, Var b, Var c) {
+  offer({Form::scan, Form::chunkwise});
+  const SelectiveVars vars = reclab::selective(graph_, network_.options_.form, dt, a, x, b, c, network_.options_.record);
+  put({state}, vars);
+  return vars.output;
+}
+
 Var Layer::outer(const StateSpec& state, Var q, Var k, Var v, Var log_decay, Var shown) {
   offer({Form::chunkwise});
   if (log_decay) offer({Form::scan});

@@ -142,6 +142,14 @@ struct BankVars : MemoryVars {
 };
 BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u);
 
+/// h_t[c, n] = exp(dt_t[c] a[c, n]) h_{t-1}[c, n] + dt_t[c] x_t[c] b_t[n], y_t[c] = sum_n h_t[c, n] c_t[n]: Mamba's selective recurrence with its
+/// discretisation and its readout. dt, x [steps, batch, C]; b, c [steps, batch, N]; a [C, N]; all real. Forms: sequential (one operation, which
+/// keeps every h_t with `record`), scan, chunkwise. A. Gu, T. Dao, 2023, algorithm 2.
+struct SelectiveVars : MemoryVars {
+  Var output;  ///< [steps, batch, C]
+};
+SelectiveVars selective(Graph& graph, Form form, Var dt, Var a, Var x, Var b, Var c, bool record);
+
 /// S_t = G_t * S_{t-1} + k_t v_t^T, o_t = S_t^T q_t, update before read, per head. q, k [steps, batch, heads, key], v [steps, batch, heads,
 /// value]. G_t = exp(log_decay): none (ones), [steps, batch, heads, 1 or key], or time-invariant [heads, 1 or key]; log_decay <= 0.
 /// Forms: sequential, scan (with a decay), chunkwise; attention (o_t = sum_{s <= t} (q_t . k_s) v_s decayed, quadratic) unless the decay

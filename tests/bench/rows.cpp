@@ -217,44 +217,24 @@ struct Computed {
 };
 
 // Mamba's selective recurrence with its discretisation and readout.
-Row selective(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D, std::int64_t N) {
-  // In segments of time, as a run is: what one operation makes is in the caches when the next one reads it.
+Row selective_scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D, std::int64_t N) {
   Backend& backend = backend_of(name);
-  const std::int64_t tile = backend.device() == Device::cpu ? 32 : T;
   auto data = std::make_shared<Computed>(backend);
   Computed& d = *data;
   Rng rng(1);
-  const Var x = d.leaf("x", {tile, B, D}, normal(rng, T * B * D)), delta = d.leaf("delta", {tile, B, D}, uniform(rng, T * B * D, 0.001, 0.1)),
-            A = d.leaf("A", {D, N}, uniform(rng, D * N, -static_cast<double>(N), -1.0)), b = d.leaf("B", {tile, B, N}, normal(rng, T * B * N)),
-            c = d.leaf("C", {tile, B, N}, normal(rng, T * B * N));
-  const Var step = reshape(delta, {tile, B, D, 1});
-  const MemoryVars memory = diagonal(*d.graph, Form::sequential, exp(step * A), step * reshape(x, {tile, B, D, 1}) * reshape(b, {tile, B, 1, N}));
-  d.output = sum(memory.trajectories[0] * reshape(c, {tile, B, 1, N}), -1);
+  const Var x = d.leaf("x", {T, B, D}, normal(rng, T * B * D)), delta = d.leaf("delta", {T, B, D}, uniform(rng, T * B * D, 0.001, 0.1)),
+            A = d.leaf("A", {D, N}, uniform(rng, D * N, -static_cast<double>(N), -1.0)), b = d.leaf("B", {T, B, N}, normal(rng, T * B * N)),
+            c = d.leaf("C", {T, B, N}, normal(rng, T * B * N));
+  const SelectiveVars memory = selective(*d.graph, Form::sequential, delta, A, x, b, c, false);
+  d.output = memory.output;
   d.ready(false);
   d.zero_states(memory);
   Row row;
   row.name = name;
   row.text = "Mamba's recurrence, forward, float32, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D) + " N" + std::to_string(N);
   const double E = static_cast<double>(B * T * D), n = static_cast<double>(N);
-  auto state = std::make_shared<DeviceArray>(backend, static_cast<std::size_t>(B * D * N) * sizeof(float)), whole = std::make_shared<DeviceArray>(backend, static_cast<std::size_t>(T * B * D) * sizeof(float));
-  const auto run = [&d, memory, state, whole, tile, T, B, D, N] {
-    Graph& graph = *d.graph;
-    d.backend.zero(state->data(), state->bytes());
-    graph.bind(memory.initial[0], state->data());
-    for (std::int64_t t = 0; t < T; t += tile) {
-      std::size_t at = 0;
-      for (const auto& [key, input] : d.inputs) {
-        const std::int64_t row_size = key == "A" ? 0 : key == "B" || key == "C" ? B * N : B * D;
-        graph.bind(input.first, static_cast<const float*>(d.arrays[at++].data()) + t * row_size);
-      }
-      graph.forward();
-      d.backend.copy(static_cast<float*>(whole->data()) + t * B * D, graph.value(d.output), static_cast<std::size_t>(tile * B * D) * sizeof(float));
-      d.backend.copy(state->data(), graph.value(memory.finals[0]), state->bytes());
-    }
-    d.backend.finish();
-  };
-  row.parts.push_back({"forward", run, 4.0 * (3.0 * E + 2.0 * static_cast<double>(B * T * N)), 0.0, 40.0 * E * n, "20 multiply-adds a state and step, the exponential included"});
-  row.error = [&d, whole, B, T, D, N] {
+  row.parts.push_back({"forward", [&d] { d.forward(); }, 4.0 * (3.0 * E + 2.0 * static_cast<double>(B * T * N)), 0.0, 40.0 * E * n, "20 multiply-adds a state and step, the exponential included"});
+  row.error = [&d, B, T, D, N] {
     const auto &xs = d.inputs["x"].second, &dt = d.inputs["delta"].second, &a = d.inputs["A"].second, &bs = d.inputs["B"].second, &cs = d.inputs["C"].second;
     d.exact.assign(xs.size(), 0.0);
     std::vector<double> h(static_cast<std::size_t>(B * D * N), 0.0);
@@ -267,7 +247,7 @@ Row selective(const std::string& name, std::int64_t B, std::int64_t T, std::int6
                   static_cast<double>(dt[at]) * static_cast<double>(xs[at]) * static_cast<double>(bs[of]);
           d.exact[at] += h_now * static_cast<double>(cs[of]);
         }
-    return difference(from<float>(d.backend, whole->data(), d.exact.size()), d.exact);
+    return d.error();
   };
   row.save = [&d, B, T, D, N](NpzWriter& file) {
     for (const auto& [key, input] : d.inputs) save(file, key, key == "A" ? Shape{D, N} : Shape{T, B, key == "B" || key == "C" ? N : D}, input.second);
@@ -564,14 +544,14 @@ const std::vector<std::pair<std::string, std::function<Row(const std::string&)>>
   static const std::vector<std::pair<std::string, std::function<Row(const std::string&)>>> rows{
       {"C1", [](const std::string& name) { return scan(name, 1, 16384, 1024); }},
       {"C2", [](const std::string& name) { return lru(name, 4, 4096, 512); }},
-      {"C3", [](const std::string& name) { return selective(name, 1, 4096, 512, 16); }},
+      {"C3", [](const std::string& name) { return selective_scan(name, 1, 4096, 512, 16); }},
       {"C4", [](const std::string& name) { return convolution(name, 1, 256, 4096); }},
       {"C5", [](const std::string& name) { return lstm(name, 1, 1000, 256, false); }},
       {"C6", [](const std::string& name) { return lstm(name, 32, 500, 256, true); }},
       {"C7", [](const std::string& name) { return gated_attention(name, {256, 512, 1024, 2048, 4096, 8192}, 4, 64); }},
       {"G1", [](const std::string& name) { return scan(name, 8, 4096, 1536); }},
       {"G2", [](const std::string& name) { return scan(name, 1, std::int64_t{1} << 20, 64); }},
-      {"G3", [](const std::string& name) { return selective(name, 8, 4096, 2048, 16); }},
+      {"G3", [](const std::string& name) { return selective_scan(name, 8, 4096, 2048, 16); }},
       {"G4", [](const std::string& name) { return gated_attention(name, {8192}, 96, 128); }},
       {"G5", [](const std::string& name) { return lstm(name, 16, 1024, 256, false); }},
       {"G6", [](const std::string& name) { return convolution(name, 16, 768, 4096); }},

@@ -20,7 +20,9 @@
 #include "array/cpu/fourier.h"
 #include "array/cpu/gated.h"
 #include "array/cpu/gemm.h"
+#include "array/cpu/norms.h"
 #include "array/cpu/pairs.h"
+#include "array/cpu/selective.h"
 #include "array/cpu/stream.h"
 #include "array/cpu/threads.h"
 #include "array/error.h"
@@ -923,7 +925,7 @@ class CpuBackend final : public Backend {
         ends[static_cast<std::size_t>(slab.number)] = std::move(lambda);
       });
       for (std::size_t i = 0; i < whole.size(); ++i) ga[i] += T(whole[i]);
-      for (std::int64_t t = 0; log2_norm && t < d.steps; ++t) log2_norm[t] = joined_norm(norms, static_cast<std::size_t>(t));
+      for (std::int64_t t = 0; log2_norm && t < d.steps; ++t) log2_norm[t] = cpu::joined_norm(norms, static_cast<std::size_t>(t));
       const int out_power = exponent ? *std::max_element(powers.begin(), powers.end()) : 0;
       if (ginitial)
         for_slabs(d, slabs, [&](const Slab& slab) {
@@ -1104,6 +1106,23 @@ class CpuBackend final : public Backend {
       using T = decltype(zero);
       cpu::gated_adjoint(d, as<T>(q), as<T>(k), as<T>(v), as<T>(log_decay), as<T>(initial), as<T>(go), as<T>(gfinal), as<T>(gq), as<T>(gk),
                          as<T>(gv), as<T>(glog_decay), as<T>(ginitial), exponent, stop);
+    });
+  }
+
+  void selective(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial, void* y,
+                 void* states, void* final_state, std::stop_token stop) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      cpu::selective(d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), as<T>(c), as<T>(initial), as<T>(y), as<T>(states), as<T>(final_state), stop);
+    });
+  }
+  void selective_adjoint(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial,
+                         const void* gy, const void* gstates, const void* carried, void* gdt, void* ga, void* gx, void* gb, void* gc, void* ginitial,
+                         double* log2_norm, int* exponent, std::stop_token stop) override {
+    with_real(type, [&](auto zero) {
+      using T = decltype(zero);
+      cpu::selective_adjoint(d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), as<T>(c), as<T>(initial), as<T>(gy), as<T>(gstates), as<T>(carried), as<T>(gdt), as<T>(ga),
+                             as<T>(gx), as<T>(gb), as<T>(gc), as<T>(ginitial), log2_norm, exponent, stop);
     });
   }
 
@@ -1423,19 +1442,6 @@ class CpuBackend final : public Backend {
     if (columns == 0) return;
     cpu::parallel(slabs, [&](std::int64_t i) { f(Slab{i, i * columns / slabs, (i + 1) * columns / slabs, d.width / columns, columns}); });
   }
-  /// log2 of the norm of what has these norms.
-  static double joined_norm(const std::vector<std::vector<double>>& parts, std::size_t t) {
-    if (parts.size() == 1) return parts[0][t];
-    double largest = -std::numeric_limits<double>::infinity(), sum = 0.0;
-    for (const auto& part : parts) {
-      if (std::isnan(part[t])) return part[t];
-      largest = std::max(largest, part[t]);
-    }
-    if (std::isinf(largest)) return largest;
-    for (const auto& part : parts) sum += std::exp2(2.0 * (part[t] - largest));
-    return largest + 0.5 * std::log2(sum);
-  }
-
   template <class T, class F>
   static void for_transition(const DiagonalDims& d, const T* a, std::int64_t t, F&& f) {
     if (!d.period) {

@@ -394,6 +394,46 @@ class KernelBackend final : public Backend {
     });
   }
 
+  void selective(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial, void* y,
+                 void* states, void* final_state, std::stop_token stop) override {
+    with_real(type, [&](auto one) {
+      using T = decltype(one);
+      const Index size = d.batch * d.channels * d.states;
+      const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(T);
+      Scratch<T> room(machine_, final_state ? 0 : size);
+      T* memory = final_state ? as<T>(final_state) : room.data;
+      if (initial)
+        copy(memory, initial, bytes);
+      else
+        zero(memory, bytes);
+      for (Index from = 0; from < d.steps; from += stretch) {
+        poll(stop, from);
+        machine_.each(d.batch * d.channels, SelectiveRun<T>{d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), as<T>(c), memory, as<T>(y), as<T>(states), from, std::min(d.steps, from + stretch)});
+      }
+    });
+  }
+  void selective_adjoint(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial,
+                         const void* gy, const void* gstates, const void* carried, void* gdt, void* ga, void* gx, void* gb, void* gc, void* ginitial,
+                         double* log2_norm, int* exponent, std::stop_token stop) override {
+    with_real(type, [&](auto one) {
+      using T = decltype(one);
+      const Index rows = d.steps * d.batch, width = d.batch * d.channels * d.states, n = d.steps * width;
+      Scratch<T> factor(machine_, n), states(machine_, n), back(machine_, n), gfactor(machine_, n), gdrive(machine_, n);
+      machine_.each(n, SelectiveTerms<T>{d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), factor.data, back.data});
+      const DiagonalDims line{d.steps, width, 0};
+      diagonal(type, line, Pace::steps, factor.data, back.data, initial, states.data, stop);
+      machine_.each(n, SelectiveReadAdjoint<T>{d, as<T>(c), as<T>(gy), as<T>(gstates), back.data});
+      zero(gfactor.data, static_cast<std::size_t>(n) * sizeof(T));
+      zero(gdrive.data, static_cast<std::size_t>(n) * sizeof(T));
+      diagonal_adjoint(type, line, Pace::steps, factor.data, states.data, initial, back.data, carried, gfactor.data, gdrive.data, ginitial, log2_norm, exponent, stop);
+      if (gdt || gx)
+        machine_.each(rows * d.channels, SelectiveInputAdjoint<T>{d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), factor.data, gfactor.data, gdrive.data, as<T>(gdt), as<T>(gx)});
+      if (ga) reduce(SelectiveRateTerm<T>{d, as<T>(dt), factor.data, gfactor.data}, d.channels * d.states, rows, as<T>(ga), 1.0, true);
+      if (gb) reduce(SelectiveStateTerm<T>{d, gdrive.data, as<T>(dt), as<T>(x)}, rows * d.states, d.channels, as<T>(gb), 1.0, true);
+      if (gc) reduce(SelectiveStateTerm<T>{d, states.data, as<T>(gy), nullptr}, rows * d.states, d.channels, as<T>(gc), 1.0, true);
+    });
+  }
+
   void invert_unit_lower(DType type, Index batch, Index n, const void* a, void* x) override {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);

@@ -838,6 +838,102 @@ struct InitialAdjoint {
   }
 };
 
+// ---- The selective recurrence ------------------------------------------------------------------------------------------------------
+
+/// One thread a channel, sixteen states at a time in its registers: through steps from <= t < to, from and into `memory`.
+template <class T>
+struct SelectiveRun {
+  static constexpr int together = 16;
+  SelectiveDims d;
+  const T *dt, *a, *x, *b, *c;
+  T *memory, *y, *states;  // states may be null
+  Index from, to;
+  RECLAB_HD void operator()(Index index) const {
+    const Index channel = index % d.channels, batch = index / d.channels;
+    for (Index first = 0; first < d.states; first += together) {
+      const int count = static_cast<int>(least(together, d.states - first));
+      T h[together], rate[together];
+      for (int n = 0; n < count; ++n) {
+        h[n] = memory[index * d.states + first + n];
+        rate[n] = a[channel * d.states + first + n];
+      }
+      for (Index t = from; t < to; ++t) {
+        const Index row = t * d.batch + batch, at = row * d.channels + channel;
+        const T step = dt[at], drive = step * x[at];
+        T sum = first ? y[at] : T(0);
+        for (int n = 0; n < count; ++n) {
+          h[n] = fn::exp(step * rate[n]) * h[n] + drive * b[row * d.states + first + n];
+          sum += h[n] * c[row * d.states + first + n];
+          if (states) states[at * d.states + first + n] = h[n];
+        }
+        y[at] = sum;
+      }
+      for (int n = 0; n < count; ++n) memory[index * d.states + first + n] = h[n];
+    }
+  }
+};
+/// What the recurrence is as a diagonal one: its factors and its drive, all [steps, batch, channels, states].
+template <class T>
+struct SelectiveTerms {
+  SelectiveDims d;
+  const T *dt, *a, *x, *b;
+  T *factor, *drive;
+  RECLAB_HD void operator()(Index index) const {
+    const Index n = index % d.states, at = index / d.states, channel = at % d.channels, row = at / d.channels;
+    factor[index] = fn::exp(dt[at] * a[channel * d.states + n]);
+    drive[index] = dt[at] * x[at] * b[row * d.states + n];
+  }
+};
+/// What the readout gives back to each state.
+template <class T>
+struct SelectiveReadAdjoint {
+  SelectiveDims d;
+  const T *c, *gy, *gstates;  // gstates may be null
+  T* g;
+  RECLAB_HD void operator()(Index index) const {
+    const Index n = index % d.states, at = index / d.states, row = at / d.channels;
+    g[index] = gy[at] * c[row * d.states + n] + (gstates ? gstates[index] : T(0));
+  }
+};
+/// From the adjoints of the factors and of the drive, those of dt and x (either may be null).
+template <class T>
+struct SelectiveInputAdjoint {
+  SelectiveDims d;
+  const T *dt, *a, *x, *b, *factor, *gfactor, *gdrive;
+  T *gdt, *gx;
+  RECLAB_HD void operator()(Index at) const {
+    const Index channel = at % d.channels, row = at / d.channels;
+    T of_drive(0), of_rate(0);
+    for (Index n = 0; n < d.states; ++n) {
+      const Index index = at * d.states + n;
+      of_drive += gdrive[index] * b[row * d.states + n];
+      of_rate += gfactor[index] * factor[index] * a[channel * d.states + n];
+    }
+    if (gx) gx[at] += dt[at] * of_drive;
+    if (gdt) gdt[at] += x[at] * of_drive + of_rate;
+  }
+};
+/// Of a: output [channels, states], over all steps and the batch.
+template <class T>
+struct SelectiveRateTerm {
+  SelectiveDims d;
+  const T *dt, *factor, *gfactor;
+  RECLAB_HD T operator()(Index o, Index row) const {
+    const Index n = o % d.states, at = row * d.channels + o / d.states;
+    return gfactor[at * d.states + n] * factor[at * d.states + n] * dt[at];
+  }
+};
+/// Of b and c: output [steps, batch, states], over the channels; `y` null: x alone.
+template <class T>
+struct SelectiveStateTerm {
+  SelectiveDims d;
+  const T *each, *x, *y;
+  RECLAB_HD T operator()(Index o, Index channel) const {
+    const Index n = o % d.states, at = o / d.states * d.channels + channel;
+    return each[at * d.states + n] * (y ? x[at] * y[at] : x[at]);
+  }
+};
+
 // ---- The outer-product memory ------------------------------------------------------------------------------------------------------
 
 /// M[h, r, p] += x_t[h, r] y_t[h, p], then out_t[h, p] = (or +=) sum_r M[h, r, p] z_t[h, r], for steps in order: a thread a column (h, p).

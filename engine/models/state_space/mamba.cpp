@@ -70,12 +70,9 @@ Architecture mamba() {
     const Var rbc = linear(x, W_x);
     const Var dt = l.gate("delta", softplus(linear(slice(rbc, -1, 0, R), W_dt, b_dt)), 0.0, 0.0,
                           "Δ: how strongly this token writes and how much of the old state it lets go; unbounded above.");
-    const std::int64_t T = l.steps(), batch = l.batch();
-    const Var dt_each = reshape(dt, {T, batch, E, 1});
-    const Var decay = exp(dt_each * -exp_in_range(A_log));
-    const Var drive = reshape(dt * x, {T, batch, E, 1}) * reshape(slice(rbc, -1, R, R + N), {T, batch, 1, N});
-    const Var h = l.diagonal({"h", {E, N}, "The selective state of each inner channel."}, decay, drive);
-    const Var y = sum(h * reshape(slice(rbc, -1, R + N, R + 2 * N), {T, batch, 1, N}), -1) + skip * x;
+    const Var read = l.selective({"h", {E, N}, "The selective state of each inner channel."}, dt, -exp_in_range(A_log), x, slice(rbc, -1, R, R + N),
+                                 slice(rbc, -1, R + N, R + 2 * N));
+    const Var y = read + skip * x;
 
     const Var open = l.gate("output", silu(both[1]), 0.0, 0.0, "silu(z): the multiplicative branch; unbounded above, at least −0.28.");
     const double depth = std::sqrt(static_cast<double>(l.hyper.integer("layers")));
