@@ -220,6 +220,19 @@ TEST_CASE("a bank of diagonal systems: modes within 1e-9 of 0 and of the unit ci
   });
 }
 
+TEST_CASE("selective: steps and rates that leave all or nothing of the state, inputs of 1e3, in every form") {
+  const std::int64_t T = 1500, C = 3, N = 4;
+  for (const double size : {1e-9, 1.0, 1e3})
+    for (const bool record : {false, true})
+      check_forms("step " + test::show(size), scans,
+                  {chosen("dt", {T, 1, C}, {size, 1e-3 * size}, 1), chosen("a", {C, N}, {-1e-9, -1.0, -20.7, -1e6}, 2), normal("x", {T, 1, C}, 1e3, 3), normal("b", {T, 1, N}, 1.0, 4), normal("c", {T, 1, N}, 1e3, 5)},
+                  [&](Bench& bench, Form form) {
+                    const SelectiveVars vars = selective(bench.graph, form, bench["dt"], bench["a"], bench["x"], bench["b"], bench["c"], record);
+                    bench.keep(vars);
+                    return vars.output;
+                  });
+}
+
 TEST_CASE("outer: keys, values and queries of 1e3, decays within 1e-9 of 0 and 1 and far below, in every form") {
   const std::int64_t H = 2, K = 4, V = 3;
   for (const std::int64_t T : {1, 70, 600}) {

@@ -400,7 +400,7 @@ class CpuBackend final : public Backend {
         if constexpr (!complex_v<T> || for_complex<Op>) {
           const T* __restrict x = as<T>(x_);
           T* __restrict y = as<T>(y_);
-          in_pieces(n, [&](std::int64_t from, std::int64_t to) {
+          in_pieces(n, 64, piece_of<Op>, [&](std::int64_t from, std::int64_t to) {
             for (std::int64_t i = from; i < to; ++i) y[i] = Op::value(x[i], p, q);
           });
         } else {
@@ -421,7 +421,7 @@ class CpuBackend final : public Backend {
           const T* __restrict y = as<T>(y_);
           const T* __restrict gy = as<T>(gy_);
           T* __restrict gx = as<T>(gx_);
-          in_pieces(n, [&](std::int64_t from, std::int64_t to) {
+          in_pieces(n, 64, piece_of<Op>, [&](std::int64_t from, std::int64_t to) {
             for (std::int64_t i = from; i < to; ++i) gx[i] += gy[i] * conjugate(Op::slope(x[i], y[i], p, q));
           });
         }
@@ -454,13 +454,13 @@ class CpuBackend final : public Backend {
           });
         };
         const auto rows = [&](auto size) {
-          in_pieces(shape.elements, std::max<std::int64_t>(inner, 1), [&](std::int64_t from, std::int64_t to) { some_rows(from / inner, to / inner, size); });
+          in_pieces(shape.elements, std::max<std::int64_t>(inner, 1), piece_of_sums, [&](std::int64_t from, std::int64_t to) { some_rows(from / inner, to / inner, size); });
         };
         if (shape.rank == 1 && sx && sy) {
           const T* __restrict x = as<T>(x_);
           const T* __restrict y = as<T>(y_);
           T* __restrict z = as<T>(z_);
-          in_pieces(inner, [&](std::int64_t from, std::int64_t to) {
+          in_pieces(inner, 64, piece_of_sums, [&](std::int64_t from, std::int64_t to) {
             for (std::int64_t i = from; i < to; ++i) z[i] = Op::value(x[i], y[i]);
           });
           return;
@@ -543,7 +543,7 @@ class CpuBackend final : public Backend {
       if (inner == 1 && n > 0) {
         // Several sums at a time, each in its order: one alone waits for every addition.
         constexpr std::int64_t together = 8;
-        in_pieces(outer * n, n * together, [&](std::int64_t first, std::int64_t last) {
+        in_pieces(outer * n, n * together, piece_of_sums, [&](std::int64_t first, std::int64_t last) {
           for (std::int64_t o = first / n; o < last / n; o += together) {
             const std::int64_t some = std::min(together, last / n - o);
             const T* x = as<T>(x_) + o * n;
@@ -1408,11 +1408,10 @@ class CpuBackend final : public Backend {
     });
   }
 
-  /// Calls f(from, to) for pieces of n entries that are independent of each other, on all processors where there are many. Pieces begin at
-  /// multiples of `unit`.
+  /// Calls f(from, to) for pieces of about `piece` entries that are independent of each other, on all processors where there are more than
+  /// two. Pieces begin at multiples of `unit`.
   template <class F>
-  static void in_pieces(std::int64_t n, std::int64_t unit, const F& f) {
-    constexpr std::int64_t piece = std::int64_t{1} << 13;
+  static void in_pieces(std::int64_t n, std::int64_t unit, std::int64_t piece, const F& f) {
     const std::int64_t size = (piece + unit - 1) / unit * unit;
     if (n <= 2 * size) {
       if (n) f(std::int64_t{0}, n);
@@ -1420,10 +1419,13 @@ class CpuBackend final : public Backend {
     }
     cpu::parallel((n + size - 1) / size, [&](std::int64_t i) { f(i * size, std::min(n, (i + 1) * size)); });
   }
-  template <class F>
-  static void in_pieces(std::int64_t n, const F& f) {
-    in_pieces(n, 64, f);
-  }
+  /// So many entries of an operation take as long as several rendezvous of threads.
+  static constexpr std::int64_t piece_of_sums = std::int64_t{1} << 13, piece_of_exponentials = std::int64_t{1} << 11;
+  template <class Op>
+  static constexpr std::int64_t piece_of = std::is_same_v<Op, fn::Affine> || std::is_same_v<Op, fn::Square> || std::is_same_v<Op, fn::Relu> || std::is_same_v<Op, fn::Abs> ||
+                                                   std::is_same_v<Op, fn::Sign> || std::is_same_v<Op, fn::Floor>
+                                               ? piece_of_sums
+                                               : piece_of_exponentials;
 
   /// Columns of a diagonal recurrence that one thread goes through all of time with: the same [first, last) of each copy of a
   /// time-invariant transition. How many there are depends on the sizes alone, so the bits do not depend on the machine.
