@@ -2,6 +2,7 @@
 #include "gui/status_line.h"
 
 #include <QDir>
+#include <QEvent>
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -53,6 +54,7 @@ StatusLine::StatusLine(QWidget* parent) : QStatusBar(parent) {
   words_->setFont(smallFont());
   words_->setTextFormat(Qt::PlainText);
   words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  words_->installEventFilter(this);
   row->addWidget(words_, 1);
   bar_ = new QProgressBar(line);
   bar_->setRange(0, 1000);
@@ -114,9 +116,9 @@ void StatusLine::elide() {
   words_->setToolTip(sentence_);
 }
 
-void StatusLine::resizeEvent(QResizeEvent* event) {
-  QStatusBar::resizeEvent(event);
-  QMetaObject::invokeMethod(this, [this] { elide(); }, Qt::QueuedConnection);  // once the words have their new width
+bool StatusLine::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == words_ && event->type() == QEvent::Resize) elide();
+  return QStatusBar::eventFilter(watched, event);
 }
 
 void StatusLine::setProgress(double fraction, const QString& stage) {

@@ -26,7 +26,7 @@ class StatusLine : public QStatusBar {
   QString facts() const;
 
  protected:
-  void resizeEvent(QResizeEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
   void elide();

@@ -8,6 +8,7 @@
 #include <QElapsedTimer>
 #include <QJsonDocument>
 #include <QJsonObject>
+#include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
 #include <QMimeData>
@@ -153,6 +154,25 @@ class TestWindow : public QObject {
     }
     QVERIFY(window_->statusLine()->facts().contains("CPU"));
     QVERIFY(window_->statusLine()->facts().contains("float64"));
+  }
+
+  void aLongSentenceEndsInDotsWhereItsRoomEnds() {
+    StatusLine* line = window_->statusLine();
+    line->say(QString("a sentence that goes on ").repeated(40), Tone::info);
+    const auto labels = line->findChildren<QLabel*>();
+    const auto words = std::find_if(labels.begin(), labels.end(), [&](QLabel* one) { return one->toolTip() == line->sentence(); });
+    QVERIFY(words != labels.end());
+    const auto fits = [&] { return (*words)->text().endsWith("…") && (*words)->fontMetrics().horizontalAdvance((*words)->text()) <= (*words)->width(); };
+    QApplication::processEvents();  // what ran has its place now
+    const int width = (*words)->width();
+    QVERIFY(fits());
+    line->setRun(nullptr);
+    QTRY_VERIFY((*words)->width() > width);
+    line->say(line->sentence() + "now", Tone::info);
+    QVERIFY(fits());
+    line->setRun(session().trace());
+    QTRY_COMPARE((*words)->width(), width);
+    QVERIFY(fits());
   }
 
   void aClickInTheTreePicksAModel() {
