@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "array/rng.h"
 #include "experiment/experiment.h"
 #include "experiment/rollout.h"
 #include "models/registry.h"
@@ -83,4 +84,52 @@ TEST_CASE("the gradients of every preset are the same in segments of any length"
     }
   }
   CHECK(compared > 40);
+}
+
+TEST_CASE("what is carried into a decaying memory counts in the units that it comes in") {
+  const std::int64_t T = 40, H = 2, K = 3, V = 5;
+  for (const Form form : {Form::sequential, Form::chunkwise})
+    for (const bool record : {true, false})
+      for (const std::int64_t decays : {std::int64_t{1}, K}) {
+        const auto gradients = [&](int power) {
+          Graph graph(DType::f64);
+          Rng rng(3);
+          std::vector<std::vector<double>> held;
+          std::vector<Var> leaves;
+          const auto leaf = [&](Shape shape, double low, double high) {
+            leaves.push_back(graph.leaf(LeafKind::variable, std::move(shape), DType::f64));
+            std::vector<double> values(static_cast<std::size_t>(count(leaves.back().shape())));
+            for (double& x : values) x = rng.uniform(low, high);
+            held.push_back(std::move(values));
+            return leaves.back();
+          };
+          const Var q = leaf({T, 1, H, K}, -1.0, 1.0), k = leaf({T, 1, H, K}, -1.0, 1.0), v = leaf({T, 1, H, V}, -1.0, 1.0), log_decay = leaf({T, 1, H, decays}, -0.3, 0.0);
+          const OuterVars vars = outer(graph, form, q, k, v, log_decay, record);
+          graph.allocate(cpu_backend(), true);
+          std::vector<double> start(static_cast<std::size_t>(H * K * V)), carried(start.size());
+          for (double& x : start) x = rng.uniform(-1.0, 1.0);
+          for (double& x : carried) x = std::ldexp(rng.uniform(-1.0, 1.0), -power);
+          for (std::size_t i = 0; i < leaves.size(); ++i) graph.bind(leaves[i], held[i].data());
+          graph.bind(vars.initial[0], start.data());
+          graph.forward();
+          graph.clear_gradients();
+          vars.memory->carry({carried.data()}, power);
+          graph.backward();
+          std::vector<double> all = to_double(cpu_backend(), DType::f64, graph.gradient(vars.initial[0]), std::ssize(start));
+          for (double& x : all) x = std::ldexp(x, vars.memory->exponent());
+          for (const Var var : leaves) {
+            const auto values = to_double(cpu_backend(), DType::f64, graph.gradient(var), count(var.shape()));
+            all.insert(all.end(), values.begin(), values.end());
+          }
+          return all;
+        };
+        const std::vector<double> plain = gradients(0);
+        CHECK(*std::max_element(plain.begin(), plain.end()) > 0.1);
+        for (const int power : {-500, 40, 900}) {
+          const std::vector<double> other = gradients(power);
+          for (std::size_t i = 0; i < plain.size(); ++i)
+            CHECK_SAYS(std::abs(plain[i] - other[i]) <= 1e-12, std::string(to_string(form)) + (record ? ", recorded, " : ", ") + std::to_string(decays) + " decays, units of 2^" + std::to_string(power) + ": entry " +
+                                                                   std::to_string(i) + " is " + test::show(other[i]) + ", not " + test::show(plain[i]));
+        }
+      }
 }
