@@ -173,8 +173,9 @@ class Backend {
                              const void* initial, const void* go, const void* carried, void* gq, void* gk, void* gv, void* ginitial,
                              double* log2_norm, std::stop_token stop) = 0;
 
-  /// The memory with decays, of which no state is kept, a chunk of steps at a time or step by step. o [steps, heads, value]; initial (null: zero) and final_state
-  /// (may be null) [heads, key, value]; log_decay null: none. A decay of 0 is one whose logarithm is far below, or -infinity.
+  /// The memory with decays, of which no state is kept, a chunk of steps at a time or step by step. o [steps, heads, value]; initial (null:
+  /// zero) and final_state (may be null) [heads, key, value]; log_decay null: none. A decay of 0 is one whose logarithm is far below, or
+  /// -infinity.
   virtual void gated(DType type, const GatedDims& dims, const void* q, const void* k, const void* v, const void* log_decay, const void* initial,
                      void* o, void* final_state, std::stop_token stop) = 0;
   /// gfinal (may be null): the adjoint of the final memory. Any of the results may be null. `exponent` (null: 0) is the power that gfinal
