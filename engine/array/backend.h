@@ -55,7 +55,7 @@ struct DiagonalDims {
   std::int64_t period = 0;  ///< time-invariant a: its size (divides width, repeated); 0: a is [steps, width]
 };
 
-/// How a diagonal recurrence goes over time: step by step, as a tree, or in chunks that are joined by their last states.
+/// How a recurrence goes over time: step by step, as a tree, or in chunks that are joined by their last states.
 enum class Pace : std::uint8_t { steps, tree, chunks };
 
 /// S_t = S_{t-1} + k_t v_t^T, o_t = S_t^T q_t for `heads` independent memories (batch included), over `steps` steps.
@@ -67,6 +67,7 @@ struct OuterDims {
 struct GatedDims {
   std::int64_t steps = 0, heads = 0, key = 0, value = 0;
   std::int64_t decays = 1;  ///< a head: 1, or as many as key dimensions
+  Pace pace = Pace::chunks;  ///< or steps, with decays alone
 };
 
 /// h_t[c, n] = exp(dt_t[c] a[c, n]) h_{t-1}[c, n] + dt_t[c] x_t[c] b_t[n], y_t[c] = sum_n h_t[c, n] c_t[n] (A. Gu, T. Dao, Mamba, 2023): dt, x and
@@ -172,11 +173,13 @@ class Backend {
                              const void* initial, const void* go, const void* carried, void* gq, void* gk, void* gv, void* ginitial,
                              double* log2_norm, std::stop_token stop) = 0;
 
-  /// The memory with decays, of which no state is kept, a chunk of steps at a time. o [steps, heads, value]; initial (null: zero) and final_state
-  /// (may be null) [heads, key, value]; log_decay null: none. A decay of 0 is one whose logarithm is far below, or -infinity.
+  /// The memory with decays, of which no state is kept, a chunk of steps at a time or step by step. o [steps, heads, value]; initial (null:
+  /// zero) and final_state (may be null) [heads, key, value]; log_decay null: none. A decay of 0 is one whose logarithm is far below, or
+  /// -infinity.
   virtual void gated(DType type, const GatedDims& dims, const void* q, const void* k, const void* v, const void* log_decay, const void* initial,
                      void* o, void* final_state, std::stop_token stop) = 0;
-  /// gfinal (may be null): the adjoint of the final memory. Any of the results may be null. ginitial is in units of 2^exponent.
+  /// gfinal (may be null): the adjoint of the final memory. Any of the results may be null. `exponent` (null: 0) is the power that gfinal
+  /// comes with and that ginitial leaves with.
   virtual void gated_adjoint(DType type, const GatedDims& dims, const void* q, const void* k, const void* v, const void* log_decay,
                              const void* initial, const void* go, const void* gfinal, void* gq, void* gk, void* gv, void* glog_decay,
                              void* ginitial, int* exponent, std::stop_token stop) = 0;

@@ -300,7 +300,8 @@ class Run {
   bool is_recorded(std::int64_t t) const { return t % every_ == 0 || t == request_.sequence.length - 1; }
 
   std::unique_ptr<Rollout> make_rollout(Form form) {
-    Rollout::Options options{form, prepared_.real, 0, request_.probe.states, 0};
+    const Probe& probe = request_.probe;  // norms of adjoints and transitions too are those of memories that keep their states
+    Rollout::Options options{form, prepared_.real, 0, probe.states || probe.gradients || probe.spectra || probe.jacobians, 0};
     std::map<std::string, std::vector<std::complex<double>>> initial;
     if (!request_.state.empty()) {
       initial = load_state(request_.state, *prepared_.probe);

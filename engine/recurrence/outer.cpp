@@ -66,13 +66,16 @@ class Outer final : public Memory, public OverTime {
   void* scratch_ = nullptr;
 };
 
-/// The memory with decays or without, a chunk of steps at a time: nothing is known of its single steps.
-class Chunked final : public Memory, public OverTime {
+/// The memory with decays or without, a chunk of steps at a time, or with decays step by step: nothing is kept of its single steps.
+class Gated final : public Memory, public OverTime {
  public:
   /// `in`: q, k, v and the decays, for who draws it.
-  Chunked(DType type, const GatedDims& dims, bool decayed, std::vector<Var> in) : type_(type), d_(dims), decayed_(decayed), in_(std::move(in)) {}
+  Gated(DType type, const GatedDims& dims, bool decayed, std::vector<Var> in) : type_(type), d_(dims), decayed_(decayed), in_(std::move(in)) {}
 
-  Course course() const override { return {Form::chunkwise, Course::Way::blocks, d_.steps, chunk, 0, 0, Course::Weights::decayed, false, 1, in_}; }
+  Course course() const override {
+    if (d_.pace == Pace::steps) return {Form::sequential, Course::Way::steps, d_.steps};
+    return {Form::chunkwise, Course::Way::blocks, d_.steps, chunk, 0, 0, Course::Weights::decayed, false, 1, in_};
+  }
 
   std::int64_t width() const override { return 0; }
   bool time_invariant() const override { return true; }
@@ -84,13 +87,16 @@ class Chunked final : public Memory, public OverTime {
     c.backend.gated(type_, d_, c.in[0], c.in[1], c.in[2], decayed_ ? c.in[4] : nullptr, c.in[3], c.out[0], c.out[1], c.stop);
   }
   void backward(const BackwardCall& c) override {
-    assert((carried_.empty() || !carried_[0]) && "chunks cover the whole sequence");
-    c.backend.gated_adjoint(type_, d_, c.in[0], c.in[1], c.in[2], decayed_ ? c.in[4] : nullptr, c.in[3], c.grad_out[0], c.grad_out[1], c.grad_in[0], c.grad_in[1],
-                            c.grad_in[2], decayed_ ? c.grad_in[4] : nullptr, c.grad_in[3], &exponent_, c.stop);
+    // Where segments follow, the final memory is read by them alone.
+    const void* carried = carried_.empty() ? nullptr : carried_[0];
+    if (!carried) exponent_ = 0;
+    c.backend.gated_adjoint(type_, d_, c.in[0], c.in[1], c.in[2], decayed_ ? c.in[4] : nullptr, c.in[3], c.grad_out[0], carried ? carried : c.grad_out[1], c.grad_in[0],
+                            c.grad_in[1], c.grad_in[2], decayed_ ? c.grad_in[4] : nullptr, c.grad_in[3], &exponent_, c.stop);
   }
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.heads), k = static_cast<double>(d_.key), v = static_cast<double>(d_.value);
-    return {n * (4.0 * k * v + static_cast<double>(chunk) * (k + v)), n * (2.0 * k + 2.0 * v + (decayed_ ? static_cast<double>(d_.decays) : 0.0)) * static_cast<double>(bytes_of(type_))};
+    const double flops = d_.pace == Pace::steps ? 5.0 * k * v : 4.0 * k * v + static_cast<double>(chunk) * (k + v);
+    return {n * flops, n * (2.0 * k + 2.0 * v + (decayed_ ? static_cast<double>(d_.decays) : 0.0)) * static_cast<double>(bytes_of(type_))};
   }
 
  private:
@@ -121,7 +127,7 @@ OuterVars summed(Graph& graph, bool attention, Var q, Var k, Var v, bool record)
   return vars;
 }
 
-/// Every entry of the memory is a diagonal recurrence of its own.
+/// Every entry of the memory is a diagonal recurrence of its own, whose states are all there.
 OuterVars stepwise(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, Var shown) {
   const Var decay = exp(chunks::with_axis(log_decay, -1)) + chunks::zeros(graph, {q.dim(3), v.dim(3)});
   OuterVars vars;
@@ -130,14 +136,14 @@ OuterVars stepwise(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, 
   return vars;
 }
 
-OuterVars chunkwise(Graph& graph, Var q, Var k, Var v, Var log_decay) {
+OuterVars gated(Graph& graph, Pace pace, Var q, Var k, Var v, Var log_decay) {
   const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
   OuterVars vars;
   vars.initial = {graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
   std::vector<Var> inputs{q, k, v, vars.initial[0]};
   if (log_decay) inputs.push_back(log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, batch, 1, 1}) : log_decay);
-  auto operation = std::make_unique<Chunked>(v.dtype(), GatedDims{steps, batch * heads, key, value, log_decay ? log_decay.dim(-1) : 1}, static_cast<bool>(log_decay),
-                                             log_decay ? std::vector<Var>{q, k, v, log_decay} : std::vector<Var>{q, k, v});
+  auto operation = std::make_unique<Gated>(v.dtype(), GatedDims{steps, batch * heads, key, value, log_decay ? log_decay.dim(-1) : 1, pace}, static_cast<bool>(log_decay),
+                                           log_decay ? std::vector<Var>{q, k, v, log_decay} : std::vector<Var>{q, k, v});
   vars.memory = operation.get();
   const auto made = graph.apply(std::move(operation), std::move(inputs), {{v.shape(), v.dtype()}, {vars.initial[0].shape(), v.dtype()}});
   vars.output = made[0];
@@ -169,9 +175,10 @@ OuterVars quadratic(Graph& graph, Var q, Var k, Var v, Var log_decay) {
 
 OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, bool record, Var shown) {
   assert(k.shape() == q.shape() && v.dim(2) == q.dim(2));
-  if (form == Form::chunkwise) return chunkwise(graph, q, k, v, log_decay);
+  if (form == Form::chunkwise) return gated(graph, Pace::chunks, q, k, v, log_decay);
   if (!log_decay) return summed(graph, form == Form::attention, q, k, v, record && form != Form::attention);
   if (form == Form::attention && log_decay.dim(-1) == 1) return quadratic(graph, q, k, v, log_decay);
+  if (form == Form::sequential && !record) return gated(graph, Pace::steps, q, k, v, log_decay);
   return stepwise(graph, form == Form::scan ? Form::scan : Form::sequential, q, k, v, log_decay, shown);
 }
 

@@ -400,7 +400,7 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
   return row;
 }
 
-// Gated linear attention: a decay of its own for each key dimension; the chunkwise form, and the sequential one beside it.
+// Gated linear attention: a decay of its own for each key dimension; the chunkwise form, and the sequential one beside it, each one operation.
 Row gated_attention(const std::string& name, const std::vector<std::int64_t>& lengths, std::int64_t heads, std::int64_t size) {
   Backend& backend = backend_of(name);
   struct Data {
@@ -424,14 +424,14 @@ Row gated_attention(const std::string& name, const std::vector<std::int64_t>& le
       one->zero_states(memory);
       Part part{(form == Form::chunkwise ? "chunkwise T" : "sequential T") + std::to_string(T), [one] { one->forward(); }};
       const double d = static_cast<double>(size);
-      part.flops = static_cast<double>(T * heads) * (4.0 * d * d + 16.0 * 2.0 * d);
+      part.flops = static_cast<double>(T * heads) * (form == Form::chunkwise ? 4.0 * d * d + 16.0 * 2.0 * d : 5.0 * d * d);
       part.bytes = 4.0 * 5.0 * static_cast<double>(count(shape));
-      part.floor = "4 dk dv + C (dk + dv) a token and head, C = 16";
+      part.floor = form == Form::chunkwise ? "4 dk dv + C (dk + dv) a token and head, C = 16" : "5 dk dv a token and head: decayed, written, read";
       row.parts.push_back(std::move(part));
       data->all.push_back(std::move(one));
     }
-  Computed& d = *data->all.front();
-  row.error = [&d, heads, size, T = lengths.back()] {
+  Computed &d = *data->all.front(), &stepped = *data->all[1];
+  row.error = [&d, &stepped, heads, size, T = lengths.back()] {
     d.exact.assign(static_cast<std::size_t>(T * heads * size), 0.0);
     const auto at = [&](const char* key, std::int64_t t, std::int64_t h, std::int64_t i) { return static_cast<double>(d.inputs[key].second[static_cast<std::size_t>((t * heads + h) * size + i)]); };
     std::vector<double> S(static_cast<std::size_t>(heads * size * size), 0.0);
@@ -445,7 +445,9 @@ Row gated_attention(const std::string& name, const std::vector<std::int64_t>& le
             d.exact[static_cast<std::size_t>((t * heads + h) * size + j)] += query * s;
           }
         }
-    return d.error();
+    stepped.exact = d.exact;
+    stepped.forward();
+    return std::max(d.error(), stepped.error());
   };
   row.save = [&d](NpzWriter& file) { d.save_all(file); };
   row.kept = data;

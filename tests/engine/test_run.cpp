@@ -211,6 +211,31 @@ TEST_CASE("above the limit of memory every k-th step is recorded, and a note say
       CHECK_EQUAL((*some->real)[row * 64 + static_cast<std::size_t>(j)], (*all->real)[static_cast<std::size_t>(trace->steps[row] * 64 + j)]);
 }
 
+TEST_CASE("what is recorded alone is what a run that records everything has of it") {
+  for (const std::string architecture : {"gla", "retnet", "mlstm", "linear-attention", "lstm"}) {
+    RunRequest request = request_for(architecture, "noise", 70);
+    const TracePtr whole = run_quietly(request);
+    for (const std::string only : {"gradient", "spectrum", "jacobian"}) {
+      request.probe = {};
+      request.probe.only = {only};
+      request.probe.states = request.probe.gates = false;
+      request.probe.gradients = only == "gradient";
+      request.probe.spectra = only == "spectrum";
+      request.probe.jacobians = only == "jacobian";
+      const TracePtr alone = run_quietly(request);
+      std::size_t compared = 0;
+      for (const auto& array : whole->arrays()) {
+        if (!array->key.starts_with(only)) continue;
+        const TraceArray* found = alone->find(array->key);
+        CHECK_SAYS(found, architecture + ": " + array->key + " is not there");
+        CHECK_SAYS(same_bits(*array, *found), architecture + ": " + array->key + " has other bits");
+        ++compared;
+      }
+      CHECK_SAYS(compared > 0, architecture + " has no " + only);
+    }
+  }
+}
+
 TEST_CASE("weights and states are refused in a sentence, entry by entry, whatever the kind of file") {
   const auto folder = scratch("weights");
   RunRequest four = request_for("lstm", "noise", 20);

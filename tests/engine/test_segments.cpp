@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "array/rng.h"
 #include "experiment/experiment.h"
 #include "experiment/rollout.h"
 #include "models/registry.h"
@@ -19,13 +20,14 @@ struct Gradients {
   bool whole = false;
 };
 
-Gradients gradients_of(const Architecture& architecture, const Hyper& hyper, Loss::Kind kind, const Sequence& sequence, std::int64_t segment) {
+Gradients gradients_of(const Architecture& architecture, const Hyper& hyper, Loss::Kind kind, const Sequence& sequence, std::int64_t segment, bool record = true) {
   const Loss loss(kind, sequence);
   NetworkOptions one;
   one.input = sequence.width;
   const Parameters parameters = Network(architecture, hyper, one).initialise(1);
   Rollout::Options options;
   options.segment = segment;
+  options.record = record;
   Rollout rollout(architecture, hyper, parameters, sequence, loss, cpu_backend(), options);
   CHECK(!rollout.forward({}, {}));
   Gradients found;
@@ -61,8 +63,8 @@ TEST_CASE("the gradients of every preset are the same in segments of any length"
       double largest = 0.0;
       for (const auto& [name, values] : whole.all)
         for (const double x : values) largest = std::max(largest, std::abs(x));
-      for (const std::int64_t segment : {1, 7, 64}) {
-        const Gradients parts = gradients_of(*architecture, hyper, kind, sequence, segment);
+      for (const std::int64_t segment : {1, 7, 64, -64}) {  // negative: nothing is recorded, and memories need not keep their states
+        const Gradients parts = gradients_of(*architecture, hyper, kind, sequence, std::abs(segment), segment > 0);
         for (const auto& [name, values] : whole.all) {
           double size = 1e-6 * largest, difference = 0.0;
           for (std::size_t i = 0; i < values.size(); ++i) {
@@ -72,7 +74,7 @@ TEST_CASE("the gradients of every preset are the same in segments of any length"
           CHECK_SAYS(difference <= 1e-9 * size, preset.id + ", segments of " + std::to_string(segment) + ": " + name + " differs by " + test::show(difference) + " of " + test::show(size));
         }
         for (const auto& [name, norms] : whole.norms)
-          for (std::size_t t = 0; t < norms.size(); ++t) {
+          for (std::size_t t = 0; t < norms.size() && segment > 0; ++t) {
             if (norms[t] < std::log2(largest) - 40.0) continue;  // the rounding of larger terms
             CHECK_SAYS(std::abs(norms[t] - parts.norms.at(name)[t]) <= 1e-3, preset.id + ", segments of " + std::to_string(segment) + ": |dL/d" + name + "| at step " + std::to_string(t) +
                                                                                 " is 2^" + test::show(parts.norms.at(name)[t]) + ", not 2^" + test::show(norms[t]));
@@ -82,4 +84,52 @@ TEST_CASE("the gradients of every preset are the same in segments of any length"
     }
   }
   CHECK(compared > 40);
+}
+
+TEST_CASE("what is carried into a decaying memory counts in the units that it comes in") {
+  const std::int64_t T = 40, H = 2, K = 3, V = 5;
+  for (const Form form : {Form::sequential, Form::chunkwise})
+    for (const bool record : {true, false})
+      for (const std::int64_t decays : {std::int64_t{1}, K}) {
+        const auto gradients = [&](int power) {
+          Graph graph(DType::f64);
+          Rng rng(3);
+          std::vector<std::vector<double>> held;
+          std::vector<Var> leaves;
+          const auto leaf = [&](Shape shape, double low, double high) {
+            leaves.push_back(graph.leaf(LeafKind::variable, std::move(shape), DType::f64));
+            std::vector<double> values(static_cast<std::size_t>(count(leaves.back().shape())));
+            for (double& x : values) x = rng.uniform(low, high);
+            held.push_back(std::move(values));
+            return leaves.back();
+          };
+          const Var q = leaf({T, 1, H, K}, -1.0, 1.0), k = leaf({T, 1, H, K}, -1.0, 1.0), v = leaf({T, 1, H, V}, -1.0, 1.0), log_decay = leaf({T, 1, H, decays}, -0.3, 0.0);
+          const OuterVars vars = outer(graph, form, q, k, v, log_decay, record);
+          graph.allocate(cpu_backend(), true);
+          std::vector<double> start(static_cast<std::size_t>(H * K * V)), carried(start.size());
+          for (double& x : start) x = rng.uniform(-1.0, 1.0);
+          for (double& x : carried) x = std::ldexp(rng.uniform(-1.0, 1.0), -power);
+          for (std::size_t i = 0; i < leaves.size(); ++i) graph.bind(leaves[i], held[i].data());
+          graph.bind(vars.initial[0], start.data());
+          graph.forward();
+          graph.clear_gradients();
+          vars.memory->carry({carried.data()}, power);
+          graph.backward();
+          std::vector<double> all = to_double(cpu_backend(), DType::f64, graph.gradient(vars.initial[0]), std::ssize(start));
+          for (double& x : all) x = std::ldexp(x, vars.memory->exponent());
+          for (const Var var : leaves) {
+            const auto values = to_double(cpu_backend(), DType::f64, graph.gradient(var), count(var.shape()));
+            all.insert(all.end(), values.begin(), values.end());
+          }
+          return all;
+        };
+        const std::vector<double> plain = gradients(0);
+        CHECK(*std::max_element(plain.begin(), plain.end()) > 0.1);
+        for (const int power : {-500, 40, 900}) {
+          const std::vector<double> other = gradients(power);
+          for (std::size_t i = 0; i < plain.size(); ++i)
+            CHECK_SAYS(std::abs(plain[i] - other[i]) <= 1e-12, std::string(to_string(form)) + (record ? ", recorded, " : ", ") + std::to_string(decays) + " decays, units of 2^" + std::to_string(power) + ": entry " +
+                                                                   std::to_string(i) + " is " + test::show(other[i]) + ", not " + test::show(plain[i]));
+        }
+      }
 }

@@ -455,18 +455,20 @@ inline void outer_parity(Backend& other) {
         }
 }
 
-/// Decays a head, a key dimension and none; from near 1 to far below the range, where the initial memory's adjoint comes in units of its own.
-inline void gated_parity(Backend& other) {
+/// Decays a head, a key dimension and none; from near 1 to far below the range, where the initial memory's adjoint comes in units of its own;
+/// with the final memory's adjoint in plain units, in others, and without it.
+inline void gated_parity(Backend& other, Pace pace) {
   struct Size {
     std::int64_t steps, heads, key, value;
   };
   for (const DType type : real_types)
-    for (const Size s : {Size{1, 1, 1, 1}, Size{15, 3, 5, 7}, Size{31, 2, 31, 1}, Size{32, 1, 1, 33}, Size{33, 2, 32, 31}, Size{61, 5, 3, 13}, Size{97, 1, 64, 67}, Size{300, 1, 17, 130}, Size{1025, 1, 2, 2}})
+    for (const Size s : {Size{1, 1, 1, 1}, Size{15, 3, 5, 7}, Size{31, 2, 31, 1}, Size{32, 1, 1, 33}, Size{33, 2, 32, 31}, Size{61, 5, 3, 13}, Size{97, 1, 64, 67}, Size{300, 1, 17, 130}, Size{1023, 2, 3, 1}, Size{1024, 1, 1, 5}, Size{1025, 1, 2, 2}})
       for (const std::int64_t decays : {std::int64_t{0}, std::int64_t{1}, s.key})
         for (const double strength : {1e-6, 0.2, 5.0, 300.0}) {
-          if (decays == 0 && strength != 0.2) continue;
+          if (decays == 0 && (strength != 0.2 || pace == Pace::steps)) continue;
           const bool started = strength != 1e-6, far = strength >= 5.0;
-          const GatedDims d{s.steps, s.heads, s.key, s.value, decays == 0 ? 1 : decays};
+          const int unit = strength == 5.0 || decays == 0 ? 90 : 0;
+          const GatedDims d{s.steps, s.heads, s.key, s.value, decays == 0 ? 1 : decays, pace};
           const std::int64_t keys = s.steps * s.heads * s.key, values = s.steps * s.heads * s.value, size = s.heads * s.key * s.value;
           Parity parity(other, 31);
           std::vector<double> logs, late(static_cast<std::size_t>(values), 0.0);
@@ -481,10 +483,10 @@ inline void gated_parity(Backend& other) {
           try {
             parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
               const void *log_decay = decays ? p[a] : nullptr, *start = started ? p[initial] : nullptr;
-              int power = 0;
+              int power = unit;
               b.gated(type, d, p[q], p[k], p[v], log_decay, start, p[o], nullptr, {});
               b.gated(type, d, p[q], p[k], p[v], log_decay, start, p[o], p[last], {});
-              b.gated_adjoint(type, d, p[q], p[k], p[v], log_decay, start, p[go], far ? nullptr : p[gfinal], p[gq], p[gk], p[gv], decays ? p[ga] : nullptr, p[ginitial], &power, {});
+              b.gated_adjoint(type, d, p[q], p[k], p[v], log_decay, start, p[go], strength == 300.0 ? nullptr : p[gfinal], p[gq], p[gk], p[gv], decays ? p[ga] : nullptr, p[ginitial], &power, {});
               b.gated_adjoint(type, d, p[q], p[k], p[v], log_decay, start, p[go], nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, {});
               return power;
             }, 0, type == DType::f32 ? 5e-5 : 1e-11);
@@ -494,6 +496,8 @@ inline void gated_parity(Backend& other) {
           }
         }
 }
+inline void gated_chunks_parity(Backend& other) { gated_parity(other, Pace::chunks); }
+inline void gated_steps_parity(Backend& other) { gated_parity(other, Pace::steps); }
 
 /// Rates from near 0 to far beyond what a step leaves over, slabs of channels that are full, over-full and not full.
 inline void selective_parity(Backend& other) {
@@ -630,9 +634,11 @@ inline void stop_parity(Backend& other) {
     call([&] { other.outer(DType::f64, o, tree, memory, memory, memory, nullptr, memory, nullptr, memory, source.get_token()); });
     call([&] { other.outer_adjoint(DType::f64, o, tree, memory, memory, memory, nullptr, memory, nullptr, memory, memory, memory, nullptr, nullptr, source.get_token()); });
   }
-  const GatedDims gated{4, 1, 2, 2, 1};
-  call([&] { other.gated(DType::f64, gated, memory, memory, memory, memory, nullptr, memory, nullptr, source.get_token()); });
-  call([&] { other.gated_adjoint(DType::f64, gated, memory, memory, memory, memory, nullptr, memory, nullptr, memory, memory, memory, nullptr, nullptr, nullptr, source.get_token()); });
+  for (const Pace pace : {Pace::chunks, Pace::steps}) {
+    const GatedDims gated{4, 1, 2, 2, 1, pace};
+    call([&] { other.gated(DType::f64, gated, memory, memory, memory, memory, nullptr, memory, nullptr, source.get_token()); });
+    call([&] { other.gated_adjoint(DType::f64, gated, memory, memory, memory, memory, nullptr, memory, nullptr, memory, memory, memory, nullptr, nullptr, nullptr, source.get_token()); });
+  }
   const SelectiveDims selective{4, 1, 2, 2};
   call([&] { other.selective(DType::f64, selective, memory, memory, memory, memory, memory, nullptr, memory, nullptr, nullptr, source.get_token()); });
   call([&] {
@@ -640,7 +646,7 @@ inline void stop_parity(Backend& other) {
                             source.get_token());
   });
   other.release(memory);
-  CHECK_EQUAL(heard, 12);
+  CHECK_EQUAL(heard, 14);
 }
 
 inline std::vector<ParityCase> parity_cases() {
@@ -656,7 +662,8 @@ inline std::vector<ParityCase> parity_cases() {
           {"the diagonal recurrence, stepped and scanned, and its adjoints", diagonal_parity},
           {"adjoints beyond the range of the type", renormalised_parity},
           {"the outer-product memory, stepped and as attention, and its adjoints", outer_parity},
-          {"the outer-product memory with decays, in chunks, and its adjoints", gated_parity},
+          {"the outer-product memory with decays, in chunks, and its adjoints", gated_chunks_parity},
+          {"the outer-product memory with decays, step by step, and its adjoints", gated_steps_parity},
           {"the selective recurrence and its adjoints", selective_parity},
           {"Vandermonde kernels and their adjoints", kernel_parity},
           {"long convolutions and their adjoints", convolution_parity},

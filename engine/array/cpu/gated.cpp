@@ -3,9 +3,12 @@
 // no factor is above 1, nothing is divided and no two sums are subtracted, so a decay may be as near 0 or 1 as the type has numbers, and
 // what underflows is 0. From chunk to chunk goes the memory. All matrices of a chunk are dense products in registers, and stay in the
 // first caches; a chunk of 16 costs less work than a longer one, and as many rows are enough to keep the registers busy.
+// Step by step, a piece of the memory stays in registers for as many steps, and each of them decays it, writes and reads: nothing is a
+// product over pairs of steps or over a chunk.
 #include "array/cpu/gated.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -330,21 +333,26 @@ struct Rows {
     }
   }
   void fill_values(const T* from, Index t, T* to) const { fill(from, t, d.value, first_value, values, to, value); }
-  /// In: keys and decays of the chunk from step t on. Left: q decayed from the chunk's start, right: k decayed to its end.
-  void load(Index t, bool queries) {
+  /// In: keys and decays of the chunk from step t on.
+  void read(Index t, bool queries) {
     if (queries) fill(q_in, t, d.key, 0, d.key, q, key);
     fill(k_in, t, d.key, 0, d.key, k, key);
     fill_values(v_in, t, v);
-    if (!a_in) {
-      left = q;
-      right = k;
-      return;
-    }
+    if (!a_in) return;
     if (d.decays == d.key) {
       fill(a_in, t, d.key, 0, d.key, e, key);
       for (Index i = 0; i < chunk * key; ++i) e[i] = fn::exp(e[i]);
     } else {
       for (Index r = 0; r < chunk; ++r) std::fill(e + r * key, e + (r + 1) * key, t + r < d.steps ? fn::exp(a_in[row(t + r)]) : T(1));
+    }
+  }
+  /// And products of the decays. Left: q decayed from the chunk's start, right: k decayed to its end.
+  void load(Index t, bool queries) {
+    read(t, queries);
+    if (!a_in) {
+      left = q;
+      right = k;
+      return;
     }
     in_vectors<T>(key, [&](Index i, auto vectors) {
       Vector<T> product[vectors];
@@ -370,6 +378,13 @@ struct Rows {
     });
   }
   const T* decays() const { return a_in ? e : nullptr; }
+  /// What the chunk from step t on decays key i by, its logarithm.
+  double log_whole(Index t, Index i) const {
+    double sum = 0.0;
+    for (Index r = t; r < std::min(t + chunk, d.steps); ++r) sum += log_decay(r, i);
+    return sum;
+  }
+  double log_decay(Index t, Index i) const { return static_cast<double>(a_in[row(t) * d.decays + (d.decays == 1 ? 0 : i)]); }
 };
 
 template <class T>
@@ -390,13 +405,76 @@ void pad_transposed(const T* from, Index rows, Index columns, T* to, Index to_ro
     for (Index j = 0; j < columns; ++j) to[j * to_columns + i] = from[i * columns + j];
 }
 
+// ---- Step by step ------------------------------------------------------------------------------------------------------------------
+
+/// A chunk of steps: M (rows x columns) = decay M + x y^T, the decay that of its rows or of its columns; then out = or += z^T M.
+template <class T>
+struct Steps {
+  Index rows, columns;
+  const T *decay, *x, *y, *z;
+  T *memory, *out;
+};
+template <class T, Onto decays, bool reads, int height, int width>
+void step_tile(const Steps<T>& p, Index i0, Index j0) {
+  using V = Vector<T>;
+  V m[height][width];
+  T* memory = p.memory + i0 * p.columns + j0;
+  each<height>([&](auto i) RECLAB_INLINE { each<width>([&](auto j) RECLAB_INLINE { m[i][j] = at(memory + i * p.columns + j * lanes<T>); }); });
+  for (Index t = 0; t < chunk; ++t) {
+    const T *x = p.x + t * p.rows + i0, *y = p.y + t * p.columns + j0, *decay = p.decay + t * (decays == Onto::rows ? p.rows : p.columns) + (decays == Onto::rows ? i0 : j0);
+    V in[width], factor[width], out[width];
+    each<width>([&](auto j) RECLAB_INLINE {
+      in[j] = at(y + j * lanes<T>);
+      if constexpr (decays == Onto::columns) factor[j] = at(decay + j * lanes<T>);
+      if constexpr (reads) out[j] = i0 ? at(p.out + t * p.columns + j0 + j * lanes<T>) : V{};
+    });
+    each<height>([&](auto i) RECLAB_INLINE {
+      const T written = x[i];
+      each<width>([&](auto j) RECLAB_INLINE {
+        if constexpr (decays == Onto::rows)
+          m[i][j] = decay[i] * m[i][j] + written * in[j];
+        else
+          m[i][j] = factor[j] * m[i][j] + written * in[j];
+        if constexpr (reads) out[j] += p.z[t * p.rows + i0 + i] * m[i][j];
+      });
+    });
+    if constexpr (reads) each<width>([&](auto j) RECLAB_INLINE { at(p.out + t * p.columns + j0 + j * lanes<T>) = out[j]; });
+  }
+  each<height>([&](auto i) RECLAB_INLINE { each<width>([&](auto j) RECLAB_INLINE { at(memory + i * p.columns + j * lanes<T>) = m[i][j]; }); });
+}
+template <Onto decays, bool reads, class T>
+void take_steps(const Steps<T>& p) {
+  in_vectors<T>(p.columns, [&](Index j, auto width) {
+    constexpr int height = width == 1 ? 8 : 4;
+    for (Index i = 0; i < p.rows; i += height) step_tile<T, decays, reads, height, width>(p, i, j);
+  });
+}
+
+template <class T>
+void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, T* o, T* final_state, Index h, Index from, Index n, const std::stop_token& stop) {
+  const Index key = padded<T>(d.key), value = padded<T>(n);
+  Room<T> room(Rows<T>::size(key, value) + key * value + chunk * value);
+  Rows<T> rows(d, q, k, v, log_decay, h, from, n, room);
+  T *memory = room.take(key * value), *read = room.take(chunk * value);
+  pad(initial ? initial + h * d.key * d.value + from : nullptr, d.key, n, d.value, memory, key, value);
+  for (Index t = 0; t < d.steps; t += chunk) {
+    poll<T>(stop, t / chunk);
+    rows.read(t, true);
+    take_steps<Onto::rows, true>(Steps<T>{key, value, rows.e, rows.k, rows.v, rows.q, memory, read});
+    for (Index r = 0; r < std::min(chunk, d.steps - t); ++r) std::copy_n(read + r * value, n, o + rows.row(t + r) * d.value + from);
+  }
+  for (Index i = 0; final_state && i < d.key; ++i) std::copy_n(memory + i * value, n, final_state + (h * d.key + i) * d.value + from);
+}
+
 }  // namespace
 
 template <class T>
 void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, T* o, T* final_state, const std::stop_token& stop) {
+  assert(d.pace == Pace::chunks || (d.pace == Pace::steps && log_decay));
   const Index slabs = std::max<Index>(1, d.value / value_slab);
   parallel(d.heads * slabs, [&](Index task) {
     const Index h = task / slabs, from = task % slabs * d.value / slabs, n = (task % slabs + 1) * d.value / slabs - from;
+    if (d.pace == Pace::steps) return gated_steps(d, q, k, v, log_decay, initial, o, final_state, h, from, n, stop);
     const Index key = padded<T>(d.key), value = padded<T>(n);
     Room<T> room(Rows<T>::size(key, value) + (log_decay ? 1 : 3) * key * value + chunk * value + chunk * chunk);
     Rows<T> rows(d, q, k, v, log_decay, h, from, n, room);
@@ -436,17 +514,57 @@ int exponent_of(Index n, const T* x) {
   return largest == T(0) ? no_exponent : std::ilogb(largest) + 1;
 }
 
+/// The keys whose row of an adjoint [value, key], in units of 2^powers, would not stand in plain units by a wide margin once it is decayed
+/// by `whole`; with `empty` rows of zeros too, for what comes in on the way.
+template <class T>
+std::vector<Index> far_keys(const T* columns, Index keys, Index key, Index value, const T* whole, const std::vector<int>& powers, bool empty) {
+  std::vector<Index> far;
+  for (Index i = 0; i < key; i += lanes<T>) {
+    Vector<T> most{};
+    for (Index j = 0; j < value; ++j) {
+      const Vector<T> entry = at(columns + j * key + i), size = entry < T(0) ? -entry : entry;
+      most = size > most ? size : most;
+    }
+    for (Index l = i; l < std::min(i + lanes<T>, keys); ++l) {
+      const T size = most[l - i];
+      const bool fades = !(whole[l] > T(1e-9));
+      if (powers[static_cast<std::size_t>(l)] != 0 || (size == T(0) ? empty && fades : fades || !(size > T(0x1p-64)))) far.push_back(l);
+    }
+  }
+  return far;
+}
+/// fresh = fresh + e^log old 2^power, in units of its largest entry, which are returned as the new power.
+template <class T>
+int add_decayed(Index value, const T* old, double log, int power, T* fresh) {
+  const int own = exponent_of(value, old), more = exponent_of(value, fresh);
+  const double none = -std::numeric_limits<double>::infinity(), standing = own == no_exponent ? none : own + power + log * 1.4426950408889634;
+  const double largest = std::max(standing, more == no_exponent ? none : more);
+  // Near 1, of zeros and of what is not finite the unit is 1.
+  const int unit = std::abs(largest) > 32.0 && std::abs(largest) < 1e8 ? static_cast<int>(std::ceil(largest)) : 0;
+  const double change = log + (power - unit) * 0.6931471805599453;
+  const double factor = std::exp(change);
+  for (Index j = 0; j < value; ++j) {
+    const auto before = static_cast<double>(old[j]);
+    const double size = std::abs(change) < 600.0 ? factor * before : before == 0.0 ? 0.0 : std::copysign(std::exp(change + std::log(std::abs(before))), before);
+    fresh[j] = static_cast<T>(size) + std::ldexp(fresh[j], -unit);
+  }
+  return unit;
+}
+bool are_plain(const std::vector<int>& powers) {
+  return std::all_of(powers.begin(), powers.end(), [](int power) { return power == 0; });
+}
+
 /// The adjoint of a head's memory, as [key, value] and as [value, key], row i of it in units of 2^powers[i].
 template <class T>
 struct MemoryAdjoint {
   Index key, value;
   T *rows, *columns, *saved, *low_rows, *low_columns;
   std::vector<int> powers;
-  bool plain = true;
+  bool plain;
 
-  MemoryAdjoint(Index keys, Index values, Room<T>& room)
+  MemoryAdjoint(Index keys, Index values, int power, Room<T>& room)
       : key(keys), value(values), rows(room.take(keys * values)), columns(room.take(keys * values)), saved(room.take((keys + 1) * values)),
-        low_rows(room.take(keys * values)), low_columns(room.take(keys * values)), powers(static_cast<std::size_t>(keys), 0) {
+        low_rows(room.take(keys * values)), low_columns(room.take(keys * values)), powers(static_cast<std::size_t>(keys), power), plain(power == 0) {
     std::fill(low_rows, low_rows + keys * values, T(0));
     std::fill(low_columns, low_columns + keys * values, T(0));
   }
@@ -460,46 +578,21 @@ struct MemoryAdjoint {
       add_exactly(value, key, to_columns, low_columns, saved);
       return;
     }
-    std::vector<Index> far;
-    for (Index i = 0; i < key; i += lanes<T>) {
-      Vector<T> most{};
-      for (Index j = 0; j < value; ++j) {
-        const Vector<T> entry = at(columns + j * key + i), size = entry < T(0) ? -entry : entry;
-        most = size > most ? size : most;
-      }
-      for (Index l = i; l < std::min(i + lanes<T>, of.d.key); ++l) {
-        const T size = most[l - i];
-        if (powers[static_cast<std::size_t>(l)] == 0 && (size == T(0) || (size > T(0x1p-64) && of.whole[l] > T(1e-9)))) continue;
-        std::copy_n(rows + l * value, value, saved + static_cast<Index>(far.size()) * value);
-        far.push_back(l);
-      }
-    }
+    const std::vector<Index> far = far_keys(columns, of.d.key, key, value, of.whole, powers, false);
+    for (std::size_t f = 0; f < far.size(); ++f) std::copy_n(rows + far[f] * value, value, saved + static_cast<Index>(f) * value);
     multiply<Onto::rows>(key, value, to_rows);
     multiply<Onto::columns>(value, key, to_columns);
     T* fresh = saved + key * value;
     for (std::size_t f = 0; f < far.size(); ++f) {
       const Index i = far[f];
-      const T* old = saved + static_cast<Index>(f) * value;
-      int& power = powers[static_cast<std::size_t>(i)];
-      double log = 0.0;
-      for (Index r = t; r < std::min(t + chunk, of.d.steps); ++r) log += static_cast<double>(of.a_in[of.row(r) * of.d.decays + (of.d.decays == 1 ? 0 : i)]);
       std::fill(fresh, fresh + value, T(0));
       for (Index r = 0; r < chunk; ++r)
         for (Index j = 0; j < value; ++j) fresh[j] += of.left[r * key + i] * go[r * value + j];
-      const int own = exponent_of(value, old), more = exponent_of(value, fresh);
-      const double none = -std::numeric_limits<double>::infinity(), standing = own == no_exponent ? none : own + power + log * 1.4426950408889634;
-      const double largest = std::max(standing, more == no_exponent ? none : more);
-      // Near 1, of zeros and of what is not finite the unit is 1.
-      const int unit = std::abs(largest) > 32.0 && std::abs(largest) < 1e8 ? static_cast<int>(std::ceil(largest)) : 0;
-      const double change = log + (power - unit) * 0.6931471805599453;
-      for (Index j = 0; j < value; ++j) {
-        const auto before = static_cast<double>(old[j]);
-        const double size = std::abs(change) < 600.0 ? std::exp(change) * before : before == 0.0 ? 0.0 : std::copysign(std::exp(change + std::log(std::abs(before))), before);
-        rows[i * value + j] = columns[j * key + i] = static_cast<T>(size) + std::ldexp(fresh[j], -unit);
-      }
-      power = unit;
+      int& power = powers[static_cast<std::size_t>(i)];
+      power = add_decayed(value, saved + static_cast<Index>(f) * value, of.log_whole(t, i), power, fresh);
+      for (Index j = 0; j < value; ++j) rows[i * value + j] = columns[j * key + i] = fresh[j];
     }
-    plain = std::all_of(powers.begin(), powers.end(), [](int power) { return power == 0; });
+    plain = are_plain(powers);
   }
   /// Both in plain units.
   void unscale(T* to_rows, T* to_columns) const {
@@ -507,6 +600,188 @@ struct MemoryAdjoint {
       for (Index j = 0; j < value; ++j) to_rows[i * value + j] = to_columns[j * key + i] = std::ldexp(rows[i * value + j], powers[static_cast<std::size_t>(i)]);
   }
 };
+
+/// A chunk of steps of some rows and vectors of columns of the memory [value, key], there and back.
+template <class T>
+struct StepsAdjoint {
+  const Rows<T>& of;
+  const T *go, *memory;  // before the chunk
+  T *lambda;             // the adjoint of the memory: after the chunk, and once it is done of that before it
+  T *gq, *gk, *through;  // [chunk, key]; through: the adjoint of the logarithms of the decays
+  T *gv;                 // of the rows, their sum still to be taken over the entries of a vector: [chunk, height] vectors
+  T* decayed;            // room for as many pieces of the memory
+};
+template <class T, int height, int width>
+void adjoint_tile(const StepsAdjoint<T>& p, Index j0, Index i0) {
+  using V = Vector<T>;
+  const Rows<T>& of = p.of;
+  const Index key = of.key, value = of.value;
+  V m[height][width];
+  const auto all = [](const auto& f) RECLAB_INLINE { each<height>([&](auto j) RECLAB_INLINE { each<width>([&](auto i) RECLAB_INLINE { f(j, i); }); }); };
+  all([&](auto j, auto i) RECLAB_INLINE { m[j][i] = at(p.memory + (j0 + j) * key + i0 + i * lanes<T>); });
+  for (Index t = 0; t < chunk; ++t) {
+    const Index row = t * key + i0;
+    T* decayed = p.decayed + t * height * width * lanes<T>;
+    V read[width], factor[width], k[width];
+    each<width>([&](auto i) RECLAB_INLINE {
+      read[i] = j0 ? at(p.gq + row + i * lanes<T>) : V{};
+      factor[i] = at(of.e + row + i * lanes<T>);
+      k[i] = at(of.k + row + i * lanes<T>);
+    });
+    all([&](auto j, auto i) RECLAB_INLINE {
+      const V kept = factor[i] * m[j][i];
+      at(decayed + (j * width + i) * lanes<T>) = kept;
+      m[j][i] = kept + of.v[t * value + j0 + j] * k[i];
+      read[i] += p.go[t * value + j0 + j] * m[j][i];
+    });
+    each<width>([&](auto i) RECLAB_INLINE { at(p.gq + row + i * lanes<T>) = read[i]; });
+  }
+  all([&](auto j, auto i) RECLAB_INLINE { m[j][i] = at(p.lambda + (j0 + j) * key + i0 + i * lanes<T>); });
+  for (Index t = chunk; t-- > 0;) {
+    const Index row = t * key + i0;
+    const T* decayed = p.decayed + t * height * width * lanes<T>;
+    T* gv = p.gv + t * height * lanes<T>;
+    V gk[width], through[width];
+    each<width>([&](auto i) RECLAB_INLINE {
+      gk[i] = j0 ? at(p.gk + row + i * lanes<T>) : V{};
+      through[i] = j0 ? at(p.through + row + i * lanes<T>) : V{};
+    });
+    each<height>([&](auto j) RECLAB_INLINE {
+      V sum = i0 ? at(gv + j * lanes<T>) : V{};
+      each<width>([&](auto i) RECLAB_INLINE {
+        const Index entry = row + i * lanes<T>;
+        m[j][i] += p.go[t * value + j0 + j] * at(of.q + entry);
+        gk[i] += of.v[t * value + j0 + j] * m[j][i];
+        sum += at(of.k + entry) * m[j][i];
+        through[i] += at(decayed + (j * width + i) * lanes<T>) * m[j][i];
+        m[j][i] *= at(of.e + entry);
+      });
+      at(gv + j * lanes<T>) = sum;
+    });
+    each<width>([&](auto i) RECLAB_INLINE {
+      at(p.gk + row + i * lanes<T>) = gk[i];
+      at(p.through + row + i * lanes<T>) = through[i];
+    });
+  }
+  all([&](auto j, auto i) RECLAB_INLINE { at(p.lambda + (j0 + j) * key + i0 + i * lanes<T>) = m[j][i]; });
+}
+
+/// Adds rows [chunk, width] of a head's chunk from step t on to those of all heads, of `size` entries each.
+template <class T>
+void add_rows(const Rows<T>& of, Index t, const T* rows, Index width, Index size, T* to) {
+  for (Index r = 0; to && r < std::min(chunk, of.d.steps - t); ++r)
+    for (Index i = 0; i < size; ++i) to[of.row(t + r) * size + i] += rows[r * width + i];
+}
+/// The same for the decays' logarithms, where each key dimension has its own or all have one.
+template <class T>
+void add_decays(const Rows<T>& of, Index t, const T* rows, T* to) {
+  if (of.d.decays == of.d.key) return add_rows(of, t, rows, of.key, of.d.key, to);
+  for (Index r = 0; to && r < std::min(chunk, of.d.steps - t); ++r) {
+    double sum = 0.0;
+    for (Index i = 0; i < of.d.key; ++i) sum += static_cast<double>(rows[r * of.key + i]);
+    to[of.row(t + r)] += static_cast<T>(sum);
+  }
+}
+
+/// Of head h; gfinal comes in units of 2^power. end(i, row, power) gets the rows of the initial memory's adjoint.
+template <class T, class End>
+void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, const T* go, const T* gfinal, int power, T* gq, T* gk, T* gv,
+                         T* glog_decay, Index h, const End& end, const std::stop_token& stop) {
+  constexpr int height = most_vectors == 4 ? 8 : 4;
+  const Index key = padded<T>(d.key), value = padded<T>(d.value), size = key * value, chunks = (d.steps + chunk - 1) / chunk, all = d.key * d.value;
+  const Index segments = std::max<Index>(1, (chunks + kept_every - 1) / kept_every);
+  Room<T> room(Rows<T>::size(key, value) + (segments + kept_every + 2) * size + value + chunk * (3 * key + 2 * value + 3 * height * lanes<T>));
+  Rows<T> rows(d, q, k, v, log_decay, h, 0, d.value, room);
+  // Memories before chunks, [value, key]: each segment's first, then all of one segment.
+  T *kept = room.take(segments * size), *memories = room.take(kept_every * size);
+  const auto write = [&](Index c, const T* from, T* to) {
+    rows.read(c * chunk, false);
+    if (from != to) std::copy_n(from, size, to);
+    take_steps<Onto::columns, false>(Steps<T>{value, key, rows.e, rows.v, rows.k, nullptr, to, nullptr});
+  };
+  pad_transposed(initial ? initial + h * all : nullptr, d.key, d.value, kept, value, key);
+  for (Index s = 1; s < segments; ++s)
+    for (Index c = (s - 1) * kept_every; c < s * kept_every; ++c) {
+      poll<T>(stop, c);
+      write(c, kept + (c % kept_every ? s : s - 1) * size, kept + s * size);
+    }
+
+  std::vector<int> powers(static_cast<std::size_t>(key), power);
+  T *lambda = room.take(size), *saved = room.take(size), *fresh = room.take(value), *g = room.take(chunk * value), *own_gq = room.take(chunk * key), *own_gk = room.take(chunk * key),
+    *through = room.take(chunk * key), *own_gv = room.take(chunk * value), *partial = room.take(chunk * height * lanes<T>), *decayed = room.take(2 * chunk * height * lanes<T>);
+  pad_transposed(gfinal ? gfinal + h * all : nullptr, d.key, d.value, lambda, value, key);
+  for (Index s = segments - 1; s >= 0; --s) {
+    const Index first = s * kept_every, last = std::min(chunks, first + kept_every) - 1;
+    std::copy_n(kept + s * size, size, memories);
+    for (Index c = first; c < last; ++c) write(c, memories + (c - first) * size, memories + (c - first + 1) * size);
+    for (Index c = last; c >= first; --c) {
+      poll<T>(stop, c);
+      const Index t = c * chunk;
+      rows.read(t, true);
+      rows.fill_values(go, t, g);
+      for (Index i = 0; i < key; i += lanes<T>) {
+        Vector<T> product = at(rows.e + i);
+        for (Index r = 1; r < chunk; ++r) product *= at(rows.e + r * key + i);
+        at(rows.whole + i) = product;
+      }
+      // What would not stand in plain units after the chunk goes there in its own, and through the chunk's steps in plain ones.
+      const std::vector<Index> far = far_keys(lambda, d.key, key, value, rows.whole, powers, true);
+      for (std::size_t f = 0; f < far.size(); ++f)
+        for (Index j = 0; j < value; ++j) {
+          T& entry = lambda[j * key + far[f]];
+          saved[static_cast<Index>(f) * value + j] = entry;
+          entry = std::ldexp(entry, powers[static_cast<std::size_t>(far[f])]);
+        }
+      const StepsAdjoint<T> steps{rows, g, memories + (c - first) * size, lambda, own_gq, own_gk, through, partial, decayed};
+      std::fill(own_gv, own_gv + chunk * value, T(0));
+      for (Index j = 0; j < value; j += height) {
+        Index i = 0;
+        if constexpr (most_vectors == 4)
+          for (; key - i >= 2 * lanes<T>; i += 2 * lanes<T>) adjoint_tile<T, height, 2>(steps, j, i);
+        for (; i < key; i += lanes<T>) adjoint_tile<T, height, 1>(steps, j, i);
+        for (Index r = 0; r < chunk; ++r)
+          for (Index b = 0; b < height; b += 4) {
+            Vector<T> four[4];
+            each<4>([&](auto n) RECLAB_INLINE { four[n] = at(partial + (r * height + b + n) * lanes<T>); });
+            add_four_sums<T>(four, own_gv + r * value + j + b);
+          }
+      }
+      for (std::size_t f = 0; f < far.size(); ++f) {
+        const Index i = far[f];
+        T* standing = saved + static_cast<Index>(f) * value;
+        int& own = powers[static_cast<std::size_t>(i)];
+        double log = 0.0;  // what `standing` has still to be decayed by
+        std::fill(fresh, fresh + value, T(0));
+        const auto join = [&] {
+          own = add_decayed(value, standing, log, own, fresh);
+          log = 0.0;
+        };
+        for (Index r = std::min(chunk, d.steps - t); r-- > 0;) {
+          for (Index j = 0; j < value; ++j) fresh[j] += rows.q[r * key + i] * g[r * value + j];
+          const double more = rows.log_decay(t + r, i);
+          // Before what came in since is decayed out of sight.
+          if (log + more < -16.0) {
+            join();
+            std::copy_n(fresh, value, standing);
+            std::fill(fresh, fresh + value, T(0));
+          }
+          log += more;
+          for (Index j = 0; j < value; ++j) fresh[j] *= rows.e[r * key + i];
+        }
+        join();
+        for (Index j = 0; j < value; ++j) lambda[j * key + i] = fresh[j];
+      }
+      add_rows(rows, t, own_gq, key, d.key, gq);
+      add_rows(rows, t, own_gk, key, d.key, gk);
+      add_rows(rows, t, own_gv, value, d.value, gv);
+      add_decays(rows, t, through, glog_decay);
+    }
+  }
+  for (Index i = 0; i < d.key; ++i) {
+    for (Index j = 0; j < value; ++j) fresh[j] = lambda[j * key + i];
+    end(i, fresh, powers[static_cast<std::size_t>(i)]);
+  }
+}
 
 }  // namespace
 
@@ -516,7 +791,15 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
   const Index key = padded<T>(d.key), value = padded<T>(d.value), size = key * value, chunks = (d.steps + chunk - 1) / chunk, all = d.key * d.value;
   std::vector<int> powers(static_cast<std::size_t>(d.heads * d.key), no_exponent);  // of each row of the initial memory's adjoint
   std::vector<T> ends(ginitial ? static_cast<std::size_t>(d.heads * all) : 0);
+  const int unit = gfinal && exponent ? *exponent : 0;
+  assert(d.pace == Pace::chunks || (d.pace == Pace::steps && log_decay));
   parallel(d.heads, [&](Index h) {
+    const auto end = [&](Index i, const T* row, int power) {
+      if (!ginitial) return;
+      std::copy_n(row, d.value, ends.data() + h * all + i * d.value);
+      if (exponent_of(d.value, row) != no_exponent) powers[static_cast<std::size_t>(h * d.key + i)] = power;
+    };
+    if (d.pace == Pace::steps) return gated_steps_adjoint(d, q, k, v, log_decay, initial, go, gfinal, unit, gq, gk, gv, glog_decay, h, end, stop);
     const Index segments = std::max<Index>(1, (chunks + kept_every - 1) / kept_every);
     Room<T> room(Rows<T>::size(key, value) + (segments + kept_every + 9) * size + value + chunk * (5 * key + 2 * value + 2 * chunk + 16 * lanes<T>));
     Rows<T> rows(d, q, k, v, log_decay, h, 0, d.value, room);
@@ -540,9 +823,14 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
         write(c, kept + (c % kept_every ? s : s - 1) * size, kept + s * size);
       }
 
-    MemoryAdjoint<T> adjoint(key, value, room);
+    // Without decays the adjoint only grows, and is in plain units.
+    MemoryAdjoint<T> adjoint(key, value, log_decay ? unit : 0, room);
     pad(gfinal ? gfinal + h * all : nullptr, d.key, d.value, d.value, adjoint.rows, key, value);
     pad_transposed(gfinal ? gfinal + h * all : nullptr, d.key, d.value, adjoint.columns, value, key);
+    for (Index i = 0; !log_decay && unit && i < size; ++i) {
+      adjoint.rows[i] = std::ldexp(adjoint.rows[i], unit);
+      adjoint.columns[i] = std::ldexp(adjoint.columns[i], unit);
+    }
     T *plain_rows = room.take(size), *plain_columns = room.take(size), *g = room.take(chunk * value), *scores = room.take(chunk * chunk), *gscores = room.take(chunk * chunk), *own_gq = room.take(chunk * key), *own_gk = room.take(chunk * key),
       *own_gv = room.take(chunk * value), *through = room.take(chunk * key), *gleft = room.take(chunk * key), *gright = room.take(chunk * key), *pairs = room.take(16 * chunk * lanes<T>);
     for (Index s = segments - 1; s >= 0; --s) {
@@ -598,31 +886,14 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
           else
             add_scores_adjoint<T, vectors, false>(rows.q + i, rows.k + i, nullptr, key, gscores, own_gq + i, own_gk + i, nullptr, nullptr);
         });
-        const auto add = [](const T* from, Index n, T* to) {
-          for (Index i = 0; i < n; ++i) to[i] += from[i];
-        };
-        for (Index r = 0; r < std::min(chunk, d.steps - t); ++r) {
-          const Index row = rows.row(t + r);
-          if (gq) add(own_gq + r * key, d.key, gq + row * d.key);
-          if (gk) add(own_gk + r * key, d.key, gk + row * d.key);
-          if (gv) add(own_gv + r * value, d.value, gv + row * d.value);
-          if (!glog_decay) continue;
-          if (d.decays == d.key) {
-            add(through + r * key, d.key, glog_decay + row * d.key);
-          } else {
-            double sum = 0.0;
-            for (Index i = 0; i < d.key; ++i) sum += static_cast<double>(through[r * key + i]);
-            glog_decay[row] += static_cast<T>(sum);
-          }
-        }
+        add_rows(rows, t, own_gq, key, d.key, gq);
+        add_rows(rows, t, own_gk, key, d.key, gk);
+        add_rows(rows, t, own_gv, value, d.value, gv);
+        if (log_decay) add_decays(rows, t, through, glog_decay);
         adjoint.pass(rows, t, g);
       }
     }
-    if (!ginitial) return;
-    for (Index i = 0; i < d.key; ++i) {
-      std::copy_n(adjoint.rows + i * value, d.value, ends.data() + h * all + i * d.value);
-      if (exponent_of(d.value, adjoint.rows + i * value) != no_exponent) powers[static_cast<std::size_t>(h * d.key + i)] = adjoint.powers[static_cast<std::size_t>(i)];
-    }
+    for (Index i = 0; i < d.key; ++i) end(i, adjoint.rows + i * value, adjoint.powers[static_cast<std::size_t>(i)]);
   });
   int power = powers.empty() ? no_exponent : *std::max_element(powers.begin(), powers.end());
   if (power == no_exponent || !exponent) power = 0;

@@ -348,6 +348,13 @@ class KernelBackend final : public Backend {
       using T = decltype(zero);
       const Gates<T> g{d, as<T>(log_decay)};
       const Index keys = d.steps * d.heads * d.key, size = d.heads * d.key * d.value;
+      if (d.pace == Pace::steps) {
+        Scratch<double> memory(machine_, size);
+        start_memory(as<T>(initial), memory.data, size);
+        gated_steps(GatedSteps<T>{g, as<T>(k), as<T>(v), as<T>(q), as<T>(o), nullptr, memory.data, d.key, d.value, 0, 0, true, false, false}, stop);
+        if (final_state) machine_.each(size, Convert<double, T>{memory.data, as<T>(final_state)});
+        return;
+      }
       Scratch<T> left(machine_, keys), right(machine_, keys), scores(machine_, d.steps * d.heads * g.chunk), starts(machine_, g.chunks() * size);
       Scratch<double> memory(machine_, size);
       gated_memories(g, as<T>(k), as<T>(v), as<T>(initial), right.data, memory.data, starts.data, stop);
@@ -363,6 +370,13 @@ class KernelBackend final : public Backend {
     with_real(type, [&](auto zero) {
       using T = decltype(zero);
       const Gates<T> g{d, as<T>(log_decay)};
+      const int unit = gfinal && exponent ? *exponent : 0;
+      if (d.pace == Pace::steps) {
+        const int power = gated_steps_adjoint(g, as<T>(q), as<T>(k), as<T>(v), as<T>(initial), as<T>(go), as<T>(gfinal), unit, as<T>(gq), as<T>(gk), as<T>(gv), as<T>(glog_decay),
+                                              as<T>(ginitial), exponent != nullptr, stop);
+        if (exponent) *exponent = power;
+        return;
+      }
       const Index keys = d.steps * d.heads * d.key, pairs = d.steps * d.heads * g.chunk, size = d.heads * d.key * d.value, chunks = g.chunks();
       Scratch<T> left(machine_, keys), right(machine_, keys), scores(machine_, pairs), gscores(machine_, pairs), starts(machine_, chunks * size), ends(machine_, chunks * size);
       Scratch<double> memory(machine_, size);
@@ -370,7 +384,7 @@ class KernelBackend final : public Backend {
       gated_memories(g, as<T>(k), as<T>(v), as<T>(initial), right.data, memory.data, starts.data, stop);
       machine_.each(keys, GatedRows<T>{g, as<T>(q), left.data, false});
       start_memory(as<T>(gfinal), memory.data, size);
-      if (size) machine_.zero(powers.data, static_cast<std::size_t>(size) * sizeof(int));
+      machine_.each(size, Fill<int>{powers.data, unit});
       for (Index to = chunks; to > 0; to -= std::min(to, stretch / g.chunk)) {
         poll(stop, to * g.chunk);
         machine_.each(size, GatedPassAdjoint<T>{g, left.data, as<T>(go), memory.data, powers.data, ends.data, std::max<Index>(0, to - stretch / g.chunk), to});
@@ -384,11 +398,7 @@ class KernelBackend final : public Backend {
       if (glog_decay)
         machine_.each(d.steps * d.heads * d.decays,
                       GatedDecayAdjoint<T>{g, as<T>(q), as<T>(k), gscores.data, starts.data, ends.data, left.data, right.data, as<T>(glog_decay)});
-      int power = 0;
-      if (exponent && ginitial && size) {
-        const int common = magnitudes_of(memory.data, powers.data, size, size)[0].exponent;
-        if (common != no_exponent && common != infinite_exponent && std::abs(common) > 32) power = common;
-      }
+      const int power = exponent && ginitial ? common_unit(memory.data, powers.data, size) : 0;
       if (exponent) *exponent = power;
       if (ginitial) machine_.each(size, AddInUnits<T>{memory.data, powers.data, as<T>(ginitial), power});
     });
@@ -571,6 +581,71 @@ class KernelBackend final : public Backend {
       poll(stop, from * g.chunk);
       machine_.each(d.heads * d.key * d.value, GatedPass<T>{g, right, v, memory, starts, from, std::min(g.chunks(), from + stretch / g.chunk)});
     }
+  }
+
+  template <class T>
+  void gated_steps(GatedSteps<T> f, const std::stop_token& stop) {
+    for (f.from = 0; f.from < f.g.d.steps; f.from = f.to) {
+      poll(stop, f.from);
+      f.to = std::min(f.g.d.steps, f.from + stretch);
+      machine_.each(f.g.d.heads * f.columns, f);
+    }
+  }
+  /// Returns the power of two that ginitial is in units of.
+  template <class T>
+  int gated_steps_adjoint(const Gates<T>& g, const T* q, const T* k, const T* v, const T* initial, const T* go, const T* gfinal, int unit, T* gq, T* gk, T* gv, T* ga, T* ginitial,
+                          bool in_units, const std::stop_token& stop) {
+    const GatedDims& d = g.d;
+    const OuterDims dims{d.steps, d.heads, d.key, d.value};
+    const Index size = d.heads * d.key * d.value, rows = d.heads * d.key;
+    // The memories before every so many steps, from which those of the steps between are made again.
+    const Index block = std::min(stretch, std::max<Index>(1, static_cast<Index>(std::sqrt(static_cast<double>(d.steps))))), blocks = (d.steps + block - 1) / block;
+    Scratch<double> memory(machine_, size), starts(machine_, ga ? blocks * size : 0), through(machine_, ga ? block * rows : 0);
+    Scratch<T> decayed(machine_, ga ? block * size : 0);
+    GatedSteps<T> there{g, v, k, go, gq, nullptr, memory.data, d.value, d.key, 0, 0, false, false, true};
+    start_transposed(dims, initial, memory.data);
+    for (Index from = 0; (gq || ga) && from < d.steps; from += block) {
+      poll(stop, from);
+      if (ga) machine_.each(size, Convert<double, double>{memory.data, starts.data + from / block * size});
+      there.from = from;
+      there.to = std::min(d.steps, from + block);
+      machine_.each(rows, there);
+    }
+    if (gv) {
+      start_memory(gfinal, memory.data, size);
+      if (unit) machine_.each(size, ScaleEach<double>{memory.data, unit});
+      gated_steps(GatedSteps<T>{g, q, go, k, gv, nullptr, memory.data, d.key, d.value, 0, 0, true, true, true}, stop);
+    }
+    if (!gk && !ga && !ginitial) return 0;
+    Scratch<double> lambda(machine_, size);
+    Scratch<int> powers(machine_, size);
+    start_transposed(dims, gfinal, lambda.data);
+    machine_.each(size, Fill<int>{powers.data, unit});
+    there.out = nullptr;
+    there.z = nullptr;
+    there.decayed = decayed.data;
+    for (Index b = blocks; b-- > 0;) {
+      poll(stop, b + 1);
+      there.from = b * block;
+      there.to = std::min(d.steps, there.from + block);
+      if (ga) {
+        machine_.each(size, Convert<double, double>{starts.data + b * size, memory.data});
+        machine_.each(rows, there);
+      }
+      machine_.each(rows, GatedStepsAdjoint<T>{g, q, v, go, decayed.data, lambda.data, powers.data, gk, through.data, there.from, there.to});
+      const Index length = d.key / d.decays;
+      if (ga) reduce(SumTerm<double>{through.data, length, 1}, (there.to - there.from) * d.heads * d.decays, length, ga + there.from * d.heads * d.decays, 1.0, true);
+    }
+    if (!ginitial) return 0;
+    const int power = in_units ? common_unit(lambda.data, powers.data, size) : 0;
+    machine_.each(size, AddTransposedInUnits<T>{lambda.data, powers.data, ginitial, d.key, d.value, power});
+    return power;
+  }
+  /// The unit of x 2^exponents: that of its largest entry, 1 near 1.
+  int common_unit(const double* x, const int* exponents, Index n) {
+    if (n == 0) return 0;
+    const int common = magnitudes_of(x, exponents, n, n)[0].exponent;
+    return common != no_exponent && common != infinite_exponent && std::abs(common) > 32 ? common : 0;
   }
 
   template <class T>

@@ -636,6 +636,18 @@ struct Convert {
   RECLAB_HD void operator()(Index i) const { to[i] = convert<To>(from[i]); }
 };
 template <class T>
+struct Fill {
+  T* x;
+  T value;
+  RECLAB_HD void operator()(Index i) const { x[i] = value; }
+};
+template <class T>
+struct ScaleEach {
+  T* x;
+  int power;
+  RECLAB_HD void operator()(Index i) const { x[i] = scaled(x[i], power); }
+};
+template <class T>
 struct TransposeEach {
   const T* from;
   double* to;
@@ -1049,6 +1061,23 @@ struct GatedRead {
     o[index] = sum;
   }
 };
+/// state 2^power = e^log state 2^power, log <= 0.
+RECLAB_HD inline void decay_in_units(double log, double& state, int& power) {
+  // Far below the range of an exponential, the power takes the whole steps of two.
+  const int halvings = log < -16.0 && log > -1e8 ? static_cast<int>(log * 1.4426950408889634) : 0;
+  state *= fn::exp(log - halvings * 0.6931471805599453);
+  power = is_zero(state) ? 0 : power + halvings;
+}
+/// state 2^power += fresh, in the unit of the larger one unless that is near.
+RECLAB_HD inline void add_in_units(double fresh, double& state, int& power) {
+  const int own = exponent_of(state), added = exponent_of(fresh);
+  const int standing = own == no_exponent || own == infinite_exponent ? no_exponent : own + power, common = standing > added ? standing : added;
+  if (common != no_exponent && common != infinite_exponent && (common - power > 32 || power - common > 32)) {
+    state = scaled(state, power - common);
+    power = common;
+  }
+  if (!is_zero(fresh)) state += power ? scaled(fresh, -power) : fresh;
+}
 /// The memory's adjoint back through chunks to > c >= from: lambda 2^power after each chunk, in plain units, into ends.
 template <class T>
 struct GatedPassAdjoint {
@@ -1064,20 +1093,10 @@ struct GatedPassAdjoint {
     int power = powers[index];
     for (Index c = to - 1; c >= from; --c) {
       ends[c * all + index] = static_cast<T>(power ? scaled(state, power) : state);
-      // Far below the range of an exponential, the power takes the whole steps of two.
-      const auto log = g.template between<double>(c * g.chunk - 1, g.end(c) - 1, h, i);
-      const int halvings = log < -16.0 && log > -1e8 ? static_cast<int>(log * 1.4426950408889634) : 0;
-      state *= fn::exp(log - halvings * 0.6931471805599453);
-      power = is_zero(state) ? 0 : power + halvings;
+      decay_in_units(g.template between<double>(c * g.chunk - 1, g.end(c) - 1, h, i), state, power);
       double fresh = 0.0;
       for (Index t = c * g.chunk; t < g.end(c); ++t) fresh += static_cast<double>(left[(t * g.d.heads + h) * g.d.key + i]) * static_cast<double>(go[(t * g.d.heads + h) * g.d.value + j]);
-      const int own = exponent_of(state), added = exponent_of(fresh);
-      const int standing = own == no_exponent || own == infinite_exponent ? no_exponent : own + power, common = standing > added ? standing : added;
-      if (common != no_exponent && common != infinite_exponent && (common - power > 32 || power - common > 32)) {
-        state = scaled(state, power - common);
-        power = common;
-      }
-      if (!is_zero(fresh)) state += power ? scaled(fresh, -power) : fresh;
+      add_in_units(fresh, state, power);
     }
     lambda[index] = state;
     powers[index] = power;
@@ -1152,6 +1171,86 @@ struct GatedDecayAdjoint {
       }
     }
     ga[index] += static_cast<T>(sum);
+  }
+};
+
+/// The same memory step by step, for steps in order: M = decay M + x_t y_t^T, out_t = (or +=) sum_r M[r, p] z_t[r], a thread a column (h, p).
+/// Backward in time what is written decays after it was read. `decayed` (may be null) gets decay M of steps from <= t < to.
+template <class T>
+struct GatedSteps {
+  Gates<T> g;
+  const T *x, *y, *z;
+  T *out, *decayed;  // may be null
+  double* memory;    // [heads, rows, columns]
+  Index rows, columns, from, to;
+  bool keys_are_rows, backward, accumulate;
+  RECLAB_HD double decay(Index t, Index h, Index r, Index p) const { return static_cast<double>(fn::exp(g.between(t - 1, t, h, keys_are_rows ? r : p))); }
+  RECLAB_HD void operator()(Index index) const {
+    const Index h = index / columns, p = index % columns;
+    double* column = memory + h * rows * columns + p;
+    for (Index step = from; step < to; ++step) {
+      const Index t = backward ? g.d.steps - 1 - step : step, at = t * g.d.heads + h;
+      const auto factor = static_cast<double>(y[at * columns + p]);
+      double sum = 0.0;
+      for (Index r = 0; r < rows; ++r) {
+        double cell = column[r * columns];
+        if (!backward) cell *= decay(t, h, r, p);
+        if (decayed) decayed[(((step - from) * g.d.heads + h) * rows + r) * columns + p] = static_cast<T>(cell);
+        cell += static_cast<double>(x[at * rows + r]) * factor;
+        if (z) sum += cell * static_cast<double>(z[at * rows + r]);
+        column[r * columns] = backward ? cell * decay(t, h, r, p) : cell;
+      }
+      if (!out) continue;
+      T& to_out = out[at * columns + p];
+      to_out = accumulate ? to_out + static_cast<T>(sum) : static_cast<T>(sum);
+    }
+  }
+};
+/// The adjoint lambda 2^powers [heads, value, key] of the memory back through steps to > t >= from: that of the keys, and `through` [to - from,
+/// heads, key] what passes through the decays, whose memories are in `decayed`. A thread a key dimension of a head.
+template <class T>
+struct GatedStepsAdjoint {
+  Gates<T> g;
+  const T *q, *v, *go, *decayed;
+  double* lambda;
+  int* powers;
+  T* gk;  // may be null, as may decayed
+  double* through;
+  Index from, to;
+  RECLAB_HD void operator()(Index index) const {
+    const Index i = index % g.d.key, h = index / g.d.key;
+    for (Index t = to - 1; t >= from; --t) {
+      const Index row = t * g.d.heads + h;
+      const auto query = static_cast<double>(q[row * g.d.key + i]), log = g.template between<double>(t - 1, t, h, i);
+      double sum = 0.0, across = 0.0;
+      for (Index j = 0; j < g.d.value; ++j) {
+        const Index cell = (h * g.d.value + j) * g.d.key + i;
+        double state = lambda[cell];
+        int power = powers[cell];
+        add_in_units(query * static_cast<double>(go[row * g.d.value + j]), state, power);
+        const double plain = power ? scaled(state, power) : state;
+        sum += plain * static_cast<double>(v[row * g.d.value + j]);
+        if (decayed) across += plain * static_cast<double>(decayed[(((t - from) * g.d.heads + h) * g.d.value + j) * g.d.key + i]);
+        decay_in_units(log, state, power);
+        lambda[cell] = state;
+        powers[cell] = power;
+      }
+      if (gk) gk[row * g.d.key + i] += static_cast<T>(sum);
+      if (decayed) through[((t - from) * g.d.heads + h) * g.d.key + i] = across;
+    }
+  }
+};
+/// x [heads, key, value] += lambda [heads, value, key] 2^(exponents - power).
+template <class T>
+struct AddTransposedInUnits {
+  const double* lambda;
+  const int* exponents;
+  T* x;
+  Index key, value;
+  int power;
+  RECLAB_HD void operator()(Index index) const {
+    const Index j = index % value, i = index / value % key, cell = (index / value / key * value + j) * key + i;
+    x[index] += static_cast<T>(scaled(lambda[cell], exponents[cell] - power));
   }
 };
 
