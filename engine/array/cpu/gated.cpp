@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "array/cpu/threads.h"
+#include "array/cpu/vectors.h"
 #include "array/error.h"
 #include "array/functions.h"
 
@@ -28,17 +29,7 @@ constexpr Index chunk = 16;
 constexpr Index kept_every = 16;  // chunks between two memories that the way back starts from
 constexpr Index value_slab = 64;  // columns of the memory that one thread takes through all of time
 
-// As wide as the processor's registers, and as many as it has: wider ones would be taken apart in memory.
-#if defined(__AVX512F__)
-constexpr std::size_t vector_bytes = 64;
-constexpr int most_vectors = 4;
-#elif defined(__AVX__)
-constexpr std::size_t vector_bytes = 32;
-constexpr int most_vectors = 2;
-#else
-constexpr std::size_t vector_bytes = 16;
-constexpr int most_vectors = 2;
-#endif
+constexpr int most_vectors = vector_registers >= 32 ? 4 : 2;
 template <class T>
 constexpr Index lanes = vector_bytes / sizeof(T);
 template <class T>
