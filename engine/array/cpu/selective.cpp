@@ -13,6 +13,7 @@
 
 #include "array/cpu/gemm.h"
 #include "array/cpu/norms.h"
+#include "array/cpu/stream.h"
 #include "array/cpu/threads.h"
 #include "array/error.h"
 #include "array/functions.h"
@@ -23,6 +24,7 @@ namespace {
 using Index = std::int64_t;
 
 constexpr Index slab = 64;  // channels
+constexpr Index ahead = 8;  // steps
 
 template <class T>
 struct alignas(64) Line {
@@ -53,6 +55,10 @@ struct Part {
 
   Index at(Index t) const { return (t * d.batch + batch) * d.channels + first; }
   void load(const T* rows, Index t, T* to) const { std::copy_n(rows + at(t), width, to); }
+  /// The next piece of a row lies a whole row further on, which the processor does not foresee.
+  void ask_for(const T* rows, Index t) const {
+    if (t >= 0 && t < d.steps) cpu::ask_for(rows + at(t), static_cast<std::size_t>(width) * sizeof(T));
+  }
   const T* of_step(const T* x, Index t) const { return x + (t * d.batch + batch) * d.states; }
   /// [channels, states] to [states, 64].
   void turned(const T* from, T* to) const {
@@ -168,6 +174,7 @@ void selective(const SelectiveDims& d, const T* dt, const T* a, const T* x, cons
     if (initial) part.turned(initial + part.initial_at(), h.data());
     for (Index t = 0; t < d.steps; ++t) {
       poll(stop, t);
+      for (const T* rows : {dt, x, static_cast<const T*>(y)}) part.ask_for(rows, t + ahead);
       part.load(dt, t, step.data());
       part.load(x, t, in.data());
       for (Index l = 0; l < slab; ++l) drive[l] = step[l] * in[l];
@@ -199,6 +206,8 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
     if (ga) all_ga[own].resize(static_cast<std::size_t>(size));
     if (log2_norm) norms[own].resize(static_cast<std::size_t>(d.steps));
     const auto load = [&](Index t, Index i) {
+      part.ask_for(dt, t + ahead);
+      part.ask_for(x, t + ahead);
       part.load(dt, t, step + i * slab);
       part.load(x, t, in + i * slab);
       for (Index l = i * slab; l < (i + 1) * slab; ++l) drive[l] = step[l] * in[l];
