@@ -33,10 +33,12 @@ struct TimingRequest {
 TracePtr time_forms(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress,
                     std::stop_token stop, const Publish& publish = {});
 
-/// The measures of time_forms: visits of a point, and of one with a slow pass; most repeats a visit; seconds of a visit's repeats, and of one
-/// repeat at least (of several passes where they are short); seconds of a slow pass, of one that is warmed up at its first visit alone, and of
-/// a pass at most; the length up to which errors are computed; bytes of the forms that take turns.
-inline constexpr int visits = 5, visits_of_slow = 3, most_repeats = 9;
+/// The measures of time_forms: visits of a point at least, at most where the whole of them is not `long_enough` seconds yet (what else runs on
+/// a machine comes and goes in tens of seconds, so that short timings meet more of it), and of one with a slow pass; most repeats a visit;
+/// seconds of a visit's repeats, and of one repeat at least (of several passes where they are short); seconds of a slow pass, of one that is
+/// warmed up at its first visit alone, and of a pass at most; the length up to which errors are computed; bytes of the forms that take turns.
+inline constexpr int visits = 5, most_visits = 9, visits_of_slow = 3, most_repeats = 9;
+inline constexpr double long_enough = 20.0;
 inline constexpr double visit_seconds = 0.25, least_repeat = 1e-3, slow_pass = 0.5, cold_pass = 4.0, longest_pass = 20.0;
 inline constexpr std::int64_t longest_compared = 2048, bytes_together = std::int64_t{2} << 30;
 
