@@ -85,6 +85,7 @@ class Yardstick {
     for (int i = 0; i < 30; ++i) add();
     return median(std::exchange(visit_, {}));
   }
+  bool known() const { return !medians_.empty(); }
   double pace() const { return median(medians_); }
   /// Half of the band of a visit's median, relative to the median of all.
   double noise() const {
@@ -156,7 +157,7 @@ class Timing {
         if (visit > 0) planned_ = std::clamp(std::ceil(long_enough * (visit + 1) / since(start)), double{visits}, double{most_visits});
       }
       std::string problem;
-      keep_pace(pace_file(), prepared_.backend.name(), yardstick.pace(), &problem);
+      if (yardstick.known()) keep_pace(pace_file(), prepared_.backend.name(), yardstick.pace(), &problem);
       if (!problem.empty()) note("The pace of this machine was not kept for the bands of the next timings: " + problem);
       if (roof_ && above_roof()) {
         roof_ = raised(*roof_, roof_file(), stop_, nullptr, yardstick.pace());
@@ -466,8 +467,8 @@ class Timing {
   void put() {
     const double noise = yardstick_->noise(), power = follows();
     std::vector<double> paces = earlier_;
-    paces.push_back(yardstick_->pace());
-    const double between = between_runs(paces), unseen = std::hypot(noise, between);  // which moves all lengths alike: no exponent has it
+    if (yardstick_->known()) paces.push_back(yardstick_->pace());
+    const double between = between_runs(paces), unseen = std::hypot(noise, between);
     add("timing/noise", {noise}, "", "The machine's noise: half width of the 90 % band of a fixed computation that was repeated all through the timing, of its median at each visit, relative to the median of all.");
     add("timing/between", {between}, "", "How the machine differs from run to run: half width of the 90 % band of that computation's median over a whole timing, by the last timings on this machine.");
     for (const Series& series : series_) {
@@ -496,6 +497,7 @@ class Timing {
         std::vector<Banded> bands, steady;
         for (const Point* point : points) {
           bands.push_back(median_band(point->*of, unseen));
+          // For exponents: what differs from run to run moves all lengths alike.
           steady.push_back(median_band(steadied(*point, point->*of, power), noise));
         }
         std::size_t i = 0;

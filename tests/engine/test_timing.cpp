@@ -469,7 +469,10 @@ TEST_CASE("a timing keeps its pace, and the paces before it widen its bands") {
   const TracePtr second = timed();
   CHECK_EQUAL(paces_of_machine(pace_file(), device).size(), std::size_t{12});
   CHECK_SAYS(values(*second, "between").at(0) > 0.2, test::show(values(*second, "between").at(0)));
-  // A cancelled one is no timing of the machine.
+  const double widest = std::sqrt(2.0) * values(*second, "between").at(0), median_of = values(*second, "sequential/seconds").at(0);
+  CHECK(std::log(values(*second, "sequential/high90").at(0) / median_of) > 0.999 * widest && std::log(median_of / values(*second, "sequential/low90").at(0)) > 0.999 * widest);
+  // A cancelled one is no timing of the machine, nor one of nothing.
+  CHECK_CLOSE(values(*time_forms(builtin_registry(), request_for("elman"), {}, {}, {}), "lyapunov").size(), 1.0, 0.0);
   std::stop_source stop;
   stop.request_stop();
   time_forms(builtin_registry(), request_for("elman"), {.forms = {"sequential"}, .lengths = {16}}, {}, stop.get_token());
