@@ -20,6 +20,7 @@
 #include "models/nearest.h"
 #include "models/registry.h"
 #include "text.h"
+#include "trace/crossing.h"
 #include "trace/writers.h"
 
 namespace reclab::cli {
@@ -360,30 +361,23 @@ struct Crossover {
   std::string later, earlier;
   double length;
 };
-/// Where `later` overtakes `earlier` for good: between the last length at which it is slower and the next, on straight lines in logarithms;
-/// 0 where no length before or none after shows it beyond the quartiles.
-double overtakes(const Timed& timed, const std::string& later, const std::string& earlier) {
-  const auto length = timed(later, "length"), own = timed(later, "seconds"), own_low = timed(later, "low"), own_high = timed(later, "high");
-  const auto others = timed(earlier, "length"), other = timed(earlier, "seconds"), other_low = timed(earlier, "low"), other_high = timed(earlier, "high");
-  bool before = false, after = false;
-  double at = 0.0, last_length = 0.0, last_lead = 0.0;
-  for (std::size_t i = 0; i < length.size(); ++i) {
-    const auto same = std::ranges::find(others, length[i]);
-    if (same == others.end()) continue;
-    const auto j = static_cast<std::size_t>(same - others.begin());
-    const double lead = std::log(other[j] / own[i]);
-    if (lead <= 0.0) {
-      before = before || other_high[j] < own_low[i];
-      at = 0.0;
-      after = false;
-    } else {
-      after = after || own_high[i] < other_low[j];
-      if (at == 0.0 && last_length > 0.0) at = last_length * std::pow(length[i] / last_length, -last_lead / (lead - last_lead));
-    }
-    last_length = length[i];
-    last_lead = lead;
-  }
-  return before && after ? at : 0.0;
+Curve curve_of(const Timed& timed, const std::string& form) { return {form, timed(form, "length"), timed(form, "seconds"), timed(form, "low90"), timed(form, "high90")}; }
+
+/// "16,384"
+std::string grouped(long long n) {
+  std::string text = std::to_string(n);
+  for (auto at = static_cast<std::ptrdiff_t>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
+  return text;
+}
+
+/// What the panel says over its plot of times.
+std::string headline_of(const Timed& timed, const std::vector<std::string>& forms) {
+  std::vector<Curve> curves;
+  for (const std::string& form : forms) curves.push_back(curve_of(timed, form));
+  const auto found = leader(curves);
+  if (!found) return {};
+  const std::string at = " at T = " + grouped(std::llround(found->length));
+  return found->overtaken.empty() ? found->best + " is fastest" + at : found->best + " overtakes " + found->overtaken + at;
 }
 
 const std::vector<std::string> columns_of_lengths{"seconds", "low", "high", "low90", "high90", "forward", "forward_low90", "forward_high90", "backward", "backward_low90",
@@ -391,7 +385,7 @@ const std::vector<std::string> columns_of_lengths{"seconds", "low", "high", "low
 const std::vector<std::string> exponents{"exponent", "forward_exponent", "backward_exponent", "memory_exponent"};
 const std::vector<std::string> ends{"", "_low", "_high"};
 const std::vector<std::pair<std::string, std::string>> of_machine{
-    {"lyapunov", "lyapunov"}, {"noise", "noise"}, {"roof_triad", "roof/triad"}, {"roof_cached", "roof/cached"}, {"roof_flops", "roof/flops"}};
+    {"lyapunov", "lyapunov"}, {"noise", "noise"}, {"roof_triad", "roof/triad"}, {"roof_cached", "roof/cached"}, {"roof_flops", "roof/flops"}, {"between", "between"}};
 
 /// A line for each form and length; what belongs to the form or to the whole timing is on each of them. What is not known is empty.
 void write_timing(const Trace& trace, const std::vector<std::string>& forms, const std::filesystem::path& file) {
@@ -442,9 +436,11 @@ Json timing_json(const RunRequest& request, const TimingRequest& timing, const T
   json["backward_timed"] = timing.backward;
   json["crossovers"] = Json::array();
   for (const Crossover& crossing : crossovers) json["crossovers"].push_back({{"form", crossing.later}, {"overtakes", crossing.earlier}, {"length", std::llround(crossing.length)}});
+  if (const std::string headline = headline_of(timed, forms); !headline.empty()) json["headline"] = headline;
   json["roof"] = timed.of("roof/triad").empty() ? Json() : Json{{"triad_bytes_per_second", timed.one("roof/triad")}, {"cached_bytes_per_second", timed.one("roof/cached")}, {"flops_per_second", timed.one("roof/flops")}};
   json["lyapunov"] = timed.one("lyapunov");
   json["noise"] = timed.one("noise");
+  json["between"] = timed.one("between");
   json["command"] = trace.info.command;
   if (!trace.info.notes.empty()) json["notes"] = trace.info.notes;
   return json;
@@ -467,9 +463,12 @@ void print_timing(const RunRequest& request, const TimingRequest& timing, const 
             << (timing.backward ? ": time of one pass forward and back\n" : ": time of one pass forward\n");
   for (const std::size_t column : {1, 2, 4, 5, 6, 7}) table.right_align(column);
   table.print(std::cout);
-  for (const Crossover& crossing : crossovers) std::cout << crossing.later << " overtakes " << crossing.earlier << " at T = " << std::llround(crossing.length) << '\n';
+  const std::string headline = headline_of(timed, forms);
+  if (!headline.empty()) std::cout << headline << '\n';
+  for (const Crossover& crossing : crossovers)
+    if (const std::string also = crossing.later + " overtakes " + crossing.earlier + " at T = " + grouped(std::llround(crossing.length)); also != headline) std::cout << also << '\n';
   if (const auto lyapunov = timed.of("lyapunov"); !lyapunov.empty()) std::cout << "largest Lyapunov exponent " << number_text(lyapunov[0]) << " a step\n";
-  std::cout << "noise of the machine ±" << number_text(100.0 * timed.of("noise").at(0), 2) << " %";
+  std::cout << "noise of the machine ±" << number_text(100.0 * timed.of("noise").at(0), 2) << " %, from one run to another ±" << number_text(100.0 * timed.of("between").at(0), 2) << " %";
   if (const auto triad = timed.of("roof/triad"), cached = timed.of("roof/cached"), flops = timed.of("roof/flops"); !triad.empty())
     std::cout << "; its roof: memory " << number_text(triad[0] / 1e9, 3) << " GB/s, caches " << number_text(cached[0] / 1e9, 3) << " GB/s, " << number_text(flops[0] / 1e9, 3) << " GFLOP/s";
   std::cout << '\n';
@@ -519,7 +518,7 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
   std::vector<Crossover> crossovers;
   for (const std::string& later : forms)
     for (const std::string& earlier : forms)
-      if (const double length = overtakes(Timed(*trace), later, earlier); length > 0.0) crossovers.push_back({later, earlier, length});
+      if (const double length = overtakes(curve_of(Timed(*trace), later), curve_of(Timed(*trace), earlier)); length > 0.0) crossovers.push_back({later, earlier, length});
   interrupt.enter(Interrupt::Phase::writing);
   if (!options.file.empty()) write_timing(*trace, forms, options.file);
   if (options.json)

@@ -15,6 +15,12 @@ namespace {
 constexpr int draws = 500;
 constexpr double low_end = 0.05, high_end = 0.95, deviations = 1.6448536269514722;  // of a normal distribution, at its ends
 
+/// The upper end of the 90 % band of Student's distribution (R. A. Fisher, E. A. Cornish, Technometrics 2, 1960), to 1 % from 4 degrees on.
+double student(double degrees) {
+  const double z = deviations, cube = z * z * z;
+  return z + (cube + z) / (4.0 * degrees) + (5.0 * cube * z * z + 16.0 * cube + 3.0 * z) / (96.0 * degrees * degrees);
+}
+
 /// Slope of y against x, and with it the residuals.
 double slope(std::span<const double> x, std::span<const double> y, std::vector<double>* residuals = nullptr) {
   const auto n = static_cast<double>(x.size());
@@ -64,6 +70,19 @@ Banded median_band(const Visits& visits, double noise) {
   // Drawn from n visits, medians vary by (n - 1)/n of what those of other visits would.
   const double n = static_cast<double>(visits.size()), few = n > 1.0 ? std::sqrt(n / (n - 1.0)) : 1.0;
   return {middle, middle / wide(few * std::log(middle / quantile(medians, low_end))), middle * wide(few * std::log(quantile(medians, high_end) / middle))};
+}
+
+double between_runs(std::span<const double> paces) {
+  std::vector<double> off;
+  if (!paces.empty()) {
+    const double middle = median({paces.begin(), paces.end()});
+    for (const double pace : paces) off.push_back(std::abs(std::log(pace / middle)));
+  }
+  double squares = usual_counts * usual_spread * usual_spread;
+  const double far = off.empty() ? 0.0 : 3.0 * std::max(usual_spread, quantile(off, 0.75) / 1.1503);  // where a normal distribution has it
+  for (const double x : off) squares += std::min(x, far) * std::min(x, far);
+  const double degrees = usual_counts + (off.empty() ? 0.0 : static_cast<double>(off.size()) - 1.0);
+  return student(degrees) * std::sqrt(squares / degrees);
 }
 
 void PaceFit::add(const Visits& times, std::span<const double> pace) {

@@ -22,10 +22,18 @@ using Visits = std::vector<std::vector<double>>;
 
 /// The median of all repeats, and where the median of another such measurement is expected. Its distance has two parts on each side: what
 /// the bootstrap says of the median of this one (visits are drawn, then repeats of each, since repeats of one visit are alike), and `noise`,
-/// the half width of the band of a computation that does not change, relative to its median. Both count twice, for the other measurement
-/// has them too: sqrt(2 (bootstrap^2 + noise^2)), in logarithms. Positive values. The same values give the same band.
+/// the half width of the band of what no repeat of this one shows, relative to the median: hypot of what a computation that does not change
+/// varied by meanwhile, and of what it varies by from run to run (between_runs). Both parts count twice, for the other measurement has them
+/// too: sqrt(2 (bootstrap^2 + noise^2)), in logarithms. Positive values. The same values give the same band.
 /// B. Efron, R. Tibshirani, An Introduction to the Bootstrap, 1993.
 Banded median_band(const Visits& visits, double noise);
+
+/// How the pace of a machine, the time of a computation that does not change, differs from one run to another: half the width of its 90 %
+/// band, in logarithms, from the paces of some runs. Few runs tell little: `usual_spread` counts as the standard deviation of `usual_counts`
+/// runs more, and the width is that of Student's distribution. A run that lies far off (beyond three deviations, by the upper quartile of
+/// all), as beside a long compilation, counts as one that lies there.
+double between_runs(std::span<const double> paces);
+inline constexpr double usual_spread = 0.05, usual_counts = 4.0;
 
 /// By which power times follow the pace of the machine, the time of a computation that does not change, from visit to visit: the common
 /// slope of logarithms within measurements (analysis of covariance), from 0 (they do not) to 1.

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +17,7 @@
 
 #include "array/error.h"
 #include "array/files.h"
+#include "experiment/machine.h"
 #ifdef __AVX__
 #include <immintrin.h>
 #endif
@@ -104,35 +104,44 @@ double most_flops(unsigned threads, const std::stop_token& stop) {
   return most;
 }
 
-/// What a measured roof belongs to.
-nlohmann::ordered_json machine() {
-  std::string processor;
-  std::ifstream cpu("/proc/cpuinfo");
-  for (std::string line; processor.empty() && std::getline(cpu, line);)
-    if (line.starts_with("model name")) processor = line.substr(std::min(line.size(), line.find(':') + 2));
-#if defined(__AVX512F__)
-  const char* instructions = "AVX-512";
-#elif defined(__AVX__)
-  const char* instructions = "AVX";
-#else
-  const char* instructions = "plain";
-#endif
-  return {{"processor", processor}, {"instructions", instructions}, {"threads", std::max(1u, std::thread::hardware_concurrency())}, {"version", RECLAB_VERSION}};
-}
+struct Kept {
+  Roof roof;
+  double pace = 0.0;  // least of those at which it was measured; 0 where that is not noted
+};
 
 /// What a file holds, where it is whole and of this machine.
-std::optional<Roof> kept_in(const std::filesystem::path& file) {
+std::optional<Kept> kept_in(const std::filesystem::path& file) {
   try {
     const auto json = nlohmann::ordered_json::parse(read_file(file));
     if (json.at("machine") != machine()) return {};
     const Roof roof{json.at("triad_bytes_per_second"), json.at("cached_bytes_per_second"), json.at("flops_per_second"), json.at("flops64_per_second")};
     for (const double rate : {roof.triad_bytes, roof.cached_bytes, roof.flops, roof.flops64})
       if (!(rate > 0.0) || !std::isfinite(rate)) return {};
-    return roof;
+    return Kept{roof, json.value("yardstick_seconds", 0.0)};
   } catch (const Error&) {
     return {};  // not there, or not to be read: it is a cache
   } catch (const nlohmann::json::exception&) {
     return {};
+  }
+}
+
+bool older_than_a_day(const std::filesystem::path& file) {
+  std::error_code none;
+  const auto written = std::filesystem::last_write_time(file, none);
+  return !none && std::filesystem::file_time_type::clock::now() - written > std::chrono::hours(24);
+}
+
+void keep(const Roof& roof, const std::filesystem::path& file, std::string* problem, double pace) {
+  if (file.empty()) return;
+  try {
+    write_cache(file, {{"machine", machine()},
+                       {"triad_bytes_per_second", roof.triad_bytes},
+                       {"cached_bytes_per_second", roof.cached_bytes},
+                       {"flops_per_second", roof.flops},
+                       {"flops64_per_second", roof.flops64},
+                       {"yardstick_seconds", pace}});
+  } catch (const Error& error) {
+    if (problem) *problem = error.what();
   }
 }
 
@@ -177,34 +186,24 @@ Roof measure_roof(std::stop_token stop) {
   return roof;
 }
 
-std::filesystem::path roof_file() {
-  std::filesystem::path folder;
-  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg && *xdg == '/') {
-    folder = xdg;
-  } else if (const char* home = std::getenv("HOME"); home && *home) {
-    folder = std::filesystem::path(home) / ".cache";
+std::filesystem::path roof_file() { return cache_file("roof.json"); }
+
+Roof roof_of_machine(const std::filesystem::path& file, std::stop_token stop, std::string* problem, double pace) {
+  if (const auto kept = file.empty() ? std::nullopt : kept_in(file)) {
+    const bool faster = pace > 0.0 && (kept->pace == 0.0 || pace < clearly * kept->pace);
+    return faster || older_than_a_day(file) ? raised(kept->roof, file, std::move(stop), problem, pace) : kept->roof;
   }
-  return folder.empty() ? folder : folder / "recurrence-lab/roof.json";
+  const Roof roof = measure_roof(std::move(stop));
+  keep(roof, file, problem, pace);
+  return roof;
 }
 
-Roof roof_of_machine(const std::filesystem::path& file, std::stop_token stop, std::string* problem) {
-  if (!file.empty())
-    if (const auto kept = kept_in(file)) return *kept;
-  const Roof roof = measure_roof(std::move(stop));
-  if (file.empty()) return roof;
-  const nlohmann::ordered_json json = {{"machine", machine()},
-                                       {"triad_bytes_per_second", roof.triad_bytes},
-                                       {"cached_bytes_per_second", roof.cached_bytes},
-                                       {"flops_per_second", roof.flops},
-                                       {"flops64_per_second", roof.flops64}};
-  try {
-    std::error_code none;  // a folder that cannot be made shows when the file is written
-    std::filesystem::create_directories(file.parent_path(), none);
-    write_file(file, json.dump(2) + "\n");
-  } catch (const Error& error) {
-    if (problem) *problem = error.what();
-  }
-  return roof;
+Roof raised(const Roof& roof, const std::filesystem::path& file, std::stop_token stop, std::string* problem, double pace) {
+  const Roof now = measure_roof(std::move(stop));
+  const Roof best{std::max(roof.triad_bytes, now.triad_bytes), std::max(roof.cached_bytes, now.cached_bytes), std::max(roof.flops, now.flops), std::max(roof.flops64, now.flops64)};
+  if (const auto kept = file.empty() ? std::nullopt : kept_in(file); kept && kept->pace > 0.0 && (pace == 0.0 || kept->pace < pace)) pace = kept->pace;
+  keep(best, file, problem, pace);
+  return best;
 }
 
 }  // namespace reclab

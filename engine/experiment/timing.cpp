@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "array/rng.h"
 #include "experiment/compare.h"
 #include "experiment/device.h"
+#include "experiment/pace.h"
 #include "experiment/prepared.h"
 #include "experiment/roof.h"
 
@@ -56,14 +58,16 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-/// A computation that never changes, repeated all through a timing: what it varies by is the machine's doing.
+/// A computation that never changes, repeated all through a timing: what it varies by is the machine's doing. It does what the forms do, about
+/// half of its time each: a product of matrices on all threads, and products of a row and a small matrix after each other, as in the steps of
+/// a recurrence. They are slowed unlike: what shares a core with this program takes more from many small operations than from a large one.
 class Yardstick {
  public:
   explicit Yardstick(Backend& backend) : backend_(backend), a_(backend, bytes), b_(backend, bytes), c_(backend, bytes) {
     Rng rng(1);
     std::vector<float> values(n * n);
     for (auto& x : values) x = static_cast<float>(rng.normal());
-    for (const DeviceArray* array : {&a_, &b_}) backend.upload(array->data(), values.data(), bytes);
+    for (const DeviceArray* array : {&a_, &b_, &c_}) backend.upload(array->data(), values.data(), bytes);
     for (int i = 0; i < 20; ++i) run();
   }
   void add() {
@@ -76,6 +80,12 @@ class Yardstick {
     medians_.push_back(median(std::exchange(visit_, {})));
     return medians_.back();
   }
+  /// Its median in a moment's repeats that count for nothing else.
+  double now() {
+    for (int i = 0; i < 30; ++i) add();
+    return median(std::exchange(visit_, {}));
+  }
+  bool known() const { return !medians_.empty(); }
   double pace() const { return median(medians_); }
   /// Half of the band of a visit's median, relative to the median of all.
   double noise() const {
@@ -88,10 +98,16 @@ class Yardstick {
     MatMul product;
     product.m = product.n = product.k = n;
     backend_.matmul(DType::f32, product, a_.data(), b_.data(), c_.data(), false);
-    backend_.add_scaled(DType::f32, n * n, -1, c_.data(), c_.data(), false);
+    product.m = 1;
+    product.n = product.k = row;
+    for (int i = 0; i < steps; ++i) {
+      backend_.matmul(DType::f32, product, a_.data(), b_.data(), c_.data(), false);
+      backend_.add_scaled(DType::f32, row, -1, c_.data(), c_.data(), false);
+    }
     backend_.finish();
   }
-  static constexpr std::int64_t n = 160;
+  static constexpr std::int64_t n = 160, row = 32;
+  static constexpr int steps = 100;
   static constexpr std::size_t bytes = n * n * sizeof(float);
   Backend& backend_;
   DeviceArray a_, b_, c_;
@@ -129,13 +145,24 @@ class Timing {
     try {
       Yardstick yardstick(prepared_.backend);
       yardstick_ = &yardstick;
-      if (prepared_.backend.device() == Device::cpu) find_roof();
-      for (int visit = 0; visit < visits; ++visit)
+      earlier_ = paces_of_machine(pace_file(), prepared_.backend.name());
+      if (prepared_.backend.device() == Device::cpu) find_roof(yardstick.now());
+      const auto start = Clock::now();
+      for (int visit = 0; visit < visits || (visit < most_visits && since(start) < long_enough); ++visit) {
         for (const std::int64_t length : lengths_) {
           at(length, visit);
           put();
           if (publish_) publish_(std::make_shared<const Trace>(trace_));
         }
+        if (visit > 0) planned_ = std::clamp(std::ceil(long_enough * (visit + 1) / since(start)), double{visits}, double{most_visits});
+      }
+      std::string problem;
+      if (yardstick.known()) keep_pace(pace_file(), prepared_.backend.name(), yardstick.pace(), &problem);
+      if (!problem.empty()) note("The pace of this machine was not kept for the bands of the next timings: " + problem);
+      if (roof_ && above_roof()) {
+        roof_ = raised(*roof_, roof_file(), stop_, nullptr, yardstick.pace());
+        put_roof();
+      }
       report("the growth of the states");
       if (const auto exponent = largest_lyapunov(registry_, request_, stop_))
         add("timing/lyapunov", {*exponent}, "1/step", "Largest Lyapunov exponent: the mean growth of a small perturbation of the state, natural logarithm a step; above 0 it grows, below it is forgotten.");
@@ -186,8 +213,11 @@ class Timing {
   std::vector<Series> series_;
   std::vector<std::int64_t> lengths_;
   Yardstick* yardstick_ = nullptr;
+  std::vector<double> earlier_;  // paces of the last timings
+  std::optional<Roof> roof_;
   Trace trace_;
-  double done_ = 0.0;
+  double done_ = 0.0, planned_ = most_visits;  // series at lengths; visits
+  mutable double told_ = 0.0;
 
   std::string command() const {
     std::string line = "reclab bench " + request_.preset.id;
@@ -206,19 +236,32 @@ class Timing {
   }
 
   void report(const std::string& what) const {
-    const double total = static_cast<double>(visits) * static_cast<double>(lengths_.size() * series_.size());
-    if (progress_) progress_(total > 0.0 ? std::min(1.0, done_ / total) : 1.0, what);
+    const double total = planned_ * static_cast<double>(lengths_.size() * series_.size());
+    told_ = std::max(told_, total > 0.0 ? std::min(1.0, done_ / total) : 1.0);  // it never goes back
+    if (progress_) progress_(told_, what);
   }
   std::string named(const Series& series, std::int64_t length) const { return "The " + std::string(to_string(series.form)) + " form at length " + grouped(length); }
 
-  void find_roof() {
+  void find_roof(double pace) {
     report("the roof of this machine");
     std::string problem;
-    const Roof roof = roof_of_machine(roof_file(), stop_, &problem);
+    roof_ = roof_of_machine(roof_file(), stop_, &problem, pace);
     if (!problem.empty()) note("The roof of this machine was not kept for the next time: " + problem);
-    add("timing/roof/triad", {roof.triad_bytes}, "B/s", "What memory can give and take at most: a = b + s c over arrays far beyond the caches, all threads.");
-    add("timing/roof/cached", {roof.cached_bytes}, "B/s", "What can be read from the caches at most: half a megabyte a thread again and again.");
-    add("timing/roof/flops", {prepared_.real == DType::f64 ? roof.flops64 : roof.flops}, "1/s", "Multiply-adds of this precision at most, each counted as two, all threads.");
+    put_roof();
+  }
+  double most_flops() const { return prepared_.real == DType::f64 ? roof_->flops64 : roof_->flops; }
+  void put_roof() {
+    add("timing/roof/triad", {roof_->triad_bytes}, "B/s", "What memory can give and take at most: a = b + s c over arrays far beyond the caches, all threads.");
+    add("timing/roof/cached", {roof_->cached_bytes}, "B/s", "What can be read from the caches at most: half a megabyte a thread again and again.");
+    add("timing/roof/flops", {most_flops()}, "1/s", "Multiply-adds of this precision at most, each counted as two, all threads.");
+  }
+  /// Whether a form did more than the roof allows, which then was measured while something else ran.
+  bool above_roof() const {
+    for (const Series& series : series_)
+      for (const Point& point : series.points)
+        for (const auto& visit : point.forward)
+          if (!visit.empty() && point.flops / median(visit) > most_flops()) return true;
+    return false;
   }
 
   /// One pass; seconds of the way there and of the way back.
@@ -423,7 +466,11 @@ class Timing {
 
   void put() {
     const double noise = yardstick_->noise(), power = follows();
+    std::vector<double> paces = earlier_;
+    if (yardstick_->known()) paces.push_back(yardstick_->pace());
+    const double between = between_runs(paces), unseen = std::hypot(noise, between);
     add("timing/noise", {noise}, "", "The machine's noise: half width of the 90 % band of a fixed computation that was repeated all through the timing, of its median at each visit, relative to the median of all.");
+    add("timing/between", {between}, "", "How the machine differs from run to run: half width of the 90 % band of that computation's median over a whole timing, by the last timings on this machine.");
     for (const Series& series : series_) {
       std::vector<const Point*> points;
       for (const Point& point : series.points)
@@ -449,7 +496,8 @@ class Timing {
       const auto times = [&](const std::string& name, Visits Point::* of, const std::string& what, const std::string& low, const std::string& high, const std::string& exponent_name) {
         std::vector<Banded> bands, steady;
         for (const Point* point : points) {
-          bands.push_back(median_band(point->*of, noise));
+          bands.push_back(median_band(point->*of, unseen));
+          // For exponents: what differs from run to run moves all lengths alike.
           steady.push_back(median_band(steadied(*point, point->*of, power), noise));
         }
         std::size_t i = 0;

@@ -1,24 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The timing lab: its keys, its bands and exponents on times that are known, the roof and its file, the growth of states. No wall time is
 // asserted.
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "analysis/scaling.h"
 #include "array/files.h"
 #include "array/rng.h"
 #include "experiment/compare.h"
+#include "experiment/pace.h"
 #include "experiment/primitives.h"
 #include "experiment/roof.h"
 #include "experiment/timing.h"
 #include "models/registry.h"
 #include "test.h"
+#include "trace/crossing.h"
 
 using namespace reclab;
 
 namespace {
+
+/// A cache of its own for as long as it lives.
+struct Cache {
+  std::string before;
+  explicit Cache(const std::filesystem::path& folder) {
+    if (const char* there = std::getenv("XDG_CACHE_HOME")) before = there;
+    setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  }
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+  ~Cache() { before.empty() ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", before.c_str(), 1); }
+};
+/// No test reads or writes what a user keeps.
+const Cache of_tests(std::filesystem::temp_directory_path() / ("reclab-test-timing-cache-" + std::to_string(getpid())));
 
 RunRequest request_for(const std::string& architecture, std::int64_t length = 64) {
   RunRequest request;
@@ -69,6 +90,53 @@ TEST_CASE("the band of a median holds the median of another run nine times out o
   const Banded still = median_band({{2.0, 2.0}, {2.0}}, 0.1);
   CHECK_CLOSE(still.high / still.value, std::exp(std::sqrt(0.02)), 1e-12);
   CHECK_CLOSE(still.low * still.high, 4.0, 1e-12);
+}
+
+TEST_CASE("the band holds another run too where the machine differs from run to run") {
+  // Runs of a machine whose pace differs by 8 % from one to another, which no repeat of one run shows.
+  constexpr double differs = 0.08;
+  Rng rng(11);
+  const auto median_of = [&] { return 1e-4 * std::exp(differs * rng.normal()); };
+  int held = 0, held_without = 0;
+  double widths = 0.0;
+  constexpr int pairs = 1000;
+  for (int i = 0; i < pairs; ++i) {
+    std::vector<double> paces;
+    for (int run = 0; run < 20; ++run) paces.push_back(median_of());
+    const double offset = paces.back() / 1e-4, another = median_of() / 1e-4;
+    const Visits here = times(rng, 1e-3 * offset, 0.03, 0.02), there = times(rng, 1e-3 * another, 0.03, 0.02);
+    const double noise = 0.02, seen = median_band(there, noise).value;
+    const Banded band = median_band(here, std::hypot(noise, between_runs(paces))), narrow = median_band(here, noise);
+    held += band.low <= seen && seen <= band.high;
+    held_without += narrow.low <= seen && seen <= narrow.high;
+    widths += std::log(band.high / band.low) / 2.0 / pairs;
+  }
+  CHECK_SAYS(held >= 0.88 * pairs, std::to_string(held) + " of " + std::to_string(pairs));
+  CHECK_SAYS(held_without <= 0.6 * pairs, std::to_string(held_without) + " of " + std::to_string(pairs));  // what it is for
+  // And it is no wider than it must be: 1.645 sqrt(2) 8 % is 18.6 %.
+  CHECK_SAYS(widths <= 0.23, test::show(widths));
+}
+
+TEST_CASE("the spread of runs is what is usual where there are none, and then what they vary by") {
+  // Ends of Student's distribution at 4, 5 and 23 degrees, from tables.
+  const double t4 = 2.1318, t5 = 2.0150, t23 = 1.7139;
+  CHECK_CLOSE(between_runs({}), t4 * usual_spread, 2e-3);
+  CHECK_CLOSE(between_runs(std::vector<double>{3.0}), t4 * usual_spread, 2e-3);
+  // Two that differ by a factor e^0.2: off the middle, (e^0.2 + 1)/2, by 0.1 about; the variance of five counts is their sum's fifth.
+  const double middle = std::log((std::exp(0.2) + 1.0) / 2.0);
+  CHECK_CLOSE(between_runs(std::vector<double>{std::exp(0.2), 1.0}), t5 * std::sqrt((4 * 0.0025 + middle * middle + (0.2 - middle) * (0.2 - middle)) / 5.0), 2e-3);
+  // The unit of time does not matter, nor the order.
+  CHECK_CLOSE(between_runs(std::vector<double>{1.0, 1.1, 1.3}), between_runs(std::vector<double>{2.6e-4, 2e-4, 2.2e-4}), 1e-12);
+  const std::vector<double> still(20, 1.0);
+  CHECK_CLOSE(between_runs(still), t23 * usual_spread * std::sqrt(4.0 / 23.0), 1e-4);
+  // One beside a compilation, at a third of the pace, counts as one that is 15 % off.
+  std::vector<double> one = still;
+  one.back() = 3.0;
+  CHECK_CLOSE(between_runs(one), t23 * std::sqrt((4 * 0.0025 + 0.0225) / 23.0), 1e-4);
+  // Two states, as of a core that a neighbour shares at times: half of the distance is the deviation.
+  std::vector<double> two;
+  for (int i = 0; i < 10; ++i) two.insert(two.end(), {1.0, std::exp(0.2)});
+  CHECK_CLOSE(between_runs(two), t23 * 0.1, 0.02);
 }
 
 TEST_CASE("an exponent is found in noisy times, and its band holds it") {
@@ -146,7 +214,7 @@ TEST_CASE("a timing has all keys of the contract, a row a length") {
       }
     }
     for (const char* key : {"roof/triad", "roof/cached", "roof/flops"}) CHECK(values(*trace, key).at(0) > 0.0);
-    CHECK(values(*trace, "noise").at(0) >= 0.0);
+    CHECK(values(*trace, "noise").at(0) >= 0.0 && values(*trace, "between").at(0) > 0.0);
     CHECK(std::isfinite(values(*trace, "lyapunov").at(0)));
   }
 }
@@ -321,6 +389,132 @@ TEST_CASE("the roof is measured once and kept; a broken file is measured anew") 
   }
   CHECK(cancelled);
   std::filesystem::remove_all(file.parent_path());
+}
+
+TEST_CASE("a roof that was taken beside other work is raised; the best stays") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "reclab-test-timing-raised", file = folder / "roof.json";
+  std::filesystem::remove_all(folder);
+  roof_of_machine(file, {}, nullptr, 1e-4);
+  auto json = nlohmann::ordered_json::parse(read_file(file));
+  CHECK_CLOSE(json.at("yardstick_seconds").get<double>(), 1e-4, 1e-12);
+  const auto plant = [&](double flops) {
+    json["flops_per_second"] = flops;
+    write_file(file, json.dump());
+  };
+  const auto kept = [&] { return nlohmann::ordered_json::parse(read_file(file)); };
+  // As fast as then, or slower, or not known: it is believed.
+  plant(1.0);
+  for (const double pace : {0.0, 0.97e-4, 2e-4}) CHECK_CLOSE(roof_of_machine(file, {}, nullptr, pace).flops, 1.0, 0.0);
+  // Clearly faster: it is measured again, and with it the pace is noted.
+  CHECK(roof_of_machine(file, {}, nullptr, 0.9e-4).flops > 1e6);
+  CHECK_CLOSE(kept().at("yardstick_seconds").get<double>(), 0.9e-4, 1e-12);
+  CHECK(kept().at("flops_per_second").get<double>() > 1e6);
+  // What was more stays, whatever is measured later.
+  plant(1e30);
+  CHECK_CLOSE(roof_of_machine(file, {}, nullptr, 1e-6).flops, 1e30, 1e15);
+  // After a day it is looked at again; then it is young.
+  plant(1.0);
+  json = kept();
+  CHECK_CLOSE(roof_of_machine(file, {}).flops, 1.0, 0.0);
+  std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() - std::chrono::hours(25));
+  CHECK(roof_of_machine(file, {}).flops > 1e6);
+  plant(1.0);
+  CHECK_CLOSE(roof_of_machine(file, {}).flops, 1.0, 0.0);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("the last paces of a machine are kept, by device; a broken file is begun anew") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "reclab-test-pace", file = folder / "deep" / "pace.json";
+  std::filesystem::remove_all(folder);
+  CHECK(paces_of_machine(file, "CPU").empty() && paces_of_machine({}, "CPU").empty());
+  std::string problem;
+  for (int i = 1; i <= 25; ++i) keep_pace(file, "CPU", 1e-4 * i, &problem);
+  keep_pace(file, "NVIDIA H100", 3e-5, &problem);
+  CHECK_EQUAL(problem, std::string());
+  const auto paces = paces_of_machine(file, "CPU");
+  CHECK_EQUAL(paces.size(), paces_kept);
+  CHECK_CLOSE(paces.front(), 6e-4, 1e-12);
+  CHECK_CLOSE(paces.back(), 25e-4, 1e-12);
+  CHECK(paces_of_machine(file, "NVIDIA H100") == std::vector<double>{3e-5});
+  CHECK(paces_of_machine(file, "another").empty());
+  const std::string text = read_file(file);
+  std::string negative = text;
+  negative.replace(negative.find("3e-05"), 5, "-3e-5");
+  for (const std::string& broken : {std::string("{\"machine\": 3}"), text.substr(0, text.size() / 2), std::string(text).replace(text.find("threads") + 10, 1, "97"), negative}) {
+    write_file(file, broken);
+    CHECK(paces_of_machine(file, "CPU").empty());
+    keep_pace(file, "CPU", 2e-4, &problem);
+    CHECK(paces_of_machine(file, "CPU") == std::vector<double>{2e-4});
+  }
+  CHECK_EQUAL(problem, std::string());
+  write_file(folder / "plain", "x");
+  keep_pace(folder / "plain" / "pace.json", "CPU", 1e-4, &problem);
+  CHECK(!problem.empty());
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("a timing keeps its pace, and the paces before it widen its bands") {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / "reclab-test-timing-pace";
+  std::filesystem::remove_all(folder);
+  const Cache cache(folder);
+  CHECK(pace_file() == folder / "recurrence-lab" / "pace.json" && roof_file() == folder / "recurrence-lab" / "roof.json");
+  const auto timed = [] { return time_forms(builtin_registry(), request_for("elman"), {.forms = {"sequential"}, .lengths = {16}}, {}, {}); };
+  const TracePtr first = timed();
+  CHECK_CLOSE(values(*first, "between").at(0), between_runs({}), 1e-12);  // of itself alone
+  const std::string device = cpu_backend().name();
+  const auto paces = paces_of_machine(pace_file(), device);
+  CHECK_EQUAL(paces.size(), std::size_t{1});
+  // Paces far from each other, planted: the band of the next is as wide as they say, at least.
+  for (int i = 0; i < 10; ++i) keep_pace(pace_file(), device, paces[0] * (i % 2 ? 1.5 : 1.0));
+  const TracePtr second = timed();
+  CHECK_EQUAL(paces_of_machine(pace_file(), device).size(), std::size_t{12});
+  CHECK_SAYS(values(*second, "between").at(0) > 0.2, test::show(values(*second, "between").at(0)));
+  const double widest = std::sqrt(2.0) * values(*second, "between").at(0), median_of = values(*second, "sequential/seconds").at(0);
+  CHECK(std::log(values(*second, "sequential/high90").at(0) / median_of) > 0.999 * widest && std::log(median_of / values(*second, "sequential/low90").at(0)) > 0.999 * widest);
+  // A cancelled one is no timing of the machine, nor one of nothing.
+  CHECK_CLOSE(values(*time_forms(builtin_registry(), request_for("elman"), {}, {}, {}), "lyapunov").size(), 1.0, 0.0);
+  std::stop_source stop;
+  stop.request_stop();
+  time_forms(builtin_registry(), request_for("elman"), {.forms = {"sequential"}, .lengths = {16}}, {}, stop.get_token());
+  CHECK_EQUAL(paces_of_machine(pace_file(), device).size(), std::size_t{12});
+  // A folder that cannot be made: it is timed all the same, and a note says so.
+  std::filesystem::remove_all(folder);
+  write_file(folder, "x");
+  const TracePtr third = timed();
+  CHECK(third->info.outcome == Outcome::finished);
+  CHECK(std::ranges::any_of(third->info.notes, [](const std::string& note) { return note.starts_with("The pace of this machine was not kept"); }));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("one form overtakes another where the bands show it") {
+  const double none = std::nan("");
+  const auto curve = [](const std::string& name, std::vector<double> value, double band) {
+    Curve c{name, {64, 128, 256, 512}, value, value, value};
+    for (double& x : c.low) x /= band;
+    for (double& x : c.high) x *= band;
+    return c;
+  };
+  const Curve line = curve("line", {1, 2, 4, 8}, 1.1), flat = curve("flat", {2.8284271247461903, 2.8284271247461903, 2.8284271247461903, 2.8284271247461903}, 1.1);
+  CHECK_CLOSE(overtakes(flat, line), 128 * std::sqrt(2.0), 1e-9);
+  CHECK_CLOSE(overtakes(line, flat), 0.0, 0.0);
+  std::vector<Curve> both{line, flat};
+  const auto first = leader(both);
+  CHECK(first && first->best == "flat" && first->overtaken == "line");
+  CHECK_CLOSE(first->length, 128 * std::sqrt(2.0), 1e-9);
+  // Bands that touch at every length show nothing.
+  both = {curve("line", {1, 2, 4, 8}, 2.0), curve("flat", {2.8, 2.8, 2.8, 2.8}, 2.0)};
+  CHECK_CLOSE(overtakes(both[1], both[0]), 0.0, 0.0);
+  const auto second = leader(both);
+  CHECK(second && second->best == "flat" && second->overtaken.empty());
+  CHECK_CLOSE(second->length, 512.0, 0.0);
+  // Ends that are not there are the value; a length that one lacks is passed over.
+  Curve bare = flat;
+  bare.low.assign(4, none);
+  bare.high.clear();
+  CHECK_CLOSE(overtakes(bare, line), 128 * std::sqrt(2.0), 1e-9);
+  bare.value[1] = none;
+  CHECK_CLOSE(overtakes(bare, line), 128 * std::sqrt(2.0), 1e-9);
+  CHECK(!leader({}));
 }
 
 TEST_CASE("every primitive runs in every form and agrees with its sequential one") {

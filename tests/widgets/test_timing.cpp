@@ -89,6 +89,7 @@ std::shared_ptr<Trace> timed(double band = 0.02) {
   single("timing/roof/flops", 6e10);
   single("timing/lyapunov", -0.12);
   single("timing/noise", 0.03);
+  single("timing/between", 0.12);
   return trace;
 }
 
@@ -312,6 +313,9 @@ class TestTiming : public QObject {
     QCOMPARE(shown->caption(),
              QStringLiteral("CPU, float64, batch 4, width 16, seed 1; this machine's noise: ±3 %; one note, rest the pointer here"));
     QVERIFY(shown.texts().join(u' ').contains("batch 4"));
+    QString tip;
+    for (int y = 0; y < shown->plot()->height() && !tip.startsWith("What was timed"); y += 2) tip = shown->tipAt(QPointF(shown->plot()->width() / 2, y));
+    for (const char* part : {"±3 %", "From one run to another", "±12 %", "are in the bands"}) QVERIFY2(tip.contains(QString::fromUtf8(part)), qPrintable(tip));
     shown->setRunning(true);
     shown->setProgress(0.25, "timing chunkwise at length 1,024");
     QCOMPARE(shown->caption(), QStringLiteral("Timing chunkwise at length 1,024, 25 %"));
@@ -350,6 +354,7 @@ class TestTiming : public QObject {
     QCOMPARE(value("gradient_error"), 4e-14);
     QCOMPARE(value("roof_flops"), 6e10);
     QCOMPARE(value("lyapunov"), -0.12);
+    QCOMPARE(value("between"), 0.12);
     QCOMPARE(value("batch"), 4.0);
     QCOMPARE(value("low90"), 0.98 * value("seconds"));
   }

@@ -449,6 +449,10 @@ QString TimingPanel::tipAt(const QPointF& position) const {
     if (std::isfinite(timings_.noise))
       lines << tr("Noise: the 90 % band of the median of one fixed computation, repeated all through the timing, is ±%1 of it.")
                    .arg(percentage(timings_.noise));
+    if (std::isfinite(timings_.between))
+      lines << tr("From one run to another that median differs too: by ±%1 nine times out of ten, as far as the last timings on this "
+                  "machine tell. Both, and what the repeats of a point varied by, are in the bands of the medians.")
+                   .arg(percentage(timings_.between));
     for (const std::string& note : timings_.info.notes) lines << QString::fromStdString(note);
     return lines.join(u'\n');
   }

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <map>
 
 #include "plot/plot.h"
 #include "plot/theme.h"
+#include "trace/crossing.h"
 
 namespace reclab {
 
@@ -57,6 +57,7 @@ Timings timingsOf(const Trace& trace) {
   found.flops = single("timing/roof/flops");
   found.lyapunov = single("timing/lyapunov");
   found.noise = single("timing/noise");
+  found.between = single("timing/between");
   for (const TraceArray* array : trace.matching("timing/")) {
     const QString key = QString::fromStdString(array->key);
     if (!key.endsWith(u"/length") || !array->real) continue;
@@ -110,57 +111,14 @@ Measured throughputOf(const TimedForm& form, const Measured& seconds, double bat
   return all;
 }
 
-namespace {
-
-using Entry = std::pair<const TimedForm*, Measured>;
-
-/// Where `later` overtakes `earlier` for good; 0 where no length before or none after shows it beyond the bands.
-double overtaken(const Entry& later, const Entry& earlier) {
-  bool before = false, after = false;
-  double at = 0, last_length = 0, last_lead = 0;
-  const std::vector<double>&lengths = later.first->length, &others = earlier.first->length;
-  const Measured &mine = later.second, &theirs = earlier.second;
-  const auto end = [](const std::vector<double>& ends, const Measured& of, std::size_t i) {
-    return std::isnan(ends[i]) ? of.value[i] : ends[i];
-  };
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    const auto same = std::find(others.begin(), others.end(), lengths[i]);
-    if (same == others.end()) continue;
-    const auto j = static_cast<std::size_t>(same - others.begin());
-    const double lead = std::log(theirs.value[j] / mine.value[i]);
-    if (std::isnan(lead)) continue;
-    if (lead <= 0) {
-      before = before || end(theirs.high, theirs, j) < end(mine.low, mine, i);
-      at = 0;
-      after = false;
-    } else {
-      after = after || end(mine.high, mine, i) < end(theirs.low, theirs, j);
-      if (at == 0 && last_length > 0) at = last_length * std::pow(lengths[i] / last_length, -last_lead / (lead - last_lead));
-    }
-    last_length = lengths[i];
-    last_lead = lead;
-  }
-  return before && after ? at : 0.0;
-}
-
-}  // namespace
-
-QString leader(const std::vector<Entry>& curves, const QString& overtakes, const QString& best) {
-  std::map<double, std::pair<const Entry*, double>> least;  // at each length, who and how much
-  for (const Entry& curve : curves)
-    for (std::size_t i = 0; i < curve.first->length.size(); ++i) {
-      const double value = curve.second.value[i];
-      if (!(value > 0)) continue;
-      auto& there = least.try_emplace(curve.first->length[i], &curve, value).first->second;
-      if (value < there.second) there = {&curve, value};
-    }
-  if (least.empty()) return {};
-  const Entry* winner = least.rbegin()->second.first;
-  const auto other = std::find_if(least.rbegin(), least.rend(), [&](const auto& entry) { return entry.second.first != winner; });
-  if (other != least.rend())
-    if (const double at = overtaken(*winner, *other->second.first); at > 0)
-      return overtakes.arg(winner->first->name, other->second.first->first->name, grouped(std::llround(at)));
-  return best.arg(winner->first->name, grouped(std::llround(least.rbegin()->first)));
+QString leader(const std::vector<std::pair<const TimedForm*, Measured>>& curves, const QString& overtakes, const QString& best) {
+  std::vector<Curve> all;
+  for (const auto& [form, values] : curves)
+    all.push_back({form->name.toStdString(), form->length, values.value, values.low, values.high});
+  const auto found = reclab::leader(all);
+  if (!found) return {};
+  const QString name = QString::fromStdString(found->best), length = grouped(std::llround(found->length));
+  return found->overtaken.empty() ? best.arg(name, length) : overtakes.arg(name, QString::fromStdString(found->overtaken), length);
 }
 
 QString duration(double seconds) {
@@ -244,7 +202,7 @@ QByteArray timingsAsCsv(const Timings& timings) {
       "memory,flops,bytes,output_error,gradient_error,iterations,converged,exponent_low,exponent_high,forward_exponent,forward_exponent_"
       "low,"
       "forward_exponent_high,backward_exponent,backward_exponent_low,backward_exponent_high,memory_exponent,memory_exponent_low,"
-      "memory_exponent_high,roof_triad,roof_cached,roof_flops,lyapunov,noise,batch,seed,device,dtype\n";
+      "memory_exponent_high,roof_triad,roof_cached,roof_flops,lyapunov,noise,batch,seed,device,dtype,between\n";
   for (const TimedForm& form : timings.forms)
     for (std::size_t i = 0; i < form.length.size(); ++i) {
       text += csvCell(form.name).toUtf8();
@@ -263,7 +221,7 @@ QByteArray timingsAsCsv(const Timings& timings) {
         text += ',' + csvNumber(value);
       text += ',' + QByteArray::number(static_cast<qulonglong>(timings.info.seed)) + ',' +
               csvCell(QString::fromStdString(timings.info.device)).toUtf8() + ',' +
-              csvCell(QString::fromStdString(timings.info.dtype)).toUtf8() + '\n';
+              csvCell(QString::fromStdString(timings.info.dtype)).toUtf8() + ',' + csvNumber(timings.between) + '\n';
     }
   return text;
 }

@@ -43,7 +43,7 @@ struct TimedForm {
 struct Timings {
   std::vector<TimedForm> forms;
   double triad = unknown, cached = unknown, flops = unknown;  ///< the machine's roof: bytes a second, and operations a second
-  double lyapunov = unknown, noise = unknown;
+  double lyapunov = unknown, noise = unknown, between = unknown;
   RunInfo info;  ///< of the timing
   double batch() const { return static_cast<double>(info.batch); }
   /// What the machine can do at most at so many operations a byte.

@@ -193,7 +193,8 @@ void TimingPanel::drawAgainstLength(const Quantity& quantity) {
   const Theme& theme = plot_->theme();
   const QString of_band =
       tr("The exponent is the slope over the longer half of the lengths, in brackets its 90 % band; shaded is the 90 % band of the "
-         "median, or the quartiles where there is none.");
+         "median, where that of another run is expected (what repeats vary by, the machine's noise, and how its pace differs from run to "
+         "run), or the quartiles where there is none.");
   // Where many lines of a legend would take the plot's room, bands are in the tooltips alone.
   const int lines = static_cast<int>(timings_.forms.size()) * (QFontMetrics(theme.small, plot_).height() + 4);
   const bool brief = plot_->width() < 480 && lines > plot_->height() / 5;

@@ -295,7 +295,9 @@ TEST_CASE("bench times forms; its JSON keeps its keys and has the new ones, its 
       CHECK(form.at("output_error").at(i).get<double>() <= 1e-9 && form.at("gradient_error").at(i).get<double>() <= 1e-9);
     }
   }
-  CHECK(json.at("crossovers").is_array() && json.at("noise").get<double>() >= 0.0 && json.at("lyapunov").is_number());
+  CHECK(json.at("crossovers").is_array() && json.at("noise").get<double>() >= 0.0 && json.at("between").get<double>() > 0.0 && json.at("lyapunov").is_number());
+  const std::string headline = json.at("headline");
+  CHECK_SAYS(headline.ends_with(" at T = 32") || headline.find(" overtakes ") != std::string::npos, headline);
   for (const char* key : {"triad_bytes_per_second", "cached_bytes_per_second", "flops_per_second"}) CHECK(json.at("roof").at(key).get<double>() > 0.0);
   std::istringstream lines(contents(csv));
   std::string line;
