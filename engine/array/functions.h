@@ -81,12 +81,11 @@ template <class T>
 RECLAB_HD inline T exp(T x) {
   constexpr T low = sizeof(T) == 8 ? T(-708) : T(-87);
   constexpr T high = sizeof(T) == 8 ? T(709.782712893384) : T(88.7228390);
-  const T inside = x < low ? low : (x > high ? high : x);
-  const auto parts = detail::exp_parts(inside);
+  // Beyond these it is anything, and not chosen; of what is not a number nothing else comes.
+  const auto parts = detail::exp_parts(x);
   T y = (parts.polynomial * parts.scale + parts.scale) * T(2);
   y = x < low ? T(0) : y;
-  y = x > high ? std::numeric_limits<T>::infinity() : y;
-  return x != x ? x : y;
+  return x > high ? std::numeric_limits<T>::infinity() : y;
 }
 
 /// exp(x) - 1 for 0 <= x <= 60.

@@ -166,23 +166,38 @@ void poll(const std::stop_token& stop, Index t) {
 template <class T>
 void selective(const SelectiveDims& d, const T* dt, const T* a, const T* x, const T* b, const T* c, const T* initial, T* y, T* states, T* final_state,
                const std::stop_token& stop) {
-  const Index size = d.states * slab;
-  for_parts(d, d.batch * Part<T>::count(d), [&](Index number) {
-    const Part<T> part(d, number);
-    Array<T> rate(size), h(size), room(states || final_state ? size : 0), step(slab), in(slab), drive(slab), read(slab);
-    part.turned(a + part.first * d.states, rate.data());
-    if (initial) part.turned(initial + part.initial_at(), h.data());
+  const Index size = d.states * slab, parts = d.batch * Part<T>::count(d);
+  // Neighbours go through time together, so that what is read of a row lies in one piece; no more than the first cache holds.
+  const Index together = std::clamp<Index>(parts / thread_count(), 1, 4);
+  for_parts(d, (parts + together - 1) / together, [&](Index group) {
+    struct Running {
+      Part<T> part;
+      Array<T> rate, h;
+    };
+    std::vector<Running> all;
+    for (Index number = group * together; number < std::min(parts, (group + 1) * together); ++number) {
+      Running& own = all.emplace_back(Running{Part<T>(d, number), Array<T>(size), Array<T>(size)});
+      own.part.turned(a + own.part.first * d.states, own.rate.data());
+      if (initial) own.part.turned(initial + own.part.initial_at(), own.h.data());
+    }
+    Array<T> room(states || final_state ? size : 0), step(slab), in(slab), drive(slab), read(slab);
     for (Index t = 0; t < d.steps; ++t) {
       poll(stop, t);
-      for (const T* rows : {dt, x, static_cast<const T*>(y)}) part.ask_for(rows, t + ahead);
-      part.load(dt, t, step.data());
-      part.load(x, t, in.data());
-      for (Index l = 0; l < slab; ++l) drive[l] = step[l] * in[l];
-      advance(d.states, step.data(), rate.data(), drive.data(), part.of_step(b, t), part.of_step(c, t), h.data(), read.data());
-      std::copy_n(read.data(), part.width, y + part.at(t));
-      if (states) part.store(h.data(), states + part.state_at(t), room.data());
+      for (Running& own : all) {
+        const Part<T>& part = own.part;
+        for (const T* rows : {dt, x, static_cast<const T*>(y)}) part.ask_for(rows, t + ahead);
+        part.load(dt, t, step.data());
+        part.load(x, t, in.data());
+        std::fill_n(step + part.width, slab - part.width, T(0));
+        std::fill_n(in + part.width, slab - part.width, T(0));
+        for (Index l = 0; l < slab; ++l) drive[l] = step[l] * in[l];
+        advance(d.states, step.data(), own.rate.data(), drive.data(), part.of_step(b, t), part.of_step(c, t), own.h.data(), read.data());
+        std::copy_n(read.data(), part.width, y + part.at(t));
+        if (states) part.store(own.h.data(), states + part.state_at(t), room.data());
+      }
     }
-    if (final_state) part.store(h.data(), final_state + part.initial_at(), room.data());
+    for (Running& own : all)
+      if (final_state) own.part.store(own.h.data(), final_state + own.part.initial_at(), room.data());
   });
 }
 
