@@ -13,18 +13,21 @@ struct Timing {
   int runs = 0;
 };
 
-/// After one call that is not counted: at least `least` calls, up to `most` as long as they take less than `budget` seconds.
+/// Adds the seconds of calls, after one call that is not counted: at least `least` calls, up to `most` as long as they take less than `budget`
+/// seconds.
 template <class F>
-Timing timed(F&& run, int least, int most, double budget) {
+void time_calls(F&& run, int least, int most, double budget, std::vector<double>& seconds) {
   const auto now = [] { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); };
   run();
-  std::vector<double> seconds;
   const double begin = now();
-  while (static_cast<int>(seconds.size()) < least || (static_cast<int>(seconds.size()) < most && now() - begin < budget)) {
+  for (int calls = 0; calls < least || (calls < most && now() - begin < budget); ++calls) {
     const double start = now();
     run();
     seconds.push_back(now() - start);
   }
+}
+
+inline Timing summary(std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   const std::size_t n = seconds.size();
   return {seconds[n / 2], seconds[n / 4], seconds[n - 1 - n / 4], static_cast<int>(n)};
