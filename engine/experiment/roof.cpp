@@ -198,9 +198,12 @@ Roof roof_of_machine(const std::filesystem::path& file, std::stop_token stop, st
   return roof;
 }
 
+Roof best_of(const Roof& x, const Roof& y) {
+  return {std::max(x.triad_bytes, y.triad_bytes), std::max(x.cached_bytes, y.cached_bytes), std::max(x.flops, y.flops), std::max(x.flops64, y.flops64)};
+}
+
 Roof raised(const Roof& roof, const std::filesystem::path& file, std::stop_token stop, std::string* problem, double pace) {
-  const Roof now = measure_roof(std::move(stop));
-  const Roof best{std::max(roof.triad_bytes, now.triad_bytes), std::max(roof.cached_bytes, now.cached_bytes), std::max(roof.flops, now.flops), std::max(roof.flops64, now.flops64)};
+  const Roof best = best_of(roof, measure_roof(std::move(stop)));
   if (const auto kept = file.empty() ? std::nullopt : kept_in(file); kept && kept->pace > 0.0 && (pace == 0.0 || kept->pace < pace)) pace = kept->pace;
   keep(best, file, problem, pace);
   return best;

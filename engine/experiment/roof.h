@@ -23,6 +23,9 @@ std::filesystem::path roof_file();
 
 /// The roof that the file holds, if it is this machine's and this program's (processor, threads, instructions, version); else it is measured
 /// and the file written. A file that cannot be read is measured anew; one that cannot be written leaves a sentence in `problem`.
+/// The better of two measurements, of each.
+Roof best_of(const Roof& x, const Roof& y);
+
 /// A roof is the best that was seen: one that was taken while something else ran is too low. So it is raised where the file is older than a
 /// day, and where the machine is clearly faster than it was then: `pace`, the seconds of a fixed computation now (0: not known), is less than
 /// `clearly` times what is noted with the roof.

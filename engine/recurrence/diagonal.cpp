@@ -7,6 +7,7 @@
 #include "autodiff/ops.h"
 #include "recurrence/convolution.h"
 #include "recurrence/course.h"
+#include "recurrence/factors.h"
 #include "recurrence/memory.h"
 
 namespace reclab {
@@ -21,21 +22,6 @@ std::complex<double> entry(DType type, const void* data, std::int64_t i) {
     case DType::c128: return static_cast<const std::complex<double>*>(data)[i];
   }
   return {};
-}
-
-void read_factors(Backend& backend, DType type, const void* from, std::int64_t offset, std::span<std::complex<double>> factors) {
-  const std::size_t size = bytes_of(type);
-  std::vector<char> host(factors.size() * size);
-  backend.download(host.data(), static_cast<const char*>(from) + static_cast<std::size_t>(offset) * size, host.size());
-  for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = entry(type, host.data(), static_cast<std::int64_t>(i));
-}
-
-void diagonal_jacobian(const Memory& memory, std::int64_t t, std::span<double> matrix) {
-  const auto n = static_cast<std::size_t>(memory.width());
-  std::vector<std::complex<double>> factors(n);
-  memory.transition(t, factors);
-  std::fill(matrix.begin(), matrix.end(), 0.0);
-  for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] = factors[i].real();
 }
 
 class Diagonal final : public Memory, public OverTime {
@@ -168,6 +154,21 @@ std::pair<Memory*, Var> witness(Var a) {
 }
 
 }  // namespace
+
+void read_factors(Backend& backend, DType type, const void* from, std::int64_t offset, std::span<std::complex<double>> factors) {
+  const std::size_t size = bytes_of(type);
+  std::vector<char> host(factors.size() * size);
+  backend.download(host.data(), static_cast<const char*>(from) + static_cast<std::size_t>(offset) * size, host.size());
+  for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = entry(type, host.data(), static_cast<std::int64_t>(i));
+}
+
+void diagonal_jacobian(const Memory& memory, std::int64_t t, std::span<double> matrix) {
+  const auto n = static_cast<std::size_t>(memory.width());
+  std::vector<std::complex<double>> factors(n);
+  memory.transition(t, factors);
+  std::fill(matrix.begin(), matrix.end(), 0.0);
+  for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] = factors[i].real();
+}
 
 MemoryVars diagonal(Graph& graph, Form form, Var a, Var b, Var shown) {
   return diagonal_from(graph, form, a, b, graph.leaf(LeafKind::variable, Shape(b.shape().begin() + 1, b.shape().end()), b.dtype()), shown);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
 
 #include "autodiff/ops.h"
 #include "recurrence/course.h"
+#include "recurrence/factors.h"
 #include "recurrence/memory.h"
 
 namespace reclab {
@@ -19,16 +19,12 @@ class Selective final : public Memory, public OverTime {
   bool time_invariant() const override { return false; }
   bool diagonal() const override { return true; }
   void transition(std::int64_t t, std::span<std::complex<double>> factors) const override {
-    const std::vector<double> dt = read(in_[0], t * d_.batch * d_.channels, d_.channels), rates = read(in_[1], 0, width());
-    for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = std::exp(dt[i / static_cast<std::size_t>(d_.states)] * rates[i]);
+    std::vector<std::complex<double>> dt(static_cast<std::size_t>(d_.channels)), rates(factors.size());
+    read_factors(*backend_, type_, in_[0], t * d_.batch * d_.channels, dt);
+    read_factors(*backend_, type_, in_[1], 0, rates);
+    for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = std::exp(dt[i / static_cast<std::size_t>(d_.states)].real() * rates[i].real());
   }
-  void jacobian(std::int64_t t, std::span<double> matrix) override {
-    const auto n = static_cast<std::size_t>(width());
-    std::vector<std::complex<double>> factors(n);
-    transition(t, factors);
-    std::fill(matrix.begin(), matrix.end(), 0.0);
-    for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] = factors[i].real();
-  }
+  void jacobian(std::int64_t t, std::span<double> matrix) override { diagonal_jacobian(*this, t, matrix); }
 
   // Inputs dt, a, x, b, c and the initial state. Outputs y, and all states or the last one.
   void forward(const ForwardCall& c) override {
@@ -56,15 +52,6 @@ class Selective final : public Memory, public OverTime {
   bool record_;
   Backend* backend_ = nullptr;
   std::array<const void*, 2> in_{};
-
-  std::vector<double> read(const void* from, std::int64_t offset, std::int64_t n) const {
-    const auto wide = [&](auto zero) {
-      std::vector<decltype(zero)> host(static_cast<std::size_t>(n));
-      backend_->download(host.data(), static_cast<const decltype(zero)*>(from) + offset, host.size() * sizeof zero);
-      return std::vector<double>(host.begin(), host.end());
-    };
-    return type_ == DType::f64 ? wide(double{}) : wide(float{});
-  }
 };
 
 }  // namespace

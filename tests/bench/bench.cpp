@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
@@ -47,11 +46,6 @@ Json peers_of(const std::string& python, const Row& row, const fs::path& folder)
   const int status = pclose(pipe);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) throw Error("The peers of " + row.name + " failed; what they said is above.");
   return Json::parse(text);
-}
-
-/// The better of two measurements, of each.
-Roof best_of(const Roof& x, const Roof& y) {
-  return {std::max(x.triad_bytes, y.triad_bytes), std::max(x.cached_bytes, y.cached_bytes), std::max(x.flops, y.flops), std::max(x.flops64, y.flops64)};
 }
 
 Json measured(const Row& row, const std::string& python, const fs::path& folder) {

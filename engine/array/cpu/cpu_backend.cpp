@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "array/backend.h"
+#include "array/cpu/exponents.h"
 #include "array/cpu/fourier.h"
 #include "array/cpu/gated.h"
 #include "array/cpu/gemm.h"
@@ -215,28 +216,14 @@ void parallel_scan(Pace pace, std::int64_t steps, std::int64_t width, T* a, T* b
     chunk_scan(steps, width, a, b, stop);
 }
 
-/// The bits of a magnitude: ordered as the magnitudes are.
-template <class R>
-using Bits = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
-template <class R>
-Bits<R> magnitude(R x) {
-  return std::bit_cast<Bits<R>>(x) & (~Bits<R>{0} >> 1);
-}
-/// As exponent_of, of what has this largest magnitude.
-template <class R>
-int exponent_of_bits(Bits<R> largest) {
-  if (largest >= std::bit_cast<Bits<R>>(std::numeric_limits<R>::infinity())) return infinite_exponent;
-  return largest == 0 ? no_exponent : std::ilogb(std::bit_cast<R>(largest)) + 1;
-}
-/// The power of two just above the largest real or imaginary part; no_exponent if all are zero, infinite_exponent if one is not finite.
+using cpu::Bits;
+using cpu::exponent_of_bits;
+using cpu::magnitude;
+/// Of the real and imaginary parts.
 template <class T>
 int exponent_of(std::int64_t n, const T* x) {
   using R = real_t<T>;
-  // Without their signs floating-point numbers are ordered as the integers of the same bits, infinities and NaNs last.
-  const R* parts = reinterpret_cast<const R*>(x);
-  Bits<R> largest = 0;
-  for (std::int64_t i = 0; i < n * static_cast<std::int64_t>(sizeof(T) / sizeof(R)); ++i) largest = std::max(largest, magnitude(parts[i]));
-  return exponent_of_bits<R>(largest);
+  return cpu::exponent_of(n * static_cast<std::int64_t>(sizeof(T) / sizeof(R)), reinterpret_cast<const R*>(x));
 }
 
 template <class T>

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "array/cpu/exponents.h"
 #include "array/cpu/threads.h"
 #include "array/cpu/vectors.h"
 #include "array/error.h"
@@ -490,20 +491,6 @@ void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_
 }
 
 namespace {
-
-/// The power of two just above the largest of n entries; no_exponent for zeros, infinite_exponent for what is not finite.
-template <class T>
-int exponent_of(Index n, const T* x) {
-  T largest = 0;
-  bool finite = true;
-  for (Index i = 0; i < n; ++i) {
-    const T size = std::abs(x[i]);
-    finite &= size <= std::numeric_limits<T>::max();
-    largest = size > largest ? size : largest;
-  }
-  if (!finite) return infinite_exponent;
-  return largest == T(0) ? no_exponent : std::ilogb(largest) + 1;
-}
 
 /// The keys whose row of an adjoint [value, key], in units of 2^powers, would not stand in plain units by a wide margin once it is decayed
 /// by `whole`; with `empty` rows of zeros too, for what comes in on the way.

@@ -5,12 +5,10 @@
 #include "array/cpu/selective.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <limits>
-#include <type_traits>
 #include <vector>
 
+#include "array/cpu/exponents.h"
 #include "array/cpu/gemm.h"
 #include "array/cpu/norms.h"
 #include "array/cpu/stream.h"
@@ -115,25 +113,6 @@ struct Power {
   T operator*(T x) const { return x * first * second; }
 };
 
-template <class T>
-using Bits = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
-/// Ordered as magnitudes are, infinities and NaNs last.
-template <class T>
-Bits<T> magnitude(T x) {
-  return std::bit_cast<Bits<T>>(x) & std::numeric_limits<Bits<T>>::max();
-}
-/// The power of two just above what has these bits, no_exponent or infinite_exponent.
-template <class T>
-int exponent_of(Bits<T> largest) {
-  if (largest >= std::bit_cast<Bits<T>>(std::numeric_limits<T>::infinity())) return infinite_exponent;
-  return largest == 0 ? no_exponent : std::ilogb(std::bit_cast<T>(largest)) + 1;
-}
-template <class T>
-int exponent_of(Index n, const T* x) {
-  Bits<T> largest = 0;
-  for (Index i = 0; i < n; ++i) largest = std::max(largest, magnitude(x[i]));
-  return exponent_of<T>(largest);
-}
 /// Of a product of two.
 int both(int x, int y) {
   if (x == infinite_exponent || y == infinite_exponent) return infinite_exponent;
@@ -312,7 +291,7 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
             all_gc[own][static_cast<std::size_t>(t * N + n)] = total(product);
           }
         }
-        standing = exponent_of<T>(largest);
+        standing = exponent_of_bits<T>(largest);
         if (gx)
           for (Index l = 0; l < part.width; ++l) gx[part.at(t) + l] += unit * (now_dt[l] * gdrive[l]);
         if (gdt)

@@ -781,6 +781,17 @@ struct CarryLine {
     }
   }
 };
+/// state 2^power += fresh, in the unit of the larger one unless that is near.
+template <class T>
+RECLAB_HD inline void add_in_units(T fresh, T& state, int& power) {
+  const int own = exponent_of(state), added = exponent_of(fresh);
+  const int standing = own == no_exponent || own == infinite_exponent ? no_exponent : own + power, common = standing > added ? standing : added;
+  if (common != no_exponent && common != infinite_exponent && (common - power > 32 || power - common > 32)) {
+    state = scaled(state, power - common);
+    power = common;
+  }
+  if (!is_zero(fresh)) state += power ? scaled(fresh, -power) : fresh;
+}
 /// The adjoint with a power of two for every entry, so that it neither vanishes nor overflows: lambda 2^exponents.
 template <class T>
 struct RunAdjoint {
@@ -802,15 +813,8 @@ struct RunAdjoint {
       const Index at = line.at(r, i);
       if (r) state = line.coefficient(r, i) * state;
       const T fresh = line.in[at];
-      const int own = exponent_of(state), added = exponent_of(fresh);
-      if (own == no_exponent && is_zero(state)) power = 0;
-      const int standing = own == no_exponent || own == infinite_exponent ? no_exponent : own + power;
-      const int common = standing > added ? standing : added;
-      if (common != no_exponent && common != infinite_exponent && (common - power > 32 || power - common > 32)) {
-        state = scaled(state, power - common);
-        power = common;
-      }
-      if (!is_zero(fresh)) state += power ? scaled(fresh, -power) : fresh;
+      if (is_zero(state)) power = 0;
+      add_in_units(fresh, state, power);
       lambda[at] = state;
       exponents[at] = power;
     }
@@ -1067,16 +1071,6 @@ RECLAB_HD inline void decay_in_units(double log, double& state, int& power) {
   const int halvings = log < -16.0 && log > -1e8 ? static_cast<int>(log * 1.4426950408889634) : 0;
   state *= fn::exp(log - halvings * 0.6931471805599453);
   power = is_zero(state) ? 0 : power + halvings;
-}
-/// state 2^power += fresh, in the unit of the larger one unless that is near.
-RECLAB_HD inline void add_in_units(double fresh, double& state, int& power) {
-  const int own = exponent_of(state), added = exponent_of(fresh);
-  const int standing = own == no_exponent || own == infinite_exponent ? no_exponent : own + power, common = standing > added ? standing : added;
-  if (common != no_exponent && common != infinite_exponent && (common - power > 32 || power - common > 32)) {
-    state = scaled(state, power - common);
-    power = common;
-  }
-  if (!is_zero(fresh)) state += power ? scaled(fresh, -power) : fresh;
 }
 /// The memory's adjoint back through chunks to > c >= from: lambda 2^power after each chunk, in plain units, into ends.
 template <class T>
