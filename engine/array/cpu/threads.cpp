@@ -60,7 +60,7 @@ class Pool {
     open_.store(parts, std::memory_order_relaxed);
     failed_ = nullptr;
     const std::uint32_t round = round_.load(std::memory_order_relaxed) + 1;
-    claims_.store(std::uint64_t{round} << 32, std::memory_order_release);
+    claims_.store(std::uint64_t{round} << 32 | ~below(parts), std::memory_order_release);
     round_.store(round, std::memory_order_release);
     round_.notify_all();
     take(0, round);
@@ -75,8 +75,8 @@ class Pool {
 
  private:
   static constexpr int most_parts = 32;
-  // The number of the round and a bit for each of its parts that a thread has taken, as one: a thread that comes late, with what it read
-  // of a round that has ended, can take nothing.
+  // The number of the round and a clear bit for each of its parts that no thread has taken, as one word: that of a round that has ended
+  // offers nothing, so a thread that comes late takes nothing, whatever it reads of the work, count and parts of the next round.
   alignas(64) std::atomic<std::uint64_t> claims_{0};
   std::atomic<const std::function<void(std::int64_t)>*> work_{nullptr};
   std::atomic<std::int64_t> count_{0};
@@ -89,6 +89,9 @@ class Pool {
   int of_ = 1;
   std::vector<std::jthread> threads_;  // last: they go before what they use
 
+  /// The lowest `bits` of 32 bits.
+  static constexpr std::uint32_t below(int bits) { return bits >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << bits) - 1; }
+
   /// Parts of a round until none is left: first those of this thread, which are the same ones from call to call, so that its caches hold
   /// what they work on; then those that others have not begun.
   void take(int thread, std::uint32_t round) {
@@ -98,8 +101,7 @@ class Pool {
       const auto* work = work_.load(std::memory_order_relaxed);
       const std::int64_t n = count_.load(std::memory_order_relaxed);
       const int parts = parts_.load(std::memory_order_relaxed);
-      const auto below = [](int bit) { return bit >= 32 ? ~std::uint32_t{0} : (std::uint32_t{1} << bit) - 1; };
-      const std::uint32_t left = ~static_cast<std::uint32_t>(claims) & below(parts);
+      const std::uint32_t left = ~static_cast<std::uint32_t>(claims);
       if (left == 0) return;
       const std::uint32_t own = left & below(parts * (thread + 1) / of_) & ~below(parts * thread / of_);
       const int part = own ? std::countr_zero(own) : 31 - std::countl_zero(left);
