@@ -27,7 +27,7 @@ Options readOptions(const QStringList& arguments) {
   const auto help = parser.addHelpOption();
   const auto version = parser.addVersionOption();
   parser.addOption({"input", "The sequence, a CSV, TSV or NPY file.", "FILE"});
-  parser.addOption({"task", "A synthetic sequence instead: adding, copy, sine, impulse, noise.", "NAME"});
+  parser.addOption({"task", "A synthetic sequence instead: adding, copy, selective-copy, sine, impulse, noise.", "NAME"});
   parser.addOption({"length", "Its length in steps.", "T"});
   parser.addOption({"set", "A hyper-parameter; may be given several times.", "key=value"});
   parser.addOption({"weights", "Trained weights, an NPZ or safetensors file.", "FILE"});

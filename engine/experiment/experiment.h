@@ -27,6 +27,13 @@ struct Architecture;
 
 using HyperValues = std::vector<std::pair<std::string, HyperValue>>;
 
+/// What a preset's idea says is to be seen, as a number that its own run has: tests/engine/test_cards.cpp measures it.
+struct Claim {
+  std::string text;     ///< the words of the idea
+  std::string measure;  ///< a name and what it is of: "deviation gate/0/forget"
+  double low = 0.0, high = 0.0;
+};
+
 /// A preset: data that shows an architecture off (schema 1; see presets/ and README).
 struct Preset {
   std::string id, architecture, title, family, idea;
@@ -36,7 +43,11 @@ struct Preset {
   std::string task = "noise";     ///< the sequence it likes to be shown on
   std::int64_t task_length = 200;
   std::uint64_t task_seed = 1;
-  std::vector<std::string> look_at;  ///< panels, first the one that matters most
+  /// Where to look, first what matters most: "panel" or "panel:detail". The detail of gating is a gate, of gradients a state, of
+  /// trajectories a view (3-D, map, lines or past) and after another colon a state. Gates and states are named as on the card, with the
+  /// number of the layer and a slash in front where it is not the first that has one of that name.
+  std::vector<std::string> look_at;
+  std::vector<Claim> claims;
   Reference source;
   std::filesystem::path file;
 };

@@ -175,6 +175,54 @@ void read_stack(const Json& json, const Registry& registry, const fs::path& file
   }
 }
 
+/// Where to look, checked as far as it does not take a network: the panel and, of trajectories, the view.
+std::vector<std::string> read_look_at(const Json& json, const fs::path& file) {
+  static const std::vector<std::string> panels{"spectrum", "trajectories", "gating", "gradients", "timing", "steps"}, views{"3-D", "map", "lines", "past"};
+  if (!json.is_array()) mistake(file, "look_at", "must be a list of panels, not " + kind_of(json) + ".");
+  std::vector<std::string> places;
+  for (const Json& entry : json) {
+    if (!entry.is_string()) mistake(file, "look_at", "must hold names of panels in quotes, not " + kind_of(entry) + ".");
+    const std::string& text = entry.get_ref<const std::string&>();
+    std::vector<std::string> parts;
+    std::stringstream rest{text + ":"};
+    for (std::string part; std::getline(rest, part, ':');) parts.push_back(part);
+    const std::string& panel = parts.front();
+    if (std::ranges::find(panels, panel) == panels.end())
+      mistake(file, "look_at", "names no panel: " + kind_of(panel) + "; the panels are " + nearest_names(panel, panels, panels.size()) + ".");
+    const bool named = panel == "gating" || panel == "gradients", viewed = panel == "trajectories";
+    if (parts.size() > (viewed ? 3u : named ? 2u : 1u) || std::ranges::any_of(parts, &std::string::empty))
+      mistake(file, "look_at",
+              "says more of a panel than there is to choose, " + kind_of(entry) + ": write \"" + panel + "\"" +
+                  (viewed ? ", or with a view and a state \"trajectories:lines:h\"" : named ? ", or \"" + panel + (panel == "gating" ? ":forget\" with a gate" : ":h\" with a state") : "") + ".");
+    if (viewed && parts.size() > 1 && std::ranges::find(views, parts[1]) == views.end())
+      mistake(file, "look_at", "names no view of trajectories: " + kind_of(parts[1]) + "; the views are " + nearest_names(parts[1], views, views.size()) + ".");
+    places.push_back(text);
+  }
+  return places;
+}
+
+/// What the idea says is to be seen; the words must stand in it, so that who changes the sentence looks at the claim too.
+std::vector<Claim> read_claims(const Json& json, const std::string& idea, const fs::path& file) {
+  if (!json.is_array()) mistake(file, "claims", "must be a list of objects with text, measure and range, not " + kind_of(json) + ".");
+  std::vector<Claim> claims;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const std::string place = "claims[" + std::to_string(i) + "]";
+    Object object(json[i], file, place);
+    Claim claim;
+    claim.text = object.text("text", "words of the idea");
+    if (idea.find(claim.text) == std::string::npos) mistake(file, place + ".text", "must be words that stand in the idea, not " + kind_of(claim.text) + ".");
+    claim.measure = object.text("measure", "what is measured, and of what");
+    const Json& range = object.need("range", "a list of the least and the largest number");
+    if (!range.is_array() || range.size() != 2 || !range[0].is_number() || !range[1].is_number() || !(range[0].get<double>() <= range[1].get<double>()))
+      mistake(file, place + ".range", "must be a list of the least and the largest number, not " + kind_of(range) + ".");
+    claim.low = range[0].get<double>();
+    claim.high = range[1].get<double>();
+    object.nothing_else();
+    claims.push_back(std::move(claim));
+  }
+  return claims;
+}
+
 Preset load_preset(const Registry& registry, const fs::path& file) {
   const Json json = parse(file);
   Preset preset;
@@ -213,13 +261,8 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
       preset.task_seed = static_cast<std::uint64_t>(object.integer("seed", "a seed", 0, std::numeric_limits<std::int64_t>::max(), *seed));
     object.nothing_else();
   }
-  if (const Json* look_at = root.find("look_at")) {
-    if (!look_at->is_array()) mistake(file, "look_at", "must be a list of panels, not " + kind_of(*look_at) + ".");
-    for (const Json& panel : *look_at) {
-      if (!panel.is_string()) mistake(file, "look_at", "must hold names of panels in quotes, not " + kind_of(panel) + ".");
-      preset.look_at.push_back(panel.get<std::string>());
-    }
-  }
+  if (const Json* look_at = root.find("look_at")) preset.look_at = read_look_at(*look_at, file);
+  if (const Json* claims = root.find("claims")) preset.claims = read_claims(*claims, preset.idea, file);
   Object source(root.need("source", "an object with authors, year and title"), file, "source");
   preset.source.authors = source.text("authors", "the authors' names");
   preset.source.year =

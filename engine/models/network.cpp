@@ -187,18 +187,20 @@ Network::Network(const Architecture& architecture, const Hyper& hyper, const Net
   output_ = x;
 }
 
-Var Network::add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role) {
+Var Network::add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role, bool with_bias) {
   Layer layer(*this, graph_, hyper, prefix, -1);
   const std::int64_t width = x.dim(-1);
   const double bound = 1.0 / std::sqrt(static_cast<double>(width));
   const Var weight = layer.parameter("weight", {out, width}, init::uniform(-bound, bound), role + ": y = W x + b; starts uniform in ±1/√in.");
-  const Var bias = layer.parameter("bias", {out}, init::uniform(-bound, bound), role + "'s bias.");
+  const Var bias = with_bias ? layer.parameter("bias", {out}, init::uniform(-bound, bound), role + "'s bias.") : Var{};
   return linear(x, weight, bias);
 }
 
 Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, const std::string& part, Var x) {
   const std::int64_t wanted = architecture.input_width ? architecture.input_width(hyper) : 0;
-  if (wanted && wanted != x.dim(-1)) x = add_dense(hyper, "encoder" + part, x, wanted, "Linear encoder of the input to the model's width");
+  if (hyper.has("input_scale") && hyper.real("input_scale") != 1.0) x = x * hyper.real("input_scale");
+  const bool with_bias = !hyper.has("encoder_bias") || hyper.flag("encoder_bias");
+  if (wanted && wanted != x.dim(-1)) x = add_dense(hyper, "encoder" + part, x, wanted, "Linear encoder of the input to the model's width", with_bias);
   const std::string direction = hyper.has("direction") ? hyper.choice("direction") : "forward";
   std::vector<Var> outputs;
   for (const bool backward : {false, true})

@@ -112,7 +112,7 @@ class Network {
 
  private:
   friend class Layer;
-  Var add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role);
+  Var add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role, bool with_bias = true);
   /// One architecture's layers in the direction or directions that its hyper-parameters name; `part`: "", or its number in a stack.
   Var add_stack(const Architecture& architecture, const Hyper& hyper, const std::string& part, Var x);
   Var add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, Var x);

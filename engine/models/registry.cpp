@@ -14,6 +14,10 @@ void Registry::add(std::string id, std::string family, Architecture architecture
   architecture.family = std::move(family);
   architecture.hyper.push_back(hyper_choice("direction", "forward", {"forward", "backward", "both"},
                                             "From the first step to the last, from the last to the first, or both by layers of their own, outputs side by side."));
+  architecture.hyper.push_back(hyper_real("input_scale", "", 1.0, 1e-3, 1e3, "The input is multiplied by it: larger moves gates further.", true));
+  if (architecture.input_width)
+    architecture.hyper.push_back(hyper_flag("encoder_bias", true,
+                                            "Whether the linear encoder in front, where the input is not as wide as the model, has a bias; without one, zeros stay zeros."));
   all_.push_back(std::move(architecture));
 }
 

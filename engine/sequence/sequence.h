@@ -65,7 +65,7 @@ struct TaskOptions {
   std::uint64_t seed = 1;
   bool standardise = false;
 };
-/// Makes a synthetic sequence: adding, copy, sine, impulse, noise. Same name, options: the same bits on every machine.
+/// Makes a synthetic sequence: adding, copy, selective-copy, sine, impulse, noise. Same name, options: the same bits on every machine.
 Sequence make_task(const std::string& name, const TaskOptions& options);
 
 /// Writes a sequence as it is in memory: .csv (time, inputs, targets, mask as columns) or .npz (keys input [T, d_in], time [T] and, with a

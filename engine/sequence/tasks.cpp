@@ -57,26 +57,43 @@ void adding(Sequence& sequence, const Rng& rng) {
   sequence.mask[length - 1] = 1.0;
 }
 
-void copy(Sequence& sequence, const Rng& rng) {
-  constexpr std::size_t kept = 10, symbols = 10, marker = 9;
+constexpr std::size_t kept = 10;
+
+/// One-hot: symbols at the given steps, blanks elsewhere, and at the end as many markers, at which the symbols are the target.
+void recall(Sequence& sequence, const Rng& rng, const std::vector<std::size_t>& places) {
+  constexpr std::size_t symbols = 10, marker = 9;
   std::vector<std::string> names;
   for (std::size_t symbol = 0; symbol < symbols; ++symbol) names.push_back("symbol " + std::to_string(symbol));
   set_width(sequence, std::move(names));
   add_target(sequence, TargetKind::classify, 1);
   sequence.classes = symbols;
   const auto length = static_cast<std::size_t>(sequence.length);
+  std::vector<std::size_t> shown(length, 0);
   Rng draw = rng.split("symbols");
-  for (std::size_t t = 0; t < length; ++t) {
-    std::size_t symbol = 0;
-    if (t < kept) {
-      symbol = static_cast<std::size_t>(1 + draw.integer(8));
-      sequence.target[length - kept + t] = static_cast<double>(symbol);
-      sequence.mask[length - kept + t] = 1.0;
-    } else if (t >= length - kept) {
-      symbol = marker;
-    }
-    sequence.input[t * symbols + symbol] = 1.0;
+  for (std::size_t i = 0; i < kept; ++i) {
+    const std::size_t end = length - kept + i;
+    shown[places[i]] = static_cast<std::size_t>(1 + draw.integer(8));
+    shown[end] = marker;
+    sequence.target[end] = static_cast<double>(shown[places[i]]);
+    sequence.mask[end] = 1.0;
   }
+  for (std::size_t t = 0; t < length; ++t) sequence.input[t * symbols + shown[t]] = 1.0;
+}
+
+void copy(Sequence& sequence, const Rng& rng) {
+  std::vector<std::size_t> places(kept);
+  std::iota(places.begin(), places.end(), std::size_t{0});
+  recall(sequence, rng, places);
+}
+
+/// Every set of ten steps before the markers is as likely as any other: a step is taken with the chance of those still wanted among those left.
+void selective_copy(Sequence& sequence, const Rng& rng) {
+  const std::int64_t before = sequence.length - static_cast<std::int64_t>(kept);
+  std::vector<std::size_t> places;
+  Rng draw = rng.split("places");
+  for (std::int64_t t = 0; t < before; ++t)
+    if (draw.integer(before - t) < static_cast<std::int64_t>(kept - places.size())) places.push_back(static_cast<std::size_t>(t));
+  recall(sequence, rng, places);
 }
 
 constexpr std::int64_t sine_period = 50;
@@ -135,6 +152,16 @@ const std::vector<Task>& all() {
        21,
        "ten symbols, at least one blank and ten markers",
        copy},
+      {{"selective-copy", "Selective copying",
+        "Ten symbols drawn from 1 to 8 at steps drawn at random among blanks (0), then ten markers (9), one-hot over ten channels; the "
+        "target, over the last ten steps, is the ten symbols in their order. What to keep depends on what is seen, not on when: the "
+        "blanks between have to be passed over. Guessing among the eight has a cross-entropy of log 8 = 2.08.",
+        120,
+        "Gu and Dao 2023, Mamba: linear-time sequence modeling with selective state spaces; after Jing and others 2019, Gated orthogonal "
+        "recurrent units"},
+       21,
+       "ten symbols, at least one blank and ten markers",
+       selective_copy},
       {{"sine", "Sine, next value",
         "A sine of amplitude 1 and a period of 50 steps; the target, at every step, is the next value. Two numbers of memory are enough; "
         "repeating the last value is the answer to beat.",

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <set>
 
 #include "array/error.h"
 #include "experiment/experiment.h"
@@ -78,15 +77,20 @@ TEST_CASE("every preset of this house loads, and is where it says it is") {
       sentences += preset.idea[i] == '.' && (i + 1 == preset.idea.size() || preset.idea[i + 1] == ' ');
     CHECK_SAYS(sentences == 3, preset.id + ": the idea has " + std::to_string(sentences) + " sentences");
     CHECK_SAYS(!preset.look_at.empty(), preset.id);
-    for (const std::string& panel : preset.look_at) {
-      static const std::set<std::string> panels{"spectrum", "trajectories", "gating", "gradients", "timing"};
-      CHECK_SAYS(panels.contains(panel), preset.id + " looks at " + panel);
-    }
     const Card shown = card(builtin_registry(), preset);
     CHECK_EQUAL(shown.id, preset.id);
     CHECK_EQUAL(shown.idea, preset.idea);
     CHECK_SAYS(!shown.parameters.empty() && !shown.states.empty() && !shown.equations.empty(), preset.id);
     CHECK_SAYS(!shown.forms.empty() && shown.forms.front() == "sequential", preset.id);
+    for (const std::string& place : preset.look_at) {
+      const std::size_t colon = place.rfind(':');
+      if (colon == std::string::npos || place == "trajectories:3-D" || place == "trajectories:map" || place == "trajectories:lines" || place == "trajectories:past") continue;
+      const auto bare = [](const std::string& name) { return name.substr(name.find('/') + 1); };  // without the layer's number, if any
+      const std::string name = bare(place.substr(colon + 1));
+      const bool there = place.starts_with("gating:") ? std::ranges::any_of(shown.gates, [&](const GateInfo& gate) { return bare(gate.name) == name; })
+                                                      : std::ranges::any_of(shown.states, [&](const StateInfo& state) { return bare(state.name) == name && state.recorded; });
+      CHECK_SAYS(there, preset.id + " looks at " + place + ", which is not on its card");
+    }
   }
 }
 
@@ -101,7 +105,8 @@ TEST_CASE("what a preset says is what is read") {
   folder.write("deep/er/mine.json",
                preset_text("mine",
                            ",\"hyper\": {\"forget_bias\": 2, \"width\": 8.0},"
-                           "\"sequence\": {\"task\": \"adding\", \"length\": 77, \"seed\": 9}, \"look_at\": [\"gating\", \"spectrum\"]"));
+                           "\"sequence\": {\"task\": \"adding\", \"length\": 77, \"seed\": 9}, \"look_at\": [\"gating:forget\", \"spectrum\", \"trajectories:lines:c\", \"trajectories:past\", \"gradients:0/c\"],"
+                           "\"claims\": [{\"text\": \"An idea\", \"measure\": \"mean gate/0/forget\", \"range\": [-0.5, 1]}]"));
   folder.write("notes.txt", "not a preset");
   const PresetLibrary library(builtin_registry(), {folder.path()});
   CHECK_SAYS(library.problems().empty(), all_of(library.problems()));
@@ -111,7 +116,12 @@ TEST_CASE("what a preset says is what is read") {
   CHECK_EQUAL(preset.task_length, 77);
   CHECK_EQUAL(preset.task_seed, std::uint64_t{9});
   CHECK_EQUAL(preset.source.year, 1997);
-  CHECK_EQUAL(preset.look_at.size(), std::size_t{2});
+  CHECK_EQUAL(preset.look_at.size(), std::size_t{5});
+  CHECK_EQUAL(preset.look_at.front(), std::string("gating:forget"));
+  CHECK_EQUAL(preset.claims.size(), std::size_t{1});
+  CHECK_EQUAL(preset.claims.front().measure, std::string("mean gate/0/forget"));
+  CHECK_EQUAL(preset.claims.front().low, -0.5);
+  CHECK_EQUAL(preset.claims.front().high, 1.0);
   CHECK_EQUAL(preset.hyper.front().first, std::string("forget_bias"));  // the order of the file
   const Hyper hyper = hyper_of(builtin_registry(), preset);
   CHECK_EQUAL(hyper.integer("width"), 8);
@@ -161,6 +171,18 @@ TEST_CASE("each mistake is one sentence that names the file and the key, and hid
       {preset_text("mine", ",\"sequence\": {\"task\": \"adding\", \"steps\": 5}"), "sequence.steps is not a key of a preset"},
       {preset_text("mine", ",\"look_at\": \"gating\""), "look_at must be a list"},
       {preset_text("mine", ",\"look_at\": [1]"), "look_at must hold names"},
+      {preset_text("mine", ",\"look_at\": [\"gatting\"]"), "look_at names no panel: the text \"gatting\"; the panels are gating, "},
+      {preset_text("mine", ",\"look_at\": [\"\"]"), "look_at names no panel"},
+      {preset_text("mine", ",\"look_at\": [\"gating:\"]"), "look_at says more of a panel than there is"},
+      {preset_text("mine", ",\"look_at\": [\"gating:a:b\"]"), "write \"gating\", or \"gating:forget\" with a gate"},
+      {preset_text("mine", ",\"look_at\": [\"spectrum:0\"]"), "write \"spectrum\"."},
+      {preset_text("mine", ",\"look_at\": [\"trajectories:line\"]"), "look_at names no view of trajectories: the text \"line\"; the views are lines, "},
+      {preset_text("mine", ",\"look_at\": [\"trajectories:lines:h:0\"]"), "look_at says more"},
+      {preset_text("mine", ",\"claims\": {}"), "claims must be a list"},
+      {preset_text("mine", ",\"claims\": [1]"), "claims[0] must be an object"},
+      {preset_text("mine", ",\"claims\": [{\"text\": \"An idea\", \"measure\": \"mean output\"}]"), "claims[0].range is missing"},
+      {preset_text("mine", ",\"claims\": [{\"text\": \"Another\", \"measure\": \"mean output\", \"range\": [0, 1]}]"), "claims[0].text must be words that stand in the idea"},
+      {preset_text("mine", ",\"claims\": [{\"text\": \"An idea\", \"measure\": \"mean output\", \"range\": [1, 0]}]"), "claims[0].range must be a list of the least and the largest"},
   };
   for (const Mistake& mistake : mistakes) {
     Folder folder;

@@ -438,7 +438,7 @@ TEST_CASE("the shipped ECG loads") {
 // ---- tasks
 
 TEST_CASE("every task is listed, runs at its default length, and is the same each time") {
-  CHECK_EQUAL(tasks().size(), 5u);
+  CHECK_EQUAL(tasks().size(), 6u);
   for (const TaskInfo& info : tasks()) {
     CHECK_SAYS(!info.title.empty() && !info.text.empty() && !info.source.empty(), info.name);
     TaskOptions options;
@@ -549,6 +549,44 @@ TEST_CASE("copy: ten symbols, blanks, ten markers, and the symbols again") {
   }
 }
 
+TEST_CASE("selective-copy: ten symbols anywhere among blanks, ten markers, and the symbols in their order") {
+  std::vector<int> taken(25, 0);
+  bool gaps = false;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    const std::int64_t length = 35;
+    const Sequence sequence = make_task("selective-copy", {.length = length, .seed = seed});
+    CHECK_EQUAL(sequence.width, 10);
+    CHECK(sequence.target_kind == TargetKind::classify && sequence.classes == 10);
+    std::vector<double> kept, recalled;
+    for (std::int64_t t = 0; t < length; ++t) {
+      double sum = 0.0, symbol = -1.0;
+      for (int k = 0; k < 10; ++k) {
+        sum += sequence.input[static_cast<std::size_t>(t * 10 + k)];
+        if (sequence.input[static_cast<std::size_t>(t * 10 + k)] == 1.0) symbol = k;
+      }
+      CHECK_EQUAL(sum, 1.0);
+      const bool end = t >= length - 10;
+      CHECK_EQUAL(symbol == 9.0, end);
+      if (symbol > 0.0 && !end) {
+        kept.push_back(symbol);
+        ++taken[static_cast<std::size_t>(t)];
+        gaps = gaps || t > 10;
+      }
+      CHECK_EQUAL(sequence.mask[static_cast<std::size_t>(t)], end ? 1.0 : 0.0);
+      if (end)
+        recalled.push_back(sequence.target[static_cast<std::size_t>(t)]);
+      else
+        CHECK_EQUAL(sequence.target[static_cast<std::size_t>(t)], 0.0);
+    }
+    CHECK_EQUAL(kept.size(), 10u);
+    CHECK(kept == recalled);
+  }
+  CHECK(gaps);
+  for (const int count : taken) CHECK_CLOSE(count, 800.0, 110.0);  // 5 deviations: every step is as likely
+  const Sequence tightest = make_task("selective-copy", {.length = 21, .seed = 3});
+  CHECK_EQUAL(tightest.length, 21);
+}
+
 TEST_CASE("sine: a period of 50 steps, and the next value as target") {
   const Sequence sequence = make_task("sine", {.length = 1000, .seed = 1});
   for (std::size_t t = 0; t < 1000; ++t) {
@@ -578,9 +616,10 @@ TEST_CASE("impulse and noise have no target") {
 }
 
 TEST_CASE("tasks that cannot be are refused with what would be right") {
-  CHECK_ERROR(make_task("adding!", {}), "no task 'adding!': choose from adding, copy, sine, impulse, noise");
+  CHECK_ERROR(make_task("adding!", {}), "no task 'adding!': choose from adding, copy, selective-copy, sine, impulse, noise");
   CHECK_ERROR(make_task("copy", {.length = 20}), "cannot be 20 steps long");
   CHECK_ERROR(make_task("copy", {.length = 20}), "from 21 to");
+  CHECK_ERROR(make_task("selective-copy", {.length = 20}), "from 21 to");
   CHECK_ERROR(make_task("adding", {.length = 1}), "from 2 to");
   CHECK_ERROR(make_task("noise", {.length = 0}), "from 1 to");
   CHECK_ERROR(make_task("noise", {.length = -5}), "from 1 to");
