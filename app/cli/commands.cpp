@@ -28,7 +28,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr std::int64_t longest = std::int64_t{1} << 40;
-constexpr std::int64_t any_seed = std::numeric_limits<std::int64_t>::max();
 
 /// The line at the bottom of a terminal while something runs; nothing where standard error is none.
 class ProgressLine {
@@ -66,35 +65,47 @@ void one_of(const std::string& option, const std::string& text, const std::vecto
   if (std::ranges::find(known, text) == known.end()) usage_error(option, "is \"" + text + "\"; give " + joined(known, " or ") + ".");
 }
 
+LossKind loss_of(const std::string& text) {
+  if (text.empty()) return LossKind::automatic;
+  one_of("--loss", text, {"last", "mean", "task"});
+  return text == "last" ? LossKind::last : text == "mean" ? LossKind::mean : LossKind::task;
+}
+
 RunRequest request_of(const ModelOptions& options, const Preset& preset, const Registry& registry = builtin_registry()) {
   one_of("--device", options.device, {"auto", "cpu", "cuda"});
   one_of("--dtype", options.dtype, {"f32", "f64"});
   RunRequest request;
   request.preset = preset;
   request.set = settings(options.set);
-  request.seed = static_cast<std::uint64_t>(integer("--seed", options.seed, 0, any_seed).value_or(1));
+  request.seed = seed("--seed", options.seed).value_or(1);
   request.device = options.device;
   request.dtype = options.dtype;
+  request.loss = loss_of(options.loss);
+  request.weights = options.weights;
+  request.state = options.state;
   hyper_of(registry, request.preset, request.set);  // a wrong value is said before a long file is read
   return request;
 }
 
-Sequence sequence_of(const RunOptions& options, const Preset& preset) {
+/// `length`: of a task, where none is given.
+Sequence sequence_of(const ModelOptions& options, const Preset& preset, std::int64_t length) {
   if (!options.input.empty() && !options.task.empty()) usage_error("--task", "and --input exclude each other; give one of them.");
   if (!options.input.empty()) {
     if (!options.length.empty()) usage_error("--length", "belongs to --task; a file is as long as it is.");
+    if (!options.task_seed.empty()) usage_error("--task-seed", "belongs to --task; a file has nothing drawn.");
     LoadOptions load;
     load.columns = options.columns;
     if (!options.time.empty()) load.time = options.time;
     load.standardise = yes_or_no("--standardise", options.standardise, true);
+    load.target = options.target;
     return load_sequence(options.input, load);
   }
   if (!options.columns.empty()) usage_error("--columns", "belongs to --input; a task has the columns it has.");
   if (!options.time.empty()) usage_error("--time", "belongs to --input; a task counts its steps.");
+  if (!options.target.empty()) usage_error("--target", "belongs to --input; a task brings the target that it has.");
   TaskOptions make;
-  make.length = integer("--length", options.length, 1, longest).value_or(preset.task_length);
-  make.seed =
-      static_cast<std::uint64_t>(integer("--seed", options.seed, 0, any_seed).value_or(static_cast<std::int64_t>(preset.task_seed)));
+  make.length = integer("--length", options.length, 1, longest).value_or(length);
+  make.seed = options.task_seed.empty() ? seed("--seed", options.seed).value_or(preset.task_seed) : *seed("--task-seed", options.task_seed);
   make.standardise = yes_or_no("--standardise", options.standardise, false);
   return make_task(options.task.empty() ? preset.task : options.task, make);
 }
@@ -121,12 +132,6 @@ Probe probe_of(const std::vector<std::string>& record) {
   probe.gradients = asks("gradient");
   probe.jacobians = asks("jacobian") || asks("jacobian_min");
   return probe;
-}
-
-LossKind loss_of(const std::string& text) {
-  if (text.empty()) return LossKind::automatic;
-  one_of("--loss", text, {"last", "mean", "task"});
-  return text == "last" ? LossKind::last : text == "mean" ? LossKind::mean : LossKind::task;
 }
 
 std::string radius_text(const TraceArray& spectrum, bool continuous) {
@@ -253,22 +258,28 @@ std::optional<std::int64_t> integer(const std::string& option, const std::string
   return value;
 }
 
+std::optional<std::uint64_t> seed(const std::string& option, const std::string& text) {
+  if (text.empty()) return {};
+  std::uint64_t value = 0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec != std::errc() || end.ptr != text.data() + text.size())
+    usage_error(option, "is \"" + text + "\"; give an integer from 0 to " + std::to_string(std::numeric_limits<std::uint64_t>::max()) + ".");
+  return value;
+}
+
 int run(const RunOptions& options, Interrupt& interrupt) {
   if (options.csv && options.folder.empty()) usage_error("--csv", "needs --export DIR, the folder to write to.");
   const PresetLibrary all = library();
   RunRequest request = request_of(options, all.find(options.id));
   request.form = options.form;
   request.every = integer("--every", options.every, 1, longest).value_or(0);
-  request.loss = loss_of(options.loss);
-  request.weights = options.weights;
-  request.state = options.state;
   request.probe = probe_of(options.record);
   if (options.folder.empty()) {
     // A summary needs no more of these than a reader does.
     request.probe.spectrum_rows = 200;
     request.probe.jacobians = false;
   }
-  request.sequence = sequence_of(options, request.preset);
+  request.sequence = sequence_of(options, request.preset, request.preset.task_length);
 
   ProgressLine line;
   interrupt.enter(Interrupt::Phase::running);
@@ -294,10 +305,7 @@ int run(const RunOptions& options, Interrupt& interrupt) {
 int forms(const FormsOptions& options, Interrupt& interrupt) {
   const PresetLibrary all = library();
   RunRequest request = request_of(options, all.find(options.id));
-  RunOptions shown_on;
-  shown_on.length = options.length;
-  shown_on.seed = options.seed;
-  request.sequence = sequence_of(shown_on, request.preset);
+  request.sequence = sequence_of(options, request.preset, request.preset.task_length);
   interrupt.enter(Interrupt::Phase::running);
   std::vector<FormReport> reports;
   try {
@@ -494,12 +502,12 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
       usage_error("--forms", "names \"" + form + "\"; " + request.preset.id + " has " + joined(shown.forms) + ".");
   timing.forms = options.forms;
   if (primitive) {
+    for (const auto& [option, given] : {std::pair{"--input", !options.input.empty()}, {"--task", !options.task.empty()}, {"--length", !options.length.empty()},
+                                        {"--weights", !options.weights.empty()}, {"--state", !options.state.empty()}})
+      if (given) usage_error(option, "belongs to a preset; a primitive is timed on random inputs.");
     request.sequence = primitive_input(options.id, hyper_of(registry, request.preset, request.set), timing.lengths.back(), request.seed);
   } else {
-    RunOptions shown_on;
-    shown_on.length = std::to_string(std::max(timing.lengths.back(), request.preset.task_length));  // repeated or cut to each length
-    shown_on.seed = options.seed;
-    request.sequence = sequence_of(shown_on, request.preset);
+    request.sequence = sequence_of(options, request.preset, std::max(timing.lengths.back(), request.preset.task_length));  // repeated or cut to each length
   }
 
   ProgressLine line;
@@ -586,7 +594,7 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
 int task(const TaskOptionsText& options) {
   TaskOptions make;
   make.length = *integer("--length", options.length, 1, longest);
-  make.seed = static_cast<std::uint64_t>(integer("--seed", options.seed, 0, any_seed).value_or(1));
+  make.seed = seed("--seed", options.seed).value_or(1);
   make.standardise = yes_or_no("--standardise", options.standardise, false);
   const Sequence sequence = make_task(options.name, make);
   save_sequence(sequence, options.file);

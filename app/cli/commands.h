@@ -31,18 +31,20 @@ int show(const ShowOptions& options);
 struct ModelOptions {
   std::string id;
   std::vector<std::string> set;
-  std::string seed, device = "auto", dtype = "f64";
+  std::string seed, device = "auto", dtype = "f64", weights, state;
+  // The sequence.
+  std::string input, task, length, task_seed, time, standardise, loss;
+  std::vector<std::string> columns, target;
 };
 
 struct RunOptions : ModelOptions {
-  std::string input, task, length, form = "sequential", every, loss, weights, state, time, standardise, folder;
-  std::vector<std::string> record, columns;
+  std::string form = "sequential", every, folder;
+  std::vector<std::string> record;
   bool csv = false;
 };
 int run(const RunOptions& options, Interrupt& interrupt);
 
 struct FormsOptions : ModelOptions {
-  std::string length;
   bool json = false;
 };
 int forms(const FormsOptions& options, Interrupt& interrupt);
@@ -74,5 +76,7 @@ PresetLibrary library(bool tell = false);
 std::vector<std::pair<std::string, std::string>> settings(const std::vector<std::string>& texts);
 /// An integer that was typed; empty text gives nothing.
 std::optional<std::int64_t> integer(const std::string& option, const std::string& text, std::int64_t low, std::int64_t high);
+/// A seed, likewise.
+std::optional<std::uint64_t> seed(const std::string& option, const std::string& text);
 
 }  // namespace reclab::cli

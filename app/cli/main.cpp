@@ -30,9 +30,26 @@ void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values,
 void add_model(CLI::App& app, ModelOptions& options) {
   app.add_option("id", options.id, "The preset; `reclab list` shows all")->required()->type_name("ID");
   app.add_option("--set", options.set, "A hyper-parameter; `reclab show ID` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
-  app.add_option("--seed", options.seed, "Of the weights and of the task (1)")->type_name("N");
+  app.add_option("--seed", options.seed, "Of the weights (1), and of the task where --task-seed is not given")->type_name("N");
   app.add_option("--device", options.device, "auto, cpu or cuda (auto: cuda for float32 that is large enough, where there is a device)")->type_name("D");
   app.add_option("--dtype", options.dtype, "f32 or f64 (f64)")->type_name("TYPE");
+}
+
+void add_sequence(CLI::App& app, ModelOptions& options) {
+  app.add_option("--input", options.input, "A CSV, TSV, NPY or NPZ file")->type_name("FILE");
+  app.add_option("--task", options.task, "A synthetic sequence (the preset's own)")->type_name("NAME");
+  app.add_option("--length", options.length, "Steps of the task")->type_name("T");
+  app.add_option("--task-seed", options.task_seed, "Of the task, where it is another than that of the weights")->type_name("N");
+  add_list(app, "--columns", options.columns, "Columns of the file, by name or number from 1");
+  app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
+  add_list(app, "--target", options.target, "Columns of the file that are the target and no input, or next: the next value of the input");
+  app.add_option("--standardise", options.standardise, "yes or no (yes for files, no for tasks)")->type_name("Y");
+  app.add_option("--weights", options.weights, "NPZ or safetensors file, keys as in trace.npz, with or without param/")->type_name("FILE");
+  app.add_option("--state", options.state, "NPZ or safetensors file to start from, as state.npz of an export")->type_name("FILE");
+}
+
+void add_loss(CLI::App& app, ModelOptions& options) {
+  app.add_option("--loss", options.loss, "last, mean or task (task where there is a target, else last)")->type_name("L");
 }
 
 /// CLI11's complaint in a line of ours, with the nearest name that there is.
@@ -87,18 +104,11 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   RunOptions run_options;
   sub = app.add_subcommand("run", "Run a preset on a file or a task; prints a summary, or exports everything");
   add_model(*sub, run_options);
-  sub->add_option("--input", run_options.input, "A CSV, TSV or NPY file")->type_name("FILE");
-  sub->add_option("--task", run_options.task, "A synthetic sequence (the preset's own)")->type_name("NAME");
-  sub->add_option("--length", run_options.length, "Steps of the task")->type_name("T");
-  sub->add_option("--weights", run_options.weights, "NPZ or safetensors file, keys as in trace.npz, with or without param/")->type_name("FILE");
-  sub->add_option("--state", run_options.state, "NPZ or safetensors file to start from, as state.npz of an export")->type_name("FILE");
+  add_sequence(*sub, run_options);
   sub->add_option("--form", run_options.form, "An exact form of the preset, or auto (sequential)")->type_name("FORM");
   add_list(*sub, "--record", run_options.record, "all, or keys of trace.npz or their beginnings, as state,gate/0");
   sub->add_option("--every", run_options.every, "Record every K-th step (chosen by the memory it takes)")->type_name("K");
-  sub->add_option("--loss", run_options.loss, "last, mean or task (task where there is a target, else last)")->type_name("L");
-  add_list(*sub, "--columns", run_options.columns, "Columns of the file, by name or number from 1");
-  sub->add_option("--time", run_options.time, "The time column of the file, or none")->type_name("NAME");
-  sub->add_option("--standardise", run_options.standardise, "yes or no (yes for files, no for tasks)")->type_name("Y");
+  add_loss(*sub, run_options);
   sub->add_flag("--csv", run_options.csv, "With --export: a CSV for every array too");
   sub->add_option("--export", run_options.folder, "Folder for manifest.json, trace.npz and state.npz")->type_name("DIR");
   sub->callback([&] { status = run(run_options, interrupt); });
@@ -106,13 +116,15 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   FormsOptions forms_options;
   sub = app.add_subcommand("forms", "Each exact form against the sequential one: errors of outputs and gradients");
   add_model(*sub, forms_options);
-  sub->add_option("--length", forms_options.length, "Steps of the preset's task")->type_name("T");
+  add_sequence(*sub, forms_options);
+  add_loss(*sub, forms_options);
   sub->add_flag("--json", forms_options.json, "For scripts");
   sub->callback([&] { status = forms(forms_options, interrupt); });
 
   BenchOptions bench_options;
   sub = app.add_subcommand("bench", "Time the forms of a preset, or of a primitive (" + joined(primitive_names()) + "), against length");
   add_model(*sub, bench_options);
+  add_sequence(*sub, bench_options);
   add_list(*sub, "--forms", bench_options.forms, "Only these");
   add_list(*sub, "--lengths", bench_options.lengths, "Lengths to time (64,128,...,4096)");
   sub->add_option("--batch", bench_options.batch, "Sequences side by side (1)")->type_name("B");

@@ -51,7 +51,7 @@ Loss::Kind loss_from(LossKind kind, const Sequence& sequence) {
     case LossKind::random: return Loss::Kind::random;
     case LossKind::task:
       if (!has_target)
-        throw Error(sequence.name + " has no target, so it has no task loss: choose --loss last or mean, or a task with a target.",
+        throw Error(sequence.name + " has no target, so it has no task loss: choose a target, or the loss last or mean.",
                     {.parameter = "loss", .value = "task", .range = "last, mean"});
       return Loss::Kind::task;
   }

@@ -377,7 +377,7 @@ class Run {
         target.insert(target.end(), s.target.begin() + t * s.target_width, s.target.begin() + (t + 1) * s.target_width);
         mask.push_back(s.mask[static_cast<std::size_t>(t)]);
       }
-      TraceArray array = timed("target", {s.target_width}, {{"channel", "", {}}}, "", "What the output should be where the mask is 1.");
+      TraceArray array = timed("target", {s.target_width}, {{"channel", "", s.target_names}}, "", "What the output should be where the mask is 1.");
       array.shape[0] = rows;
       put_real(trace_, std::move(array), std::move(target));
       TraceArray counts = timed("mask", {}, {}, "", "1 where the target counts.");

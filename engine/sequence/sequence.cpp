@@ -59,18 +59,23 @@ void choose_columns(Table& table, const std::string& file, const LoadOptions& op
   const std::size_t width = table.names.size();
   std::vector<std::string> names(width);
   for (std::size_t j = 0; j < width; ++j) names[j] = "column " + std::to_string(j + 1);
-  std::vector<std::size_t> wanted;
+  const ChosenColumns asked = resolve_columns(options, names, file);
+  std::vector<std::size_t> wanted = asked.inputs;
   std::optional<std::size_t> time;
   if (options.time && *options.time != "none") time = resolve_column(*options.time, names, file);
-  for (const std::string& column : options.columns) wanted.push_back(resolve_column(column, names, file));
+  const auto is_target = [&](std::size_t j) { return std::ranges::find(asked.targets, j) != asked.targets.end(); };
   for (std::size_t j = 0; j < width && options.columns.empty(); ++j)
-    if (!time || j != *time) wanted.push_back(j);
+    if ((!time || j != *time) && !is_target(j)) wanted.push_back(j);
   if (wanted.empty())
-    throw Error(file + " has no column beside its time: set the time column to none", {.file = file, .parameter = "time"});
+    throw Error(file + (asked.targets.empty() ? " has no column beside its time: set the time column to none" : " has no column beside its target: choose another target"),
+                {.file = file, .parameter = asked.targets.empty() ? "time" : "target"});
   if (!time && wanted.size() == width && std::is_sorted(wanted.begin(), wanted.end())) return;
+  const std::size_t inputs = wanted.size();
+  wanted.insert(wanted.end(), asked.targets.begin(), asked.targets.end());
   Table chosen;
   chosen.rows = table.rows;
-  for (const std::size_t j : wanted) chosen.names.push_back(wanted.size() == 1 ? default_column_name(j, 1, file) : table.names[j]);
+  chosen.targets = std::ssize(asked.targets);
+  for (const std::size_t j : wanted) chosen.names.push_back(inputs == 1 && wanted.size() == 1 ? default_column_name(j, 1, file) : table.names[j]);
   for (std::size_t t = 0; t < static_cast<std::size_t>(table.rows); ++t) {
     for (const std::size_t j : wanted) chosen.data.push_back(table.data[t * width + j]);
     if (time) chosen.time.push_back(table.data[t * width + *time]);
@@ -148,33 +153,80 @@ Table from_archive(Sequence& sequence, const std::string& file, const LoadOption
   return table;
 }
 
+/// The last columns of a table as the target of every step.
+void take_targets(Sequence& sequence, Table& table) {
+  const auto targets = static_cast<std::size_t>(table.targets), all = table.names.size(), inputs = all - targets;
+  std::vector<double> data;
+  data.reserve(static_cast<std::size_t>(table.rows) * inputs);
+  sequence.target.clear();
+  for (auto row = table.data.begin(); row != table.data.end(); row += static_cast<std::ptrdiff_t>(all)) {
+    const auto end = row + static_cast<std::ptrdiff_t>(inputs);
+    data.insert(data.end(), row, end);
+    sequence.target.insert(sequence.target.end(), end, end + table.targets);
+  }
+  sequence.target_kind = TargetKind::regress;
+  sequence.target_width = table.targets;
+  sequence.classes = 0;
+  sequence.mask.assign(static_cast<std::size_t>(table.rows), 1.0);
+  sequence.target_names.assign(table.names.begin() + static_cast<std::ptrdiff_t>(inputs), table.names.end());
+  table.names.resize(inputs);
+  table.data = std::move(data);
+  table.targets = 0;
+}
+
+/// The inputs' own next values; of the last step there is none, and it does not count.
+void take_next(Sequence& sequence) {
+  if (sequence.length < 2)
+    throw Error(sequence.source + " has one row, so there is no next value to be the target: give it more rows, or another target",
+                {.file = sequence.source, .parameter = "target", .value = "next"});
+  sequence.target.assign(sequence.input.begin() + sequence.width, sequence.input.end());
+  sequence.target.resize(sequence.input.size(), 0.0);
+  sequence.target_kind = TargetKind::regress;
+  sequence.target_width = sequence.width;
+  sequence.classes = 0;
+  sequence.mask.assign(static_cast<std::size_t>(sequence.length), 1.0);
+  sequence.mask.back() = 0.0;
+  sequence.target_names.clear();
+  for (const std::string& name : sequence.names) sequence.target_names.push_back("next " + name);
+}
+
+/// What was subtracted from a column and divided by.
+struct Scale {
+  double mean, deviation;
+};
+/// Makes one column of a row-major [length, width] array standard.
+Scale standardise_column(std::vector<double>& data, std::size_t width, std::size_t j, const std::string& name, const std::string& source) {
+  const std::size_t length = data.size() / width;
+  double mean = 0.0, squares = 0.0, low = data[j], high = low;
+  for (std::size_t t = 0; t < length; ++t) {
+    const double value = data[t * width + j], step = value - mean;
+    mean += step / static_cast<double>(t + 1);
+    squares += step * (value - mean);
+    low = std::min(low, value);
+    high = std::max(high, value);
+  }
+  // Told by its range, because rounding leaves a constant a deviation of 1e-17 that would make noise of it.
+  const bool constant = low == high;
+  if (constant) mean = low;
+  const double deviation = constant ? 1.0 : std::sqrt(squares / static_cast<double>(length));
+  if (!std::isfinite(mean) || !std::isfinite(deviation) || deviation == 0.0)
+    throw Error(source + ": channel " + name + " spans values too " + (deviation == 0.0 ? "close" : "far apart") +
+                    " to standardise: rescale it, or do not standardise",
+                {.file = source, .place = name, .parameter = "standardise"});
+  for (std::size_t t = 0; t < length; ++t) {
+    double& value = data[t * width + j];
+    value = (value - mean) / deviation;
+  }
+  return {mean, deviation};
+}
+
 }  // namespace
 
 void standardise(Sequence& sequence) {
-  const auto width = static_cast<std::size_t>(sequence.width), length = static_cast<std::size_t>(sequence.length);
-  for (std::size_t j = 0; j < width; ++j) {
-    double mean = 0.0, squares = 0.0, low = sequence.input[j], high = low;
-    for (std::size_t t = 0; t < length; ++t) {
-      const double value = sequence.input[t * width + j], step = value - mean;
-      mean += step / static_cast<double>(t + 1);
-      squares += step * (value - mean);
-      low = std::min(low, value);
-      high = std::max(high, value);
-    }
-    // Told by its range, because rounding leaves a constant a deviation of 1e-17 that would make noise of it.
-    const bool constant = low == high;
-    if (constant) mean = low;
-    const double deviation = constant ? 1.0 : std::sqrt(squares / static_cast<double>(length));
-    if (!std::isfinite(mean) || !std::isfinite(deviation) || deviation == 0.0)
-      throw Error(sequence.source + ": channel " + sequence.names[j] + " spans values too " + (deviation == 0.0 ? "close" : "far apart") +
-                      " to standardise: rescale it, or do not standardise",
-                  {.file = sequence.source, .place = sequence.names[j], .parameter = "standardise"});
-    for (std::size_t t = 0; t < length; ++t) {
-      double& value = sequence.input[t * width + j];
-      value = (value - mean) / deviation;
-    }
-    sequence.mean[j] = mean;
-    sequence.deviation[j] = deviation;
+  for (std::size_t j = 0; j < sequence.names.size(); ++j) {
+    const Scale scale = standardise_column(sequence.input, sequence.names.size(), j, sequence.names[j], sequence.source);
+    sequence.mean[j] = scale.mean;
+    sequence.deviation[j] = scale.deviation;
   }
   sequence.standardised = true;
 }
@@ -184,6 +236,7 @@ Sequence load_sequence(const fs::path& path, const LoadOptions& options) {
   const std::string file = path.string();
   sequence.name = path.filename().string();
   sequence.source = file;
+  sequence.load = options;
   std::string bytes = read_file(path);
   sequence.sha256 = sha256_hex(bytes);
   Table table;
@@ -199,6 +252,8 @@ Sequence load_sequence(const fs::path& path, const LoadOptions& options) {
   } else {
     table = read_text_table(std::move(bytes), file, options);
   }
+  const bool column_targets = table.targets > 0;
+  if (column_targets) take_targets(sequence, table);
   sequence.length = table.rows;
   sequence.width = static_cast<std::int64_t>(table.names.size());
   sequence.input = std::move(table.data);
@@ -214,6 +269,10 @@ Sequence load_sequence(const fs::path& path, const LoadOptions& options) {
     sequence.time_unit = table.time_unit;
   }
   if (options.standardise) standardise(sequence);
+  // A column of the file is treated alike as input and as target; the target array of an archive stays as it is.
+  for (std::size_t j = 0; column_targets && options.standardise && j < sequence.target_names.size(); ++j)
+    standardise_column(sequence.target, sequence.target_names.size(), j, sequence.target_names[j], file);
+  if (next_is_target(options)) take_next(sequence);
   return sequence;
 }
 

@@ -16,6 +16,24 @@ enum class TargetKind {
   classify  ///< target [length, 1] holds class numbers 0..classes-1, cross-entropy of the head's logits
 };
 
+struct LoadOptions {
+  std::vector<std::string> columns;  ///< by header name or 1-based number; empty: every numeric column but time and target
+  /// The time column by name or number; unset: a column named t, time, date... whose values increase; "none": no time column.
+  std::optional<std::string> time;
+  bool standardise = true;
+  /// Columns by name or number that are the target at every step and no inputs, or only "next": the inputs' own next values, which count at
+  /// every step but the last. Standardised as the inputs are. Empty: what the file brings. A column named next is chosen by its number.
+  std::vector<std::string> target;
+  bool operator==(const LoadOptions&) const = default;
+};
+
+struct TaskOptions {
+  std::int64_t length = 200;
+  std::uint64_t seed = 1;
+  bool standardise = false;
+  bool operator==(const TaskOptions&) const = default;
+};
+
 /// A multivariate series, row-major: entry (t, j) is input[t * width + j].
 struct Sequence {
   std::string name;         ///< a file's name, or the task's
@@ -36,13 +54,12 @@ struct Sequence {
   std::int64_t classes = 0;       ///< for classify
   std::vector<double> target;
   std::vector<double> mask;  ///< one a step: 1 where the target counts
-};
+  std::vector<std::string> target_names;  ///< one a column of target, where they have names
 
-struct LoadOptions {
-  std::vector<std::string> columns;  ///< by header name or 1-based number; empty: every numeric column but the time
-  /// The time column by name or number; unset: a column named t, time, date... whose values increase; "none": no time column.
-  std::optional<std::string> time;
-  bool standardise = true;
+  // How it came about, for a command that makes it again.
+  std::string task;  ///< the task's name; empty for a file
+  TaskOptions made;  ///< of a task
+  LoadOptions load;  ///< of a file
 };
 
 /// Reads CSV, TSV, NPY ([T] or [T, d], one row a step) or the NPZ of save_sequence, told by content, not by the ending. Throws Error naming
@@ -60,11 +77,6 @@ struct TaskInfo {
 };
 const std::vector<TaskInfo>& tasks();
 
-struct TaskOptions {
-  std::int64_t length = 200;
-  std::uint64_t seed = 1;
-  bool standardise = false;
-};
 /// Makes a synthetic sequence: adding, copy, selective-copy, sine, impulse, noise. Same name, options: the same bits on every machine.
 Sequence make_task(const std::string& name, const TaskOptions& options);
 

@@ -575,14 +575,10 @@ class TableReader {
   void choose() {
     const std::vector<std::string> known = has_names_ ? names_ : std::vector<std::string>(columns_);
     std::vector<bool> taken(columns_, false);
-    for (const std::string& wanted : options_.columns) {
-      const std::size_t column = resolve_column(wanted, known, file_);
-      if (taken[column])
-        throw Error(file_ + ": column '" + shown(wanted) + "' is chosen twice; name it once",
-                    {.file = file_, .parameter = "columns", .value = wanted});
-      taken[column] = true;
-      wanted_.push_back(column);
-    }
+    const ChosenColumns chosen = resolve_columns(options_, known, file_);
+    wanted_ = chosen.inputs;
+    for (const auto* columns : {&chosen.inputs, &chosen.targets})
+      for (const std::size_t column : *columns) taken[column] = true;
     if (options_.time && *options_.time != "none") {
       time_ = resolve_column(*options_.time, known, file_);
       if (kinds_[*time_] == ColumnKind::text) kinds_[*time_] = ColumnKind::numbers;  // its first word is refused below
@@ -591,10 +587,14 @@ class TableReader {
     }
     if (options_.columns.empty())
       for (std::size_t j = 0; j < columns_; ++j)
-        if (kinds_[j] == ColumnKind::numbers && (!time_ || j != *time_)) wanted_.push_back(j);
-    if (wanted_.empty())
-      fail("has no column of numbers beside its time, column " + std::to_string(*time_ + 1) + ": add one, or set the time column to none",
+        if (kinds_[j] == ColumnKind::numbers && (!time_ || j != *time_) && !taken[j]) wanted_.push_back(j);
+    if (wanted_.empty() && time_)
+      fail("has no column of numbers beside its time, column " + std::to_string(*time_ + 1) +
+               (chosen.targets.empty() ? ": add one, or set the time column to none" : ", and its target: add one, or choose another target"),
            "header");
+    if (wanted_.empty()) fail("has no column of numbers beside its target: add one, or choose another target", "header");
+    inputs_ = wanted_.size();
+    wanted_.insert(wanted_.end(), chosen.targets.begin(), chosen.targets.end());
   }
 
   /// A column that is named like a time, an unnamed first one that counts the rows, or dates.
@@ -709,7 +709,8 @@ class TableReader {
     table.rows = static_cast<std::int64_t>(data_.size() / wanted_.size());
     if (time_ && time_falls_) {
       // Back among the inputs, at its place.
-      const auto at = static_cast<std::size_t>(std::lower_bound(wanted_.begin(), wanted_.end(), *time_) - wanted_.begin());
+      const auto last_input = wanted_.begin() + static_cast<std::ptrdiff_t>(inputs_);
+      const auto at = static_cast<std::size_t>(std::lower_bound(wanted_.begin(), last_input, *time_) - wanted_.begin());
       const bool chosen = !options_.columns.empty();
       if (!chosen) {
         std::vector<double> merged;
@@ -719,11 +720,13 @@ class TableReader {
             merged.push_back(k == at ? times_[t] : data_[t * wanted_.size() + k - (k > at)]);
         data_ = std::move(merged);
         wanted_.insert(wanted_.begin() + static_cast<std::ptrdiff_t>(at), *time_);
+        ++inputs_;
       }
       time_.reset();
     }
     for (const std::size_t column : wanted_)
       table.names.push_back(names_[column].empty() ? default_column_name(column, wanted_.size(), file_) : names_[column]);
+    table.targets = static_cast<std::int64_t>(wanted_.size() - inputs_);
     table.data = std::move(data_);
     if (time_) {
       std::tie(table.time_name, table.time_unit) = name_and_unit(names_[*time_]);
@@ -748,7 +751,8 @@ class TableReader {
   std::vector<std::string> names_;
   std::vector<ColumnKind> kinds_;
   std::vector<std::vector<Cell>> first_rows_;
-  std::vector<std::size_t> wanted_;
+  std::vector<std::size_t> wanted_;  // inputs, then targets
+  std::size_t inputs_ = 0;
   std::optional<std::size_t> time_;
   bool automatic_time_ = false, time_falls_ = false, whole_days_ = true;
   Instant first_instant_;
@@ -784,6 +788,27 @@ std::size_t resolve_column(const std::string& wanted, const std::vector<std::str
   throw Error(file + " has no column '" + shown(wanted) + "': choose " + (known.empty() ? "" : "from " + known + ", or ") +
                   (names.size() == 1 ? "number 1" : "a number from 1 to " + std::to_string(names.size())),
               {.file = file, .place = "header", .value = wanted});
+}
+
+ChosenColumns resolve_columns(const LoadOptions& options, const std::vector<std::string>& names, const std::string& file) {
+  std::vector<const char*> taken(names.size(), nullptr);
+  const auto resolved = [&](const std::vector<std::string>& wanted, const char* as) {
+    std::vector<std::size_t> found;
+    for (const std::string& name : wanted) {
+      const std::size_t column = resolve_column(name, names, file);
+      const bool both = taken[column] && std::string_view(taken[column]) != as;
+      if (taken[column])
+        throw Error(file + ": column '" + shown(name) + "' is chosen " + (both ? "as input and as target; choose it once" : "twice; name it once"),
+                    {.file = file, .parameter = as, .value = name});
+      taken[column] = as;
+      found.push_back(column);
+    }
+    return found;
+  };
+  ChosenColumns chosen;
+  chosen.inputs = resolved(options.columns, "columns");
+  if (!next_is_target(options)) chosen.targets = resolved(options.target, "target");
+  return chosen;
 }
 
 std::string default_column_name(std::size_t column, std::size_t columns, const std::string& file) {

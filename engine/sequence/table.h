@@ -14,7 +14,8 @@ namespace reclab {
 
 /// What a loader hands on: chosen channels only, row-major, every number finite.
 struct Table {
-  std::vector<std::string> names;  ///< one a channel
+  std::vector<std::string> names;  ///< one a channel, those of the target last
+  std::int64_t targets = 0;        ///< so many columns are the target
   std::vector<double> data;
   std::int64_t rows = 0;
   std::vector<double> time;  ///< one a row, or empty
@@ -26,6 +27,14 @@ Table read_text_table(std::string bytes, const std::string& file, const LoadOpti
 
 /// The 0-based column that a user means by a header name or a 1-based number. Error naming the columns there are.
 std::size_t resolve_column(const std::string& wanted, const std::vector<std::string>& names, const std::string& file);
+
+/// Whether the target is the inputs' next value, so that no column is.
+inline bool next_is_target(const LoadOptions& options) { return options.target.size() == 1 && options.target[0] == "next"; }
+/// The 0-based columns that are input or target. Error for one that is chosen twice, or as both.
+struct ChosenColumns {
+  std::vector<std::size_t> inputs, targets;
+};
+ChosenColumns resolve_columns(const LoadOptions& options, const std::vector<std::string>& names, const std::string& file);
 
 /// Names for columns without one: "column 3", and the file's own name when it is the only one.
 std::string default_column_name(std::size_t column, std::size_t columns, const std::string& file);

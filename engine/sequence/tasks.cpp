@@ -216,6 +216,8 @@ Sequence make_task(const std::string& name, const TaskOptions& options) {
   }
   Sequence sequence;
   sequence.name = name;
+  sequence.task = name;
+  sequence.made = options;
   sequence.source = "task " + name + " --length " + std::to_string(options.length) + " --seed " + std::to_string(options.seed);
   sequence.length = options.length;
   sequence.time.resize(static_cast<std::size_t>(options.length));

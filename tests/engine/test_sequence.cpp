@@ -668,3 +668,93 @@ TEST_CASE("a saved table has time, inputs, target and mask, to the last bit") {
   CHECK_ERROR(save_sequence(made, scratch / "none/s.csv"), "folder does not exist");
   CHECK(listing(scratch.path()) == (std::set<std::string>{"s.csv", "o.csv"}));
 }
+
+TEST_CASE("columns of a file can be the target: they are no inputs, and standardised as inputs are") {
+  const std::string bytes = "time,u,y,z\n0,1,10,5\n1,2,30,5\n2,4,50,6\n";
+  LoadOptions options = raw();
+  options.target = {"y"};
+  const Sequence one = load(bytes, options);
+  CHECK_EQUAL(one.width, 2);
+  CHECK((one.names == Names{"u", "z"}));
+  CHECK((one.input == Numbers{1, 5, 2, 5, 4, 6}));
+  CHECK(one.target_kind == TargetKind::regress);
+  CHECK_EQUAL(one.target_width, 1);
+  CHECK((one.target == Numbers{10, 30, 50}));
+  CHECK((one.mask == Numbers{1, 1, 1}));
+  CHECK((one.target_names == Names{"y"}));
+  CHECK_EQUAL(one.time_name, "time");
+  CHECK(one.load == options);
+
+  options.target = {"4", "y"};
+  options.columns = {"u"};
+  const Sequence two = load(bytes, options);
+  CHECK((two.names == Names{"u"}));
+  CHECK((two.target == Numbers{5, 10, 5, 30, 6, 50}));
+  CHECK((two.target_names == Names{"z", "y"}));
+
+  LoadOptions standard;
+  standard.target = {"y"};
+  const Sequence scaled = load(bytes, standard);
+  CHECK_CLOSE(scaled.target[0], -std::sqrt(1.5), 1e-12);
+  CHECK_CLOSE(scaled.target[1], 0.0, 1e-12);
+  CHECK_CLOSE(scaled.target[2], std::sqrt(1.5), 1e-12);
+
+  // A time that turns out to be none goes back among the inputs, before the target.
+  options = raw();
+  options.target = {"u"};
+  const Sequence falling = load("u,time,y\n1,0,10\n2,1,20\n4,0,30\n", options);
+  CHECK((falling.names == Names{"time", "y"}));
+  CHECK((falling.input == Numbers{0, 10, 1, 20, 0, 30}));
+  CHECK((falling.target == Numbers{1, 2, 4}));
+}
+
+TEST_CASE("the target can be the inputs' own next values; the last step does not count") {
+  LoadOptions options = raw();
+  options.target = {"next"};
+  const Sequence sequence = load("u,v\n1,10\n2,20\n4,30\n", options);
+  CHECK_EQUAL(sequence.target_width, 2);
+  CHECK((sequence.target == Numbers{2, 20, 4, 30, 0, 0}));
+  CHECK((sequence.mask == Numbers{1, 1, 0}));
+  CHECK((sequence.target_names == Names{"next u", "next v"}));
+  options.standardise = true;
+  const Sequence standard = load("u,v\n1,10\n2,20\n4,30\n", options);
+  for (std::size_t i = 0; i + 2 < standard.input.size(); ++i) CHECK_EQUAL(standard.target[i], standard.input[i + 2]);
+  // Of a column that is named next, by its number.
+  options.target = {"2"};
+  options.standardise = false;
+  CHECK((load("u,next\n1,10\n2,20\n", options).target == Numbers{10, 20}));
+  options.target = {"next"};
+  check_refused("u\n1\n", {"has one row", "no next value"}, options);
+}
+
+TEST_CASE("a target of an array is a column of it, and takes the place of one that an archive brings") {
+  const Scratch scratch;
+  LoadOptions options = raw();
+  options.target = {"2"};
+  Sequence made = make_task("adding", {.length = 12, .seed = 2});
+  save_sequence(made, scratch / "a.npz");
+  CHECK_EQUAL(load_sequence(scratch / "a.npz", raw()).target_names.size(), 0u);
+  const Sequence read = load_sequence(scratch / "a.npz", options);
+  CHECK_EQUAL(read.width, 1);
+  CHECK_EQUAL(read.target_width, 1);
+  for (std::size_t t = 0; t < 12; ++t) {
+    CHECK_EQUAL(read.input[t], made.input[2 * t]);
+    CHECK_EQUAL(read.target[t], made.input[2 * t + 1]);
+    CHECK_EQUAL(read.mask[t], 1.0);
+  }
+  options.target = {"next"};
+  CHECK_EQUAL(load_sequence(scratch / "a.npz", options).target_width, 2);
+}
+
+TEST_CASE("a target that cannot be is refused by name") {
+  LoadOptions options = raw();
+  options.target = {"w"};
+  check_refused("u,v\n1,10\n2,20\n", {"no column 'w'", "u, v"}, options);
+  options.target = {"u", "v"};
+  check_refused("u,v\n1,10\n2,20\n", {"no column of numbers beside its target"}, options);
+  options.target = {"u", "1"};
+  check_refused("u,v\n1,10\n2,20\n", {"chosen twice"}, options);
+  options.target = {"u"};
+  options.columns = {"u", "v"};
+  check_refused("u,v\n1,10\n2,20\n", {"chosen as input and as target"}, options);
+}

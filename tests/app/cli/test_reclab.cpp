@@ -464,3 +464,57 @@ TEST_CASE("Ctrl-C ends a long run within 100 ms, with one line and nothing expor
     CHECK_SAYS(quickest <= 0.1, id + " took " + std::to_string(quickest) + " s");
   }
 }
+
+TEST_CASE("a column of the file, or the next value, is the target of run, forms and bench; the loss is named and is its value") {
+  Folder folder;
+  const std::string file = folder.write("f.csv", "time,u,y\n0,1,10\n1,2,30\n2,4,50\n3,1,20\n4,0,10\n");
+  for (const auto& [target, width] : {std::pair<std::string, std::int64_t>{"y", 1}, {"u,y", 0}, {"next", 2}}) {
+    if (width == 0) {
+      refused({"run", "elman", "--input", file, "--target", target}, {"f.csv", "no column of numbers beside its time", "target"});
+      continue;
+    }
+    const std::string out = folder / target;
+    good({"run", "elman", "--set", "width=4", "--input", file, "--target", target, "--export", out});
+    const NpzFile trace(out + "/trace.npz");
+    const NpyArray output = trace.read("output"), wanted = trace.read("target"), mask = trace.read("mask");
+    CHECK((output.shape == Shape{5, width}) && output.shape == wanted.shape);
+    CHECK_EQUAL(trace.read("input").shape.at(1), target == "y" ? 1 : 2);
+    double sum = 0.0, counted = 0.0;
+    for (std::size_t t = 0; t < 5; ++t) {
+      counted += mask.real[t];
+      for (std::size_t j = 0; j < static_cast<std::size_t>(width); ++j) {
+        const double error = output.real[t * static_cast<std::size_t>(width) + j] - wanted.real[t * static_cast<std::size_t>(width) + j];
+        sum += 0.5 * mask.real[t] * error * error;
+      }
+    }
+    CHECK_EQUAL(counted, target == "next" ? 4.0 : 5.0);
+    const Json loss = Json::parse(contents(out + "/manifest.json")).at("loss");
+    CHECK_CLOSE(loss.at("value").get<double>(), sum / counted, 1e-14);
+    CHECK(loss.at("kind").get<std::string>().find("½ |y_t − target_t|²") != std::string::npos);
+    const std::string summary = good({"run", "elman", "--set", "width=4", "--input", file, "--target", target}).output;
+    CHECK_SAYS(summary.find("task: L = mean of ½ |y_t − target_t|²") != std::string::npos, summary);
+    CHECK(Json::parse(good({"forms", "elman", "--set", "width=4", "--input", file, "--target", target, "--json"}).output).at("length") == 5);
+  }
+  const std::string last = good({"run", "elman", "--set", "width=4", "--input", file, "--target", "y", "--loss", "last"}).output;
+  CHECK_SAYS(last.find("last: L = ½ |y_T|²") != std::string::npos, last);
+  good({"bench", "elman", "--set", "width=4", "--input", file, "--target", "y", "--lengths", "8", "--forms", "sequential", "--json"});
+  refused({"run", "elman", "--target", "y"}, {"--target", "belongs to --input"});
+  refused({"run", "elman", "--input", file, "--loss", "task"}, {"f.csv has no target"});
+  refused({"run", "elman", "--input", file, "--task-seed", "2"}, {"--task-seed", "belongs to --task"});
+}
+
+TEST_CASE("the task has a seed of its own where it is given one") {
+  Folder folder;
+  const auto arrays = [&](const std::vector<std::string>& seeds) {
+    std::vector<std::string> line{"run", "elman", "--task", "noise", "--length", "12", "--set", "width=4", "--record", "input,param", "--export", folder / "x"};
+    line.insert(line.end(), seeds.begin(), seeds.end());
+    good(line);
+    const NpzFile trace(folder / "x/trace.npz");
+    return std::pair{trace.read("input").real, trace.read("param/0/weight_hh").real};
+  };
+  const auto both = arrays({"--seed", "3"}), weights = arrays({"--seed", "3", "--task-seed", "5"}), five = arrays({"--seed", "5"});
+  CHECK(weights.second == both.second && weights.first == five.first);
+  CHECK(both.first != five.first && both.second != five.second);
+  CHECK(arrays({"--seed", "18446744073709551615"}).second != both.second);
+  refused({"run", "elman", "--task-seed", "-1"}, {"--task-seed", "-1"});
+}
