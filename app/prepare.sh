@@ -56,13 +56,14 @@ install_packages() {
   logged "the installation of packages" build/packages.log "${as_root[@]}" install --no-install-recommends "${missing[@]}"
 }
 
-# build PRESET: configures when that was never done or the presets changed (the build sees to the rest), then builds.
+# build PRESET [TARGET...]: configures when that was never done or the presets changed (the build sees to the rest), then builds all or these.
 build() {
-  local folder=build/$1
+  local folder=build/$1 targets=()
+  [ $# -eq 1 ] || targets=(--target "${@:2}")
   if [ ! -e "$folder/build.ninja" ] || [ CMakePresets.json -nt "$folder/build.ninja" ]; then
     echo "Configuring $folder"
     logged "the configuration" "$folder/configure.log" cmake --preset "$1"
   fi
   echo "Building $folder"
-  logged "the build" "$folder/build.log" cmake --build "$folder" --parallel "$(nproc)"
+  logged "the build" "$folder/build.log" cmake --build "$folder" --parallel "$(nproc)" "${targets[@]}"
 }

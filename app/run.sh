@@ -8,7 +8,7 @@ called_from=$OLDPWD
 . app/prepare.sh
 
 install_packages engine desktop
-build release
+build release recurrence-lab
 lab=$PWD/build/release/bin/recurrence-lab
 
 # The shipped series and the LSTM, where the arguments name no other.
