@@ -15,13 +15,15 @@ sigset_t watched() {
   sigemptyset(&set);
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
+  struct sigaction hangup {};
+  if (sigaction(SIGHUP, nullptr, &hangup) != 0 || hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   sigaddset(&set, SIGUSR1);  // ends the watcher
   return set;
 }
 
 }  // namespace
 
-Interrupt::Interrupt() {
+void Interrupt::watch() {
   const sigset_t set = watched();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   watcher_ = std::thread([this, set] {
@@ -43,6 +45,7 @@ Interrupt::Interrupt() {
 }
 
 Interrupt::~Interrupt() {
+  if (!watcher_.joinable()) return;
   ending_ = true;
   pthread_kill(watcher_.native_handle(), SIGUSR1);
   watcher_.join();

@@ -10,12 +10,14 @@ namespace reclab::cli {
 
 class Interrupt {
  public:
-  /// Blocks SIGINT and SIGTERM for this thread and all that it starts from now on: make it before any other thread.
-  Interrupt();
+  Interrupt() = default;
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
+  /// From now on SIGINT, SIGTERM and SIGHUP (unless it is ignored, as under nohup) set the token. They are blocked for this thread and all
+  /// that it starts: call it before any other thread is started. Throws std::system_error where no thread can be started.
+  void watch();
   std::stop_token token() const { return stop_.get_token(); }
   /// What a signal does. Before a run there is nothing to keep, so the process ends at once; a run is asked to stop; an export is let
   /// finish, because half of one is worth nothing.

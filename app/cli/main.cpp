@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // reclab: the lab without a window. Mistakes of the user's are one line on standard error and exit status 2.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <iostream>
 #include <new>
+#include <system_error>
 
 #include "array/error.h"
 #include "commands.h"
@@ -21,6 +27,31 @@ int complain(const std::string& sentence, int status = mistake_status) {
   std::cout.flush();
   std::cerr << "reclab: " << one_line(sentence) << '\n';
   return status;
+}
+
+/// Before anything is opened: a standard stream that is closed must not be the next file.
+void open_standard_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0) static_cast<void>(open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY));
+}
+
+/// `reclab list | head -1`: who reads has what it wanted.
+bool reader_is_gone() {
+  pollfd output{STDOUT_FILENO, 0, 0};
+  return poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
+}
+
+/// What a shell variable that is not set leaves of an option's value.
+void refuse_empty_values(CLI::App& command) {
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_items_expected_max() == 0) continue;  // a flag
+    const std::string type = option->get_type_name();
+    const std::string wanted = type == "FILE" ? "a file" : type == "DIR" ? "a folder" : type == "KEY=VALUE" ? "key=value" : type == "A,B" ? "a list" : type.size() == 1 ? "a value" : "a name";
+    option->check([name = option->get_name(), wanted](const std::string& value) {
+      if (value.empty()) usage_error(name, "is empty; give " + wanted + ".");
+      return std::string();
+    });
+  }
 }
 
 void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values, const char* text) {
@@ -111,7 +142,10 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   add_loss(*sub, run_options);
   sub->add_flag("--csv", run_options.csv, "With --export: a CSV for every array too");
   sub->add_option("--export", run_options.folder, "Folder for manifest.json, trace.npz and state.npz")->type_name("DIR");
-  sub->callback([&] { status = run(run_options, interrupt); });
+  sub->callback([&] {
+    interrupt.watch();
+    status = run(run_options, interrupt);
+  });
 
   FormsOptions forms_options;
   sub = app.add_subcommand("forms", "Each exact form against the sequential one: errors of outputs and gradients");
@@ -119,7 +153,10 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   add_sequence(*sub, forms_options);
   add_loss(*sub, forms_options);
   sub->add_flag("--json", forms_options.json, "For scripts");
-  sub->callback([&] { status = forms(forms_options, interrupt); });
+  sub->callback([&] {
+    interrupt.watch();
+    status = forms(forms_options, interrupt);
+  });
 
   BenchOptions bench_options;
   sub = app.add_subcommand("bench", "Time the forms of a preset, or of a primitive (" + joined(primitive_names()) + "), against length");
@@ -131,7 +168,10 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   sub->add_flag("--forward-only", bench_options.forward_only, "The forward pass alone");
   sub->add_option("--export", bench_options.file, "A CSV file of everything that was measured")->type_name("FILE");
   sub->add_flag("--json", bench_options.json, "For scripts");
-  sub->callback([&] { status = bench(bench_options, interrupt); });
+  sub->callback([&] {
+    interrupt.watch();
+    status = bench(bench_options, interrupt);
+  });
 
   TaskOptionsText task_options;
   sub = app.add_subcommand("task", "Write a synthetic sequence to a CSV or NPZ file");
@@ -147,7 +187,12 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   CheckDeviceOptions check_options;
   sub = app.add_subcommand("check-device", "Every primitive and preset on the CPU and on the CUDA device: the largest relative errors");
   sub->add_flag("--json", check_options.json, "For scripts");
-  sub->callback([&] { status = check_device(check_options, interrupt); });
+  sub->callback([&] {
+    interrupt.watch();
+    status = check_device(check_options, interrupt);
+  });
+
+  for (CLI::App* command : app.get_subcommands({})) refuse_empty_values(*command);
 
   try {
     app.parse(argc, argv);
@@ -162,16 +207,29 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
         "there is not enough memory for this; record less with --every or --record, or take a shorter sequence or a smaller width.");
   }
   std::cout.flush();
-  if (!std::cout) return complain("standard output cannot be written; is the disk full?");
-  return status;
+  if (std::cout) return status;
+  if (reader_is_gone()) {  // as a program ends that does not look
+    signal(SIGPIPE, SIG_DFL);
+    raise(SIGPIPE);
+  }
+  const bool exported = !run_options.folder.empty() || !bench_options.file.empty() || !task_options.file.empty();
+  return complain("standard output cannot be written; is it closed, or the disk full?" + std::string(exported ? " The export is whole." : ""));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Interrupt interrupt;
+  open_standard_streams();
+  // A write that fails says why, which is a sentence; a signal would end the process in the middle of it.
+  signal(SIGXFSZ, SIG_IGN);
+  signal(SIGPIPE, SIG_IGN);
   try {
+    Interrupt interrupt;
     return reclab_main(argc, argv, interrupt);
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again)
+      return complain(std::string("a mistake in reclab itself, not yours: ") + error.what(), 1);
+    return complain("no thread can be started here: end other programs, or raise the limit on processes (ulimit -u) or memory (ulimit -v).");
   } catch (const std::exception& error) {
     return complain(std::string("a mistake in reclab itself, not yours: ") + error.what(), 1);
   }

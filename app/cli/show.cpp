@@ -2,6 +2,7 @@
 // `reclab list` and `reclab show`: what there is, and the card of one preset.
 #include <algorithm>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "array/error.h"
@@ -166,8 +167,8 @@ int list(const ListOptions& options) {
     usage_error("--family", "there is no family \"" + options.family + "\"; the families are " + joined(families) + ".");
 
   Json json = Json::array();
-  Table table;
-  table.row({"id", "title", "family", "year", "states", "gates", "forms"});
+  // By family, in the order of the library; states and gates are on the card.
+  std::map<std::string, std::vector<std::vector<std::string>>> rows;
   for (const Preset& preset : all.presets()) {
     if (!options.family.empty() && preset.family != options.family) continue;
     const Card shown = card(builtin_registry(), preset);
@@ -178,13 +179,20 @@ int list(const ListOptions& options) {
                     {"forms", shown.forms},
                     {"gates", names(shown.gates)},
                     {"states", names(shown.states)}});
-    table.row({preset.id, preset.title, preset.family, std::to_string(preset.source.year), or_dash(joined(names(shown.states))),
-               or_dash(joined(names(shown.gates))), joined(shown.forms)});
+    rows[preset.family].push_back({preset.id, shortened(preset.title, 30), std::to_string(preset.source.year), joined(shown.forms)});
   }
   if (options.json) {
     std::cout << json.dump(2) << '\n';
   } else {
+    Table table;
+    table.row({"id", "title", "year", "exact forms"});
+    for (const std::string& family : families) {
+      if (!rows.contains(family)) continue;
+      table.heading(family);
+      for (std::vector<std::string>& row : rows[family]) table.row(std::move(row));
+    }
     table.print(std::cout);
+    std::cout << "\n`reclab show ID` is the card of one, with its states and gates.\n";
   }
   return 0;
 }

@@ -28,6 +28,19 @@ std::string padded(std::string_view utf8, std::size_t columns) {
   return std::string(utf8) + std::string(have < columns ? columns - have : 0, ' ');
 }
 
+std::string shortened(const std::string& utf8, std::size_t columns) {
+  if (columns_of(utf8) <= columns) return utf8;
+  std::string text;
+  std::size_t used = 0;
+  for (const char c : utf8) {
+    const bool starts = (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+    if (starts && used + 3 == columns) break;
+    if (starts) ++used;
+    text += c;
+  }
+  return text + "...";
+}
+
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   std::vector<std::string> lines(1);
   std::size_t used = 0;
@@ -60,6 +73,7 @@ std::string heading(std::string_view text) {
 void Table::print(std::ostream& out) const {
   std::vector<std::size_t> widths;
   for (const auto& cells : rows_) {
+    if (cells.size() == 1) continue;
     widths.resize(std::max(widths.size(), cells.size()));
     for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], columns_of(cells[i]));
   }
@@ -68,6 +82,10 @@ void Table::print(std::ostream& out) const {
   for (std::size_t i = 0; i + 1 < widths.size(); ++i) left += widths[i] + gap;
   const std::size_t rest = page_width > left + 20 ? page_width - left : 20;
   for (const auto& cells : rows_) {
+    if (cells.size() == 1) {
+      out << '\n' << std::string(indent_, ' ') << reclab::cli::heading(cells[0]) << '\n';
+      continue;
+    }
     std::string line(indent_, ' ');
     for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
       const bool right = std::ranges::find(right_, i) != right_.end();

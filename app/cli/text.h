@@ -21,6 +21,8 @@ std::string padded(std::string_view utf8, std::size_t columns);
 /// Lines of at most `width` columns, broken at spaces; a longer word stays whole.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 void paragraph(std::ostream& out, std::string_view text, std::size_t indent = 0);
+/// At most so many columns, "..." at the end of what is longer.
+std::string shortened(const std::string& utf8, std::size_t columns);
 /// A heading, bold where standard output is a terminal that wants it.
 std::string heading(std::string_view text);
 
@@ -29,6 +31,8 @@ class Table {
  public:
   explicit Table(std::size_t indent = 0) : indent_(indent) {}
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  /// A line of its own above the rows that follow, after an empty one.
+  void heading(std::string text) { rows_.push_back({std::move(text)}); }
   /// Numbers stand at the right of their column.
   void right_align(std::size_t column) { right_.push_back(column); }
   void print(std::ostream& out) const;

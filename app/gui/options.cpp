@@ -42,11 +42,14 @@ Options readOptions(const QStringList& arguments) {
   Options options;
   options.help = parser.isSet(help);
   options.version = parser.isSet(version);
-  if (options.help) options.text = parser.helpText();
+  // Qt asks the application for its name, and there is none yet.
+  if (options.help) options.text = parser.helpText().replace("<executable_name>", "recurrence-lab");
   if (options.version) options.text = "recurrence-lab " RECLAB_VERSION "\n";
   const QStringList positional = parser.positionalArguments();
   if (positional.size() > 1) refuse("One model is looked at at a time, and " + positional[1] + " is a second; pin it for comparison in the window.");
   options.model = positional.value(0);
+  for (const QString& name : {"input", "task", "length", "weights", "state", "seed", "theme", "figures", "format"})  // a shell variable that is not set
+    if (parser.isSet(name) && parser.value(name).isEmpty()) refuse("--" + name + " is empty; give a value, or leave it out.");
   options.input = parser.value("input");
   options.task = parser.value("task");
   options.weights = parser.value("weights");

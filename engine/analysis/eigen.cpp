@@ -392,7 +392,10 @@ void eigenvalues_of_many(std::int64_t count, std::int64_t n, const std::function
   {
     std::vector<std::jthread> others;
     const auto cores = static_cast<std::int64_t>(std::max(1u, std::thread::hardware_concurrency()));
-    for (std::int64_t i = 1; i < std::min(cores, count); ++i) others.emplace_back(work);
+    try {
+      for (std::int64_t i = 1; i < std::min(cores, count); ++i) others.emplace_back(work);
+    } catch (const std::system_error&) {  // a limit on threads or memory: fewer do
+    }
     work();
   }
   if (thrown) std::rethrow_exception(thrown);

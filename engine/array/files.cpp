@@ -2,16 +2,17 @@
 #include "array/files.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cassert>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+
+#include "array/parts.h"
 
 namespace reclab {
 
@@ -37,67 +38,57 @@ constexpr std::size_t buffer_size = std::size_t{1} << 16;
   throw Error(sentence, {.file = name});
 }
 
-[[noreturn]] void fail_writing(const fs::path& file, int code) {
-  const std::string name = file.string();
-  std::string sentence;
-  switch (code) {
-    case ENOSPC: sentence = name + " cannot be written because the disk is full: free some space or export elsewhere"; break;
-    case EDQUOT: sentence = name + " cannot be written because your disk quota is used up: free some space or export elsewhere"; break;
-    case EFBIG:
-      sentence = name + " cannot be written because it is larger than this disk or account allows: export elsewhere, or record less";
-      break;
-    case EACCES:
-    case EPERM: sentence = name + " cannot be written because its folder does not permit it: choose a folder of your own"; break;
-    case EROFS: sentence = name + " cannot be written because its disk is read-only: choose another folder"; break;
-    case ENOENT: sentence = name + " cannot be written because its folder does not exist: make the folder first or choose another"; break;
-    case ENOTDIR: sentence = name + " cannot be written because a part of its path is a file: choose another folder"; break;
-    case EISDIR: sentence = name + " cannot be written because a folder has that name: choose another name"; break;
-    case ENAMETOOLONG: sentence = name + " cannot be written because its name is too long: choose a shorter one"; break;
-    default: sentence = name + " cannot be written: " + std::strerror(code) + "; choose another folder";
-  }
-  throw Error(sentence, {.file = name});
-}
-
+/// Opens without waiting: for the writer of a pipe, say, which may never come.
 int open_for_reading(const fs::path& file, struct stat& status) {
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  int descriptor = ::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  // A program that has a lease on the file is asked to give it up, for which one has to wait.
+  if (descriptor < 0 && errno == EWOULDBLOCK) descriptor = ::open(file.c_str(), O_RDONLY | O_NOCTTY | O_CLOEXEC);
   if (descriptor < 0) fail_reading(file, errno);
   int code = 0;
   if (::fstat(descriptor, &status) != 0)
     code = errno;
   else if (S_ISDIR(status.st_mode))
     code = EISDIR;
+  else if ((S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode)) && ::fcntl(descriptor, F_SETFL, O_RDONLY) != 0)
+    code = errno;
   if (code == 0 && (S_ISREG(status.st_mode) || S_ISFIFO(status.st_mode))) return descriptor;
   ::close(descriptor);
   if (code != 0) fail_reading(file, code);
   throw Error(file.string() + " is a device, not a file: copy its data into a file first", {.file = file.string()});
 }
 
-fs::path folder_of(const fs::path& file) { return file.has_parent_path() ? file.parent_path() : fs::path("."); }
-
-/// Makes renames and removals in a folder last. Not every file system can; what was written is whole either way.
-void sync_folder(const fs::path& folder) {
-  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) return;
-  ::fsync(descriptor);
-  ::close(descriptor);
+[[noreturn]] void refuse_pipe(const fs::path& file) {
+  throw Error(file.string() + " is a pipe: save its data in a file first", {.file = file.string()});
 }
 
-/// A name that no other file of the folder has: hidden, of this process, counted.
-fs::path beside(const fs::path& file) {
-  static std::atomic<unsigned> counter{0};
-  // Cut short, so that the longest allowed name can still be written.
-  std::string stem = file.filename().string().substr(0, 80);
-  return folder_of(file) / ("." + stem + "." + std::to_string(::getpid()) + "-" + std::to_string(counter++) + ".part");
+/// Until somebody writes into a pipe, or has closed it. Without this, a pipe that nobody has opened yet reads as empty.
+void wait_for_writer(int descriptor, const fs::path& file) {
+  pollfd pipe{descriptor, POLLIN, 0};
+  while (::poll(&pipe, 1, -1) < 0)
+    if (errno != EINTR) fail_reading(file, errno);
 }
 
 }  // namespace
 
-std::string read_file(const fs::path& file) {
+std::string printable(std::string_view text) {
+  constexpr std::size_t most = 80;
+  std::string result;
+  for (const char c : text) {
+    if (result.size() >= most && (static_cast<unsigned char>(c) & 0xc0) != 0x80) return result + "...";  // whole characters of UTF-8
+    if (result.size() >= most + 3) return result + "...";
+    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
+  }
+  return result;
+}
+
+std::string read_file(const fs::path& file, Pipes pipes) {
   struct stat status {};
   const int descriptor = open_for_reading(file, status);
   std::string bytes;
   std::size_t used = 0;
   try {
+    if (S_ISFIFO(status.st_mode) && pipes == Pipes::refused) refuse_pipe(file);
+    if (S_ISFIFO(status.st_mode)) wait_for_writer(descriptor, file);
     // One byte more than the file has, so that its end is seen without growing.
     bytes.resize(S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) + 1 : buffer_size);
     for (;;) {
@@ -211,7 +202,7 @@ InputFile::InputFile(fs::path file) : path_(std::move(file)) {
   descriptor_ = open_for_reading(path_, status);
   if (!S_ISREG(status.st_mode)) {
     ::close(descriptor_);
-    throw Error(path_.string() + " is a pipe: save its data in a file first", {.file = path_.string()});
+    refuse_pipe(path_);
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
 }
@@ -239,26 +230,29 @@ void InputFile::read(std::uint64_t offset, void* data, std::size_t count) const 
 // ---- writing one file
 
 AtomicFile::AtomicFile(fs::path file) : path_(std::move(file)) {
-  std::error_code ignored;
-  if (path_.filename().empty() || fs::is_directory(path_, ignored)) fail_writing(path_, EISDIR);
-  if (fs::exists(path_, ignored) && !fs::is_regular_file(path_, ignored))  // a rename would replace the device itself
-    throw Error(path_.string() + " cannot be written because it is a device or a pipe: give the name of a file", {.file = path_.string()});
-  if (path_.filename().string().size() > 255) fail_writing(path_, ENAMETOOLONG);
-  temporary_ = beside(path_);
-  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) {
-    const int code = errno;
-    temporary_.clear();
-    fail_writing(path_, code);
-  }
+  parts::check_name(path_);
+  parts::remove_dead_files(parts::folder_of(path_), path_.filename().string());
+  parts::Part part = parts::make_file(path_);
+  temporary_ = std::move(part.path);
+  descriptor_ = part.descriptor;
+  lock_ = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
+}
+
+AtomicFile::AtomicFile(fs::path file, fs::path temporary) : path_(std::move(file)) {
+  parts::check_name(path_);
+  descriptor_ = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) parts::fail_writing(path_, errno);
+  temporary_ = std::move(temporary);
+  hash_.emplace();
 }
 
 AtomicFile::~AtomicFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  if (lock_ >= 0) ::close(lock_);
 }
 
-void AtomicFile::fail(int code) const { fail_writing(path_, code); }
+void AtomicFile::fail(int code) const { parts::fail_writing(path_, code); }
 
 void AtomicFile::put(const char* data, std::size_t size) {
   while (size > 0) {
@@ -278,6 +272,7 @@ void AtomicFile::flush() {
 void AtomicFile::write(const void* data, std::size_t size) {
   assert(descriptor_ >= 0);
   written_ += size;
+  if (hash_) hash_->update(data, size);
   if (buffer_.size() + size > buffer_size) flush();
   if (size >= buffer_size)
     put(static_cast<const char*>(data), size);
@@ -299,92 +294,13 @@ void AtomicFile::commit() {
   finish();
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
   temporary_.clear();
-  sync_folder(folder_of(path_));
+  parts::sync_folder(parts::folder_of(path_));
 }
 
 void write_file(const fs::path& file, std::string_view bytes) {
   AtomicFile out(file);
   out.write(bytes);
   out.commit();
-}
-
-// ---- writing a folder
-
-AtomicFolder::AtomicFolder(fs::path folder) : folder_(std::move(folder)) {
-  if (folder_.empty()) folder_ = ".";
-  fs::path missing = folder_.lexically_normal();
-  if (missing.filename().empty() && missing.has_relative_path()) missing = missing.parent_path();  // "out/" is "out"
-  std::error_code ignored;
-  std::vector<fs::path> wanted;
-  while (!missing.empty() && !fs::exists(missing, ignored)) {
-    wanted.push_back(missing);
-    if (!missing.has_parent_path() || missing.parent_path() == missing) break;
-    missing = missing.parent_path();
-  }
-  for (auto it = wanted.rbegin(); it != wanted.rend(); ++it) {
-    if (::mkdir(it->c_str(), 0777) == 0) {
-      made_.push_back(*it);
-    } else if (errno != EEXIST) {
-      const int code = errno;
-      remove_made();
-      fail_writing(folder_, code);
-    }
-  }
-  if (!fs::is_directory(folder_, ignored)) {
-    remove_made();
-    throw Error(folder_.string() + " cannot be written into because it is a file: choose a folder", {.file = folder_.string()});
-  }
-}
-
-AtomicFolder::~AtomicFolder() {
-  files_.clear();
-  if (!committed_) remove_made();
-}
-
-void AtomicFolder::remove_made() noexcept {
-  for (auto it = made_.rbegin(); it != made_.rend(); ++it) ::rmdir(it->c_str());  // only if empty: what others put there stays
-  made_.clear();
-}
-
-AtomicFile& AtomicFolder::file(const std::string& name) { return *files_.emplace_back(std::make_unique<AtomicFile>(folder_ / name)); }
-
-void AtomicFolder::commit() {
-  for (auto& file : files_) file->finish();
-  std::vector<fs::path> kept(files_.size());  // where the old file of the same name waits until all are in place
-  std::size_t done = 0;
-  int code = 0;
-  for (; done < files_.size() && code == 0; ++done) {
-    AtomicFile& file = *files_[done];
-    std::error_code ignored;
-    if (fs::exists(fs::symlink_status(file.path_, ignored))) {
-      const fs::path old = beside(file.path_);
-      if (::rename(file.path_.c_str(), old.c_str()) != 0) {
-        code = errno;
-        break;
-      }
-      kept[done] = old;
-    }
-    if (::rename(file.temporary_.c_str(), file.path_.c_str()) != 0) {
-      code = errno;
-      break;
-    }
-    file.temporary_.clear();
-  }
-  if (code != 0) {
-    const fs::path culprit = files_[done]->path_;
-    for (std::size_t i = done + 1; i-- > 0;) {
-      if (files_[i]->temporary_.empty()) ::unlink(files_[i]->path_.c_str());
-      if (!kept[i].empty()) ::rename(kept[i].c_str(), files_[i]->path_.c_str());
-    }
-    files_.clear();
-    remove_made();
-    fail_writing(culprit, code);
-  }
-  for (const auto& old : kept)
-    if (!old.empty()) ::unlink(old.c_str());
-  files_.clear();
-  committed_ = true;
-  sync_folder(folder_);
 }
 
 }  // namespace reclab

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,8 +17,14 @@
 
 namespace reclab {
 
-/// The bytes of a file (a regular one, or a pipe). Errors: no such file, is a folder, a device, not permitted, a failing disk.
-std::string read_file(const std::filesystem::path& file);
+/// A name out of a file as it can stand in a sentence: short, and without control characters.
+std::string printable(std::string_view text);
+
+/// A pipe is read to its end, which may be never: only where the user named it as the data.
+enum class Pipes : std::uint8_t { refused, read };
+
+/// The bytes of a file. Errors: no such file, is a folder, a device, a pipe, not permitted, a failing disk.
+std::string read_file(const std::filesystem::path& file, Pipes pipes = Pipes::refused);
 
 /// SHA-256 (FIPS 180-4), lower-case hexadecimal.
 class Sha256 {
@@ -52,8 +60,8 @@ class InputFile {
   std::uint64_t size_ = 0;
 };
 
-/// A file under construction: written under a temporary name in the folder of its final name, which it takes with commit(). Without
-/// commit() nothing remains of it. Not for two threads at a time.
+/// A file under construction: written under a temporary name in the folder of its final name (array/parts.h), which it takes with commit().
+/// Without commit() nothing remains of it. Not for two threads at a time.
 class AtomicFile {
  public:
   explicit AtomicFile(std::filesystem::path file);
@@ -69,6 +77,7 @@ class AtomicFile {
 
  private:
   friend class AtomicFolder;
+  AtomicFile(std::filesystem::path file, std::filesystem::path temporary);  ///< of a folder under construction
   void finish();  ///< everything on the disk, descriptor closed, still under the temporary name
   void flush();
   void put(const char* data, std::size_t size);
@@ -76,30 +85,52 @@ class AtomicFile {
 
   std::filesystem::path path_, temporary_;
   int descriptor_ = -1;
+  int lock_ = -1;  ///< held until the file has its name: see array/parts.h
   std::uint64_t written_ = 0;
   std::string buffer_;
+  std::optional<Sha256> hash_;  ///< files of a folder are vouched for by another
 };
 
-/// Several files that appear in a folder together: all are written under temporary names, then all renamed. When anything fails, or
-/// commit() is never called, the folder is as it was: files that were replaced are back, folders that were made are gone.
+/// A file of a folder, as another one vouches for it.
+struct WrittenFile {
+  std::string name;
+  std::uint64_t bytes = 0;
+  std::string sha256;
+};
+
+/// Several files that appear in a folder together, written in a folder under construction. Where the folder does not exist yet it appears with
+/// one rename. Where it exists and holds plain files only, the other files are linked into the new folder, and the two are exchanged with
+/// one call (renameat2): who ends the process at any moment finds the old files or the new ones. Where that cannot be (a mount point, the
+/// current folder, folders in it, another's folder, a file system that does not exchange) the files are renamed one after the other, and
+/// the one that was begun last is taken away before all others and put in place after them: a folder without it is unfinished. When
+/// anything fails, or commit() is never called, the folder is as it was. Writers of one folder take turns.
 class AtomicFolder {
  public:
-  explicit AtomicFolder(std::filesystem::path folder);  ///< makes the folder, with its parents, if needed
+  explicit AtomicFolder(std::filesystem::path folder);  ///< makes the folders above it if needed
   ~AtomicFolder();
   AtomicFolder(const AtomicFolder&) = delete;
   AtomicFolder& operator=(const AtomicFolder&) = delete;
 
   /// A new file of the folder, named relative to it. The reference holds until commit().
   AtomicFile& file(const std::string& name);
-  /// Closes what file() returned, so that many files do not hold many descriptors; it can no longer be written.
-  void finish(AtomicFile& file) { file.finish(); }
+  /// Closes what file() returned, so that many files do not hold many descriptors; it can no longer be written. Size and hash of it.
+  WrittenFile finish(AtomicFile& file);
   void commit();
 
  private:
+  bool appear();
+  bool exchange();
+  void rename_each();
+  void remove_part() noexcept;
   void remove_made() noexcept;
-  std::filesystem::path folder_;
-  std::vector<std::filesystem::path> made_;  ///< folders that did not exist, outermost first
+
+  std::filesystem::path folder_;  ///< as the user named it
+  std::filesystem::path target_;  ///< the same without symbolic links, where it exists
+  std::filesystem::path part_;    ///< the folder under construction
+  int lock_ = -1;                 ///< says that this process lives (array/parts.h)
+  std::vector<std::filesystem::path> made_;  ///< folders above it that did not exist, outermost first
   std::vector<std::unique_ptr<AtomicFile>> files_;
+  std::set<std::string, std::less<>> names_;
   bool committed_ = false;
 };
 

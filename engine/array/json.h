@@ -1,27 +1,103 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace reclab {
 
-/// Parses JSON. The parser keeps the last of two equal keys without a word, so they are watched for while it reads: the last key that an
-/// object has twice goes to `twice`. Throws what the parser throws.
+/// Builds the value while the parser reads, and watches for keys that an object has twice. The parser's own builder keeps the last of them
+/// without a word; watched through its callback, it goes over all members of an object for each member; and an ordered object is searched
+/// from its beginning for each key. Here every key costs the same.
+template <class Json>
+class JsonBuilder {
+ public:
+  explicit JsonBuilder(Json& root, std::optional<std::string>& twice) : root_(root), twice_(twice) {}
+
+  bool null() { return put(nullptr); }
+  bool boolean(bool value) { return put(value); }
+  bool number_integer(typename Json::number_integer_t value) { return put(value); }
+  bool number_unsigned(typename Json::number_unsigned_t value) { return put(value); }
+  bool number_float(typename Json::number_float_t value, const std::string&) { return put(value); }
+  bool string(std::string& value) { return put(std::move(value)); }
+  bool binary(typename Json::binary_t& value) { return put(std::move(value)); }
+  bool start_object(std::size_t) { return open(Json::object()); }
+  bool start_array(std::size_t) { return open(Json::array()); }
+  bool end_object() { return close(); }
+  bool end_array() { return close(); }
+  bool key(std::string& name) {
+    Open& object = open_.back();
+    if (!object.keys.insert(name).second) {
+      twice_ = name;
+      return false;
+    }
+    auto& members = object.value->template get_ref<typename Json::object_t&>();
+    if constexpr (requires { members.push_back(typename Json::object_t::value_type(name, Json())); }) {
+      members.push_back(typename Json::object_t::value_type(name, Json()));
+      member_ = &members.back().second;
+    } else {
+      member_ = &members.emplace(name, Json()).first->second;
+    }
+    return true;
+  }
+  template <class Exception>
+  bool parse_error(std::size_t, const std::string&, const Exception& error) {
+    throw error;
+  }
+
+ private:
+  struct Open {
+    Json* value;  ///< stays where it is: what holds it is not added to while it is open
+    std::unordered_set<std::string> keys{};
+  };
+  template <class Value>
+  Json* place(Value&& value) {
+    if (open_.empty()) {
+      root_ = std::forward<Value>(value);
+      return &root_;
+    }
+    if (!open_.back().value->is_array()) {
+      *member_ = std::forward<Value>(value);
+      return member_;
+    }
+    auto& entries = open_.back().value->template get_ref<typename Json::array_t&>();
+    entries.emplace_back(std::forward<Value>(value));
+    return &entries.back();
+  }
+  template <class Value>
+  bool put(Value&& value) {
+    place(std::forward<Value>(value));
+    return true;
+  }
+  bool open(Json value) {
+    open_.push_back({place(std::move(value))});
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  Json& root_;
+  std::optional<std::string>& twice_;
+  std::vector<Open> open_;
+  Json* member_ = nullptr;
+};
+
+/// Parses JSON, as far as the first key that an object has twice, which goes to `twice`. Throws what the parser throws.
 template <class Json>
 Json parse_json(std::string_view text, std::optional<std::string>& twice) {
-  std::vector<std::set<std::string>> keys;
-  return Json::parse(text, [&](int, typename Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.template get<std::string>()).second)
-      twice = parsed.template get<std::string>();
-    return true;
-  });
+  Json root;
+  JsonBuilder<Json> builder(root, twice);
+  Json::sax_parse(text, &builder);
+  return root;
 }
 
 }  // namespace reclab

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "array/npy.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -9,6 +11,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <new>
 #include <optional>
 
 #include "array/files.h"
@@ -21,6 +24,7 @@ namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t most_dimensions = 64;  // NumPy's own limit
+constexpr int widest = 32;                   // complex256, the widest number that NumPy has
 
 /// What the header says. dtype is empty when descr is a list of fields.
 struct Header {
@@ -51,7 +55,7 @@ class HeaderParser {
         header.shape = shape();
         has_shape = true;
       } else {
-        bad("the key '" + key.substr(0, 40) + "'");
+        bad("the key '" + printable(key) + "'");
       }
       if (!accept(',')) {
         expect('}');
@@ -179,6 +183,10 @@ std::string refusal(char kind, int width) {
   }
 }
 
+[[noreturn]] void refuse_size(const std::string& file) {
+  throw Error(file + " does not fit into memory: save fewer or smaller arrays", {.file = file});
+}
+
 /// Fortran order to row-major.
 template <class T>
 std::vector<T> transposed(const std::vector<T>& columns, const Shape& shape) {
@@ -249,7 +257,13 @@ bool to_doubles(char kind, int width, const char* from, std::span<double> to, bo
   }
 }
 
-NpyArray parse_npy(std::string_view bytes, const std::string& file) {
+std::uint64_t npy_header_bytes(std::string_view start) {
+  if (start.size() < npy_start || !start.starts_with(magic)) return 0;
+  const bool first = start[6] == 1;
+  return (first ? 10 : 12) + (first ? load<std::uint16_t>(start.data() + 8, false) : std::uint64_t{load<std::uint32_t>(start.data() + 8, false)});
+}
+
+NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t file_bytes, const std::string& file) {
   const auto fail = [&](const std::string& what, const std::string& place) {
     throw Error(file + " " + what, {.file = file, .place = place});
   };
@@ -263,50 +277,112 @@ NpyArray parse_npy(std::string_view bytes, const std::string& file) {
   const auto short_of = [&](std::uint64_t missing, const std::string& where) {
     fail("is cut short: " + std::to_string(missing) + (missing == 1 ? " byte is" : " bytes are") + " missing " + where +
              "; copy or save it again",
-         "byte " + std::to_string(bytes.size()));
+         "byte " + std::to_string(file_bytes));
   };
   if (bytes.size() < start) short_of(start - bytes.size(), "before its header");
   const std::size_t header_size = major == 1 ? load<std::uint16_t>(bytes.data() + 8, false) : load<std::uint32_t>(bytes.data() + 8, false);
-  if (bytes.size() - start < header_size) short_of(header_size - (bytes.size() - start), "from its header");
-  const Header header = HeaderParser(bytes.substr(start, header_size), file).parse();
+  if (file_bytes - start < header_size) short_of(header_size - (file_bytes - start), "from its header");
+  const Header text = HeaderParser(bytes.substr(start, header_size), file).parse();
 
   // descr: byte order, kind, width.
+  NpyHeader header{.shape = text.shape, .dtype = text.dtype, .fortran = text.fortran, .kind = '\0', .width = 0, .start = start + header_size};
   const std::string& dtype = header.dtype;
-  int width = 0;
-  const bool known = dtype.size() >= 2 && std::string_view("<>|=").find(dtype[0]) != std::string_view::npos &&
-                     (dtype.size() == 2 || std::from_chars(dtype.data() + 2, dtype.data() + dtype.size(), width).ec == std::errc{});
-  const char kind = known ? dtype[1] : '\0';
-  const bool complex = kind == 'c';
-  const int part = complex ? width / 2 : width;  // bytes of one real number
-  const bool readable = known && width > 0 && (complex ? width == 8 || width == 16 : part <= 8 && to_doubles(kind, part, nullptr, {}, false));
-  if (!readable) fail(refusal(kind, width) + " (its type is '" + dtype + "')", "header");
+  if (dtype.size() >= 2 && std::string_view("<>|=").find(dtype[0]) != std::string_view::npos) {
+    header.kind = dtype[1];
+    const char* const end = dtype.data() + dtype.size();
+    const auto [rest, code] = std::from_chars(dtype.data() + 2, end, header.width);
+    const bool number = std::string_view("biufc").find(header.kind) != std::string_view::npos;
+    if (number && (code != std::errc{} || rest != end || header.width < 1 || header.width > widest)) header.kind = '\0';
+  }
+  const bool complex = header.kind == 'c';
+  const int part = complex ? header.width / 2 : header.width;  // bytes of one real number
+  const bool readable = header.width > 0 && (complex ? header.width == 8 || header.width == 16 : part <= 8 && to_doubles(header.kind, part, nullptr, {}, false));
+  if (!readable) fail(refusal(header.kind, header.width) + " (its type is '" + printable(dtype) + "')", "header");
 
-  const std::uint64_t available = bytes.size() - start - header_size;
-  const auto bytes_needed = byte_count(header.shape, static_cast<std::uint64_t>(width));
+  const std::uint64_t available = file_bytes - header.start;
+  const auto bytes_needed = byte_count(header.shape, static_cast<std::uint64_t>(header.width));
   if (!bytes_needed)
     fail("claims an absurd shape in its header, " + to_string(header.shape) + ": the file is damaged, save it again", "header");
-  const std::uint64_t needed = *bytes_needed;
-  if (needed > available) short_of(needed - available, "for the shape " + to_string(header.shape) + " of its header");
-  if (needed < available)
-    fail("has " + std::to_string(available - needed) + " bytes more than the shape " + to_string(header.shape) +
+  header.bytes = *bytes_needed;
+  if (header.bytes > available) short_of(header.bytes - available, "for the shape " + to_string(header.shape) + " of its header");
+  if (header.bytes < available)
+    fail("has " + std::to_string(available - header.bytes) + " bytes more than the shape " + to_string(header.shape) +
              " of its header needs: save it again with numpy.save",
-         "byte " + std::to_string(start + header_size + needed));
+         "byte " + std::to_string(header.start + header.bytes));
+  return header;
+}
 
-  NpyArray array{.shape = header.shape, .dtype = dtype, .real = {}, .complex = {}};
-  const std::size_t size = needed / static_cast<std::uint64_t>(width);
-  const char* data = bytes.data() + start + header_size;
-  const bool swap = dtype[0] == '>' && part > 1;
-  if (complex) {
-    array.complex.resize(size);
-    // std::complex is two numbers in a row, the real part first (C++20, complex.numbers).
-    to_doubles('f', part, data, {reinterpret_cast<double*>(array.complex.data()), 2 * size}, swap);
-    if (header.fortran) array.complex = transposed(array.complex, array.shape);
-  } else {
-    array.real.resize(size);
-    to_doubles(kind, part, data, array.real, swap);
-    if (header.fortran) array.real = transposed(array.real, array.shape);
+std::uint64_t most_array_bytes() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), size = ::sysconf(_SC_PAGESIZE);
+  return pages > 0 && size > 0 ? static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(size) / 4 : std::uint64_t{1} << 32;
+}
+
+void check_fits(const Shape& shape, bool complex, const std::string& file) {
+  const auto bytes = byte_count(shape, complex ? 16 : 8);
+  if (!bytes || *bytes > most_array_bytes())
+    throw Error(file + " of shape " + to_string(shape) + " is larger than a quarter of this computer's memory: save fewer or smaller arrays",
+                {.file = file, .place = "header"});
+}
+
+NpyReader::NpyReader(NpyHeader header, std::string file)
+    : header_(std::move(header)), file_(std::move(file)), array_{.shape = header_.shape, .dtype = header_.dtype, .real = {}, .complex = {}} {
+  const bool complex = header_.kind == 'c';
+  check_fits(header_.shape, complex, file_);
+  const auto size = static_cast<std::size_t>(header_.bytes / static_cast<std::uint64_t>(header_.width));
+  try {
+    if (complex)
+      array_.complex.resize(size);
+    else
+      array_.real.resize(size);
+  } catch (const std::bad_alloc&) {
+    refuse_size(file_);
   }
-  return array;
+}
+
+void NpyReader::convert(const char* from, std::size_t entries) {
+  const bool complex = header_.kind == 'c';
+  const int part = complex ? header_.width / 2 : header_.width;
+  const bool swap = header_.dtype[0] == '>' && part > 1;
+  // std::complex is two numbers in a row, the real part first (C++20, complex.numbers).
+  double* const to = complex ? reinterpret_cast<double*>(array_.complex.data()) : array_.real.data();
+  const std::size_t numbers = complex ? 2 : 1;
+  to_doubles(complex ? 'f' : header_.kind, part, from, {to + numbers * filled_, numbers * entries}, swap);
+  filled_ += entries;
+}
+
+void NpyReader::take(std::string_view piece) {
+  const auto width = static_cast<std::size_t>(header_.width);
+  if (!rest_.empty()) {
+    const std::size_t more = std::min(piece.size(), width - rest_.size());
+    rest_.append(piece.substr(0, more));
+    piece.remove_prefix(more);
+    if (rest_.size() < width) return;
+    convert(rest_.data(), 1);
+    rest_.clear();
+  }
+  convert(piece.data(), piece.size() / width);
+  rest_ = piece.substr(piece.size() / width * width);
+}
+
+NpyArray NpyReader::finish() {
+  assert(filled_ == std::max(array_.real.size(), array_.complex.size()) && rest_.empty());
+  if (!header_.fortran) return std::move(array_);
+  try {
+    if (header_.kind == 'c')
+      array_.complex = transposed(array_.complex, array_.shape);
+    else
+      array_.real = transposed(array_.real, array_.shape);
+  } catch (const std::bad_alloc&) {
+    refuse_size(file_);
+  }
+  return std::move(array_);
+}
+
+NpyArray parse_npy(std::string_view bytes, const std::string& file) {
+  const NpyHeader header = parse_npy_header(bytes, bytes.size(), file);
+  NpyReader reader(header, file);
+  reader.take(bytes.substr(header.start));
+  return reader.finish();
 }
 
 NpyArray read_npy(const std::filesystem::path& file) { return parse_npy(read_file(file), file.string()); }

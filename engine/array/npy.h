@@ -30,10 +30,45 @@ struct NpyArray {
   bool is_integer() const { return dtype.size() > 1 && (dtype[1] == 'i' || dtype[1] == 'u' || dtype[1] == 'b'); }
 };
 
+/// What the header of a file says.
+struct NpyHeader {
+  Shape shape;
+  std::string dtype;     ///< as in the file
+  bool fortran = false;  ///< first index fastest
+  char kind = 'f';       ///< NumPy's letter
+  int width = 8;         ///< bytes of an entry
+  std::uint64_t start = 0, bytes = 0;  ///< of the data
+};
 /// Reads bool, int8-64, uint8-64, float16/32/64 and complex64/128 of both byte orders, C and Fortran order. Errors name the file and the
 /// place (header, byte): not NPY, unknown version, a header that cannot be read, objects, text, dates, records, long double, a shape that
-/// is absurd, bytes that are missing or left over.
+/// is absurd, bytes that are missing or left over, an array that would take more memory than most_array_bytes().
 NpyArray parse_npy(std::string_view bytes, const std::string& file);
+/// Bytes from the start of a file to its data, from the first npy_start of them; 0 for what is no NPY file.
+constexpr std::size_t npy_start = 12;
+std::uint64_t npy_header_bytes(std::string_view start);
+/// The header alone, from the first npy_header_bytes of a file of so many bytes. Errors of parse_npy.
+NpyHeader parse_npy_header(std::string_view bytes, std::uint64_t file_bytes, const std::string& file);
+
+/// An array from its data in pieces of any size, so that the data never lies in memory twice.
+class NpyReader {
+ public:
+  NpyReader(NpyHeader header, std::string file);  ///< Error when the array does not fit into memory
+  void take(std::string_view piece);              ///< the next bytes; no more than header.bytes in all
+  NpyArray finish();                              ///< when all have been taken
+
+ private:
+  void convert(const char* from, std::size_t entries);
+  NpyHeader header_;
+  std::string file_, rest_;  ///< rest_: the beginning of an entry that goes on in the next piece
+  NpyArray array_;
+  std::size_t filled_ = 0;
+};
+
+/// A quarter of this computer's memory: one array of a file may take so much, since a run holds its input several times. A small compressed
+/// file could ask for any amount.
+std::uint64_t most_array_bytes();
+/// Error where an array of this shape (of complex numbers) would take more.
+void check_fits(const Shape& shape, bool complex, const std::string& file);
 NpyArray read_npy(const std::filesystem::path& file);
 
 /// The header of a version 1 file of row-major data: everything before the data, a multiple of 64 bytes. descr as NumPy writes it: "<f8".

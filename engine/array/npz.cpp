@@ -48,7 +48,7 @@ std::uint32_t checksum(std::uint32_t crc, const void* data, std::size_t size) {
 std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t most = 8;
   std::string text;
-  for (std::size_t i = 0; i < names.size() && i < most; ++i) text += (i ? ", " : "") + names[i];
+  for (std::size_t i = 0; i < names.size() && i < most; ++i) text += (i ? ", " : "") + printable(names[i]);
   if (names.size() > most) text += ", and " + std::to_string(names.size() - most) + " more";
   return text.empty() ? "none" : text;
 }
@@ -123,7 +123,7 @@ NpzFile::NpzFile(const std::filesystem::path& file) : file_(file) {
     Fields extra(std::string_view(bytes).substr(at + central_size + name_size, extra_size));
     while (extra.left() >= 4) {
       const std::uint64_t id = extra.take(2), size = extra.take(2);
-      if (size > extra.left()) damaged("the directory entry of " + key + " cannot be read");
+      if (size > extra.left()) damaged("the directory entry of " + printable(key) + " cannot be read");
       std::uint64_t used = 0;
       if (id == 1)
         for (std::uint64_t* field : {&member.size, &member.packed, &member.offset})
@@ -136,70 +136,137 @@ NpzFile::NpzFile(const std::filesystem::path& file) : file_(file) {
     at += central_size + name_size + extra_size + comment_size;
     if (!key.ends_with(".npy")) continue;
     key.resize(key.size() - 4);
-    if (!members_.emplace(key, member).second) damaged("it holds " + key + " twice");
+    if (!members_.emplace(key, member).second) damaged("it holds " + printable(key) + " twice");
     names_.push_back(std::move(key));
   }
 }
 
 bool NpzFile::has(std::string_view name) const { return members_.find(name) != members_.end(); }
 
-NpyArray NpzFile::read(std::string_view name) const {
-  const std::string file = path().string(), label = file + ": " + std::string(name);
-  const auto found = members_.find(name);
-  if (found == members_.end())
-    throw Error(file + " has no array " + std::string(name) + ": it has " + some_of(names_), {.file = file, .place = std::string(name)});
-  const Member& member = found->second;
-  const auto fail = [&](const std::string& what) -> void { throw Error(label + " " + what, {.file = file, .place = std::string(name)}); };
-  if (member.encrypted) fail("is encrypted: save it without a password");
-  if (member.method != 0 && member.method != 8)
-    fail("is compressed by method " + std::to_string(member.method) + ", and only deflate is known: save it with numpy.savez");
-  const std::string again = ": copy or save it again with numpy.savez";
-  const auto within = [&](std::uint64_t offset, std::uint64_t size) { return offset <= file_.size() && size <= file_.size() - offset; };
-  if (!within(member.offset, local_size)) fail("lies beyond the end of the file" + again);
-  std::string local(local_size, '\0');
-  file_.read(member.offset, local.data(), local.size());
-  Fields header(local);
-  if (header.take(4) != local_signature) fail("is damaged: its local header is missing" + again);
-  header.skip(22);
-  const std::uint64_t name_size = header.take(2), extra_size = header.take(2);
-  const std::uint64_t data_at = member.offset + local_size + name_size + extra_size;
-  if (!within(data_at, member.packed)) fail("is cut short" + again);
-  // Deflate packs at most 1032 to 1, so that a false size cannot ask for all memory.
-  if (member.method == 0 ? member.size != member.packed : member.size / 1040 > member.packed + 1) fail("claims a false size" + again);
-
-  std::string bytes;
-  try {
-    bytes.resize(member.size);
-    if (member.method == 0) {
-      file_.read(data_at, bytes.data(), bytes.size());
-    } else {
-      std::string packed(member.packed, '\0');
-      file_.read(data_at, packed.data(), packed.size());
-      z_stream stream{};
-      if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
-      // zlib counts in 32 bits: both sides go in pieces.
-      constexpr std::uint64_t piece = std::uint64_t{1} << 30;
-      std::uint64_t in = 0, out = 0;
-      int code = Z_OK;
-      while (code == Z_OK) {
-        const auto give = static_cast<uInt>(std::min(piece, packed.size() - in)),
-                   room = static_cast<uInt>(std::min(piece, bytes.size() - out));
-        stream.next_in = reinterpret_cast<Bytef*>(packed.data() + in);
-        stream.avail_in = give;
-        stream.next_out = reinterpret_cast<Bytef*>(bytes.data() + out);
-        stream.avail_out = room;
-        code = inflate(&stream, Z_NO_FLUSH);
-        in += give - stream.avail_in;
-        out += room - stream.avail_out;
-      }
-      inflateEnd(&stream);
-      if (code != Z_STREAM_END || out != bytes.size()) fail("is damaged: it cannot be decompressed" + again);
-    }
-  } catch (const std::bad_alloc&) {
-    fail("does not fit into memory: save fewer or smaller arrays");
+/// The bytes of one member in pieces, unpacked, its checksum looked at when all have passed.
+class NpzFile::Pieces {
+ public:
+  Pieces(const NpzFile& archive, std::string_view name)
+      : file_(archive.file_), file_name_(file_.path().string()), name_(name), label_(file_name_ + ": " + printable(name)) {
+    const auto found = archive.members_.find(name);
+    if (found == archive.members_.end())
+      throw Error(file_name_ + " has no array " + printable(name) + ": it has " + some_of(archive.names_), {.file = file_name_, .place = name_});
+    member_ = found->second;
+    if (member_.encrypted) fail("is encrypted: save it without a password");
+    if (member_.method != 0 && member_.method != 8)
+      fail("is compressed by method " + std::to_string(member_.method) + ", and only deflate is known: save it with numpy.savez");
+    const auto within = [&](std::uint64_t offset, std::uint64_t size) { return offset <= file_.size() && size <= file_.size() - offset; };
+    if (!within(member_.offset, local_size)) fail("lies beyond the end of the file" + again);
+    std::string local(local_size, '\0');
+    file_.read(member_.offset, local.data(), local.size());
+    Fields header(local);
+    if (header.take(4) != local_signature) fail("is damaged: its local header is missing" + again);
+    header.skip(22);
+    const std::uint64_t name_size = header.take(2), extra_size = header.take(2);
+    at_ = member_.offset + local_size + name_size + extra_size;
+    if (!within(at_, member_.packed)) fail("is cut short" + again);
+    end_ = at_ + member_.packed;
+    // Deflate packs at most 1032 to 1.
+    if (member_.method == 0 ? member_.size != member_.packed : member_.size / 1040 > member_.packed + 1) fail("claims a false size" + again);
+    if (member_.method != 0 && inflateInit2(&stream_, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
   }
-  if (checksum(0, bytes.data(), bytes.size()) != member.crc) fail("is damaged: its checksum does not agree" + again);
-  return parse_npy(bytes, label);
+  ~Pieces() {
+    if (member_.method != 0) inflateEnd(&stream_);
+  }
+  Pieces(const Pieces&) = delete;
+  Pieces& operator=(const Pieces&) = delete;
+
+  const std::string& label() const { return label_; }
+  std::uint64_t size() const { return member_.size; }
+  std::uint64_t left() const { return member_.size - given_; }
+  /// The next bytes, `most` of them or all that are left; they hold until the next call.
+  std::string_view next(std::size_t most) {
+    piece_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(most, left())));
+    if (member_.method == 0) {
+      file_.read(at_, piece_.data(), piece_.size());
+      at_ += piece_.size();
+    } else {
+      unpack();
+    }
+    crc_ = checksum(crc_, piece_.data(), piece_.size());
+    given_ += piece_.size();
+    if (left() == 0) check_end();
+    return piece_;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& what) const { throw Error(label_ + " " + what, {.file = file_name_, .place = name_}); }
+  [[noreturn]] void fail_unpacking() const { fail("is damaged: it cannot be decompressed" + again); }
+  int step() {
+    if (stream_.avail_in == 0 && at_ < end_) {
+      packed_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(piece_bytes, end_ - at_)));
+      file_.read(at_, packed_.data(), packed_.size());
+      at_ += packed_.size();
+      stream_.next_in = reinterpret_cast<Bytef*>(packed_.data());
+      stream_.avail_in = static_cast<uInt>(packed_.size());
+    }
+    return inflate(&stream_, Z_NO_FLUSH);
+  }
+  void unpack() {
+    stream_.next_out = reinterpret_cast<Bytef*>(piece_.data());
+    stream_.avail_out = static_cast<uInt>(piece_.size());
+    while (stream_.avail_out > 0) {
+      const int code = step();
+      ended_ = code == Z_STREAM_END;
+      if (code != Z_OK && !(ended_ && stream_.avail_out == 0)) fail_unpacking();
+    }
+  }
+  /// The packed data ends where the array does.
+  void check_end() {
+    Bytef more = 0;
+    while (member_.method != 0 && !ended_) {
+      stream_.next_out = &more;
+      stream_.avail_out = 1;
+      const int code = step();
+      ended_ = code == Z_STREAM_END;
+      if (stream_.avail_out == 0 || (code != Z_OK && !ended_)) fail_unpacking();
+    }
+    if (crc_ != member_.crc) fail("is damaged: its checksum does not agree" + again);
+  }
+
+  static constexpr std::size_t piece_bytes = std::size_t{1} << 18;
+  const std::string again = ": copy or save it again with numpy.savez";
+  const InputFile& file_;
+  std::string file_name_, name_, label_;
+  Member member_;
+  std::uint64_t at_ = 0, end_ = 0, given_ = 0;  ///< at_, end_: of the packed bytes, in the file
+  std::uint32_t crc_ = 0;
+  std::string packed_, piece_;
+  z_stream stream_{};
+  bool ended_ = false;
+};
+
+NpyHeader NpzFile::header(Pieces& pieces) const {
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  std::string start(pieces.next(npy_start));
+  try {
+    const std::uint64_t bytes = std::min(npy_header_bytes(start), pieces.size());
+    while (start.size() < bytes) start += pieces.next(static_cast<std::size_t>(std::min<std::uint64_t>(piece, bytes - start.size())));
+    return parse_npy_header(start, pieces.size(), pieces.label());
+  } catch (const Error&) {
+    // A header that was changed on its way is better explained by the checksum, where that is soon known.
+    constexpr std::uint64_t soon = std::uint64_t{1} << 26;
+    if (pieces.left() < soon)
+      while (pieces.left() > 0) pieces.next(piece);
+    throw;
+  }
+}
+
+NpyHeader NpzFile::header(std::string_view name) const {
+  Pieces pieces(*this, name);
+  return header(pieces);
+}
+
+NpyArray NpzFile::read(std::string_view name) const {
+  Pieces pieces(*this, name);
+  NpyReader array(header(pieces), pieces.label());
+  while (pieces.left() > 0) array.take(pieces.next(std::size_t{1} << 20));
+  return array.finish();
 }
 
 // ---- writing

@@ -28,8 +28,12 @@ class NpzFile {
   bool has(std::string_view name) const;
   /// Error naming the keys that there are when there is no such key.
   NpyArray read(std::string_view name) const;
+  /// Type and shape alone, which take a few bytes of a compressed array of any size. Errors likewise.
+  NpyHeader header(std::string_view name) const;
 
  private:
+  class Pieces;
+  NpyHeader header(Pieces& pieces) const;
   struct Member {
     std::uint64_t offset = 0, packed = 0, size = 0;
     std::uint32_t crc = 0;
@@ -42,7 +46,7 @@ class NpzFile {
   std::map<std::string, Member, std::less<>> members_;
 };
 
-/// "a, b, c, and 5 more", "none": the names that there are, for sentences.
+/// "a, b, c, and 5 more", "none": the names that there are, printable, for sentences.
 std::string some_of(const std::vector<std::string>& names);
 
 /// Writes an archive array by array into a file under construction; the data goes from the span to the disk. Uncompressed, as

@@ -66,11 +66,11 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : file_(file
   } catch (const Json::exception&) {
     fail("has a header with a number that is too large");
   }
-  if (twice) fail("has a header that holds " + *twice + " twice", *twice);
+  if (twice) fail("has a header that holds " + printable(*twice) + " twice", *twice);
 
   for (const auto& [name, value] : json.items()) {
     if (name == "__metadata__") continue;
-    const auto bad = [&, &key = name](const std::string& what) { fail("is damaged: its entry " + key + " " + what, key); };
+    const auto bad = [&, &key = name](const std::string& what) { fail("is damaged: its entry " + printable(key) + " " + what, key); };
     if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets"))
       bad("does not have dtype, shape and data_offsets alone");
     const Json &dtype = value["dtype"], &shape = value["shape"], &offsets = value["data_offsets"];
@@ -80,7 +80,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : file_(file
     Entry entry{dtype.get<std::string>(), shape.get<Shape>(), offsets[0].get<std::uint64_t>(), offsets[1].get<std::uint64_t>()};
     const Type* type = type_of(entry.dtype);
     if (!type)
-      throw Error(path().string() + ": the entry " + name + " holds " + entry.dtype + ", which is not read: save it as F32 or F64" +
+      throw Error(path().string() + ": the entry " + printable(name) + " holds " + printable(entry.dtype) + ", which is not read: save it as F32 or F64" +
                       (entry.dtype.starts_with("C") ? ", real and imaginary parts as a last axis of 2" : ""),
                   {.file = path().string(), .place = name, .value = entry.dtype});
     if (entry.from > entry.to) bad("ends before it begins");
@@ -88,7 +88,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : file_(file
     if (!needed || *needed != entry.to - entry.from)
       bad("of shape " + to_string(entry.shape) + " and type " + entry.dtype + " has " + std::to_string(entry.to - entry.from) + " bytes" +
           (needed ? ", not " + std::to_string(*needed) : ""));
-    if (entry.to > available) fail("is cut short: " + std::to_string(entry.to - available) + " bytes of " + name + " are missing", name);
+    if (entry.to > available) fail("is cut short: " + std::to_string(entry.to - available) + " bytes of " + printable(name) + " are missing", name);
     names_.push_back(name);
     entries_.emplace(name, std::move(entry));
   }
@@ -98,36 +98,52 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : file_(file
   std::uint64_t end = 0;
   for (std::size_t i = 0; i < names_.size(); ++i) {
     const Entry& entry = entries_.at(names_[i]);
-    if (entry.from < end) fail("is damaged: its entries " + names_[i - 1] + " and " + names_[i] + " overlap", names_[i]);
-    if (entry.from > end) fail("is damaged: " + std::to_string(entry.from - end) + " bytes before " + names_[i] + " belong to no entry", names_[i]);
+    if (entry.from < end) fail("is damaged: its entries " + printable(names_[i - 1]) + " and " + printable(names_[i]) + " overlap", names_[i]);
+    if (entry.from > end) fail("is damaged: " + std::to_string(entry.from - end) + " bytes before " + printable(names_[i]) + " belong to no entry", names_[i]);
     end = entry.to;
   }
   if (end < available) fail("has " + std::to_string(available - end) + " bytes more than its entries", "byte " + std::to_string(data_ + end));
 }
 
-NpyArray SafetensorsFile::read(std::string_view name) const {
+const SafetensorsFile::Entry& SafetensorsFile::entry(std::string_view name) const {
   const auto found = entries_.find(name);
   if (found == entries_.end())
-    throw Error(path().string() + " has no array " + std::string(name) + ": it has " + some_of(names_),
+    throw Error(path().string() + " has no array " + printable(name) + ": it has " + some_of(names_),
                 {.file = path().string(), .place = std::string(name)});
-  const Entry& entry = found->second;
-  const Type& type = *type_of(entry.dtype);
-  NpyArray array{.shape = entry.shape, .dtype = std::string(type.numpy), .real = {}, .complex = {}};
+  return found->second;
+}
+
+NpyHeader SafetensorsFile::header(std::string_view name) const {
+  const Entry& found = entry(name);
+  const Type& type = *type_of(found.dtype);
+  return {.shape = found.shape, .dtype = std::string(type.numpy), .kind = type.kind, .width = type.width, .start = data_ + found.from, .bytes = found.to - found.from};
+}
+
+NpyArray SafetensorsFile::read(std::string_view name) const {
+  const NpyHeader found = header(name);
+  check_fits(found.shape, false, path().string() + ": " + printable(name));
+  NpyArray array{.shape = found.shape, .dtype = found.dtype, .real = {}, .complex = {}};
+  const auto width = static_cast<std::uint64_t>(found.width);
   try {
-    std::string bytes(entry.to - entry.from, '\0');
-    file_.read(data_ + entry.from, bytes.data(), bytes.size());
-    array.real.resize(bytes.size() / static_cast<std::size_t>(type.width));
-    if (type.kind != 'B') {
-      to_doubles(type.kind, type.width, bytes.data(), array.real, false);
-    } else {
-      for (std::size_t i = 0; i < array.real.size(); ++i) {  // the upper half of a float32
+    array.real.resize(static_cast<std::size_t>(found.bytes / width));
+    std::string bytes;
+    constexpr std::uint64_t piece = std::uint64_t{1} << 20;  // bytes, a multiple of every width
+    for (std::uint64_t at = 0; at < found.bytes; at += bytes.size()) {
+      bytes.resize(static_cast<std::size_t>(std::min(piece, found.bytes - at)));
+      file_.read(found.start + at, bytes.data(), bytes.size());
+      const std::span<double> to = std::span(array.real).subspan(static_cast<std::size_t>(at / width), static_cast<std::size_t>(bytes.size() / width));
+      if (found.kind != 'B') {
+        to_doubles(found.kind, found.width, bytes.data(), to, false);
+        continue;
+      }
+      for (std::size_t i = 0; i < to.size(); ++i) {  // the upper half of a float32
         std::uint16_t half = 0;
         std::memcpy(&half, bytes.data() + 2 * i, 2);
-        array.real[i] = static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16));
+        to[i] = static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(half) << 16));
       }
     }
   } catch (const std::bad_alloc&) {
-    throw Error(path().string() + ": " + std::string(name) + " does not fit into memory: save fewer or smaller arrays",
+    throw Error(path().string() + ": " + printable(name) + " does not fit into memory: save fewer or smaller arrays",
                 {.file = path().string(), .place = std::string(name)});
   }
   return array;

@@ -27,6 +27,8 @@ class SafetensorsFile {
   /// F64, F32, F16, BF16, I8 to I64, U8 to U64 and BOOL. The dtype of the result is NumPy's, "bfloat16" for BF16. Error naming the
   /// entries that there are when there is no such entry.
   NpyArray read(std::string_view name) const;
+  /// Type and shape alone.
+  NpyHeader header(std::string_view name) const;
 
  private:
   struct Entry {
@@ -34,6 +36,7 @@ class SafetensorsFile {
     Shape shape;
     std::uint64_t from = 0, to = 0;  ///< in the data
   };
+  const Entry& entry(std::string_view name) const;
   [[noreturn]] void fail(const std::string& what, const std::string& place = "header") const;
   InputFile file_;
   std::uint64_t data_ = 0;  ///< where the data begins

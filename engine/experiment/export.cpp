@@ -44,12 +44,12 @@ void export_run(const RunResult& result, const std::filesystem::path& folder, bo
   assert(result.trace);
   const Trace& trace = *result.trace;
   AtomicFolder out(folder);
+  std::vector<WrittenFile> files;
   const auto write = [&](const std::string& name, const auto& writer) {
     AtomicFile& file = out.file(name);
     writer(file);
-    out.finish(file);
+    files.push_back(out.finish(file));
   };
-  write("manifest.json", [&](AtomicFile& file) { file.write(manifest_json(trace)); });
   write("trace.npz", [&](AtomicFile& file) { write_trace_npz(trace, file); });
   write("state.npz", [&](AtomicFile& file) {
     NpzWriter archive(file);
@@ -64,6 +64,8 @@ void export_run(const RunResult& result, const std::filesystem::path& folder, bo
       write(csv_file_name(key), [&](AtomicFile& file) { write_csv(trace, *array, file); });
     }
   }
+  // The last file of a folder is the one that is never there without the others, and this one names them.
+  write("manifest.json", [&](AtomicFile& file) { file.write(manifest_json(trace, files)); });
   out.commit();
 }
 

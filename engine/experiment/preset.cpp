@@ -21,20 +21,21 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;  // hyper-parameters keep the order of the file
 constexpr std::uint64_t largest = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t most_parts = 64;  // of a stack, as of layers
 
 [[noreturn]] void mistake(const fs::path& file, const std::string& place, const std::string& sentence) {
   ErrorPlace where;
   where.file = file.string();
   where.place = place;
-  throw Error(where.file + ": " + place + (place.empty() ? "" : " ") + sentence, where);
+  throw Error(where.file + ": " + printable(place) + (place.empty() ? "" : " ") + sentence, where);
 }
 
 std::string kind_of(const Json& value) {
   switch (value.type()) {
     case Json::value_t::null: return "null";
     case Json::value_t::object: return "an object";
-    case Json::value_t::array: return "a list";
-    case Json::value_t::string: return "the text " + value.dump(-1, ' ', false, Json::error_handler_t::replace);
+    case Json::value_t::array: return value.empty() ? "an empty list" : "a list";
+    case Json::value_t::string: return "the text " + printable(value.dump(-1, ' ', false, Json::error_handler_t::replace));
     default: return value.dump();
   }
 }
@@ -71,7 +72,7 @@ class Object {
     if (!fits || value.get<std::int64_t>() < low || value.get<std::int64_t>() > high)
       mistake(
           file_, name(key),
-          "must be " + what + ", an integer from " + std::to_string(low) + " to " + std::to_string(high) + ", not " + kind_of(value) + ".");
+          "must be " + what + (low == high ? "" : ", an integer from " + std::to_string(low) + " to " + std::to_string(high)) + ", not " + kind_of(value) + ".");
     return value.get<std::int64_t>();
   }
   void nothing_else() const {
@@ -156,7 +157,10 @@ void checked(const fs::path& file, const std::string& architecture, const std::s
 
 /// The parts of a stack, each checked by itself.
 void read_stack(const Json& json, const Registry& registry, const fs::path& file, Preset& preset) {
-  if (!json.is_array() || json.empty()) mistake(file, "stack", "must be a list of architectures with their hyper-parameters, not " + kind_of(json) + ".");
+  if (!json.is_array() || json.empty() || json.size() > most_parts)
+    mistake(file, "stack",
+            "must be a list of 1 to " + std::to_string(most_parts) + " architectures with their hyper-parameters, not " +
+                (json.size() > most_parts ? "of " + std::to_string(json.size()) : kind_of(json)) + ".");
   for (std::size_t i = 0; i < json.size(); ++i) {
     const std::string place = "stack[" + std::to_string(i) + "]";
     Object part(json[i], file, place);
@@ -229,7 +233,7 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
   preset.file = file;
 
   Object root(json, file, "");
-  root.integer("schema", "the number of the format that the file is written in", 1, 1,
+  root.integer("schema", "1, the number of the format that the file is written in", 1, 1,
                root.need("schema", "the number 1, the format that the file is written in"));
   preset.id = root.text("id", "the name on the command line");
   if (!is_id(preset.id)) mistake(file, "id", "must be of lower-case letters, digits and minus signs, not \"" + preset.id + "\".");
@@ -277,11 +281,27 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
   return preset;
 }
 
-/// Every *.json below the folder, sorted, so that a library is the same on every machine.
-std::vector<fs::path> preset_files(const fs::path& folder) {
+/// Every *.json below the folder, sorted, so that a library is the same on every machine. What cannot be looked into is told, and hides
+/// nothing else.
+std::vector<fs::path> preset_files(const fs::path& folder, std::vector<std::string>& problems) {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(folder))
-    if (entry.path().extension() == ".json" && !entry.is_directory()) files.push_back(entry.path());
+  const auto problem = [&](const fs::path& where, const std::error_code& code) {
+    problems.push_back(where.string() + ": the folder of presets cannot be read (" + code.message() + "); make it, or correct the path.");
+  };
+  std::vector<fs::path> waiting{folder};
+  while (!waiting.empty()) {
+    const fs::path here = std::move(waiting.back());
+    waiting.pop_back();
+    std::error_code code;
+    for (fs::directory_iterator entry(here, code), end; !code && entry != end; entry.increment(code)) {
+      std::error_code unresolved;  // a file that cannot be resolved is told when it is opened
+      if (entry->is_directory(unresolved) && !entry->is_symlink(unresolved))
+        waiting.push_back(entry->path());
+      else if (entry->path().extension() == ".json" && !entry->is_directory(unresolved))
+        files.push_back(entry->path());
+    }
+    if (code) problem(here, code);
+  }
   std::ranges::sort(files);
   return files;
 }
@@ -291,15 +311,7 @@ std::vector<fs::path> preset_files(const fs::path& folder) {
 PresetLibrary::PresetLibrary(const Registry& registry, const std::vector<fs::path>& folders) {
   std::set<fs::path> seen;
   for (const fs::path& folder : folders) {
-    std::vector<fs::path> files;
-    try {
-      files = preset_files(folder);
-    } catch (const fs::filesystem_error& error) {
-      problems_.push_back(folder.string() + ": the folder of presets cannot be read (" + error.code().message() +
-                          "); make it, or correct the path.");
-      continue;
-    }
-    for (const fs::path& file : files) {
+    for (const fs::path& file : preset_files(folder, problems_)) {
       std::error_code ignored;  // a file that cannot be resolved is reported when it is opened
       const fs::path real = fs::weakly_canonical(file, ignored);
       if (!seen.insert(ignored ? file : real).second) continue;
@@ -332,7 +344,9 @@ const Preset& PresetLibrary::find(std::string_view id) const {
   if (known.empty())
     throw Error("there is no preset \"" + where.model + "\", and none was found at all; set RECLAB_PRESETS to the folder that holds them.",
                 where);
-  throw Error("there is no preset \"" + where.model + "\"; the nearest are " + where.range + ", and `reclab list` shows all.", where);
+  // It may be in what could not be read: a folder, or a file with a mistake before its id.
+  const std::string hidden = problems_.empty() ? "" : " But not everything could be read: " + problems_.front() + (problems_.size() > 1 ? " (and " + std::to_string(problems_.size() - 1) + " more)" : "");
+  throw Error("there is no preset \"" + where.model + "\"; the nearest are " + where.range + ", and `reclab list` shows all." + hidden, where);
 }
 
 std::vector<fs::path> preset_folders() {

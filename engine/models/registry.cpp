@@ -27,7 +27,7 @@ const Architecture& Registry::find(std::string_view id) const {
     if (architecture.id == id) return architecture;
     known.push_back(architecture.id);
   }
-  throw Error("There is no architecture \"" + std::string(id) + "\"; the nearest are " + nearest_names(id, known) + ".",
+  throw Error("there is no architecture \"" + std::string(id) + "\"; the nearest are " + nearest_names(id, known) + ".",
               {.model = std::string(id), .range = nearest_names(id, known)});
 }
 

@@ -237,7 +237,7 @@ Sequence load_sequence(const fs::path& path, const LoadOptions& options) {
   sequence.name = path.filename().string();
   sequence.source = file;
   sequence.load = options;
-  std::string bytes = read_file(path);
+  std::string bytes = read_file(path, Pipes::read);
   sequence.sha256 = sha256_hex(bytes);
   Table table;
   if (bytes.empty()) {

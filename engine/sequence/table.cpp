@@ -631,8 +631,10 @@ class TableReader {
     std::vector<Cell> cells;
     if (skip_first_) records.next(cells);
     const auto lines = static_cast<std::size_t>(std::count_if(text_.begin(), text_.end(), [](char c) { return c == '\n'; })) + 1;
-    data_.reserve(lines * wanted_.size());
-    if (time_) times_.reserve(lines);
+    // A cell takes two bytes at least, with what ends it: lines may be blank.
+    const std::size_t cells_at_most = text_.size() / 2 + 1;
+    data_.reserve(std::min(lines * wanted_.size(), cells_at_most));
+    if (time_) times_.reserve(std::min(lines, cells_at_most));
     std::int64_t blank_line = 0;
     std::optional<bool> comma;
     std::int64_t comma_line = 0;
@@ -765,7 +767,7 @@ std::string shown(std::string_view text) {
   std::string result;
   for (const char c : to_utf8(text.substr(0, 60))) {
     if (result.size() >= 40 && (static_cast<unsigned char>(c) & 0xc0) != 0x80) return result + "...";
-    result += c == '\n' || c == '\r' || c == '\t' ? ' ' : c;
+    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
   }
   return text.size() > 60 ? result + "..." : result;
 }

@@ -70,9 +70,10 @@ std::vector<std::string> entry_names(const TraceArray& array) {
 
 }  // namespace
 
-std::string manifest_json(const Trace& trace) {
+std::string manifest_json(const Trace& trace, const std::vector<WrittenFile>& files) {
   const RunInfo& info = trace.info;
-  Json hyper = Json::object(), spectra = Json::array(), each_layer = Json::array(), arrays = Json::array();
+  Json written = Json::object(), hyper = Json::object(), spectra = Json::array(), each_layer = Json::array(), arrays = Json::array();
+  for (const WrittenFile& file : files) written[file.name] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
   for (const auto& [key, value] : info.hyper) hyper[key] = typed(value);
   for (const SpectrumInfo& spectrum : info.spectra)
     spectra.push_back({{"of", spectrum.of}, {"continuous", spectrum.continuous}, {"per_step", spectrum.per_step}});
@@ -109,6 +110,7 @@ std::string manifest_json(const Trace& trace) {
       {"wall_seconds", info.seconds},
       {"bytes", info.bytes},
       {"command", info.command},
+      {"files", written},
       {"arrays", arrays},
   };
   // A channel may be named by bytes that are no UTF-8; that must not cost the export.

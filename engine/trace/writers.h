@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "array/files.h"
 #include "trace/trace.h"
@@ -11,8 +12,8 @@
 namespace reclab {
 
 /// JSON, indented, UTF-8: every field of RunInfo, the time axis, and of each array its key, shape, dtype, axes, unit, range and text.
-/// A number that is not finite is null.
-std::string manifest_json(const Trace& trace);
+/// A number that is not finite is null. `files`: what the export holds beside the manifest, each with its size and SHA-256.
+std::string manifest_json(const Trace& trace, const std::vector<WrittenFile>& files = {});
 
 /// trace.npz: every array under its key (float64 or complex128), and `time` [T] (float64) and `step` [T] (int64) of the recorded rows. An
 /// array whose rows are other steps (TraceArray::steps) has them beside it as `step/<key>` (int64).

@@ -50,6 +50,8 @@ class TestStart : public QObject {
     QTest::newRow("a value out of range") << QStringList{"lstm", "--set", "width=-3"} << "width";
     QTest::newRow("an option that there is not") << QStringList{"--wdith", "3"} << "wdith";
     QTest::newRow("a length that is none") << QStringList{"--task", "noise", "--length", "many"} << "many";
+    for (const char* option : {"--input", "--task", "--weights", "--state", "--seed", "--length", "--theme", "--figures"})
+      QTest::newRow(option) << QStringList{option, ""} << QString(option) + " is empty";
     QTest::newRow("two sequences") << QStringList{"--task", "noise", "--input", "a.csv"} << "--input";
     QTest::newRow("two models") << QStringList{"lstm", "gru"} << "gru";
     QTest::newRow("a format that there is not") << QStringList{"--figures", "x", "--format", "gif"} << "gif";
@@ -89,6 +91,7 @@ class TestStart : public QObject {
     const Ended help = start({"--help"});
     QCOMPARE(help.status, 0);
     QVERIFY(help.out.join(' ').contains("--figures"));
+    QVERIFY2(help.out[0] == "Usage: recurrence-lab [options] [ID]", qPrintable(help.out[0]));
   }
 };
 

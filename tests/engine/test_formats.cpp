@@ -5,14 +5,20 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+#include <zlib.h>
 
+#include <chrono>
 #include <cmath>
 #include <complex>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include "array/archive.h"
@@ -297,6 +303,12 @@ TEST_CASE("NPY that is damaged or of another kind is refused with file, place an
   check_says(says(npy("{'descr': '<f8', 'shape': (1,), }", "12345678")), {"no key 'fortran_order'"});
   check_says(says(npy("garbage \x01\x02", "12345678")), {"header that cannot be read", "numpy.save"});
   check_says(says(npy_of("<q9", "(1,)", "12345678")), {"not known", "'<q9'"});
+  // Widths that no number has; in bits they do not fit into an int.
+  for (const char* type : {"<f1111111112", "<f", "<f-8", "<f8x", "<f64", "<c268435460"})
+    check_says(says(npy_of(type, "(0,)", "")), {"a number type that is not known", type});
+  check_says(says(unhex("934e554d5059010076007b276465736372273a20273c6339313131313131313104040404040404040404043131310e00000031313131e1e1e131313131313131"
+                        "317b313138272c2027666f727472616e5f6f72646572273a2046616c73652c20277368617065273a2028302c292c207d2020202020000014400000000000001840")),
+             {"a number type that is not known"});
   // No prefix of a good file and no single damaged byte of its header may do worse than an Error or a smaller array.
   for (std::size_t size = 0; size < good.size(); ++size) says(good.substr(0, size));
   for (std::size_t at = 0; at < 128; ++at)
@@ -434,6 +446,96 @@ TEST_CASE("NPZ that is damaged or of another kind is refused with file, member a
     } catch (const Error&) {
     }
   }
+}
+
+TEST_CASE("of a compressed array of any size the shape is known at once, and what does not fit is refused before it is unpacked") {
+  Scratch scratch;
+  const auto deflated = [](const std::string& start, std::uint64_t zeros) {
+    std::string out;
+    z_stream stream{};
+    CHECK_EQUAL(deflateInit2(&stream, 1, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY), Z_OK);
+    std::uint32_t crc = static_cast<std::uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(start.data()), static_cast<uInt>(start.size())));
+    const std::string block(1 << 20, '\0');
+    std::string buffer(1 << 16, '\0');
+    const auto put = [&](const char* data, std::size_t size, int flush) {
+      stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data));
+      stream.avail_in = static_cast<uInt>(size);
+      do {
+        stream.next_out = reinterpret_cast<Bytef*>(buffer.data());
+        stream.avail_out = static_cast<uInt>(buffer.size());
+        deflate(&stream, flush);
+        out.append(buffer, 0, buffer.size() - stream.avail_out);
+      } while (stream.avail_out == 0);
+    };
+    put(start.data(), start.size(), Z_NO_FLUSH);
+    for (std::uint64_t i = 0; i < zeros / block.size(); ++i) {
+      put(block.data(), block.size(), Z_NO_FLUSH);
+      crc = static_cast<std::uint32_t>(crc32(crc, reinterpret_cast<const Bytef*>(block.data()), static_cast<uInt>(block.size())));
+    }
+    put(nullptr, 0, Z_FINISH);
+    deflateEnd(&stream);
+    return std::pair(out, crc);
+  };
+  const auto archive = [&](const std::string& name, const std::string& packed, std::uint64_t size, std::uint32_t crc) {
+    std::string local, central, end;
+    const auto put = [](std::string& to, std::uint64_t value, int width) {
+      for (int i = 0; i < width; ++i) to += static_cast<char>(value >> (8 * i) & 255);
+    };
+    put(local, 0x04034b50, 4), put(local, 45, 2), put(local, 0, 2), put(local, 8, 2), put(local, 0, 4), put(local, crc, 4);
+    put(local, packed.size(), 4), put(local, 0xffffffff, 4), put(local, 5, 2), put(local, 0, 2);
+    put(central, 0x02014b50, 4), put(central, 45, 2), put(central, 45, 2), put(central, 0, 2), put(central, 8, 2), put(central, 0, 4), put(central, crc, 4);
+    put(central, packed.size(), 4), put(central, 0xffffffff, 4), put(central, 5, 2), put(central, 12, 2), put(central, 0, 2), put(central, 0, 2), put(central, 0, 2);
+    put(central, 0, 4), put(central, 0, 4);
+    central += "a.npy";
+    put(central, 1, 2), put(central, 8, 2), put(central, size, 8);
+    put(end, 0x06054b50, 4), put(end, 0, 4), put(end, 1, 2), put(end, 1, 2), put(end, central.size(), 4), put(end, local.size() + 5 + packed.size(), 4), put(end, 0, 2);
+    return scratch.file(name, local + "a.npy" + packed + central + end);
+  };
+  const auto header = [](std::uint64_t entries) { return npy_header({static_cast<std::int64_t>(entries)}, "|b1"); };
+  const std::uint64_t many = std::uint64_t{64} << 20;
+  const auto [packed, crc] = deflated(header(many), many);
+  const NpzFile whole(archive("whole.npz", packed, header(many).size() + many, crc));
+  CHECK_EQUAL(to_string(whole.header("a").shape), to_string(Shape{static_cast<std::int64_t>(many)}));
+  CHECK_EQUAL(Archive(scratch / "whole.npz").shape("a").at(0), static_cast<std::int64_t>(many));
+  const NpyArray read = whole.read("a");
+  CHECK(read.real.size() == many && read.real.front() == 0.0 && read.real.back() == 0.0);
+
+  // As much as deflate can claim for these bytes: the rest of them is never looked at.
+  const std::uint64_t more = most_array_bytes() / 8 + 1;
+  const std::string junk = deflated(header(more), 0).first + std::string(static_cast<std::size_t>(more / 1000), 'x');
+  const NpzFile bomb(archive("bomb.npz", junk, header(more).size() + more, 0));
+  CHECK_EQUAL(bomb.header("a").shape.at(0), static_cast<std::int64_t>(more));
+  check_says(sentence_of([&] { bomb.read("a"); }), {"bomb.npz: a of shape [", "larger than a quarter of this computer's memory"});
+}
+
+TEST_CASE("names out of a file stand in sentences whole, short and without control characters") {
+  Scratch scratch;
+  CHECK_EQUAL(printable(std::string("a\0b\nc\x7f", 6)), "a b c ");
+  CHECK_EQUAL(printable(std::string(65'000, 'x')), std::string(80, 'x') + "...");
+  std::string cut = printable(std::string(79, 'x') + "λλ");
+  CHECK_EQUAL(cut, std::string(79, 'x') + "λ...");
+  CHECK_EQUAL(printable(std::string(500, '\x80')).size(), 86u);
+  std::vector<std::string> names;
+  for (int i = 0; i < 8; ++i) names.push_back(std::string(65'000, static_cast<char>('a' + i)));
+  CHECK(some_of(names).size() < 800);
+  const std::string entry = "{\"a\\u0000b\":{\"dtype\":\"F64\",\"shape\":[2],\"data_offsets\":[0,8]}}";
+  std::string bytes;
+  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(entry.size() >> (8 * i) & 255);
+  check_says(sentence_of([&] { SafetensorsFile(scratch.file("nul.safetensors", bytes + entry + "12345678")); }), {"its entry a b of shape [2]", "16", "again"});
+}
+
+TEST_CASE("a header of many entries is read in time that grows with it") {
+  Scratch scratch;
+  std::string header = "{";
+  constexpr int entries = 40'000;  // a hundred seconds, when each entry was looked at for each
+  for (int i = 0; i < entries; ++i) header += (i ? ",\"k" : "\"k") + std::to_string(i) + "\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]}";
+  header += "}";
+  std::string bytes;
+  for (int i = 0; i < 8; ++i) bytes += static_cast<char>(header.size() >> (8 * i) & 255);
+  const auto start = std::chrono::steady_clock::now();
+  CHECK_EQUAL(SafetensorsFile(scratch.file("many.safetensors", bytes + header)).names().size(), static_cast<std::size_t>(entries));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  CHECK_SAYS(seconds < 10.0, std::to_string(seconds));
 }
 
 TEST_CASE("safetensors of every numeric type is read exactly") {
@@ -589,6 +691,111 @@ TEST_CASE("a folder that does not permit writing is named") {
   check_says(sentence_of([&] { AtomicFolder(scratch / "out"); }), {"/out cannot be written", "does not permit it"});
 }
 
+TEST_CASE("a pipe is refused without waiting for who writes into it, and read where it is wanted") {
+  Scratch scratch;
+  const auto pipe = scratch / "p.json";
+  CHECK_EQUAL(::mkfifo(pipe.c_str(), 0600), 0);
+  check_says(sentence_of([&] { read_file(pipe); }), {"p.json is a pipe", "save its data in a file"});
+  check_says(sentence_of([&] { InputFile{pipe}; }), {"p.json is a pipe", "save its data in a file"});
+  const std::string data(200'000, 'x');
+  std::jthread writer([&] {
+    std::ofstream out(pipe, std::ios::binary);  // waits for the reader
+    out << data;
+  });
+  CHECK(read_file(pipe, Pipes::read) == data);
+}
+
+TEST_CASE("what a process that has ended left of a file or a folder is removed by the next writer, and of no other") {
+  Scratch scratch;
+  std::filesystem::create_directory(scratch / "out");
+  std::filesystem::create_directory(scratch / "in place");
+  std::filesystem::create_directory(scratch / "in place/folder");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    auto* file = new AtomicFile(scratch / "a.npz");
+    file->write(std::string(100'000, 'x'));
+    for (const char* name : {"out", "in place", "new"}) (new AtomicFolder(scratch / name))->file("trace.npz").write(std::string(100'000, 'x'));
+    _exit(0);
+  }
+  int status = 0;
+  CHECK(::waitpid(child, &status, 0) == child && status == 0);
+  const std::string number = std::to_string(child);
+  CHECK_EQUAL(listing(scratch.path()).size(), 3u + 1 + 3 * 2);
+  // A process that lives, whatever its number: this one. And what is no part.
+  AtomicFile living(scratch / "a.npz");
+  living.write("living");
+  AtomicFolder other(scratch / "other");
+  other.file("a.txt").write("other");
+  for (const char* name : {".a.npz.part", ".a.npz.x-1.part", ".b.npz.1-1.part", ".a.npz.1-1.parts"}) scratch.file(name, "mine");
+  const std::size_t kept = 3 + 1 + 2 + 4;
+  CHECK_EQUAL(listing(scratch.path()).size(), kept + 1 + 3 * 2);
+  {
+    const AtomicFile next(scratch / "a.npz");
+    CHECK_EQUAL(listing(scratch.path()).size(), kept + 1 + 3 * 2);
+  }
+  for (const char* name : {"out", "in place", "new"}) {
+    AtomicFolder next(scratch / name);
+    next.file("b.txt").write("next");
+    next.commit();
+  }
+  const auto left = listing(scratch.path());
+  CHECK_EQUAL(left.size(), kept + 1 + 3);  // "new" and a b.txt in each
+  for (const std::string& name : left) CHECK_SAYS(name.find(number) == std::string::npos, name);
+  living.commit();
+  other.commit();
+  CHECK_EQUAL(bytes_of_file(scratch / "a.npz"), "living");
+  CHECK_EQUAL(bytes_of_file(scratch / "other/a.txt"), "other");
+}
+
+TEST_CASE("a folder that is written keeps its mode and its other files, through links and in turns") {
+  Scratch scratch;
+  std::filesystem::create_directory(scratch / "out");
+  std::filesystem::permissions(scratch / "out", std::filesystem::perms(0750));
+  scratch.file("out/mine.txt", "mine");
+  std::filesystem::create_directory_symlink("out", scratch / "link");
+  AtomicFolder first(scratch / "out"), second(scratch / "link/");
+  first.file("a.txt").write("first");
+  second.file("a.txt").write("second");
+  first.commit();
+  scratch.file("out/late.txt", "late");
+  second.commit();
+  CHECK(listing(scratch.path()) == (std::set<std::string>{"link", "out", "out/a.txt", "out/late.txt", "out/mine.txt"}));
+  CHECK(std::filesystem::is_symlink(scratch / "link"));
+  CHECK_EQUAL(bytes_of_file(scratch / "out/a.txt"), "second");
+  CHECK(std::filesystem::status(scratch / "out").permissions() == std::filesystem::perms(0750));
+  CHECK_EQUAL(std::filesystem::hard_link_count(scratch / "out/mine.txt"), 1u);
+
+  // The current folder stays the one it is.
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(scratch / "out");
+  AtomicFolder here("");
+  here.file("a.txt").write("here");
+  here.commit();
+  const bool same = std::filesystem::exists("a.txt");
+  std::filesystem::current_path(before);
+  CHECK(same);
+  CHECK_EQUAL(bytes_of_file(scratch / "out/a.txt"), "here");
+  CHECK_EQUAL(listing(scratch / "out").size(), 3u);
+}
+
+TEST_CASE("a mount point is written file by file") {
+  Scratch scratch;
+  std::filesystem::create_directory(scratch / "out");
+  std::filesystem::create_directory(scratch / "source");
+  // Of the same device, so that only the mount tells.
+  if (::mount((scratch / "source").c_str(), (scratch / "out").c_str(), nullptr, MS_BIND, nullptr) != 0) throw test::Skip("nothing can be mounted here");
+  struct Unmount {
+    std::filesystem::path path;
+    ~Unmount() { ::umount(path.c_str()); }
+  } unmount{scratch / "out"};
+  scratch.file("out/a.txt", "old");
+  AtomicFolder folder(scratch / "out");
+  folder.file("a.txt").write("new");
+  folder.commit();
+  CHECK_EQUAL(bytes_of_file(scratch / "source/a.txt"), "new");
+  CHECK_EQUAL(listing(scratch / "source").size(), 1u);
+}
+
 TEST_CASE("a folder's files appear together") {
   Scratch scratch;
   AtomicFolder folder(scratch / "out/deep/");
@@ -619,20 +826,29 @@ TEST_CASE("a folder is as it was when its files are not committed") {
   CHECK_EQUAL(bytes_of_file(scratch / "there/a.txt"), "old");
 }
 
-TEST_CASE("a folder is as it was when the last rename fails") {
+TEST_CASE("a folder is as it was when a file of it is gone before it has its name") {
   Scratch scratch;
-  std::filesystem::create_directory(scratch / "out");
-  scratch.file("out/a.txt", "old");
-  AtomicFolder folder(scratch / "out");
-  folder.file("a.txt").write("new");
-  folder.file("b.txt").write("B");
-  folder.file("c.txt").write("C");
-  // Someone takes the third file's temporary away, so that its rename fails after the others succeeded.
-  for (const std::string& name : listing(scratch / "out"))
-    if (name.find("c.txt") != std::string::npos) std::filesystem::remove(scratch / "out" / name);
-  check_says(sentence_of([&] { folder.commit(); }), {"c.txt cannot be written"});
-  CHECK(listing(scratch / "out") == (std::set<std::string>{"a.txt"}));
-  CHECK_EQUAL(bytes_of_file(scratch / "out/a.txt"), "old");
+  for (const bool exchanged : {true, false}) {
+    const std::string name = exchanged ? "out" : "in place";
+    std::filesystem::create_directory(scratch / name);
+    if (!exchanged) std::filesystem::create_directory(scratch / (name + "/folder"));
+    scratch.file(name + "/a.txt", "old");
+    const auto before = listing(scratch / name);
+    {
+      AtomicFolder folder(scratch / name);
+      folder.file("a.txt").write("new");
+      folder.file("b.txt").write("B");
+      folder.file("c.txt").write("C");
+      int removed = 0;
+      for (const std::string& path : listing(scratch.path()))
+        if (path.ends_with("c.txt")) removed += std::filesystem::remove(scratch / path);
+      CHECK_EQUAL(removed, 1);
+      check_says(sentence_of([&] { folder.commit(); }), {"c.txt cannot be written"});
+    }
+    CHECK(listing(scratch / name) == before);
+    CHECK_EQUAL(bytes_of_file(scratch / (name + "/a.txt")), "old");
+  }
+  CHECK_EQUAL(listing(scratch.path()).size(), 5u);
 }
 
 TEST_CASE("a folder cannot be made where a file is") {

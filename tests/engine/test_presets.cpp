@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -53,6 +55,12 @@ std::string replaced(std::string text, const std::string& from, const std::strin
 }
 
 std::string stacked(const std::string& parts) { return replaced(preset_text("mine"), "\"architecture\": \"lstm\"", "\"stack\": " + parts); }
+
+std::string many_parts(int count) {
+  std::string parts = "[";
+  for (int i = 0; i < count; ++i) parts += (i ? ", " : "") + std::string("{\"architecture\": \"elman\"}");
+  return parts + "]";
+}
 
 std::string all_of(const std::vector<std::string>& sentences) {
   std::string text;
@@ -139,7 +147,7 @@ TEST_CASE("each mistake is one sentence that names the file and the key, and hid
       {good.substr(0, 60), "is not valid JSON"},
       {"[1, 2]", "the preset must be an object in braces, not a list"},
       {std::string("\x89PNG\r\n\x1a\n\0\0", 10), "is not valid JSON"},
-      {replaced(good, "\"schema\": 1", "\"schema\": 2"), "schema must be"},
+      {replaced(good, "\"schema\": 1", "\"schema\": 2"), "schema must be 1, the number of the format that the file is written in, not 2."},
       {replaced(good, "\"schema\": 1, ", ""), "schema is missing"},
       {replaced(good, "\"title\": \"Mine\"", "\"title\": 5"), "title must be the name for people in quotes, not 5"},
       {replaced(good, "\"title\": \"Mine\"", "\"title\": \"\""), "title must be"},
@@ -151,9 +159,11 @@ TEST_CASE("each mistake is one sentence that names the file and the key, and hid
       {replaced(good, "\"authors\": \"A\", ", ""), "source.authors is missing"},
       {replaced(good, "\"title\": \"T\"", "\"title\": \"T\", \"journal\": \"J\""), "source.journal is not a key of a preset"},
       {preset_text("mine", ",\"stack\": []"), "stack and architecture are both given"},
-      {stacked("[]"), "stack must be a list"},
+      {stacked("[]"), "stack must be a list of 1 to 64 architectures with their hyper-parameters, not an empty list."},
+      {stacked(many_parts(65)), "stack must be a list of 1 to 64 architectures with their hyper-parameters, not of 65."},
+      {preset_text("mine", ",\"hyper\": {\"wi\\u0000dth\": null}"), "hyper.wi dth must be a number"},
       {stacked("[\"gru\"]"), "stack[0] must be an object"},
-      {stacked("[{\"architecture\": \"gru\"}, {\"architecture\": \"gruu\"}]"), "stack[1].architecture: There is no architecture \"gruu\""},
+      {stacked("[{\"architecture\": \"gru\"}, {\"architecture\": \"gruu\"}]"), "stack[1].architecture: there is no architecture \"gruu\""},
       {stacked("[{\"architecture\": \"gru\", \"hyper\": {\"widht\": 3}}]"), "stack[0].hyper.widht: gru has no hyper-parameter"},
       {stacked("[{\"architecture\": \"transformer\", \"hyper\": {\"heads\": 5}}]"), "stack[0].hyper.heads: transformer"},
       {stacked("[{\"architecture\": \"gru\", \"layers\": 3}]"), "stack[0].layers is not a key"},
@@ -199,6 +209,43 @@ TEST_CASE("each mistake is one sentence that names the file and the key, and hid
     // Who asks for the preset that could not be read hears why.
     CHECK_ERROR(library.find("wrong"), mistake.says);
   }
+}
+
+TEST_CASE("a stack of as many parts as are allowed is read") {
+  Folder folder;
+  folder.write("stack.json", stacked(many_parts(64)));
+  const PresetLibrary library(builtin_registry(), {folder.path()});
+  CHECK_SAYS(library.problems().empty(), all_of(library.problems()));
+  CHECK_EQUAL(library.presets().at(0).stack.size(), std::size_t{64});
+}
+
+TEST_CASE("what cannot be resolved or looked into is a problem of its own and hides nothing else") {
+  Folder folder;
+  folder.write("mine.json", preset_text("mine"));
+  folder.write("deep/er/other.json", preset_text("other"));
+  std::filesystem::create_symlink("loop.json", folder.path() / "loop.json");
+  std::filesystem::create_symlink("nowhere", folder.path() / "gone.json");
+  CHECK(::mkfifo((folder.path() / "pipe.json").c_str(), 0600) == 0);
+  const PresetLibrary library(builtin_registry(), {folder.path()});
+  CHECK_EQUAL(library.presets().size(), std::size_t{2});
+  CHECK_EQUAL(library.find("mine").id, std::string("mine"));
+  CHECK_SAYS(library.problems().size() == 3, all_of(library.problems()));
+  for (const char* says : {"loop.json cannot be read", "there is no file", "pipe.json is a pipe"})
+    CHECK_SAYS(all_of(library.problems()).find(says) != std::string::npos, all_of(library.problems()));
+  // Who asks for one that is not there hears that it may be in what could not be read.
+  CHECK_ERROR(library.find("hidden"), "`reclab list` shows all. But not everything could be read: ");
+}
+
+TEST_CASE("a preset of very many keys is refused soon") {
+  Folder folder;
+  std::string hyper = ",\"hyper\": {";
+  for (int i = 0; i < 100'000; ++i) hyper += (i ? ", \"k" : "\"k") + std::to_string(i) + "\": 1";
+  folder.write("many.json", preset_text("mine", hyper + "}"));
+  const auto start = std::chrono::steady_clock::now();
+  const PresetLibrary library(builtin_registry(), {folder.path()});
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  CHECK_SAYS(library.problems().size() == 1 && library.problems()[0].find("hyper.k0: mine has no hyper-parameter") != std::string::npos, all_of(library.problems()));
+  CHECK_SAYS(seconds < 10.0, std::to_string(seconds));
 }
 
 TEST_CASE("an id is there once, and a file that is reached twice is one file") {

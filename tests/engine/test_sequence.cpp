@@ -98,6 +98,14 @@ TEST_CASE("delimiters, headers, ends of line and encodings are found by looking"
   }
 }
 
+TEST_CASE("blank lines below a wide table take no memory") {
+  std::string row;
+  for (int i = 0; i < 20'000; ++i) row += i ? ",1" : "1";
+  const Sequence sequence = load(row + "\n" + row + "\n" + std::string(400'000, '\n'));
+  CHECK_EQUAL(sequence.length, 2);
+  CHECK_EQUAL(sequence.width, 20'000);
+}
+
 TEST_CASE("without a header columns are numbered, and one alone is named after its file") {
   const Sequence two = load("1,2\n3,4\n");
   CHECK(two.names == (Names{"column 1", "column 2"}));

@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "array/error.h"
@@ -21,6 +22,7 @@ using reclab::test::listing;
 using reclab::test::Scratch;
 using Numbers = std::vector<double>;
 using Complex = std::vector<std::complex<double>>;
+using Json = nlohmann::json;
 
 namespace {
 
@@ -241,13 +243,21 @@ TEST_CASE("an export has manifest, trace, state and, if asked for, a table an ar
   const RunResult result = result_of(std::move(trace));
   export_run(result, scratch / "out/run", false);
   CHECK(listing(scratch / "out/run") == (std::set<std::string>{"manifest.json", "trace.npz", "state.npz"}));
-  CHECK_EQUAL(bytes_of_file(scratch / "out/run/manifest.json"), manifest_json(*result.trace));
+  Json manifest = Json::parse(bytes_of_file(scratch / "out/run/manifest.json"));
+  CHECK_EQUAL(manifest.at("files").size(), 2u);
+  for (const char* name : {"trace.npz", "state.npz"}) {
+    CHECK_EQUAL(manifest.at("files").at(name).at("bytes").get<std::uintmax_t>(), std::filesystem::file_size(scratch / "out/run" / name));
+    CHECK_EQUAL(manifest.at("files").at(name).at("sha256").get<std::string>(), sha256_of_file(scratch / "out/run" / name));
+  }
+  manifest["files"] = Json::object();
+  CHECK_EQUAL(manifest.dump(), Json::parse(manifest_json(*result.trace)).dump());
   const NpzFile state(scratch / "out/run/state.npz");
   CHECK(state.read("state/0/s").complex == (Complex{{1, 2}, {3, 4}}));
   CHECK(state.read("state/0/n").real == (Numbers{5, 6}));
   export_run(result, scratch / "out/run", true);  // over the first
   const std::set<std::string> names = listing(scratch / "out/run");
   CHECK_EQUAL(names.size(), 3 + result.trace->arrays().size());
+  CHECK_EQUAL(Json::parse(bytes_of_file(scratch / "out/run/manifest.json")).at("files").size(), names.size() - 1);
   for (const char* name : {"input.csv", "gate_0_forget.csv", "state_0_s.csv", "param_0_a.csv", "param_0_a_.csv", "scalar.csv"})
     CHECK_SAYS(names.count(name) == 1, name);
   CHECK_EQUAL(bytes_of_file(scratch / "out/run/param_0_a_.csv"), "unit,param/0_a\n0,9\n");
@@ -288,6 +298,7 @@ TEST_CASE("a disk that fills in the middle of an export leaves the folder as it 
   Trace trace = example();
   const RunResult little = result_of(trace);
   export_run(little, scratch / "small/run", false);
+  const std::string manifest = bytes_of_file(scratch / "small/run/manifest.json");
   Numbers many(100'000);
   std::iota(many.begin(), many.end(), 0.5);
   trace.put(real("param/large", {100'000}, {{"unit", "", {}}}, many));
@@ -295,7 +306,7 @@ TEST_CASE("a disk that fills in the middle of an export leaves the folder as it 
   CHECK_ERROR(export_run(result_of(trace), scratch / "small/run", true),
               "param_large.csv cannot be written because the disk is full: free some space");
   CHECK(listing(scratch / "small") == (std::set<std::string>{"run", "run/manifest.json", "run/trace.npz", "run/state.npz"}));
-  CHECK_EQUAL(bytes_of_file(scratch / "small/run/manifest.json"), manifest_json(*little.trace));
+  CHECK_EQUAL(bytes_of_file(scratch / "small/run/manifest.json"), manifest);
   CHECK_ERROR(export_run(result_of(trace), scratch / "small/new/deep", true), "the disk is full");
   CHECK(!std::filesystem::exists(scratch / "small/new"));
 }

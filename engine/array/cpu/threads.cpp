@@ -7,6 +7,7 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -39,7 +40,11 @@ class Pool {
   Pool() {
     const unsigned all = std::max(1u, std::thread::hardware_concurrency());
     of_ = static_cast<int>(std::min<unsigned>(all, most_parts));
-    for (int i = 1; i < of_; ++i) threads_.emplace_back([this, i] { serve(i); });
+    for (int i = 1; i < of_; ++i) try {
+        threads_.emplace_back([this, i] { serve(i); });
+      } catch (const std::system_error&) {  // a limit on threads or memory: fewer do
+        of_ = i;
+      }
   }
   ~Pool() {
     ending_ = true;

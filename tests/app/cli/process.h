@@ -25,6 +25,7 @@ class Process {
   struct Options {
     std::vector<std::pair<std::string, std::string>> environment;
     bool terminal = false;         ///< standard error is a pseudo-terminal, as for a person
+    bool no_output = false;        ///< standard output is closed
     std::size_t largest_file = 0;  ///< bytes; a write beyond fails as on a full disk; 0: no limit
   };
 
@@ -51,11 +52,12 @@ class Process {
       dup2(none, STDIN_FILENO);
       dup2(out[1], STDOUT_FILENO);
       dup2(err[1], STDERR_FILENO);
+      if (options.no_output) close(STDOUT_FILENO);
+      signal(SIGHUP, SIG_DFL);  // a test runner may have been started under nohup
       for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
       if (options.largest_file > 0) {
         const rlimit limit{options.largest_file, options.largest_file};
         setrlimit(RLIMIT_FSIZE, &limit);
-        signal(SIGXFSZ, SIG_IGN);
       }
       execv(argv[0], argv.data());
       _exit(127);
@@ -70,7 +72,7 @@ class Process {
       ::kill(pid_, SIGKILL);
       waitpid(pid_, nullptr, 0);
     }
-    close(out_);
+    if (out_ >= 0) close(out_);
     close(err_);
   }
   Process(const Process&) = delete;
@@ -92,6 +94,12 @@ class Process {
     return true;
   }
   void send(int signal) const { ::kill(pid_, signal); }
+  /// As a reader of its standard output that has seen enough.
+  void stop_reading() {
+    close(out_);
+    out_ = -1;
+    out_open_ = false;
+  }
 
   std::string output, error;
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The command line as a script sees it: the built reclab is started, and what it says, writes and returns is read.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -8,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "array/npz.h"
 #include "process.h"
@@ -108,6 +111,22 @@ TEST_CASE("list shows every preset, as a table and as JSON") {
   }
   for (const Json& entry : Json::parse(good({"list", "--family", "gated", "--json"}).output)) CHECK(entry.at("family") == "gated");
   refused({"list", "--family", "gatd"}, {"--family", "gatd", "gated"});
+}
+
+TEST_CASE("list fits a terminal of 100 columns, whatever a preset is called") {
+  Folder folder;
+  std::string title;
+  for (int i = 0; i < 60; ++i) title += "é";
+  folder.write("long.json", "{\"schema\": 1, \"id\": \"long-title\", \"architecture\": \"lstm\", \"title\": \"" + title +
+                                "\", \"family\": \"gated\", \"idea\": \"An idea.\", \"source\": {\"authors\": \"A\", \"year\": 1997, \"title\": \"T\"}}");
+  Process::Options options;
+  options.environment = {{"RECLAB_PRESETS", folder / ""}};
+  const Result result = reclab_says({"list"}, options);
+  CHECK_SAYS(result.status == 0 && result.error.empty(), result.error);
+  std::istringstream lines(result.output);
+  for (std::string line; std::getline(lines, line);) CHECK_SAYS(columns_of(line) <= 100, line);
+  CHECK_SAYS(result.output.find("\nlong-title ") != std::string::npos && result.output.find("éé...") != std::string::npos, result.output);
+  for (const char* text : {"\ngated\n", "chunkwise", "1997"}) CHECK_SAYS(result.output.find(text) != std::string::npos, result.output);
 }
 
 TEST_CASE("show is a card of 100 columns, and its JSON has the shapes of what runs") {
@@ -379,6 +398,15 @@ TEST_CASE("a mistake in the command is one line and status 2") {
   refused({"run", "lstm", "--standardise", "maybe"}, {"--standardise", "yes or no"});
   refused({"run", "lstm", "--columns", "a"}, {"--columns", "--input"});
   refused({"task", "adding", "--length", "5"}, {"--export"});
+  // What a script gives whose variable is not set.
+  for (const char* option : {"--input", "--export", "--weights", "--state", "--length", "--task", "--set", "--seed", "--form", "--record", "--every", "--loss", "--columns", "--time", "--standardise", "--device", "--dtype"})
+    refused({"run", "elman", option, ""}, {option, " is empty; give "});
+  refused({"run", ""}, {"id is empty; give a name."});
+  refused({"run", "elman", "--input", ""}, {"--input is empty; give a file."});
+  refused({"run", "elman", "--export="}, {"--export"});
+  refused({"bench", "elman", "--lengths", ""}, {"--lengths is empty; give a list."});
+  refused({"task", "adding", "--length", "5", "--export", ""}, {"--export is empty; give a file."});
+  refused({"list", "--family", ""}, {"--family is empty"});
   CHECK(good({"--help"}).output.find("list") != std::string::npos);
   CHECK(good({"run", "--help"}).output.find("--export") != std::string::npos);
   CHECK(!good({"--version"}).output.empty());
@@ -425,6 +453,77 @@ TEST_CASE("an export that cannot be written leaves nothing behind") {
   full.largest_file = 8192;
   refused({"run", "lstm", "--length", "500", "--export", folder / "out"}, {"out"}, full);
   CHECK(!fs::exists(folder / "out"));
+}
+
+TEST_CASE("a limit on the size of files is a sentence, and ends nothing by a signal") {
+  Folder folder;
+  Process::Options options;
+  options.largest_file = 20'000;
+  refused({"run", "elman", "--length", "5000", "--record", "output", "--export", folder / "out"}, {"trace.npz cannot be written", "larger than this disk or account allows"}, options);
+  CHECK(folder.empty());
+}
+
+TEST_CASE("a closed terminal ends an export as a polite kill does: finished, or not begun, with nothing left behind") {
+  Folder folder;
+  int written = 0;
+  for (const int signal : {SIGHUP, SIGTERM, SIGINT}) {
+    for (int delay = 0; delay < 12; ++delay) {
+      Process process(RECLAB_BINARY_DIR "/bin/reclab", {"run", "elman", "--set", "width=32", "--length", "3000", "--record", "output,state", "--csv", "--export", folder / "out"}, {});
+      // Wherever the run is by then.
+      std::this_thread::sleep_for(std::chrono::milliseconds(25 * delay));
+      process.send(signal);
+      const int status = process.wait();
+      const bool there = fs::exists(folder / "out");
+      // Before reclab has begun to look, a signal ends it as it ends any program.
+      CHECK_SAYS(there ? status == 0 : status == 130 || status == 128 + signal, std::to_string(status) + process.error);
+      if (there) CHECK(fs::exists(folder / "out/manifest.json"));
+      written += there;
+      fs::remove_all(folder / "out");
+      CHECK_SAYS(folder.empty(), "a part is left after signal " + std::to_string(signal));
+    }
+  }
+  CHECK_SAYS(written > 0, "no export was finished");
+}
+
+TEST_CASE("what cannot be printed is said, and whether the export is whole; a reader that leaves early is not a mistake") {
+  Folder folder;
+  Process::Options options;
+  options.no_output = true;
+  refused({"run", "elman", "--length", "8", "--export", folder / "out"}, {"standard output cannot be written", "The export is whole."}, options);
+  CHECK(fs::exists(folder / "out/manifest.json") && NpzFile(folder / "out/trace.npz").has("output"));
+  const Result list = reclab_says({"list", "--json"}, options);
+  CHECK(list.status == 2 && list.error.find("standard output cannot be written") != std::string::npos && list.error.find("export") == std::string::npos);
+
+  Process gone(RECLAB_BINARY_DIR "/bin/reclab", {"list", "--json"}, {});
+  gone.stop_reading();
+  CHECK_EQUAL(gone.wait(), 128 + SIGPIPE);
+  CHECK_EQUAL(gone.error, std::string());
+}
+
+TEST_CASE("where no thread can be started the list is there, and a run says why not; with one it runs") {
+  Process::Options options;
+  options.environment = {{"LD_PRELOAD", RECLAB_SHIM}, {"SHIM_THREADS", "0"}, {"ASAN_OPTIONS", "verify_asan_link_order=0"}};
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"list"}, {"show", "elman"}, {"--version"}})
+    CHECK_SAYS(reclab_says(arguments, options).status == 0, joined(arguments));
+  refused({"run", "elman", "--length", "8"}, {"no thread can be started", "ulimit -u"}, options);
+  options.environment[1].second = "1";
+  const Result one = reclab_says({"run", "lstm", "--set", "width=128", "--length", "300"}, options);
+  CHECK_SAYS(one.status == 0 && one.error.empty(), one.error);
+}
+
+TEST_CASE("a pipe among the presets or as weights stops nothing, and one as input is read") {
+  Folder folder;
+  CHECK(mkfifo((folder / "pipe.json").c_str(), 0600) == 0);
+  Process::Options options;
+  options.environment = {{"RECLAB_PRESETS", folder / ""}};
+  const Result list = reclab_says({"list"}, options);
+  CHECK(list.status == 0 && list.error.find("pipe.json is a pipe") != std::string::npos);
+  CHECK_EQUAL(reclab_says({"run", "elman", "--length", "8"}, options).status, 0);
+  refused({"run", "elman", "--weights", folder / "pipe.json"}, {"pipe.json is a pipe"});
+  Process process(RECLAB_BINARY_DIR "/bin/reclab", {"run", "elman", "--input", folder / "pipe.json"}, {});
+  std::ofstream(folder / "pipe.json") << "a\n1\n2\n4\n";
+  CHECK_EQUAL(process.wait(), 0);
+  CHECK_SAYS(process.output.find("3 steps") != std::string::npos, process.output);
 }
 
 TEST_CASE("a preset with a mistake is a line on standard error and hides nothing") {
