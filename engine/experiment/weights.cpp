@@ -24,17 +24,24 @@ class Entries {
     const std::string key = file_.has(prefix_ + name) ? prefix_ + name : name;
     if (!file_.has(key)) refuse(name, what + " of shape " + to_string(wanted) + " is missing, the file has " + some_of(file_.names()) + ": " + cure, wanted);
     left_.erase(key);
-    return file_.read(key);
+    // Of an array that cannot fit the shape alone is read: it is refused for that, and may be of any size.
+    const NpyArray unread{.shape = file_.shape(key), .dtype = "<f8", .real = {}, .complex = {}};
+    return may_hold(unread.shape, wanted) ? file_.read(key) : unread;
   }
   /// The first entry that was not taken.
   std::optional<std::string> left() const { return left_.empty() ? std::optional<std::string>() : *left_.begin(); }
-  std::string shape(const std::string& key) const { return to_string(file_.read(key).shape); }
+  std::string shape(const std::string& key) const { return to_string(file_.shape(key)); }
   [[noreturn]] void refuse(const std::string& entry, const std::string& what, const Shape& wanted = {}) const {
     const std::string file = file_.path().string();
     throw Error(file + ": " + what, {.file = file, .place = entry, .parameter = entry, .range = wanted.empty() ? "" : to_string(wanted)});
   }
 
  private:
+  /// Whether the sizes are those of `wanted`, perhaps with rows in front (what grows) and real and imaginary parts behind.
+  static bool may_hold(const Shape& found, const Shape& wanted) {
+    return std::ranges::search(found, wanted).begin() != found.end() || wanted.empty();
+  }
+
   Archive file_;
   std::string prefix_;
   std::set<std::string> left_;

@@ -89,14 +89,14 @@ void choose_columns(Table& table, const std::string& file, const LoadOptions& op
 
 /// An array of an archive that has a row for each of the sequence's steps. Its width is returned through width.
 std::vector<double> rows_of(const NpzFile& archive, const std::string& key, std::int64_t length, std::int64_t& width) {
-  NpyArray array = archive.read(key);
+  const NpyHeader header = archive.header(key);  // before the array, which may be of any size
   const std::string file = archive.path().string();
-  const bool fits =
-      !array.is_complex() && (array.shape.size() == 1 || array.shape.size() == 2) && array.shape[0] == length && !array.real.empty();
+  const bool fits = header.kind != 'c' && (header.shape.size() == 1 || header.shape.size() == 2) && header.shape[0] == length && header.bytes > 0;
   if (!fits)
-    throw Error(file + ": " + key + " has shape " + to_string(array.shape) + " where input has " + std::to_string(length) +
+    throw Error(file + ": " + key + " has shape " + to_string(header.shape) + " where input has " + std::to_string(length) +
                     " steps: save one real row a step",
                 {.file = file, .place = key});
+  NpyArray array = archive.read(key);
   width = array.shape.size() == 2 ? array.shape[1] : 1;
   check_finite(array.real, width, file, " of " + key);
   return std::move(array.real);
@@ -128,7 +128,7 @@ Table from_archive(Sequence& sequence, const std::string& file, const LoadOption
     sequence.target = rows_of(archive, "target", table.rows, sequence.target_width);
     sequence.target_kind = TargetKind::regress;
     if (archive.has("classes")) {
-      const NpyArray classes = archive.read("classes");
+      const NpyArray classes = archive.header("classes").bytes <= sizeof(double) ? archive.read("classes") : NpyArray();
       const double count = classes.real.size() == 1 ? classes.real[0] : 0.0;
       if (!(count >= 2.0 && count <= 1e9))
         throw Error(file + ": classes is not one number from 2 on: save the number of classes", {.file = file, .place = "classes"});
