@@ -48,8 +48,8 @@ Options readOptions(const QStringList& arguments) {
   const QStringList positional = parser.positionalArguments();
   if (positional.size() > 1) refuse("One model is looked at at a time, and " + positional[1] + " is a second; pin it for comparison in the window.");
   options.model = positional.value(0);
-  for (const QString& name : {"input", "task", "length", "weights", "state", "seed", "theme", "figures", "format"})  // a shell variable that is not set
-    if (parser.isSet(name) && parser.value(name).isEmpty()) refuse("--" + name + " is empty; give a value, or leave it out.");
+  for (const char* name : {"input", "task", "length", "weights", "state", "seed", "theme", "figures", "format"})  // a shell variable that is not set
+    if (parser.isSet(name) && parser.value(name).isEmpty()) refuse(QString("--%1 is empty; give a value, or leave it out.").arg(name));
   options.input = parser.value("input");
   options.task = parser.value("task");
   options.weights = parser.value("weights");

@@ -15,8 +15,7 @@ seconds=${2:-60}
 
 if [ -z "${RECLAB_FUZZ_BUILT:-}" ]; then
   install_packages engine fuzz
-  [ -e build/fuzz/build.ninja ] || logged "the configuration" build/fuzz/configure.log cmake --preset fuzz
-  logged "the build" build/fuzz/build.log cmake --build --preset fuzz
+  build fuzz fuzz
 fi
 python3 tests/fuzz/seeds.py build/fuzz/bin/reclab build/fuzz/seeds
 
