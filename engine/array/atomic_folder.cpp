@@ -35,17 +35,31 @@ bool has_attributes(int folder) {
   return false;
 }
 
+/// Whether a process works in the folder (of those that this one may look at): a shell, say. It would find itself in a folder that is gone.
+bool is_current_folder(const struct stat& status) {
+  struct stat current {};
+  if (::stat(".", &current) == 0 && same(current, status)) return true;
+  const int processes = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (processes < 0) return false;
+  const std::vector<std::string> names = parts::names_in(processes);
+  const bool found = std::ranges::any_of(names, [&](const std::string& name) {
+    return name[0] >= '0' && name[0] <= '9' && ::fstatat(processes, (name + "/cwd").c_str(), &current, 0) == 0 && same(current, status);
+  });
+  ::close(processes);
+  return found;
+}
+
 /// Whether a folder may be replaced by another one of its name, which what is in use or is more than a folder of files may not.
 bool replaceable(const fs::path& folder, struct stat& status) {
   if (folder == folder.root_path()) return false;
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (descriptor < 0) return false;
-  struct stat current {}, above {};
+  struct stat above {};
   struct statx mount {};
   const fs::path parent = parts::folder_of(folder);
   const auto writable = [](const fs::path& path) { return ::faccessat(AT_FDCWD, path.c_str(), W_OK | X_OK, AT_EACCESS) == 0; };
   bool can = ::fstat(descriptor, &status) == 0 && ::stat(parent.c_str(), &above) == 0 && above.st_dev == status.st_dev &&
-             !(::stat(".", &current) == 0 && same(current, status)) && ::statx(descriptor, "", AT_EMPTY_PATH, 0, &mount) == 0 &&
+             !is_current_folder(status) && ::statx(descriptor, "", AT_EMPTY_PATH, 0, &mount) == 0 &&
              (mount.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0 && (mount.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0 &&
              writable(folder) && writable(parent) && !has_attributes(descriptor);
   const std::vector<std::string> names = can ? parts::names_in(descriptor) : std::vector<std::string>();

@@ -177,8 +177,8 @@ std::vector<DeviceReport> check_device(const Registry& registry, const PresetLib
 /// The lines as CSV, with a header.
 std::string to_csv(const std::vector<DeviceReport>& reports);
 
-/// Writes manifest.json, trace.npz, state.npz and, if asked, a CSV per array into the folder, made if needed. Each file is written under
-/// a temporary name and renamed; on failure the folder is as it was and an Error names the file and the cure.
+/// Writes manifest.json, trace.npz, state.npz and, if asked, a CSV per array into the folder, made if needed, all at once (AtomicFolder); the
+/// manifest names size and SHA-256 of the others. On failure the folder is as it was and an Error names the file and the cure.
 void export_run(const RunResult& result, const std::filesystem::path& folder, bool csv);
 /// One NPZ file of a run's weights or final state, with the keys that RunRequest::weights and ::state read.
 void save_weights(const Trace& trace, const std::filesystem::path& file);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <complex>
@@ -776,6 +777,36 @@ TEST_CASE("a folder that is written keeps its mode and its other files, through 
   CHECK(same);
   CHECK_EQUAL(bytes_of_file(scratch / "out/a.txt"), "here");
   CHECK_EQUAL(listing(scratch / "out").size(), 3u);
+}
+
+TEST_CASE("a folder that a process works in is written file by file") {
+  Scratch scratch;
+  std::filesystem::create_directory(scratch / "out");
+  scratch.file("out/a.txt", "old");
+  std::array<int, 2> ready{}, done{};
+  CHECK(::pipe(ready.data()) == 0 && ::pipe(done.data()) == 0);
+  const pid_t shell = ::fork();
+  if (shell == 0) {
+    char byte = 0;
+    ::close(done[1]);
+    const bool there = ::chdir((scratch / "out").c_str()) == 0 && ::write(ready[1], "x", 1) == 1;
+    static_cast<void>(::read(done[0], &byte, 1) == 0);  // until the other end is closed
+    struct stat status {};
+    _exit(there && ::stat("a.txt", &status) == 0 && status.st_size == 3 ? 0 : 1);
+  }
+  char byte = 0;
+  CHECK(::read(ready[0], &byte, 1) == 1);
+  AtomicFolder folder(scratch / "out");
+  struct stat before {}, after {};
+  CHECK(::stat((scratch / "out").c_str(), &before) == 0);
+  folder.file("a.txt").write("new");
+  folder.file("b.txt").write("B");
+  folder.commit();
+  CHECK(::stat((scratch / "out").c_str(), &after) == 0 && before.st_ino == after.st_ino);
+  for (const int end : {ready[0], ready[1], done[0], done[1]}) ::close(end);
+  int status = 0;
+  CHECK(::waitpid(shell, &status, 0) == shell && status == 0);
+  CHECK_EQUAL(bytes_of_file(scratch / "out/a.txt"), "new");
 }
 
 TEST_CASE("a mount point is written file by file") {
