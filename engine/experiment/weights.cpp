@@ -39,7 +39,7 @@ class Entries {
  private:
   /// Whether the sizes are those of `wanted`, perhaps with rows in front (what grows) and real and imaginary parts behind.
   static bool may_hold(const Shape& found, const Shape& wanted) {
-    return std::ranges::search(found, wanted).begin() != found.end() || wanted.empty();
+    return std::search(found.begin(), found.end(), wanted.begin(), wanted.end()) != found.end() || wanted.empty();
   }
 
   Archive file_;
