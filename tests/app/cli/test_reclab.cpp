@@ -264,15 +264,15 @@ TEST_CASE("safetensors are weights, whatever the file is called, and a wrong one
 
 TEST_CASE("weights that cannot fit are refused by their shape, before they are read, whatever their size") {
   Folder folder;
-  good({"run", "gru", "--length", "8", "--record", "param", "--export", folder / "a"});
+  good({"run", "gru", "--task", "noise", "--length", "8", "--record", "param", "--export", folder / "a"});
   std::string bytes = contents(folder / "a/trace.npz");
   const std::string name = "param/0/weight_ih.npy";
   const std::size_t at = bytes.find(name) + name.size() + 128;  // behind the header of the array
   CHECK(at < bytes.size());
   bytes[at] ^= 1;
   const std::string file = folder.write("w.npz", bytes);
-  refused({"run", "lstm", "--weights", file}, {"w.npz: the entry 0/weight_ih has shape [96, 1] where the model has [128, 1]"});
-  refused({"run", "gru", "--weights", file}, {"w.npz: param/0/weight_ih is damaged: its checksum does not agree"});
+  refused({"run", "lstm", "--task", "noise", "--weights", file}, {"w.npz: the entry 0/weight_ih has shape [96, 1] where the model has [128, 1]"});
+  refused({"run", "gru", "--task", "noise", "--weights", file}, {"w.npz: param/0/weight_ih is damaged: its checksum does not agree"});
 }
 
 TEST_CASE("run without an export prints what matters") {
