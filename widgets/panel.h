@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "trace/trace.h"
@@ -33,6 +34,13 @@ class Panel : public QWidget {
     QString label;
   };
   virtual void setTrace(std::shared_ptr<const Trace> trace) = 0;
+  /// What the keys of the arrays begin with that the picture is made of: a trace with none of them has nothing for this panel. Empty: anything.
+  virtual std::vector<std::string> draws() const { return {}; }
+  /// The run before, while more of the present one is to come: parts of the picture that the present one does not have yet are kept from it,
+  /// dimmed. Null when all that will come is there. Given before the trace that it is for.
+  virtual void setFormer(std::shared_ptr<const Trace> former) { Q_UNUSED(former) }
+  /// While a slider is dragged value axes stay, or grow where a curve would leave them, so that two settings can be compared by eye.
+  virtual void holdAxes(bool hold) { Q_UNUSED(hold) }
   virtual void setPinned(const std::vector<Run>& runs) { Q_UNUSED(runs) }
   /// The cursor, a time step (0-based) of the sequence.
   virtual void setTime(std::int64_t step) = 0;

@@ -99,6 +99,7 @@ void MainWindow::buildDocks() {
   connect(inspector_, &InspectorView::edited, this, [this](const QString& key, const QString& text, bool live, int gesture) {
     Setup after = session_->setup();
     after.setValue(key.toStdString(), text.toStdString());
+    area_->holdAxes(live);
     change(after, tr("%1 of %2").arg(key, QString::fromStdString(after.preset)), gesture, live);
   });
   connect(inspector_, &InspectorView::seedEdited, this, [this](quint64 seed, int gesture) {
@@ -221,6 +222,10 @@ void MainWindow::connectSession() {
     banner_->hide();
     change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
   });
+  area_->setQuestions({[this](std::string_view prefix) { return session_->awaits(prefix); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
+  connect(session_, &SessionController::setupChanged, area_, &PanelArea::askAgain);
+  connect(session_, &SessionController::awaitedChanged, area_, &PanelArea::askAgain);
+  connect(time_, &TimeLink::stepChanged, session_, &SessionController::setFocus);
   connect(area_, &PanelArea::visiblePanelsChanged, this, [this] { session_->setVisiblePanels(area_->visiblePanels()); });
   if (auto* timing = area_->findChild<TimingPanel*>()) {
     connect(timing, &TimingPanel::timingWanted, session_, &SessionController::wantTiming);

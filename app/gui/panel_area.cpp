@@ -10,8 +10,12 @@
 #include <algorithm>
 
 #include "gui/look.h"
+#include "gui/veil.h"
 
 namespace reclab {
+namespace {
+constexpr int soon = 250;  // ms; a picture that is renewed sooner is not dimmed, so that nothing flickers while a slider moves
+}
 
 PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* chooser, QWidget* parent)
     : FlatDock("panel." + info.id, info.title, parent), panel_(info.make(this)), time_(time), chooser_(chooser), menu_(new QMenu(this)) {
@@ -22,6 +26,10 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   column->setContentsMargins(4, 2, 4, 4);
   column->addWidget(panel_);
   setWidget(paper);
+  veil_ = new Veil(panel_);
+  dimSoon_.setSingleShot(true);
+  dimSoon_.setInterval(soon);
+  connect(&dimSoon_, &QTimer::timeout, this, [this] { veil_->cover(questions_.former(given_)); });
   setMinimumSize(220, 150);
   header()->setToolTip(info.hint);
 
@@ -29,7 +37,11 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   menu_->addAction(icon("image"), tr("Save as PNG…"), this, [this] { save(Format::png); });
   menu_->addAction(icon("vector"), tr("Save as SVG…"), this, [this] { save(Format::svg); });
   menu_->addAction(icon("vector"), tr("Save as PDF…"), this, [this] { save(Format::pdf); });
-  menu_->addAction(icon("copy"), tr("Copy as a picture"), this, [this] { panel_->copyFigure(); });
+  menu_->addAction(icon("copy"), tr("Copy as a picture"), this, [this] {
+    const bool picture = panel_->emptyReason().isEmpty();
+    panel_->copyFigure();
+    emit said(picture ? tr("A picture of %1 is in the clipboard.").arg(panel_->title()) : tr("%1 has no picture; why is in the clipboard, in words.").arg(panel_->title()), false);
+  });
   menu_->addAction(icon("table"), tr("Save the data as CSV…"), this, [this] { saveData(); });
   for (QAction* own : panel_->actions()) menu_->addAction(own);
   menu_->addSeparator();
@@ -65,8 +77,8 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   });
   connect(this, &QDockWidget::visibilityChanged, this, [this](bool visible) {
     visible_ = visible;
+    emit shownChanged();  // first, so that what it lacks is on its way
     if (visible) catchUp();
-    emit shownChanged();
   });
 }
 
@@ -79,17 +91,66 @@ void PanelDock::setRuns(std::shared_ptr<const Trace> trace, const std::vector<Pa
   if (visible_) catchUp();
 }
 
+bool PanelDock::awaits() const {
+  const auto kinds = panel_->draws();
+  return std::any_of(kinds.begin(), kinds.end(), [this](const std::string& kind) { return questions_.awaits(kind); });
+}
+
+/// The rule of every panel: a picture stays until the new one is there, or until it is known that there will be none.
+bool PanelDock::keeps() const {
+  if (!trace_ || !given_ || !panel_->emptyReason().isEmpty()) return false;
+  const auto kinds = panel_->draws();
+  const bool something = kinds.empty() || std::any_of(kinds.begin(), kinds.end(), [this](const std::string& kind) { return !trace_->matching(kind).empty(); });
+  return !something && awaits();
+}
+
 void PanelDock::catchUp() {
   if (std::exchange(pinsBehind_, false)) panel_->setPinned(pinned_);
-  if (std::exchange(behind_, false)) panel_->setTrace(trace_);
+  const bool awaited = awaits();
+  if (behind_ && !keeps()) {
+    behind_ = false;
+    panel_->setFormer(awaited ? former_ : nullptr);
+    panel_->setTrace(trace_);
+    given_ = trace_;
+    veil_->cover({});
+    dimSoon_.stop();
+  }
+  if (!awaited && given_ == trace_) {
+    panel_->setFormer(nullptr);
+    former_ = given_;
+  }
+  name();
   panel_->setTimeRange(time_->first(), time_->last());
   panel_->setTime(time_->step());
   header()->setHeadline(panel_->headline());
 }
 
+void PanelDock::askAgain() {
+  if (visible_) catchUp();
+}
+
+void PanelDock::name() {
+  if (!given_ || !panel_->emptyReason().isEmpty() || questions_.former(given_).isEmpty()) {
+    dimSoon_.stop();
+    veil_->cover({});
+  } else if (!veil_->name().isEmpty()) {
+    veil_->cover(questions_.former(given_));
+  } else if (!dimSoon_.isActive()) {
+    dimSoon_.start();
+  }
+}
+
+QString PanelDock::formerName() const { return veil_->name(); }
+
+/// "lstm-gradients.pdf"
+QString PanelDock::fileName(const QString& suffix) const {
+  const QString model = given_ ? QString::fromStdString(given_->info.preset) + '-' : QString();
+  return model + panel_->id() + '.' + suffix;
+}
+
 void PanelDock::save(Panel::Format format) {
   const QString suffix = suffixOf(format);
-  QString file = chooser_->save(this, tr("Save %1").arg(panel_->title()), panel_->id() + "." + suffix, tr("%1 figure (*.%2)").arg(suffix.toUpper(), suffix));
+  QString file = chooser_->save(this, tr("Save %1").arg(panel_->title()), fileName(suffix), tr("%1 figure (*.%2)").arg(suffix.toUpper(), suffix));
   if (file.isEmpty()) return;
   if (!file.endsWith("." + suffix, Qt::CaseInsensitive)) file += "." + suffix;
   const QString sentence = panel_->saveFigure(file, format);
@@ -99,7 +160,7 @@ void PanelDock::save(Panel::Format format) {
 void PanelDock::saveData() {
   const QString text = panel_->dataAsCsv();
   if (text.isEmpty()) return emit said(tr("%1 has no data yet: %2").arg(panel_->title(), panel_->emptyReason()), true);
-  QString file = chooser_->save(this, tr("Save the data of %1").arg(panel_->title()), panel_->id() + ".csv", tr("Comma separated values (*.csv)"));
+  QString file = chooser_->save(this, tr("Save the data of %1").arg(panel_->title()), fileName("csv"), tr("Comma separated values (*.csv)"));
   if (file.isEmpty()) return;
   if (!file.contains('.')) file += ".csv";
   const QString sentence = writeText(file, text);
@@ -146,6 +207,18 @@ QStringList PanelArea::visiblePanels() const {
 
 void PanelArea::setRuns(const std::shared_ptr<const Trace>& trace, const std::vector<Panel::Run>& pinned) {
   for (PanelDock* one : docks_) one->setRuns(trace, pinned);
+}
+
+void PanelArea::setQuestions(const RunQuestions& questions) {
+  for (PanelDock* one : docks_) one->setQuestions(questions);
+}
+
+void PanelArea::holdAxes(bool hold) {
+  for (PanelDock* one : docks_) one->panel()->holdAxes(hold);
+}
+
+void PanelArea::askAgain() {
+  for (PanelDock* one : docks_) one->askAgain();
 }
 
 void PanelArea::arrange(const PanelLayout& layout) {

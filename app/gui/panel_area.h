@@ -3,6 +3,8 @@
 #pragma once
 
 #include <QMainWindow>
+#include <QTimer>
+#include <functional>
 #include <vector>
 
 #include "gui/files.h"
@@ -11,6 +13,16 @@
 #include "panel.h"
 
 namespace reclab {
+
+class Veil;
+
+/// What the docks ask of the window about the run that they are given and those that they were given before.
+struct RunQuestions {
+  /// Whether arrays of this kind, which the newest trace does not have, may still come.
+  std::function<bool(std::string_view prefix)> awaits = [](std::string_view) { return false; };
+  /// What a trace is of, when that is not what is set now; else empty.
+  std::function<QString(const std::shared_ptr<const Trace>&)> former = [](const auto&) { return QString(); };
+};
 
 /// One panel with its header and menu. A panel that is not visible is given nothing; it catches up when it is shown.
 class PanelDock : public FlatDock {
@@ -21,6 +33,11 @@ class PanelDock : public FlatDock {
   QMenu* menu() const { return menu_; }
   void setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned);
   void catchUp();  ///< gives the panel what it has missed while it was not visible
+  void setQuestions(RunQuestions questions) { questions_ = std::move(questions); }
+  void askAgain();
+  void name();  ///< dims and names the picture when it is no longer of what is set
+  /// What a dimmed picture is said to be of; empty when it is of what is set.
+  QString formerName() const;
 
  signals:
   void shownChanged();
@@ -30,7 +47,15 @@ class PanelDock : public FlatDock {
  private:
   void save(Panel::Format format);
   void saveData();
+  QString fileName(const QString& suffix) const;
+  bool awaits() const;
+  bool keeps() const;
   Panel* panel_;
+  Veil* veil_;
+  RunQuestions questions_;
+  std::shared_ptr<const Trace> given_;   ///< what the panel shows
+  std::shared_ptr<const Trace> former_;  ///< the last that it was given with all that it would get
+  QTimer dimSoon_;
   TimeLink* time_;
   const FileChooser* chooser_;
   QMenu* menu_;
@@ -52,6 +77,9 @@ class PanelArea : public QMainWindow {
   PanelDock* dock(const QString& id) const;
   QStringList visiblePanels() const;
   void setRuns(const std::shared_ptr<const Trace>& trace, const std::vector<Panel::Run>& pinned);
+  void setQuestions(const RunQuestions& questions);
+  void askAgain();  ///< the answers may be others now
+  void holdAxes(bool hold);
   const std::vector<PanelLayout>& layouts() const { return layouts_; }
   void arrange(const PanelLayout& layout);
   void enlarge(PanelDock* dock);  ///< alone in the area; again: as before

@@ -51,7 +51,7 @@ QString elapsed(double seconds) {
 
 }  // namespace
 
-Probe probeFor(const QStringList& visible, bool live) {
+Probe probeFor(const QStringList& visible, bool live, std::int64_t focus) {
   Probe probe;
   const bool spectrum = visible.contains("spectrum"), gradients = visible.contains("gradients");
   const bool gating = visible.contains("gating"), trajectories = visible.contains("trajectories");
@@ -61,10 +61,10 @@ Probe probeFor(const QStringList& visible, bool live) {
   probe.states = anything || trajectories;
   probe.gates = anything || gating;
   probe.gradients = anything || gradients;
-  probe.spectra = anything || spectrum;
-  probe.jacobians = anything || gradients;
-  probe.spectrum_rows = live ? 64 : 400;
-  probe.jacobian_rows = live ? 64 : 400;
+  probe.spectra = !live && (anything || spectrum);
+  probe.jacobians = !live && (anything || gradients);
+  if (anything || spectrum) probe.focus = focus;
+  probe.spectrum_rows = probe.jacobian_rows = 400;
   return probe;
 }
 
@@ -197,20 +197,22 @@ void SessionController::start(bool live) {
   if (!library_ || !setup_.sequence || setup_.preset.empty()) return;
   // A newer request always ends an older one. But while a slider moves, each request is given the time for its first pictures, so
   // that the plots follow the hand: the newest value waits until then, or until patience ends.
-  if (live && running_ && firstStage_ && Clock::now() - started_ < std::chrono::milliseconds(400)) {
+  if (live && running_ && (firstStage_ || live_) && Clock::now() - started_ < std::chrono::milliseconds(400)) {
     liveWaits_ = true;
     return;
   }
   if (!live) rest_.stop();
   liveWaits_ = false;
   firstStage_ = true;
+  complete_ = settled_ = false;
+  live_ = live;
   stopping_ = false;
   started_ = Clock::now();
   patience_.start();
   timingSoon_.stop();
   const std::uint64_t number = ++run_;
-  const Probe probe = lastProbe_ = probeFor(visible_, live);
-  runs_.replace([this, number, probe, library = library_, setup = setup_](std::stop_token stop) {
+  const Probe probe = lastProbe_ = probeFor(visible_, live, focus_);
+  runs_.replace([this, number, probe, live, library = library_, of = std::make_shared<const Setup>(setup_)](std::stop_token stop) {
     auto throttle = std::make_shared<Throttle>();
     const auto progress = [this, number, throttle](double fraction, std::string_view stage) {
       if (!throttle->ready()) return;
@@ -218,16 +220,16 @@ void SessionController::start(bool live) {
         if (number == run_ && running_) emit progressed(fraction, text);
       });
     };
-    const auto publish = [this, number](TracePtr trace) {
-      later([this, number, trace = std::move(trace)] {
+    const auto publish = [this, number, live, of](TracePtr trace) {
+      later([this, number, live, of, trace = std::move(trace)] {
         if (number != run_ || stopping_) return;
         firstStage_ = false;
-        show(trace);
-        if (liveWaits_) start(true);
+        show(trace, of);
+        if (liveWaits_ && !live) start(true);  // a live run is short, and its end brings the spectrum
       });
     };
     try {
-      const RunRequest request = requestFor(setup, library->presets.find(setup.preset), probe);
+      const RunRequest request = requestFor(*of, library->presets.find(of->preset), probe);
       RunResult result = reclab::run(builtin_registry(), request, progress, stop, publish);
       if (result.trace->info.outcome == Outcome::cancelled) {  // what it recorded is given back here, not in the window's thread
         later([this, number] {
@@ -235,9 +237,10 @@ void SessionController::start(bool live) {
         });
         return;
       }
-      later([this, number, trace = std::move(result.trace), state = std::make_shared<const FinalState>(std::move(result.state))] {
+      later([this, number, live, of, trace = std::move(result.trace), state = std::make_shared<const FinalState>(std::move(result.state))] {
         if (number != run_) return;
-        show(trace, state);
+        complete_ = !live;
+        show(trace, of, state);
         endRun(trace->info.outcome, QString::fromStdString(trace->info.sentence));
       });
     } catch (const Cancelled&) {
@@ -266,11 +269,14 @@ void SessionController::endRun(Outcome outcome, const QString& sentence) {
   else
     emit said(sentence, Tone::warning);
   emit runEnded(outcome);
-  if (outcome == Outcome::finished && visible_.contains("steps")) wantSteps(stepsWanted_);  // a tab behind another is open too
-  if (liveWaits_)
+  if (liveWaits_) {
     start(true);
-  else if (outcome == Outcome::finished && (timingAsked_ || visible_.contains("timing")))
-    timingSoon_.start();
+  } else if (outcome == Outcome::finished && !rest_.isActive()) {  // the hand is at rest
+    if (visible_.contains("steps")) wantSteps(stepsWanted_);  // a tab behind another is open too
+    if (timingAsked_ || visible_.contains("timing")) timingSoon_.start();
+  }
+  settled_ = complete_;
+  emit awaitedChanged();
 }
 
 QString SessionController::summary() const {
@@ -281,12 +287,51 @@ QString SessionController::summary() const {
   return words.join(". ");
 }
 
-void SessionController::show(const TracePtr& trace, std::shared_ptr<const FinalState> state) {
+namespace {
+/// A later run of the same setup, with what only the earlier one has computed yet. Both have the same numbers; an array of fewer rows, as that
+/// of the cursor's step alone, does not replace one of more.
+TracePtr continued(const TracePtr& before, const TracePtr& now) {
+  if (before->steps != now->steps) return now;
+  auto both = std::make_shared<Trace>(*now);
+  for (const auto& array : before->arrays()) {
+    const TraceArray* newer = now->find(array->key);
+    const bool longer = newer && !array->shape.empty() && !newer->shape.empty() && array->shape[0] > newer->shape[0];
+    if (!newer || longer) both->put(*array);
+  }
+  return both;
+}
+}  // namespace
+
+void SessionController::show(const TracePtr& trace, const std::shared_ptr<const Setup>& setup, std::shared_ptr<const FinalState> state) {
   state_ = std::move(state);
-  run_alone_ = trace;
+  if (std::exchange(given_, trace).lock() == trace) return;  // the last stage that was published is the result
+  const bool finished = trace->info.outcome == Outcome::finished;
+  const bool same = run_alone_ && shownSetup_ && finished && run_alone_->info.outcome == Outcome::finished && setup->sameRun(*shownSetup_);
+  run_alone_ = same ? continued(run_alone_, trace) : trace;
+  shownSetup_ = setup;
+  showJoined();
+}
+
+void SessionController::showJoined() {
   TracePtr old = std::exchange(shown_, joined());
+  std::erase_if(setups_, [](const auto& one) { return one.first.expired(); });
+  setups_.emplace_back(shown_, shownSetup_);
   emit traceChanged(shown_);
   discard(std::move(old));
+}
+
+QString SessionController::nameOfFormer(const TracePtr& trace) const {
+  for (const auto& [shown, setup] : setups_)
+    if (trace && shown.lock() == trace) return reclab::nameOfFormer(trace->info, *setup, setup_);
+  return {};
+}
+
+bool SessionController::awaits(std::string_view prefix) const {
+  if (prefix.starts_with("timing/")) return !settled_ || timingSoon_.isActive() || timingRuns_;
+  if (prefix.starts_with("schedule/")) return !settled_ || stepsRunOf_ == stepsKey();
+  // What is recorded as the sequence passes is all in the first stage.
+  if (prefix.starts_with("state/") || prefix.starts_with("gate/") || prefix.starts_with("gradient/")) return false;
+  return !complete_;
 }
 
 void SessionController::discard(TracePtr trace) {
@@ -437,7 +482,9 @@ void SessionController::stopTiming() {
 void SessionController::endTiming() {
   timings_.stop();
   ++timingRun_;
-  if (std::exchange(timingRuns_, false)) emit timingRunning(false);
+  if (!std::exchange(timingRuns_, false)) return;
+  emit timingRunning(false);
+  emit awaitedChanged();
 }
 
 void SessionController::startTiming() {
@@ -454,9 +501,7 @@ void SessionController::startTiming() {
       later([this, number, timing = std::move(timing)] {
         if (number != timingRun_ || !shown_) return;
         timing_ = timing;
-        TracePtr old = std::exchange(shown_, joined());
-        emit traceChanged(shown_);
-        discard(std::move(old));
+        showJoined();
       });
     };
     auto throttle = std::make_shared<Throttle>();
@@ -479,6 +524,7 @@ void SessionController::startTiming() {
       if (number != timingRun_) return;
       timingRuns_ = false;
       emit timingRunning(false);
+      emit awaitedChanged();
       if (!sentence.isEmpty()) emit said(sentence, Tone::warning);
     });
   });
@@ -539,9 +585,7 @@ void SessionController::startSteps() {
       steps_ = laid;
       stepsOf_ = key;
       stepsRunOf_.clear();
-      TracePtr old = std::exchange(shown_, joined());
-      emit traceChanged(shown_);
-      discard(std::move(old));
+      showJoined();
     });
   });
 }

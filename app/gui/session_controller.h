@@ -20,8 +20,9 @@ namespace reclab {
 
 enum class Tone { info, busy, warning };
 
-/// What a run is to record, from what the visible panels show. `live`: while a slider moves, when a quick answer is worth more than a full one.
-Probe probeFor(const QStringList& visiblePanels, bool live);
+/// What a run is to record, from what the visible panels show. `live`: while a slider moves, when a quick answer is worth more than a full one:
+/// then the eigenvalues of `focus`, the step of the cursor, are all that is computed of Jacobians.
+Probe probeFor(const QStringList& visiblePanels, bool live, std::int64_t focus = -1);
 /// The request that a setup stands for.
 RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& probe);
 /// What a timing of it is to be, as it was chosen.
@@ -56,6 +57,12 @@ class SessionController : public QObject {
   /// Writes the weights or the final state of what is shown; saved follows, or a sentence.
   void saveFile(FileKind kind, const QString& file);
   void setVisiblePanels(const QStringList& ids);
+  void setFocus(std::int64_t step) { focus_ = step; }  ///< the cursor: its spectrum comes first
+  /// What a trace that was shown is of, when that is not what is set now: "Elman network, spectral radius = 0.7"; empty when it is.
+  QString nameOfFormer(const TracePtr& trace) const;
+  /// Whether arrays whose keys begin with this, and which the trace that is shown does not have, may still come: a run or a timing is under way,
+  /// or was stopped before it came to them.
+  bool awaits(std::string_view prefix) const;
   /// What is timed beside a run while the panel is visible, without being asked for.
   void setTimingChoice(const TimingChoice& choice) { timingChoice_ = choice; }
   void wantTiming(const TimingChoice& choice);  ///< now, instead of what is being timed
@@ -77,6 +84,7 @@ class SessionController : public QObject {
   void timingRunning(bool running);
   void timingProgressed(double fraction, QString stage);
   void runEnded(reclab::Outcome outcome);
+  void awaitedChanged();  ///< what awaits() says may be another now
   void said(QString sentence, reclab::Tone tone);
   void exported(QString folder);
   void fileFits(reclab::FileKind kind, QString preset, QString file);
@@ -90,7 +98,8 @@ class SessionController : public QObject {
   void startSteps();
   void forgetSteps();
   TracePtr joined() const;  ///< the run with what was timed and laid out beside it
-  void show(const TracePtr& trace, std::shared_ptr<const FinalState> state = {});
+  void show(const TracePtr& trace, const std::shared_ptr<const Setup>& setup, std::shared_ptr<const FinalState> state = {});
+  void showJoined();  ///< gives out what joined() is now
   QString summary() const;  ///< what is shown, for the status line
   void endRun(Outcome outcome, const QString& sentence);
   std::string timingKey() const;
@@ -111,6 +120,13 @@ class SessionController : public QObject {
   bool running_ = false, firstStage_ = false, liveWaits_ = false, timingAsked_ = false, stopping_ = false, timingRuns_ = false;
   bool exporting_ = false;
   Probe lastProbe_;
+  std::int64_t focus_ = 0;
+  /// Of which setup the traces are that are shown, or still kept by a panel.
+  std::vector<std::pair<std::weak_ptr<const Trace>, std::shared_ptr<const Setup>>> setups_;
+  std::weak_ptr<const Trace> given_;          ///< the newest trace of a run, as it came
+  std::shared_ptr<const Setup> shownSetup_;   ///< that of run_alone_
+  bool live_ = false;                         ///< the newest run is one
+  bool complete_ = false, settled_ = false;   ///< all stages of run_alone_ are there; and what follows a run has begun
   std::chrono::steady_clock::time_point started_;
   QTimer rest_, patience_, timingSoon_;
   TracePtr steps_;

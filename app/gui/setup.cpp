@@ -82,6 +82,43 @@ void Setup::setValue(const std::string& key, const std::string& text) {
     found->second = text;
 }
 
+namespace {
+std::filesystem::path fileOf(const std::map<std::string, std::filesystem::path>& files, const std::string& preset) {
+  const auto found = files.find(preset);
+  return found == files.end() ? std::filesystem::path() : found->second;
+}
+}  // namespace
+
+bool Setup::sameRun(const Setup& other) const {
+  return preset == other.preset && settings() == other.settings() && sequence == other.sequence && seed == other.seed && form == other.form &&
+         device == other.device && dtype == other.dtype && fileOf(weights, preset) == fileOf(other.weights, preset) &&
+         fileOf(states, preset) == fileOf(other.states, preset);
+}
+
+QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now) {
+  if (its.sameRun(now)) return {};
+  QStringList words{QString::fromStdString(run.title.empty() ? run.preset : run.title)};
+  if (its.preset == now.preset) {
+    const auto valueIn = [](const Settings& values, const std::string& key) {
+      const auto found = std::find_if(values.begin(), values.end(), [&](const auto& one) { return one.first == key; });
+      return found == values.end() ? std::string() : found->second;
+    };
+    const Settings mine = its.settings(), others = now.settings();
+    for (const auto& [key, value] : run.hyper)
+      if (valueIn(mine, key) != valueIn(others, key)) words << QString::fromStdString(key + " = " + value).replace('_', ' ');
+    if (const auto file = fileOf(its.weights, its.preset); file != fileOf(now.weights, now.preset))
+      words << (file.empty() ? QCoreApplication::translate("Setup", "drawn weights") : QCoreApplication::translate("Setup", "weights %1").arg(QString::fromStdString(file.filename().string())));
+    if (const auto file = fileOf(its.states, its.preset); file != fileOf(now.states, now.preset))
+      words << (file.empty() ? QCoreApplication::translate("Setup", "own initial state") : QCoreApplication::translate("Setup", "begun from %1").arg(QString::fromStdString(file.filename().string())));
+  }
+  if (its.seed != now.seed) words << QCoreApplication::translate("Setup", "seed %1").arg(run.seed);
+  if (its.sequence != now.sequence) words << QString::fromStdString(run.input_name);
+  if (its.form != now.form) words << QCoreApplication::translate("Setup", "form %1").arg(QString::fromStdString(run.form));
+  if (its.device != now.device) words << QString::fromStdString(run.device);
+  if (its.dtype != now.dtype) words << QString::fromStdString(run.dtype);
+  return words.join(QStringLiteral(", "));
+}
+
 QString dataFile(const QString& name) {
   for (const QString& folder : {QCoreApplication::applicationDirPath() + "/../share/recurrence-lab", QString(RECLAB_SOURCE_RESOURCES),
                                 QString(RECLAB_INSTALL_RESOURCES)}) {

@@ -58,8 +58,13 @@ struct Setup {
 
   Settings settings() const;                                 ///< of the present preset
   void setValue(const std::string& key, const std::string& text);
+  /// Whether both are run alike: what was changed of presets that neither is of does not matter.
+  bool sameRun(const Setup& other) const;
   std::map<std::string, std::filesystem::path>& files(FileKind kind) { return kind == FileKind::weights ? weights : states; }
 };
+
+/// What a run was of, in the words of the window, where that is not what is set now: its model and what of it differs. Empty when nothing does.
+QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now);
 
 /// Everything that there is to choose from.
 struct Library {

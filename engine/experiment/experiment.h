@@ -79,6 +79,9 @@ struct Probe {
   std::int64_t spectrum_rows = 0;  ///< at most so many steps for a per-step spectrum of dense Jacobians; 0: every recorded row
   std::int64_t jacobian_rows = 0;  ///< likewise
   int singular_values = 4;      ///< k
+  /// A step whose eigenvalues come with the first stage, before those of all other steps and also where `spectra` is false, which is how a
+  /// window follows a hand: one decomposition a layer. -1: none.
+  std::int64_t focus = -1;
 };
 
 /// automatic: task when the sequence brings a target, else last. random: fixed normal weights of all outputs, which no normalisation makes
@@ -104,7 +107,8 @@ struct RunRequest {
 /// fraction in [0, 1] of the whole run, stage: what is being done, in words. Called from the run's thread, often: be quick.
 using Progress = std::function<void(double fraction, std::string_view stage)>;
 using TracePtr = std::shared_ptr<const Trace>;
-/// Called with each completed stage (states and gradients first, then spectra, then Jacobian products), each a superset of the last.
+/// Called with each completed stage, each a superset of the last: states, gates and gradients with the eigenvalues of Probe::focus (where they
+/// take long, those come second), then all spectra, then Jacobian products.
 using Publish = std::function<void(TracePtr)>;
 
 /// The final state of a run, what state.npz holds: "state/<layer>/<name>" -> array (no time axis).

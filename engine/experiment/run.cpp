@@ -29,6 +29,8 @@ constexpr double log10_of_2 = 0.30102999566398119521;
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 /// What dense analyses may take by themselves before fewer rows are recorded, and their cost, in seconds a (size)^3.
 constexpr double analysis_seconds = 30.0, eigenvalue_cost = 1.2e-8, product_cost = 3e-9;
+/// What the eigenvalues of one step may take before the states and gradients are published without waiting for them.
+constexpr double focus_seconds = 0.1;
 
 /// An array that grows row by row until it goes into a trace.
 struct Growing {
@@ -145,6 +147,10 @@ class Run {
       record();
       for (const auto& [key, values] : states_) result.state[key] = state_array(key, values);
       if (trace_.info.outcome == Outcome::finished) {
+        if (const double seconds = seconds_at_focus(); seconds > 0.0) {
+          if (seconds > focus_seconds) publish();
+          spectrum_at_focus();
+        }
         publish();
         where_ = "in the spectra";
         spectra();
@@ -157,7 +163,10 @@ class Run {
       if (!finished_recording_) finish_recording(done_steps_);
     }
     report(1.0, "done");
-    result.trace = std::make_shared<const Trace>(trace_);
+    // When nothing came after the last stage that was published, that is the result.
+    const bool same = published_ && published_->arrays() == trace_.arrays() && published_->info.notes == trace_.info.notes &&
+                      published_->info.outcome == trace_.info.outcome;
+    result.trace = same ? published_ : std::make_shared<const Trace>(trace_);
     return result;
   }
 
@@ -169,6 +178,7 @@ class Run {
   const Publish& publish_;
   std::string& where_;
   Trace trace_;
+  TracePtr published_;
   Form form_ = Form::sequential;
   std::unique_ptr<Rollout> rollout_;
   std::vector<Growing> growing_;
@@ -178,12 +188,21 @@ class Run {
   std::int64_t every_ = 1, done_steps_ = 0;
   bool finished_recording_ = false;
   std::vector<bool> dense_jacobians_;  // by layer: affordable
+  struct AtFocus {
+    std::size_t layer;
+    std::int64_t n, blocks;
+    std::vector<double> jacobians;             // of a dense transition, [block, n / blocks, n / blocks]
+    std::vector<std::complex<double>> values;  // of a diagonal one
+  };
+  std::vector<AtFocus> at_focus_;
 
   void report(double fraction, std::string_view stage) const {
     if (progress_) progress_(fraction, stage);
   }
-  void publish() const {
-    if (publish_) publish_(std::make_shared<const Trace>(trace_));
+  void publish() {
+    if (!publish_) return;
+    published_ = std::make_shared<const Trace>(trace_);
+    publish_(published_);
   }
   bool wants(std::string_view key) const {
     if (request_.probe.only.empty()) return true;
@@ -284,7 +303,7 @@ class Run {
 
   /// Once for all layers whose memory is none that a step maps to the next.
   void note_without_transition() {
-    if (!request_.probe.spectra && !request_.probe.jacobians) return;
+    if (!request_.probe.spectra && !request_.probe.jacobians && request_.probe.focus < 0) return;
     std::int64_t without = 0;
     std::string names;
     for (int layer = 0; layer < static_cast<int>(trace_.info.layers); ++layer) {
@@ -301,7 +320,7 @@ class Run {
 
   std::unique_ptr<Rollout> make_rollout(Form form) {
     const Probe& probe = request_.probe;  // norms of adjoints and transitions too are those of memories that keep their states
-    Rollout::Options options{form, prepared_.real, 0, probe.states || probe.gradients || probe.spectra || probe.jacobians, 0};
+    Rollout::Options options{form, prepared_.real, 0, probe.states || probe.gradients || probe.spectra || probe.jacobians || probe.focus >= 0, 0};
     std::map<std::string, std::vector<std::complex<double>>> initial;
     if (!request_.state.empty()) {
       initial = load_state(request_.state, *prepared_.probe);
@@ -413,6 +432,7 @@ class Run {
     if (inside) list_inside(rollout_->network());
     const auto divergence = rollout_->forward([&](const Rollout::Segment& segment) {
       keep_rows(segment, 0);
+      if (inside) keep_focus(segment);
       done_steps_ = segment.first + segment.steps;
       where_ = "after step " + std::to_string(done_steps_ - 1);
       report(0.4 * static_cast<double>(done_steps_) / static_cast<double>(length), "forward");
@@ -445,6 +465,7 @@ class Run {
       done_steps_ = 0;  // of what is inside: a cancelled run ends with the rows that have all arrays
       const auto bad = rollout_->forward([&](const Rollout::Segment& segment) {
         keep_rows(segment, outside);
+        keep_focus(segment);
         done_steps_ = segment.first + segment.steps;
         where_ = "after step " + std::to_string(done_steps_ - 1) + " of the sequential form";
       }, stop_);
@@ -699,17 +720,75 @@ class Run {
     for (std::size_t layer = 0; layer < layers; ++layer) {
       auto& own = found[layer];
       if (own.kind == Transition::none) continue;
-      TraceArray array;
-      array.key = "spectrum/" + std::to_string(layer);
-      array.shape = {static_cast<std::int64_t>(own.steps.size()), own.n};
-      array.axes = {{"time", "", {}}, {"eigenvalue", "", {}}};
-      array.text = trace_.info.spectra[layer].of;
+      TraceArray array = spectrum_array(layer, static_cast<std::int64_t>(own.steps.size()), own.n);
       if (trace_.info.spectra[layer].per_step && own.steps != trace_.steps) array.steps = own.steps;
       note_not_finite(array.key, own.steps, std::ssize(own.values), [&](std::size_t i) { return std::isfinite(own.values[i].real()) && std::isfinite(own.values[i].imag()); });
       array.complex = std::make_shared<const std::vector<std::complex<double>>>(std::move(own.values));
       trace_.put(std::move(array));
     }
     publish();
+  }
+
+  /// The transition at the focus, while the segment that holds it stands.
+  void keep_focus(const Rollout::Segment& segment) {
+    const std::int64_t step = focus();
+    if (step < segment.first || step >= segment.first + segment.steps) return;
+    at_focus_.clear();
+    for (std::size_t layer = 0; layer < trace_.info.spectra.size(); ++layer) {
+      const auto memories = segment.network.memories(static_cast<int>(layer));
+      const Transition kind = transition_of(memories);
+      if (kind == Transition::none || !wants("spectrum/" + std::to_string(layer))) continue;
+      AtFocus own{layer, width_of(memories), blocks_of(memories), {}, {}};
+      if (kind == Transition::diagonal) {
+        own.values.resize(static_cast<std::size_t>(own.n));
+        factors_at(memories, own_step(segment, layer, step), own.values);
+      } else {
+        own.jacobians.resize(static_cast<std::size_t>(own.n * own.n / own.blocks));
+        memories[0]->jacobian(own_step(segment, layer, step), own.jacobians);
+      }
+      at_focus_.push_back(std::move(own));
+    }
+  }
+  /// The step that is wanted first, within the sequence; -1: none.
+  std::int64_t focus() const { return std::min(request_.probe.focus, request_.sequence.length - 1); }
+  double seconds_at_focus() const {
+    double seconds = 0.0;
+    for (const AtFocus& own : at_focus_) {
+      const auto size = static_cast<double>(own.n / own.blocks);
+      seconds += own.jacobians.empty() ? 1e-9 : eigenvalue_cost * size * size * size * static_cast<double>(own.blocks);
+    }
+    return seconds;
+  }
+
+  /// spectrum/... of the focus alone.
+  void spectrum_at_focus() {
+    for (AtFocus& own : at_focus_) {
+      const auto size = static_cast<std::size_t>(own.n / own.blocks), square = size * size;
+      if (!own.jacobians.empty()) {
+        own.values.resize(static_cast<std::size_t>(own.n));
+        eigenvalues_of_many(
+            own.blocks, static_cast<std::int64_t>(size),
+            [&](std::int64_t i, std::span<double> matrix) { std::copy_n(own.jacobians.begin() + i * static_cast<std::ptrdiff_t>(square), square, matrix.begin()); },
+            [&](std::int64_t i, const std::vector<std::complex<double>>& values) { std::copy(values.begin(), values.end(), own.values.begin() + i * static_cast<std::ptrdiff_t>(size)); }, stop_);
+        if (stop_.stop_requested()) throw Cancelled();
+      }
+      TraceArray array = spectrum_array(own.layer, 1, own.n);
+      if (trace_.info.spectra[own.layer].per_step) array.steps = {focus()};
+      if (!request_.probe.spectra)  // else they are noted with those of all steps
+        note_not_finite(array.key, {focus()}, std::ssize(own.values), [&](std::size_t i) { return std::isfinite(own.values[i].real()) && std::isfinite(own.values[i].imag()); });
+      array.complex = std::make_shared<const std::vector<std::complex<double>>>(std::move(own.values));
+      trace_.put(std::move(array));
+    }
+    at_focus_.clear();
+  }
+
+  TraceArray spectrum_array(std::size_t layer, std::int64_t rows, std::int64_t n) const {
+    TraceArray array;
+    array.key = "spectrum/" + std::to_string(layer);
+    array.shape = {rows, n};
+    array.axes = {{"time", "", {}}, {"eigenvalue", "", {}}};
+    array.text = trace_.info.spectra[layer].of;
+    return array;
   }
 
   std::string product_of(std::size_t layer) const { return backward(layer) ? "ds_0/ds_t, the layer running from the end to the start" : "ds_T/ds_t"; }

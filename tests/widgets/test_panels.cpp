@@ -550,7 +550,7 @@ class TestPanels : public QObject {
     QVERIFY(!shown->legend()->placeOf("scan").isNull());
     QTemporaryDir folder;
     QCOMPARE(shown->saveFigure(folder.filePath("t.svg"), Panel::Format::svg), QString());
-    QVERIFY2(textsOf(folder.filePath("t.svg")).contains(QStringLiteral("scan  ∝ T^1.02")),
+    QVERIFY2(textsOf(folder.filePath("t.svg")).contains(QStringLiteral("scan  ∝ T¹·⁰²")),
              qPrintable(textsOf(folder.filePath("t.svg")).join(u'|')));
   }
 

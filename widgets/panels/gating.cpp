@@ -110,6 +110,12 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
     if (emptyReason().isEmpty() && gate_) drawStatistics();
   });
   plot_->setHoverHandler([this](const QPointF& at) { return tipAt(at); });
+  // Colours, curves and bars have one scale, so it is held as one.
+  lock_ = new QAction(tr("Hold the value axis"), this);
+  lock_->setCheckable(true);
+  lock_->setToolTip(tr("A gate without fixed ends keeps the scale of its colours, curves and bars whatever is changed."));
+  connect(lock_, &QAction::toggled, this, &GatingPanel::refresh);
+  addAction(lock_);
   refresh();
 }
 
@@ -153,9 +159,15 @@ void GatingPanel::rebuild() {
 
   values_ = realValues(*gate_);
   heatmap_->setData(values_, units(), steps());
+  const QCPRange before(low_, high_);
   low_ = bounded() ? gate_->low : heatmap_->dataLow();
   high_ = bounded() ? gate_->high : heatmap_->dataHigh();
   if (!(high_ > low_)) low_ -= 0.5, high_ += 0.5;
+  if (!bounded() && key_ == fitted_key_ && (held_ || lock_->isChecked())) {
+    low_ = lock_->isChecked() ? before.lower : std::min(low_, before.lower);
+    high_ = lock_->isChecked() ? before.upper : std::max(high_, before.upper);
+  }
+  fitted_key_ = key_;
   heatmap_->setScale(low_, high_);
   map_rect_->axis(QCPAxis::atLeft)->setRange(-0.5, static_cast<double>(units()) - 0.5);
   bar_->show(*heatmap_, gateLabel(*trace_, gate_->key) +

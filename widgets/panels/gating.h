@@ -17,7 +17,9 @@ class GatingPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("gating"); }
   QString title() const override { return tr("Gating"); }
   QString hint() const override;
+  std::vector<std::string> draws() const override { return {"gate/"}; }
   QString dataAsCsv() const override;
+  void holdAxes(bool hold) override { held_ = hold; }
   const Heatmap& heatmap() const { return *heatmap_; }
   QString saturation() const { return said_->text(); }
 
@@ -54,7 +56,9 @@ class GatingPanel : public PlotPanel {
   QCPGraph *mean_, *q10_, *q90_, *below_, *above_;
   QCPBars* histogram_;
   Paragraph* said_;
-  QString bar_label_;
+  QString bar_label_, fitted_key_;
+  bool held_ = false;
+  QAction* lock_;
 };
 
 }  // namespace reclab

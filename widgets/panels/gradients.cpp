@@ -24,12 +24,12 @@ std::vector<double> column(const TraceArray& array, std::int64_t j) {
   return values;
 }
 
-/// What is not finite (the logarithm of an exact zero) is a gap.
-void fill(QCPGraph* graph, const std::vector<std::int64_t>& steps, const std::vector<double>& values) {
+/// What is not finite (the logarithm of an exact zero) is a gap. Each step is drawn so many steps later.
+void fill(QCPGraph* graph, const std::vector<std::int64_t>& steps, const std::vector<double>& values, std::int64_t later = 0) {
   QVector<QCPGraphData> points(static_cast<qsizetype>(std::min(steps.size(), values.size())));
   for (qsizetype i = 0; i < points.size(); ++i) {
     const double v = values[static_cast<std::size_t>(i)];
-    points[i] = {static_cast<double>(steps[static_cast<std::size_t>(i)]), std::isfinite(v) ? v : gap_value};
+    points[i] = {static_cast<double>(steps[static_cast<std::size_t>(i)] + later), std::isfinite(v) ? v : gap_value};
   }
   graph->data()->set(points, true);
 }
@@ -41,13 +41,34 @@ bool usable(const TraceArray& array) { return array.real && !array.shape.empty()
 GradientsPanel::GradientsPanel(QWidget* parent) : PlotPanel(parent) {
   sentence_ = new Paragraph(plot_);
   legend_ = new Legend(plot_);
-  rect_ = plot_->makeRect();
+  rect_ = plot_->makeRect([this] {  // a name longer than the axis would be cut
+    QCPAxis* values = rect_->axis(QCPAxis::atLeft);
+    const QString name = tr("gradient norm, singular value");
+    values->setLabel(QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(name) <= rect_->height() ? name : tr("norm, σ"));
+  });
   plot_->plotLayout()->addElement(0, 0, sentence_);
   plot_->plotLayout()->addElement(1, 0, legend_);
   plot_->plotLayout()->addElement(2, 0, rect_);
   plot_->addTimeRect(rect_, [](double v) { return powerAsNumber(v, 2); });
   rect_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
-  rect_->axis(QCPAxis::atLeft)->setLabel(tr("norm, σ"));
+  values_ = plot_->addValueAxis(rect_);
+  one_ = new QCPItemStraightLine(plot_);
+  one_->setLayer(QStringLiteral("grid"));
+  one_->setSelectable(false);
+  one_->setClipAxisRect(rect_);
+  for (QCPItemPosition* point : {one_->point1, one_->point2}) point->setAxes(rect_->axis(QCPAxis::atBottom), rect_->axis(QCPAxis::atLeft));
+  one_->point1->setCoords(0, 0);
+  one_->point2->setCoords(1, 0);
+  lag_ = new QAction(tr("Count steps back from the end"), this);
+  lag_->setCheckable(true);
+  lag_->setToolTip(tr("The time axis as steps before the last one, by which runs of other lengths are compared."));
+  plot_->offerLag();
+  connect(lag_, &QAction::toggled, plot_, &Plot::setLag);
+  connect(plot_, &Plot::lagChanged, this, [this](bool lag) {
+    lag_->setChecked(lag);
+    if (!pinned_.empty()) refresh();
+  });
+  addActions({values_->lockAction(), values_->resetAction(), lag_});
   connect(plot_, &Plot::timeRangeChanged, this, &GradientsPanel::fitValues);
   connect(plot_, &Plot::curvesToggled, this, &GradientsPanel::fitValues);
   refresh();
@@ -63,13 +84,26 @@ std::vector<GradientsPanel::Curve> GradientsPanel::curves(const Trace& trace) co
     for (const TraceArray* array : trace.matching(prefix)) {
       if (!usable(*array)) continue;
       const QString rest = QString::fromStdString(array->key.substr(prefix.size()));
-      found.push_back({array, kind, QString::fromStdString(array->key), rest.section(u'/', 0, 0), rest.section(u'/', 1), tip});
+      found.push_back({array, kind, QString::fromStdString(array->key), rest.section(u'/', 0, 0), rest.section(u'/', 1), tip, &trace});
     }
   };
   add(Kind::gradient, "gradient/state/", tr("The norm of the loss's gradient with respect to this state at each step."));
   add(Kind::largest, "jacobian/",
       tr("The largest singular value of ∂s_T/∂s_t: what the best kept direction of the state at step t is worth at the end."));
   add(Kind::smallest, "jacobian_min/", tr("The smallest singular value of ∂s_T/∂s_t: what the worst kept direction is worth at the end."));
+  return found;
+}
+
+std::vector<GradientsPanel::Curve> GradientsPanel::drawnCurves() const {
+  std::vector<Curve> found = curves(*trace_);
+  const Trace* former = comparable();
+  if (!former || std::any_of(found.begin(), found.end(), [](const Curve& one) { return one.kind != Kind::gradient; })) return found;
+  for (Curve& one : curves(*former)) {
+    if (one.kind == Kind::gradient) continue;
+    one.former = true;
+    one.tip += tr(" Of the run before this one; this one's come when the setting rests.");
+    found.push_back(std::move(one));
+  }
   return found;
 }
 
@@ -126,6 +160,7 @@ void GradientsPanel::rebuild() {
   plot_->clearPlottables();
   legend_->clear();
   const Theme& theme = plot_->theme();
+  one_->setPen(QPen(theme.axis, 1, Qt::DashLine));
   // Pinned runs lie under the run itself.
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
@@ -133,7 +168,8 @@ void GradientsPanel::rebuild() {
     for (const TraceArray* array : run.trace->matching("gradient/state/")) {
       if (!usable(*array)) continue;
       QCPGraph* graph = plot_->addCurve(rect_, run.colour, 1.0);
-      fill(graph, stepsOf(*run.trace, *array), column(*array, 0));
+      // Counted back from the end, runs of other lengths end together.
+      fill(graph, stepsOf(*run.trace, *array), column(*array, 0), plot_->lag() ? trace_->info.length - run.trace->info.length : 0);
       shown << graph;
     }
     if (!shown.isEmpty()) legend_->add(QStringLiteral("pinned/") + run.label, run.label, QPen(run.colour, 1.0), shown);
@@ -150,7 +186,7 @@ void GradientsPanel::rebuild() {
   }
   // What the loss sees has colours, what the memory alone does is thin and grey. Layers that would crowd the legend share an entry, and
   // fade with depth.
-  const std::vector<Curve> found = curves(*trace_);
+  const std::vector<Curve> found = drawnCurves();
   QStringList states, layers;
   for (const Curve& curve : found) {
     if (curve.kind == Kind::gradient && !states.contains(curve.state)) states << curve.state;
@@ -174,10 +210,11 @@ void GradientsPanel::rebuild() {
     QColor ink = curve.kind == Kind::largest ? theme.text : theme.axis;
     if (gradient) ink = theme.series(apart ? depth * static_cast<int>(states.size()) + state : state);
     if (!alone) ink = mixed(ink, theme.base, 1.0 - 0.65 * depth / static_cast<double>(layers.size() - 1));
+    if (curve.former) ink = mixed(ink, theme.base, 0.4);
     QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.6 : 1.0);
     graph->setProperty("least", curve.kind == Kind::smallest);
-    if (!alone) Plot::setQuiet(graph);
-    fill(graph, stepsOf(*trace_, *curve.array), column(*curve.array, 0));
+    if (!alone || curve.former) Plot::setQuiet(graph);
+    fill(graph, stepsOf(*curve.of, *curve.array), column(*curve.array, 0));
     const QString what = gradient ? QStringLiteral("|∂L/∂s| ") + curve.state : curve.kind == Kind::largest ? tr("σ max") : tr("σ min");
     const QString key = alone ? curve.name : what;
     const auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.key == key; });
@@ -221,9 +258,13 @@ void GradientsPanel::fitValues() {
     low = std::max(least, low - std::max((high - low) / 3.0, 4.0));
   if (!(low <= high)) return;
   const double pad = std::max(0.5, 0.05 * (high - low));
-  rect_->axis(QCPAxis::atLeft)->setRange(low - pad, high + pad);
+  values_->fit({low - pad, high + pad});
   plot_->redraw();
 }
+
+QVariantMap GradientsPanel::choices() const { return {{QStringLiteral("lag"), plot_->lag()}}; }
+
+void GradientsPanel::setChoices(const QVariantMap& saved) { plot_->setLag(saved.value(QStringLiteral("lag")).toBool()); }
 
 void GradientsPanel::setPinned(const std::vector<Run>& runs) {
   pinned_ = runs;

@@ -3,6 +3,7 @@
 
 #include "panels/gradients_verdict.h"
 #include "plot/plot_panel.h"
+#include "plot/value_axis.h"
 
 namespace reclab {
 
@@ -14,10 +15,16 @@ class GradientsPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("gradients"); }
   QString title() const override { return tr("Gradients"); }
   QString hint() const override;
+  std::vector<std::string> draws() const override { return {"gradient/state/", "jacobian/", "jacobian_min/"}; }
   void setPinned(const std::vector<Run>& runs) override;
+  void holdAxes(bool hold) override { values_->hold(hold); }
+  QVariantMap choices() const override;
+  void setChoices(const QVariantMap& saved) override;
   QString dataAsCsv() const override;
   const Verdict& verdict() const { return verdict_; }
   Legend* legend() const { return legend_; }
+  QCPAxisRect* rect() const { return rect_; }
+  ValueAxis* values() const { return values_; }
 
  protected:
   QString whyEmpty() const override;
@@ -30,14 +37,20 @@ class GradientsPanel : public PlotPanel {
     const TraceArray* array;
     Kind kind;
     QString name, layer, state, tip;
+    const Trace* of = nullptr;  ///< the trace that the array is in
+    bool former = false;        ///< of the run before, kept until this one's is there
   };
   std::vector<Curve> curves(const Trace& trace) const;
+  std::vector<Curve> drawnCurves() const;  ///< of the run, and singular values of the former where it has none yet
   void judge();
   void fitValues();
 
   Paragraph* sentence_;
   Legend* legend_;
   QCPAxisRect* rect_;
+  ValueAxis* values_;
+  QCPItemStraightLine* one_;  ///< where a gradient is as large as it was
+  QAction* lag_;
   std::vector<Run> pinned_;
   Verdict verdict_;
 };

@@ -115,13 +115,16 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
     }
   }
   const QString power = powerOfTen(sign * decades), steps_after = grouped(after);
+  // Where the course is far from the line, the rate and the step at which it is past so many decades do not follow from each other.
+  const double by_rate = decades / std::abs(verdict.slope), reached_after = static_cast<double>(after);
+  const QString evenly = reached_after > 1.5 * by_rate || 1.5 * reached_after < by_rate ? QObject::tr(" on the whole, but not evenly") : QString();
   if (change < 0) {
     verdict.fate = Fate::vanishes;
-    verdict.sentence = QObject::tr("%1 vanishes: it loses %2").arg(subject, rate(-verdict.slope));
+    verdict.sentence = QObject::tr("%1 vanishes: it loses %2").arg(subject, rate(-verdict.slope)) + (after > 0 ? evenly : QString());
     if (after > 0) verdict.sentence += QObject::tr("; after %1 steps less than %2 of it is left").arg(steps_after, power);
   } else {
     verdict.fate = Fate::explodes;
-    verdict.sentence = QObject::tr("%1 explodes: it gains %2").arg(subject, rate(verdict.slope));
+    verdict.sentence = QObject::tr("%1 explodes: it gains %2").arg(subject, rate(verdict.slope)) + (after > 0 ? evenly : QString());
     if (after > 0) verdict.sentence += QObject::tr("; after %1 steps it is more than %2 times as large").arg(steps_after, power);
   }
   verdict.sentence += before + u'.';

@@ -63,14 +63,16 @@ class SpectrumPicture : public QCPLayerable {
 
   /// How often each pixel is hit by any step, as opacity. Drawn once for a view.
   void drawCloud(QCPPainter* painter) {
-    const std::vector<Complex>& values = *panel_->array_->complex;
-    if (static_cast<std::int64_t>(values.size()) <= panel_->array_->row_size()) return;
+    if (!panel_->cloudArray_) return;
+    const std::vector<Complex>& values = *panel_->cloudArray_->complex;
+    if (static_cast<std::int64_t>(values.size()) <= panel_->cloudArray_->row_size()) return;
     const QRect area = clipRect();
     const QCPRange re = panel_->rect_->axis(QCPAxis::atBottom)->range(), im = panel_->rect_->axis(QCPAxis::atLeft)->range();
     const double scale = painter->device()->devicePixelRatioF();
     const QSize size = (QSizeF(area.size()) * scale).toSize();
     const Theme& theme = panel_->plot_->theme();
-    const QColor colour = mixed(theme.series(0), theme.text, 0.6);
+    QColor colour = mixed(theme.series(0), theme.text, 0.6);
+    if (panel_->cloudArray_ != panel_->array_) colour = mixed(colour, theme.base, 0.5);  // of the run before
     if (painter->modes().testFlag(QCPPainter::pmVectorized) && values.size() <= 20'000) {
       QColor faint = colour;
       faint.setAlphaF(0.3f);
@@ -87,7 +89,7 @@ class SpectrumPicture : public QCPLayerable {
       const int width = size.width(), height = size.height();
       std::vector<std::uint16_t> hits(static_cast<std::size_t>(width) * static_cast<std::size_t>(height), 0);
       // Two million points say no more than a sample of them: whole rows are left out, evenly.
-      const auto n = static_cast<std::size_t>(panel_->array_->row_size());
+      const auto n = static_cast<std::size_t>(panel_->cloudArray_->row_size());
       const std::size_t rows = values.size() / n, stride = std::max<std::size_t>(1, values.size() / 2'000'000);
       for (std::size_t row = 0; row < rows; row += stride) {
         for (std::size_t j = row * n; j < (row + 1) * n; ++j) {
@@ -209,7 +211,7 @@ QString SpectrumPanel::whyEmpty() const {
     return tr("This run has no spectrum, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   // A model without a transition says so in place of what its spectrum would hold.
   for (const SpectrumInfo& info : trace_->info.spectra)
-    if (info.of.starts_with("none")) return tr("%1 has no spectrum (%2).").arg(QString::fromStdString(trace_->info.title), QString::fromStdString(info.of));
+    if (info.of.starts_with("none")) return tr("%1 has no spectrum (%2).").arg(QString::fromStdString(trace_->info.title), mathText(QString::fromStdString(info.of)));
   return tr("This run has no spectrum yet: it comes after states and gradients; if it does not, open this panel and run again.");
 }
 
@@ -235,6 +237,11 @@ void SpectrumPanel::choose(int index) {
   const int number_ = layer_.toInt(&numeric);
   const auto at = static_cast<std::size_t>(numeric ? number_ : index);
   info_ = at < trace_->info.spectra.size() ? trace_->info.spectra[at] : SpectrumInfo{};
+  cloudArray_ = array_;
+  if (const Trace* former = comparable(); former && info_.per_step && array_->shape[0] == 1) {
+    const TraceArray* before = former->find(array_->key);
+    if (before && before->complex && before->row_size() == array_->row_size()) cloudArray_ = before;
+  }
   cloud_->forget();
   findHome();
   if (was_continuous_ != info_.continuous) zoomed_ = false;
@@ -259,17 +266,20 @@ std::span<const Complex> SpectrumPanel::rowAt(const Trace& trace, std::int64_t s
 void SpectrumPanel::findHome() {
   double left = -1, right = 1, top = 1, bottom = -1;
   if (info_.continuous) left = -1e-9, right = 1e-9, top = 1e-9, bottom = -1e-9;
-  for (const Complex& z : *array_->complex) {
-    if (!std::isfinite(z.real()) || !std::isfinite(z.imag())) continue;
-    left = std::min(left, z.real());
-    right = std::max(right, z.real());
-    bottom = std::min(bottom, z.imag());
-    top = std::max(top, z.imag());
-  }
+  for (const TraceArray* array : {array_, cloudArray_})
+    for (const Complex& z : *array->complex) {
+      if (!std::isfinite(z.real()) || !std::isfinite(z.imag())) continue;
+      left = std::min(left, z.real());
+      right = std::max(right, z.real());
+      bottom = std::min(bottom, z.imag());
+      top = std::max(top, z.imag());
+    }
   if (info_.continuous) right = std::max(right, 0.15 * (right - left));  // some of the unstable side
   const double across = std::max(0.08 * (right - left), 1e-6), up = std::max(0.08 * (top - bottom), info_.continuous ? 0.1 * across : 1e-6);
-  home_re_ = QCPRange(left - across, right + across);
-  home_im_ = QCPRange(bottom - up, top + up);
+  const QCPRange re(left - across, right + across), im(bottom - up, top + up);
+  const bool grow = held_ && was_continuous_ == info_.continuous && home_re_.size() > 0;
+  home_re_ = grow ? home_re_.expanded(re) : re;
+  home_im_ = grow ? home_im_.expanded(im) : im;
 }
 
 /// A circle is to be round: the axis that has pixels to spare shows more.
@@ -295,7 +305,7 @@ void SpectrumPanel::moveTime() {
 void SpectrumPanel::writeNote() {
   std::int64_t at = 0;
   const auto values = rowAt(*trace_, step_, &at);
-  QString text = info_.of.empty() ? tr("Eigenvalues") : QString::fromStdString(info_.of);
+  QString text = info_.of.empty() ? tr("Eigenvalues") : mathText(QString::fromStdString(info_.of));
   if (!text.isEmpty()) text[0] = text[0].toUpper();
   if (info_.per_step) text += tr(" at step %1").arg(grouped(at));
   if (info_.per_step && at != step_) text += tr(", the nearest to step %1 that was computed").arg(grouped(step_));

@@ -19,7 +19,9 @@ class SpectrumPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("spectrum"); }
   QString title() const override { return tr("Spectrum"); }
   QString hint() const override;
+  std::vector<std::string> draws() const override { return {"spectrum/"}; }
   void setPinned(const std::vector<Run>& runs) override;
+  void holdAxes(bool hold) override { held_ = hold; }
   QString dataAsCsv() const override;
   /// The text of the tooltip at a position of the plot: the eigenvalue that is near enough, or empty.
   QString tipAt(const QPointF& position) const;
@@ -31,7 +33,7 @@ class SpectrumPanel : public PlotPanel {
  protected:
   QString whyEmpty() const override;
   void rebuild() override;
-  void forget() override { array_ = nullptr; }
+  void forget() override { array_ = cloudArray_ = nullptr; }
   void moveTime() override;
   QString makeHeadline() const override;
   QString subject() const override;
@@ -50,11 +52,13 @@ class SpectrumPanel : public PlotPanel {
   SpectrumPicture* now_;
   QComboBox* layers_;
   const TraceArray* array_ = nullptr;  // of trace_, the layer that is shown
+  /// Whose rows are the cloud: array_, or, while that has the cursor's step alone, the same layer's of the run before.
+  const TraceArray* cloudArray_ = nullptr;
   SpectrumInfo info_;
   QString layer_ = QStringLiteral("0");
   std::vector<Run> pinned_;
   QCPRange home_re_, home_im_;  // what holds all eigenvalues
-  bool zoomed_ = false, was_continuous_ = false;
+  bool zoomed_ = false, was_continuous_ = false, held_ = false;
 };
 
 }  // namespace reclab

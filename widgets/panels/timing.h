@@ -27,6 +27,7 @@ class TimingPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("timing"); }
   QString title() const override { return tr("Timing"); }
   QString hint() const override;
+  std::vector<std::string> draws() const override { return {"timing/"}; }
   void setPinned(const std::vector<Run>& runs) override;
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;

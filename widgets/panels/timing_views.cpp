@@ -50,11 +50,11 @@ QString power(double value) {
   return std::abs(exponent - std::round(exponent)) < 1e-9 ? powerOfTen(std::round(exponent)) : number(value, 2);
 }
 
-/// "  ∝ T^1.02 [0.98, 1.05]"
+/// "  ∝ T¹·⁰² [0.98, 1.05]"
 QString exponentText(const Fit& fit) {
   if (!std::isfinite(fit.value)) return {};
   const auto two = [](double value) { return QString::number(value, 'f', 2).replace(u'-', QStringLiteral("−")); };
-  QString text = QStringLiteral("  ∝ T^%1").arg(two(fit.value));
+  QString text = QStringLiteral("  ∝ T") + superscript(QString::number(fit.value, 'f', 2));
   if (std::isfinite(fit.low) && std::isfinite(fit.high)) text += QStringLiteral(" [%1, %2]").arg(two(fit.low), two(fit.high));
   return text;
 }

@@ -18,6 +18,7 @@
 #include "plot/heatmap.h"
 #include "plot/plot.h"
 #include "plot/plot_panel.h"
+#include "plot/value_axis.h"
 #include "scene/trajectory_view.h"
 
 namespace reclab {
@@ -270,6 +271,12 @@ void TrajectoriesPanel::makeLines() {
   lines_->plotLayout()->addElement(0, 0, legend_);
   lines_->plotLayout()->addElement(1, 0, rect);
   lines_->addTimeRect(rect);
+  values_ = lines_->addValueAxis(rect);
+  addActions({values_->lockAction(), values_->resetAction()});
+}
+
+void TrajectoriesPanel::holdAxes(bool hold) {
+  values_->hold(hold);
 }
 
 QString TrajectoriesPanel::timeName() const {
@@ -534,7 +541,7 @@ void TrajectoriesPanel::showLines() {
   }
   QCPAxis* values = lines_->axisRect()->axis(QCPAxis::atLeft);
   const double room = high > low ? 0.05 * (high - low) : std::max(1e-3, 0.05 * std::abs(high));
-  values->setRange(low - room, high + room);
+  values_->fit({low - room, high + room});
   values->setLabel(columns_.parts().size() == 1 ? columns_.parts().front().name : tr("state"));
   lines_->setCursorStep(step_);
   applyRange();
@@ -668,12 +675,13 @@ void TrajectoriesPanel::drawScene(QPainter* painter, QSize size, bool vectors) c
 
 QString TrajectoriesPanel::saveFigure(const QString& file, Format format) {
   finish();
-  if (emptyReason().isEmpty() && view_ == View::map) return map_->saveFigure(file, format, figureTitle());
-  if (emptyReason().isEmpty() && view_ == View::lines) return lines_->saveFigure(file, format, figureTitle());
-  if (emptyReason().isEmpty() && view_ == View::past) return past_->saveFigure(file, format, figureTitle());
+  const FigureText text = figureText(figureTitle(), trace_.get());
+  if (emptyReason().isEmpty() && view_ == View::map) return map_->saveFigure(file, format, text);
+  if (emptyReason().isEmpty() && view_ == View::lines) return lines_->saveFigure(file, format, text);
+  if (emptyReason().isEmpty() && view_ == View::past) return past_->saveFigure(file, format, text);
   const Theme theme = Theme::of(this);
   const QSize whole = figureSize() + QSize(0, QFontMetrics(theme.large, this).height() + 16);
-  return saveDrawing(file, format, whole, theme.base, logicalDpiX(), figureTitle(),
+  return saveDrawing(file, format, whole, theme.base, logicalDpiX(), text,
                      [&](QCPPainter* painter) { drawScene(painter, whole, format != Format::png); });
 }
 

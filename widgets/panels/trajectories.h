@@ -31,6 +31,7 @@ class Legend;
 class PastView;
 class Plot;
 class TrajectoryView;
+class ValueAxis;
 
 class TrajectoriesPanel : public Panel {
   Q_OBJECT
@@ -42,7 +43,9 @@ class TrajectoriesPanel : public Panel {
   QString id() const override { return "trajectories"; }
   QString title() const override { return tr("Trajectories"); }
   QString hint() const override;
+  std::vector<std::string> draws() const override { return {"state/"}; }
   void setTrace(std::shared_ptr<const Trace> trace) override;
+  void holdAxes(bool hold) override;
   void setTime(std::int64_t step) override;
   void setTimeRange(std::int64_t first, std::int64_t last) override;
   QString headline() const override;
@@ -115,6 +118,7 @@ class TrajectoriesPanel : public Panel {
   Heatmap* heat_;
   ColourBar* bar_;
   Legend* legend_;
+  ValueAxis* values_;  ///< of the lines
 
   // A picture that takes long is computed beside; a newer request stops and supersedes it.
   std::mutex mutex_;

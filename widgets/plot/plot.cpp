@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plot/plot.h"
 
-#include <QBuffer>
 #include <QClipboard>
-#include <QFileInfo>
 #include <QGuiApplication>
-#include <QPdfWriter>
-#include <QSaveFile>
-#include <QSvgGenerator>
 #include <QToolTip>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+
+#include "plot/value_axis.h"
 
 namespace reclab {
 
@@ -30,7 +27,8 @@ class OutsideMask : public QCPLayerable {
  protected:
   void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(false); }
   void draw(QCPPainter* painter) override {
-    if (!painter->modes().testFlag(QCPPainter::pmVectorized)) return;
+    // A plot without axes draws itself, and has nothing that leaves a rect.
+    if (!painter->modes().testFlag(QCPPainter::pmVectorized) || mParentPlot->axisRectCount() == 0) return;
     QPainterPath outside;
     outside.addRect(mParentPlot->viewport());
     for (const QCPAxisRect* rect : mParentPlot->axisRects()) {
@@ -52,6 +50,11 @@ class RoomyRect : public QCPAxisRect {
     QCPAxisRect::update(phase);
     if (phase != upLayout) return;
     if (shape_) shape_();
+    // A name longer than its axis would be cut at both ends.
+    QCPAxis* values = axis(QCPAxis::atLeft);
+    if (values->label() != written_) name_ = values->label();
+    written_ = QFontMetrics(values->labelFont(), mParentPlot).elidedText(name_, Qt::ElideRight, std::max(40, height()));
+    values->setLabel(written_);
     axis(QCPAxis::atBottom)->ticker()->setTickCount(std::clamp(width() / 80, 1, 8));
     axis(QCPAxis::atLeft)->ticker()->setTickCount(std::clamp(height() / 32, 2, 6));
     QCPAxisRect::update(upPreparation);  // the ticks as they are now
@@ -59,6 +62,7 @@ class RoomyRect : public QCPAxisRect {
 
  private:
   std::function<void()> shape_;
+  QString name_, written_;  // of the value axis: in full, and as far as there is room
 };
 
 /// A curve that is drawn with a hair line when it is denser than the pixels, for there a wide line costs ten times the time and looks the
@@ -169,7 +173,9 @@ class TimeCursor : public QCPLayerable {
     for (const Label& label : labels) write(painter, area, x, label.at, label.text, label.colour, metrics);
   }
 
-  QString tr_step() const { return Plot::tr("step %1").arg(grouped(plot_->cursor_)); }
+  QString tr_step() const {
+    return plot_->lag_ ? Plot::tr("%1 before the end").arg(grouped(plot_->extent_last_ - plot_->cursor_)) : Plot::tr("step %1").arg(grouped(plot_->cursor_));
+  }
 
   void write(QCPPainter* painter, const QRect& area, double x, double y, const QString& text, const QColor& colour,
              const QFontMetrics& metrics) const {
@@ -304,7 +310,7 @@ void Legend::draw(QCPPainter* painter) {
 
 double StepTicker::getTickStep(const QCPRange& range) {
   const double step = cleanMantissa(range.size() / (mTickCount + 1e-10));
-  if (origin_ != 0.0 || spacing_ != 1.0) return step;
+  if (!whole_) return step;
   return step == 2.5 ? 2.0 : std::max(1.0, step);
 }
 
@@ -319,6 +325,10 @@ void StepTicker::generate(const QCPRange& range, const QLocale& locale, QChar fo
     for (const double tick : ticks) tickLabels->append(QString::number(tick, 'f', decimals).replace(u'-', QStringLiteral("−")));
   }
   for (double& tick : ticks) tick = (tick - origin_) / spacing_;
+  if (spacing_ < 0) {  // an axis has its ticks from left to right
+    std::reverse(ticks.begin(), ticks.end());
+    if (tickLabels) std::reverse(tickLabels->begin(), tickLabels->end());
+  }
   if (subTicks) subTicks->clear();
 }
 
@@ -401,6 +411,7 @@ void Plot::setTimeExtent(std::int64_t first, std::int64_t last) {
   if (first == extent_first_ && last == extent_last_) return;
   extent_first_ = first;
   extent_last_ = std::max(first, last);
+  nameTime();
   first_ = last_ = -1;
   setTimeRange(extent_first_, extent_last_);
 }
@@ -418,9 +429,27 @@ void Plot::setTimeNames(const Trace& trace) {
     for (std::size_t i = 0; even && i < trace.time.size(); ++i)
       even = std::abs(trace.time[i] - origin - spacing * static_cast<double>(trace.steps[i])) <= 0.5 * spacing;
   }
-  step_ticker_->setTime(even ? origin : 0.0, even ? spacing : 1.0);
-  QString label = even ? name : tr("step");
-  if (even && !trace.time_unit.empty()) label += QStringLiteral(" (%1)").arg(QString::fromStdString(trace.time_unit));
+  time_origin_ = even ? origin : 0.0;
+  time_spacing_ = even ? spacing : 1.0;
+  time_name_ = even ? name : tr("step");
+  if (even && !trace.time_unit.empty()) time_name_ += QStringLiteral(" (%1)").arg(QString::fromStdString(trace.time_unit));
+  nameTime();
+}
+
+void Plot::setLag(bool lag) {
+  if (lag == lag_) return;
+  lag_ = lag;
+  nameTime();
+  emit lagChanged(lag);
+  redraw();
+}
+
+void Plot::nameTime() {
+  if (lag_)
+    step_ticker_->setLag(static_cast<double>(extent_last_));
+  else
+    step_ticker_->setTime(time_origin_, time_spacing_);
+  const QString label = lag_ ? tr("steps before the end") : time_name_.isEmpty() ? tr("step") : time_name_;
   for (const TimeRect& time : time_rects_) {
     QCPAxis* axis = time.rect->axis(QCPAxis::atBottom);
     if (axis->tickLabels()) axis->setLabel(label);
@@ -526,6 +555,27 @@ Legend* Plot::legendAt(const QPointF& position) const {
   return nullptr;
 }
 
+ValueAxis* Plot::addValueAxis(QCPAxisRect* rect) {
+  value_axes_.append(new ValueAxis(this, rect));
+  return value_axes_.back();
+}
+
+ValueAxis* Plot::valueAxisAt(const QPointF& position) const {
+  for (ValueAxis* axis : value_axes_)
+    if (axis->contains(position)) return axis;
+  return nullptr;
+}
+
+/// On the name under a time axis, below its numbers.
+bool Plot::onTimeName(const QPointF& position) const {
+  if (!lag_offered_ || time_rects_.isEmpty() || !time_rects_.first().rect) return false;
+  const QCPAxisRect* rect = time_rects_.first().rect;
+  const QRect inner = rect->rect(), outer = rect->outerRect();
+  const int half = QFontMetrics(theme_.normal, this).horizontalAdvance(tr("steps before the end")) / 2 + 8;
+  return position.y() > inner.bottom() + 8 + QFontMetrics(theme_.small, this).height() && position.y() <= outer.bottom() &&
+         std::abs(position.x() - inner.center().x()) <= half;
+}
+
 double Plot::coordAt(double x) const { return time_rects_.first().rect->axis(QCPAxis::atBottom)->pixelToCoord(x); }
 
 std::int64_t Plot::stepAt(double x) const { return std::clamp(static_cast<std::int64_t>(std::llround(coordAt(x))), first_, last_); }
@@ -556,6 +606,11 @@ void Plot::mousePressEvent(QMouseEvent* event) {
     if (event->button() == Qt::LeftButton) toggle(legend_hit);
     return;
   }
+  if (event->button() == Qt::LeftButton && onTimeName(press_)) return setLag(!lag_);
+  if ((moved_ = valueAxisAt(press_)) != nullptr) {
+    if (event->button() == Qt::LeftButton) drag_ = Drag::values;
+    return;
+  }
   if (timeRectAt(press_)) {
     const bool wants_pan =
         event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && event->modifiers() & Qt::ShiftModifier);
@@ -580,10 +635,15 @@ void Plot::mouseMoveEvent(QMouseEvent* event) {
         time_rects_.isEmpty() ? -100 : time_rects_.first().rect->axis(QCPAxis::atBottom)->coordToPixel(static_cast<double>(cursor_));
     const bool on_time = timeRectAt(at) != nullptr;
     const Legend* legend_hit = legendAt(at);
-    setCursor(legend_hit                                                  ? Qt::PointingHandCursor
+    const bool names_time = onTimeName(at);
+    setCursor(legend_hit || names_time                                    ? Qt::PointingHandCursor
+              : valueAxisAt(at)                                           ? Qt::SizeVerCursor
               : on_time && cursor_ >= 0 && std::abs(at.x() - line) <= 5.0 ? Qt::SizeHorCursor
                                                                           : Qt::ArrowCursor);
-    const QString tip = legend_hit ? legend_hit->tipAt(at) : hover_ ? hover_(at) : QString();
+    const QString tip = legend_hit   ? legend_hit->tipAt(at)
+                        : names_time ? (lag_ ? tr("Click to count steps from the start.") : tr("Click to count steps back from the end."))
+                        : hover_     ? hover_(at)
+                                     : QString();
     if (tip.isEmpty())
       QToolTip::hideText();
     else
@@ -606,6 +666,10 @@ void Plot::mouseMoveEvent(QMouseEvent* event) {
       redrawNow();
       return;
     case Drag::scrub: emit timePicked(stepAt(at.x())); return;
+    case Drag::values:
+      moved_->shift(press_.y(), at.y());
+      press_ = at;
+      return;
     case Drag::pan: {
       const double moved = coordAt(at.x()) - coordAt(press_.x()), low = static_cast<double>(extent_first_),
                    high = static_cast<double>(extent_last_);
@@ -634,6 +698,10 @@ void Plot::mouseDoubleClickEvent(QMouseEvent* event) {
   if (Legend* legend_hit = legendAt(event->position())) {
     press_ = event->position();
     toggle(legend_hit);
+  } else if (onTimeName(event->position())) {
+    setLag(!lag_);
+  } else if (ValueAxis* axis = valueAxisAt(event->position())) {
+    axis->reset();
   } else if (timeRectAt(event->position())) {
     pickRange(static_cast<double>(extent_first_), static_cast<double>(extent_last_));
   } else if (reset_) {
@@ -642,6 +710,11 @@ void Plot::mouseDoubleClickEvent(QMouseEvent* event) {
 }
 
 void Plot::wheelEvent(QWheelEvent* event) {
+  if (ValueAxis* axis = valueAxisAt(event->position())) {
+    axis->zoom(event->position().y(), std::pow(0.8, event->angleDelta().y() / 120.0));
+    event->accept();
+    return;
+  }
   if (!timeRectAt(event->position())) {
     QCustomPlot::wheelEvent(event);
     return;
@@ -692,11 +765,11 @@ void Plot::drawFigure(QCPPainter* painter, QSize size, const QString& title) {
   redraw();
 }
 
-QString Plot::saveFigure(const QString& file, Panel::Format format, const QString& title) {
+QString Plot::saveFigure(const QString& file, Panel::Format format, const FigureText& text) {
   const QFontMetrics metrics(theme_.large, this);
   const QSize whole = figureSize() + QSize(0, metrics.height() + 2 * gap);
-  return saveDrawing(file, format, whole, theme_.base, logicalDpiX(), title,
-                     [&](QCPPainter* painter) { drawFigure(painter, whole, title); });
+  return saveDrawing(file, format, whole, theme_.base, logicalDpiX(), text,
+                     [&](QCPPainter* painter) { drawFigure(painter, whole, text.title); });
 }
 
 void Plot::copyFigure(const QString& title) {
@@ -704,61 +777,6 @@ void Plot::copyFigure(const QString& title) {
   const QSize whole = figureSize() + QSize(0, metrics.height() + 2 * gap);
   QGuiApplication::clipboard()->setImage(
       drawnImage(whole, 2.0, theme_.base, [&](QCPPainter* painter) { drawFigure(painter, whole, title); }));
-}
-
-QImage drawnImage(QSize size, double scale, const QColor& opaque, const std::function<void(QCPPainter*)>& draw) {
-  QImage image((QSizeF(size) * scale).toSize(), QImage::Format_RGB32);
-  image.setDevicePixelRatio(scale);
-  image.fill(opaque);
-  QCPPainter painter(&image);
-  painter.setMode(QCPPainter::pmNoCaching);
-  draw(&painter);
-  return image;
-}
-
-QString saveDrawing(const QString& file, Panel::Format format, QSize size, const QColor& opaque, int dpi, const QString& title,
-                    const std::function<void(QCPPainter*)>& draw) {
-  const auto refused = [&](const QString& reason) {
-    return Plot::tr(
-               "The figure could not be written to %1 (%2); choose a folder that exists, that you may write to and that has space left.")
-        .arg(file, reason);
-  };
-  const auto drawVectors = [&](QPaintDevice* device) {
-    QCPPainter painter;
-    painter.begin(device);
-    painter.setModes(QCPPainter::pmVectorized | QCPPainter::pmNoCaching);
-    painter.fillRect(QRect(QPoint(0, 0), size), opaque);
-    draw(&painter);
-  };
-  const QFileInfo there(file);
-  if (there.exists() && !there.isFile()) return refused(Plot::tr("that is not an ordinary file"));
-  QSaveFile out(file);
-  if (!out.open(QIODevice::WriteOnly | QIODevice::Unbuffered)) return refused(out.errorString());
-  // Drawn into memory first: the generators do not notice a disk that is full, writing the bytes does.
-  QBuffer bytes;
-  bytes.open(QIODevice::WriteOnly);
-  if (format == Panel::Format::png) {
-    drawnImage(size, 2.0, opaque, draw).save(&bytes, "PNG");
-  } else if (format == Panel::Format::svg) {
-    QSvgGenerator svg;
-    svg.setOutputDevice(&bytes);
-    svg.setResolution(dpi);
-    svg.setSize(size);
-    svg.setViewBox(QRect(QPoint(0, 0), size));
-    svg.setTitle(title);
-    drawVectors(&svg);
-  } else {
-    QPdfWriter pdf(&bytes);
-    pdf.setResolution(dpi);
-    pdf.setTitle(title);
-    pdf.setCreator(QStringLiteral("Recurrence Lab"));
-    pdf.setPageSize(QPageSize(QSizeF(size) * 72.0 / dpi, QPageSize::Point, QString(), QPageSize::ExactMatch));
-    pdf.setPageMargins(QMarginsF(0, 0, 0, 0));
-    drawVectors(&pdf);
-  }
-  if (out.write(bytes.data()) != bytes.size()) return refused(Plot::tr("the disk is full, or a limit was reached"));
-  if (!out.commit()) return refused(out.errorString());
-  return {};
 }
 
 QString csvCell(const QString& text) {

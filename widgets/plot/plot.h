@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "panel.h"
+#include "plot/figure.h"
 #include "plot/theme.h"
 
 namespace reclab {
@@ -75,7 +76,9 @@ class Legend : public QCPLayoutElement {
 class StepTicker : public QCPAxisTicker {
  public:
   /// The time of step s is origin + s * spacing.
-  void setTime(double origin, double spacing) { origin_ = origin, spacing_ = spacing; }
+  void setTime(double origin, double spacing) { origin_ = origin, spacing_ = spacing, whole_ = origin == 0.0 && spacing == 1.0; }
+  /// Steps before the last one.
+  void setLag(double last) { origin_ = last, spacing_ = -1.0, whole_ = true; }
   void generate(const QCPRange& range, const QLocale& locale, QChar formatChar, int precision, QVector<double>& ticks,
                 QVector<double>* subTicks, QVector<QString>* tickLabels) override;
 
@@ -85,6 +88,7 @@ class StepTicker : public QCPAxisTicker {
 
  private:
   double origin_ = 0.0, spacing_ = 1.0;
+  bool whole_ = true;  ///< ticks are whole steps
 };
 
 /// Ticks at round numbers, written as number() writes them.
@@ -104,6 +108,7 @@ class PowerTicker : public QCPAxisTicker {
 };
 
 class TimeCursor;
+class ValueAxis;
 
 class Plot : public QCustomPlot {
   Q_OBJECT
@@ -126,6 +131,11 @@ class Plot : public QCustomPlot {
   /// The steps there are, and what their times are called. The visible range is kept when the extent is the one it was.
   void setTimeExtent(std::int64_t first, std::int64_t last);
   void setTimeNames(const Trace& trace);
+  /// Whether steps are counted back from the last one, which is how runs of other lengths are compared. Where it is offered, a click on the
+  /// name of the time axis changes it.
+  void setLag(bool lag);
+  bool lag() const { return lag_; }
+  void offerLag() { lag_offered_ = true; }
   void setTimeRange(std::int64_t first, std::int64_t last);
   std::int64_t firstStep() const { return first_; }
   std::int64_t lastStep() const { return last_; }
@@ -141,7 +151,10 @@ class Plot : public QCustomPlot {
   /// A tooltip for a position, in rich text; empty for none.
   void setHoverHandler(std::function<QString(const QPointF&)> hover) { hover_ = std::move(hover); }
 
-  QString saveFigure(const QString& file, Panel::Format format, const QString& title);
+  /// Makes the left axis of a rect one that can be held, locked and zoomed; the panel gives its ranges to it.
+  ValueAxis* addValueAxis(QCPAxisRect* rect);
+
+  QString saveFigure(const QString& file, Panel::Format format, const FigureText& text);
   void copyFigure(const QString& title);
 
   QSize minimumSizeHint() const override { return {120, 80}; }
@@ -153,6 +166,7 @@ class Plot : public QCustomPlot {
   void timeRangeChanged();  ///< whoever changed it
   void themeChanged();
   void curvesToggled();  ///< a legend was clicked
+  void lagChanged(bool lag);
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -170,7 +184,7 @@ class Plot : public QCustomPlot {
     QPointer<QCPAxisRect> rect;
     std::function<QString(double)> format;
   };
-  enum class Drag { none, pending, scrub, zoom, pan };
+  enum class Drag { none, pending, scrub, zoom, pan, values };
 
   void applyTheme();
   void styleAxis(QCPAxis* axis);
@@ -181,6 +195,9 @@ class Plot : public QCustomPlot {
   std::int64_t stepAt(double x) const;
   double coordAt(double x) const;
   void toggle(Legend* legend_hit);
+  void nameTime();
+  bool onTimeName(const QPointF& position) const;
+  ValueAxis* valueAxisAt(const QPointF& position) const;
   void pickRange(double first, double last);
   QSize figureSize() const;
   void drawFigure(QCPPainter* painter, QSize size, const QString& title);
@@ -193,18 +210,17 @@ class Plot : public QCustomPlot {
   Drag drag_ = Drag::none;
   QPointF press_;
   double pan_first_ = 0, pan_last_ = 0, band_from_ = 0, band_to_ = 0;
+  QList<ValueAxis*> value_axes_;
+  ValueAxis* moved_ = nullptr;  ///< the value axis that is being dragged
+  QString time_name_;
+  double time_origin_ = 0.0, time_spacing_ = 1.0;
+  bool lag_ = false, lag_offered_ = false;
   bool dirty_ = false, now_dirty_ = false, handled_press_ = false;
   QTimer timer_;
   QElapsedTimer since_flush_;
   std::function<void()> reset_;
   std::function<QString(const QPointF&)> hover_;
 };
-
-/// Writes a drawing of the given size (logical pixels) through a temporary file. Returns an empty string or one sentence.
-/// `opaque` is what the drawing stands on; `dpi` that of the screen, so that fonts have the size they have there.
-QString saveDrawing(const QString& file, Panel::Format format, QSize size, const QColor& opaque, int dpi, const QString& title,
-                    const std::function<void(QCPPainter*)>& draw);
-QImage drawnImage(QSize size, double scale, const QColor& opaque, const std::function<void(QCPPainter*)>& draw);
 
 /// One cell of a CSV: quoted when it has to be.
 QString csvCell(const QString& text);

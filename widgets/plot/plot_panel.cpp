@@ -59,6 +59,19 @@ void PlotPanel::setTrace(std::shared_ptr<const Trace> trace) {
   refresh();
 }
 
+void PlotPanel::setFormer(std::shared_ptr<const Trace> former) {
+  if (former == former_) return;
+  const bool was = comparable() != nullptr;
+  former_ = std::move(former);
+  if (was && !former_ && reason_.isEmpty()) refresh();  // what was kept of it goes
+}
+
+const Trace* PlotPanel::comparable() const {
+  if (!trace_ || !former_ || former_ == trace_) return nullptr;
+  const RunInfo &a = trace_->info, &b = former_->info;
+  return a.preset == b.preset && a.length == b.length && a.input_sha256 == b.input_sha256 && a.layers == b.layers ? former_.get() : nullptr;
+}
+
 void PlotPanel::refresh() {
   reason_ = whyEmpty();
   if (reason_.isEmpty()) {
@@ -104,7 +117,7 @@ QString PlotPanel::figureTitle() const {
 }
 
 QString PlotPanel::saveFigure(const QString& file, Format format) {
-  if (emptyReason().isEmpty()) return plot_->saveFigure(file, format, figureTitle());
+  if (emptyReason().isEmpty()) return plot_->saveFigure(file, format, figureText(figureTitle(), trace_.get()));
   // A figure of nothing says why, as the panel does.
   const QSize size(640, 420);
   const Theme& theme = plot_->theme();

@@ -19,6 +19,7 @@ class PlotPanel : public Panel {
   explicit PlotPanel(QWidget* parent);
 
   void setTrace(std::shared_ptr<const Trace> trace) final;
+  void setFormer(std::shared_ptr<const Trace> former) final;
   void setTime(std::int64_t step) final;
   void setTimeRange(std::int64_t first, std::int64_t last) final { plot_->setTimeRange(first, last); }
   QString headline() const final { return headline_; }
@@ -44,6 +45,9 @@ class PlotPanel : public Panel {
   QString figureTitle() const;
   void refresh();  ///< rebuild(), moveTime() and headline, or the sentence
 
+  /// The run before, where the present one is of the same model on the same sequence, so that both belong into one picture; else null.
+  const Trace* comparable() const;
+
   std::shared_ptr<const Trace> trace_;
   std::int64_t step_ = 0;
   Plot* plot_;
@@ -53,6 +57,7 @@ class PlotPanel : public Panel {
 
  private:
   void updateHeadline();
+  std::shared_ptr<const Trace> former_;
   QStackedWidget* pages_;
   QLabel* sentence_;
   QString reason_, headline_;

@@ -30,20 +30,6 @@ ColourMap interpolated(std::initializer_list<QRgb> anchors) {
   return map;
 }
 
-QString superscript(const QString& plain) {
-  static const QString digits = QStringLiteral("⁰¹²³⁴⁵⁶⁷⁸⁹");
-  QString raised;
-  for (const QChar c : plain) {
-    if (c.isDigit())
-      raised += digits[c.digitValue()];
-    else if (c == u'-')
-      raised += QStringLiteral("⁻");
-    else if (c == u'.')
-      raised += QStringLiteral("·");
-  }
-  return raised;
-}
-
 }  // namespace
 
 QColor mixed(const QColor& a, const QColor& b, double part) {
@@ -134,6 +120,48 @@ QString powerAsNumber(double exponent, int digits) {
   QString mantissa = number(std::pow(10.0, exponent - whole), digits);
   if (mantissa == u"10") mantissa = QStringLiteral("1"), whole += 1;
   return (mantissa == u"1" ? QString() : mantissa + QStringLiteral("×")) + powerOfTen(whole);
+}
+
+QString superscript(const QString& plain) {
+  static const QString digits = QStringLiteral("⁰¹²³⁴⁵⁶⁷⁸⁹");
+  QString raised;
+  for (const QChar c : plain) {
+    if (c.isDigit())
+      raised += digits[c.digitValue()];
+    else if (c == u'-')
+      raised += QStringLiteral("⁻");
+    else if (c == u'.')
+      raised += QStringLiteral("·");
+  }
+  return raised;
+}
+
+QString mathText(const QString& plain) {
+  static const QString indices = QStringLiteral("0123456789+-−=()aehijklmnoprstuvx"), low = QStringLiteral("₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ");
+  static const QString powers = QStringLiteral("0123456789+-−=()inT"), high = QStringLiteral("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁱⁿᵀ");
+  QString text;
+  for (qsizetype i = 0; i < plain.size(); ++i) {
+    const QChar c = plain[i];
+    const bool mark = (c == u'_' || c == u'^') && i + 1 < plain.size() && i > 0;
+    // In braces, or a run of letters and digits: "_t", "_{t-1}".
+    qsizetype begin = i + 1, end = begin;
+    if (mark && plain[begin] == u'{') {
+      end = plain.indexOf(u'}', ++begin);
+    } else if (mark) {
+      while (end < plain.size() && plain[end].isLetterOrNumber()) ++end;
+    }
+    const QString &from = c == u'_' ? indices : powers, &to = c == u'_' ? low : high;
+    QString set;
+    for (qsizetype k = begin; mark && k < end; ++k)
+      if (const qsizetype at = from.indexOf(plain[k]); at >= 0) set += to[at];
+    if (!mark || end <= begin || set.size() != end - begin) {
+      text += c;
+      continue;
+    }
+    text += set;
+    i = plain[begin - 1] == u'{' ? end : end - 1;
+  }
+  return text;
 }
 
 QString grouped(std::int64_t count) { return QLocale(QLocale::English).toString(static_cast<qlonglong>(count)); }

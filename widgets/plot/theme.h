@@ -47,6 +47,10 @@ QString number(double value, int digits = 3);
 QString powerOfTen(double exponent);
 /// 10 to a power far beyond what a double holds, as a number: "2.5×10⁻⁴⁰¹".
 QString powerAsNumber(double exponent, int digits = 2);
+/// "1.02" as "¹·⁰²"; what is no digit, point or minus is left out.
+QString superscript(const QString& plain);
+/// Indices and powers of plain text set as such, where Unicode has all their characters: "h_{t-1}" as "hₜ₋₁", "x^2" as "x²"; "s_T" stays.
+QString mathText(const QString& plain);
 /// 12345678 as "12,345,678".
 QString grouped(std::int64_t count);
 

@@ -446,10 +446,11 @@ QRectF TrajectoryScene::bar() const {
   const QFontMetricsF metrics(theme_.small);
   double words = 28.0;
   for (double tick : ticks) words = std::max(words, metrics.horizontalAdvance(shown(tick, ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0)));
-  return {size_.width() - words - 20.0, 26.0, 8.0, std::clamp(0.5 * size_.height(), 40.0, 180.0)};
+  // Under the name of time, far enough that the first number does not touch it.
+  return {size_.width() - words - 20.0, metrics.height() + 0.5 * metrics.capHeight() + 8.0, 8.0, std::clamp(0.5 * size_.height(), 40.0, 180.0)};
 }
 
-QRectF TrajectoryScene::barArea() const { return bar().adjusted(-16.0, -24.0, 80.0, 12.0); }
+QRectF TrajectoryScene::barArea() const { return bar().adjusted(-16.0, -bar().top(), 80.0, 12.0); }
 
 void TrajectoryScene::paintOver(QPainter& painter) const {
   if (!trajectory_) return;
@@ -549,7 +550,7 @@ void TrajectoryScene::paintOver(QPainter& painter) const {
   painter.fillRect(strip, gradient);
   painter.setPen(theme_.text);
   const QString name = metrics.elidedText(trajectory_->timeName, Qt::ElideRight, size_.width() - strip.left() + 10.0);
-  painter.drawText(QPointF(std::min(strip.left(), size_.width() - metrics.horizontalAdvance(name) - 4.0), strip.top() - 8.0), name);
+  painter.drawText(QPointF(std::min(strip.left(), size_.width() - metrics.horizontalAdvance(name) - 4.0), strip.top() - 0.5 * metrics.capHeight() - metrics.descent() - 4.0), name);
   const double first = trajectory_->time.front(), last = trajectory_->time.back();
   const std::vector<double> ticks = timeTicks();
   for (double tick : ticks) {

@@ -20,6 +20,7 @@ class StepsPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("steps"); }
   QString title() const override { return tr("Parallel form"); }
   QString hint() const override;
+  std::vector<std::string> draws() const override { return {"schedule/"}; }
   QString dataAsCsv() const override;
   ScheduleView* view() const { return view_; }
   QString words() const { return said_->text() + u' ' + why_->text(); }

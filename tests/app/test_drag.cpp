@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A slider is dragged with real events while all panels are open: no panel may lose its picture, and those that answer must do so soon.
+// The line that each drag prints is a measurement (share of moves answered, median time from the move to the painted answer).
+#include <QElapsedTimer>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QSlider>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QTimer>
+#include <QTreeWidget>
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "gui/inspector_view.h"
+#include "gui/main_window.h"
+#include "gui/models_view.h"
+#include "gui/panel_area.h"
+#include "gui/status_line.h"
+#include <QDebug>
+#include "plot/plot_panel.h"
+#include "scene/vtk_frame.h"
+
+using namespace reclab;
+
+namespace {
+
+constexpr int patience = 8'000;
+
+QString hyperOf(const TracePtr& trace, const std::string& key) {
+  if (trace)
+    for (const auto& [name, value] : trace->info.hyper)
+      if (name == key) return QString::fromStdString(value);
+  return {};
+}
+
+QString percentiles(std::vector<double> ms) {
+  if (ms.empty()) return QStringLiteral("none");
+  std::sort(ms.begin(), ms.end());
+  return QStringLiteral("%1 ms (90 %: %2 ms)").arg(std::lround(ms[ms.size() / 2])).arg(std::lround(ms[ms.size() * 9 / 10]));
+}
+
+/// Looks at every panel, at each frame: which were seen without a picture.
+class Watch : public QObject {
+ public:
+  explicit Watch(PanelArea* area) : area_(area) {
+    timer_.setInterval(16);
+    timer_.setTimerType(Qt::PreciseTimer);
+    connect(&timer_, &QTimer::timeout, this, &Watch::look);
+    timer_.start();
+  }
+  void look() {
+    ++frames;
+    for (PanelDock* dock : area_->docks())
+      if (!dock->panel()->emptyReason().isEmpty()) ++empty[dock->panel()->id() + ": " + dock->panel()->emptyReason()];
+  }
+  QString said() const {
+    QStringList lines;
+    for (const auto& [what, count] : empty) lines << QStringLiteral("%1 of %2 frames: %3").arg(count).arg(frames).arg(what);
+    return lines.join('\n');
+  }
+  int frames = 0;
+  std::map<QString, int> empty;
+
+ private:
+  PanelArea* area_;
+  QTimer timer_;
+};
+
+}  // namespace
+
+class TestDrag : public QObject {
+  Q_OBJECT
+
+ private:
+  Look look_;
+  QTemporaryDir folder_;
+  std::unique_ptr<MainWindow> window_;
+
+  SessionController& session() { return *window_->session(); }
+  Panel* panel(const QString& id) { return window_->area()->dock(id)->panel(); }
+  bool whole() {
+    const TracePtr& trace = session().trace();
+    return !session().running() && trace && trace->info.preset == session().setup().preset && !session().awaits("spectrum/");
+  }
+  /// All panels in sight, filled and at rest.
+  void open(const Options& options) {
+    window_ = std::make_unique<MainWindow>(&look_, options);
+    window_->setFileChooser({});
+    window_->area()->arrange({"all", {{"spectrum", "trajectories", "gating"}, {"gradients", "timing", "steps"}}});
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    window_->activateWindow();
+    QTRY_VERIFY_WITH_TIMEOUT(whole(), patience);
+    // A model without gates has nothing to show there, and says so before, while and after.
+    for (PanelDock* dock : window_->area()->docks())
+      if (dock->panel()->id() != "timing" && (dock->panel()->id() != "gating" || !session().trace()->matching("gate/").empty()))
+        if (!QTest::qWaitFor([&] { return dock->panel()->emptyReason().isEmpty(); }, 8000)) qWarning() << "DBG" << dock->panel()->id() << dock->panel()->emptyReason() << dock->isVisible() << session().trace()->matching("schedule/").size() << session().running() << window_->area()->visiblePanels() << session().awaits("schedule/") << window_->statusLine()->sentence();
+  }
+
+ private slots:
+  void initTestCase() {
+    QVERIFY(folder_.isValid());
+    look_.apply(ThemeChoice::light);
+  }
+  void init() { QSettings().clear(); }
+  void cleanup() {
+    window_->close();
+    window_.reset();
+  }
+
+  void picturesStayWhileASliderMoves_data() {
+    QTest::addColumn<QString>("model");
+    QTest::addColumn<QString>("key");
+    QTest::newRow("LSTM") << "lstm" << "forget_bias";
+    QTest::newRow("Elman network") << "elman" << "spectral_radius";
+  }
+  void picturesStayWhileASliderMoves() {
+    QFETCH(QString, model);
+    QFETCH(QString, key);
+    Options options;
+    options.model = model;
+    options.task = "noise";
+    options.length = 500;
+    options.set = {{"width", "64"}};
+    open(options);
+    // Timed once, so that this panel has a picture to lose; what is timed by itself goes on no longer.
+    TimingChoice choice;
+    choice.forms = {"sequential"};
+    choice.lengths = {64, 128};
+    session().wantTiming(choice);
+    QTRY_VERIFY_WITH_TIMEOUT(panel("timing")->emptyReason().isEmpty(), patience);
+    session().stopTiming();
+    const bool gated = panel("gating")->emptyReason().isEmpty();
+
+    QSlider* slider = window_->inspector()->slider(key);
+    QVERIFY(slider != nullptr);
+    const auto at = [&](double share) { return QPoint(static_cast<int>(6 + share * (slider->width() - 12)), slider->height() / 2); };
+    // What was painted last in each of the two panels, as the value that it is of.
+    std::map<QString, double> asked;  // value -> ms
+    std::map<QString, std::map<QString, double>> answered;
+    QElapsedTimer clock;
+    clock.start();
+    QString inGradients, inSpectrum;
+    connect(&session(), &SessionController::traceChanged, window_.get(), [&](const TracePtr& trace) {
+      if (!trace->matching("gradient/state/").empty()) inGradients = hyperOf(trace, key.toStdString());
+      if (!trace->matching("spectrum/").empty()) inSpectrum = hyperOf(trace, key.toStdString());
+    });
+    const auto painted = [&](const QString& id, const QString& value) {
+      if (asked.contains(value)) answered[id].try_emplace(value, static_cast<double>(clock.nsecsElapsed()) / 1e6 - asked[value]);
+    };
+    auto* gradients = dynamic_cast<PlotPanel*>(panel("gradients"));
+    auto* spectrum = dynamic_cast<PlotPanel*>(panel("spectrum"));
+    connect(gradients->plot(), &QCustomPlot::afterReplot, window_.get(), [&] { painted("gradients", inGradients); });
+    connect(spectrum->plot(), &QCustomPlot::afterReplot, window_.get(), [&] { painted("spectrum", inSpectrum); });
+
+    Watch watch(window_->area());
+    if (!gated) watch.empty.clear();
+    const double from = static_cast<double>(slider->value()) / slider->maximum();
+    QTest::mousePress(slider, Qt::LeftButton, {}, at(from));
+    QVERIFY(slider->isSliderDown());
+    QElapsedTimer pace;
+    pace.start();
+    for (int i = 0; i < 100; ++i) {
+      while (pace.elapsed() < 50 * i) QTest::qWait(std::max<int>(1, static_cast<int>(50 * i - pace.elapsed())));
+      // Across the slider and back on places between, so that no value comes twice.
+      const double share = i < 50 ? (2 * i + 1) / 101.0 : (2 * (99 - i) + 2) / 101.0;
+      const double now = static_cast<double>(clock.nsecsElapsed()) / 1e6;
+      QTest::mouseMove(slider, at(share));
+      QApplication::processEvents();
+      const Settings set = session().setup().settings();
+      for (const auto& [name, value] : set)
+        if (name == key.toStdString()) asked.try_emplace(QString::fromStdString(value), now);
+    }
+    const auto moves = static_cast<double>(asked.size());
+    QTest::mouseRelease(slider, Qt::LeftButton, {}, at(1 / 101.0));
+    QTRY_VERIFY_WITH_TIMEOUT(whole(), patience);
+    QTest::qWait(300);
+
+    std::map<QString, std::vector<double>> ms;
+    for (const auto& [id, values] : answered)
+      for (const auto& [value, time] : values) ms[id].push_back(time);
+    qInfo("%s: %d moves, %d frames; gradients answered %.0f %%, median %s; spectrum answered %.0f %%, median %s", qPrintable(model), static_cast<int>(moves),
+          watch.frames, 100.0 * static_cast<double>(ms["gradients"].size()) / moves, qPrintable(percentiles(ms["gradients"])),
+          100.0 * static_cast<double>(ms["spectrum"].size()) / moves, qPrintable(percentiles(ms["spectrum"])));
+    for (auto one = watch.empty.begin(); one != watch.empty.end();)
+      one = !gated && one->first.startsWith("gating") ? watch.empty.erase(one) : std::next(one);
+    QVERIFY2(watch.empty.empty(), qPrintable(watch.said()));
+    QVERIFY(watch.frames > 100);
+    QVERIFY2(moves >= 90, qPrintable(QString::number(moves)));
+    // A busy machine answers fewer, but it answers both.
+    QVERIFY(static_cast<double>(ms["gradients"].size()) >= 0.15 * moves);
+    QVERIFY(static_cast<double>(ms["spectrum"].size()) >= 0.15 * moves);
+    // At rest everything is of what is set, in full, and nothing is dimmed.
+    QCOMPARE(hyperOf(session().trace(), key.toStdString()), QString::fromStdString(session().setup().settings().back().second));
+    const TraceArray* eigenvalues = session().trace()->find("spectrum/0");
+    QVERIFY(eigenvalues != nullptr && eigenvalues->shape[0] > 100);
+    QVERIFY(session().trace()->find("jacobian/0") != nullptr);
+    for (PanelDock* dock : window_->area()->docks())
+      if (dock->panel()->id() != "timing") QCOMPARE(dock->formerName(), QString());
+  }
+
+  void theFormerModelIsNamedUntilTheNewOneIsThere() {
+    Options options;
+    options.model = "elman";
+    options.task = "noise";
+    options.length = 20'000;
+    open(options);
+    PanelDock* dock = window_->area()->dock("gradients");
+    QCOMPARE(dock->formerName(), QString());
+    Watch watch(window_->area());
+    QTreeWidgetItem* item = window_->models()->itemOf("lstm");
+    window_->models()->tree()->scrollToItem(item);
+    QTest::mouseClick(window_->models()->tree()->viewport(), Qt::LeftButton, {}, window_->models()->tree()->visualItemRect(item).center());
+    QCOMPARE(session().setup().preset, std::string("lstm"));
+    QTRY_COMPARE(dock->formerName(), QString("Elman network"));  // of a run that takes a while
+    QCOMPARE(session().trace()->info.preset, std::string("elman"));
+    QTRY_VERIFY_WITH_TIMEOUT(whole() && session().trace()->info.preset == "lstm", 10 * patience);
+    QCOMPARE(dock->formerName(), QString());
+    for (const QString id : {"spectrum", "trajectories", "gradients"})
+      for (const auto& [what, count] : watch.empty) QVERIFY2(!what.startsWith(id), qPrintable(watch.said()));
+  }
+};
+
+int main(int argc, char** argv) {
+  prepareOpenGl();
+  QApplication application(argc, argv);
+  QTemporaryDir settings;
+  QSettings::setDefaultFormat(QSettings::IniFormat);
+  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
+  QApplication::setOrganizationName("recurrence-lab");
+  QApplication::setApplicationName("drag-test");
+  TestDrag test;
+  return QTest::qExec(&test, argc, argv);
+}
+
+#include "test_drag.moc"

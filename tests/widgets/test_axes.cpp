@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Value axes that hold, lock and zoom; steps counted from the end; parts of a picture that are kept of the run before.
+#include <QApplication>
+#include <QSignalSpy>
+#include <QTest>
+#include <QToolButton>
+#include <cmath>
+
+#include "panels/gradients.h"
+#include "panels/gradients_verdict.h"
+#include "panels/spectrum.h"
+#include "synthetic_trace.h"
+
+using namespace reclab;
+using test::synthetic_trace;
+using test::SyntheticOptions;
+
+namespace {
+
+template <class P>
+struct Shown {
+  P panel;
+  explicit Shown(std::shared_ptr<const Trace> trace) {
+    panel.resize(560, 420);
+    panel.setTrace(std::move(trace));
+    panel.show();
+    if (!QTest::qWaitForWindowExposed(&panel)) qFatal("the window did not come up");
+    panel.plot()->replot();
+  }
+  P* operator->() { return &panel; }
+};
+
+std::shared_ptr<const Trace> losing(double decades, std::int64_t length = 300) {
+  SyntheticOptions options;
+  options.decades_per_step = -decades;
+  options.length = length;
+  return synthetic_trace(options);
+}
+
+/// The first stage of a run: no singular values, and the eigenvalues of one step.
+std::shared_ptr<const Trace> firstStage(const std::shared_ptr<const Trace>& whole, std::int64_t step) {
+  auto stage = std::make_shared<Trace>(*synthetic_trace({.gates = false, .spectra = false, .gradients = false, .timing = false}));
+  stage->info = whole->info;
+  for (const auto& array : whole->arrays())
+    if (array->key.starts_with("gradient/") || array->key.starts_with("state/")) stage->put(*array);
+  TraceArray one = *whole->find("spectrum/0");
+  const std::int64_t row = whole->row_of_step(one, step), n = one.row_size();
+  const auto begin = one.complex->begin() + row * n;
+  one.complex = std::make_shared<const std::vector<std::complex<double>>>(begin, begin + n);
+  one.shape[0] = 1;
+  one.steps = {step};
+  stage->put(std::move(one));
+  return stage;
+}
+
+void wheel(Plot* plot, const QPointF& at, int delta) {
+  QWheelEvent event(at, plot->mapToGlobal(at), {}, {0, delta}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+  QApplication::sendEvent(plot, &event);
+}
+
+QStringList namesOf(const Legend* legend, const QStringList& keys) {
+  QStringList there;
+  for (const QString& key : keys)
+    if (!legend->placeOf(key).isNull()) there << key;
+  return there;
+}
+
+}  // namespace
+
+class TestAxes : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void aHeldAxisOnlyGrows() {
+    Shown<GradientsPanel> shown(losing(0.05));
+    const auto range = [&] { return shown->rect()->axis(QCPAxis::atLeft)->range(); };
+    const QCPRange first = range();
+    shown->holdAxes(true);
+    shown->setTrace(losing(0.2));  // falls further
+    const QCPRange grown = range();
+    QVERIFY(grown.lower < first.lower - 5 && grown.upper >= first.upper);
+    shown->setTrace(losing(0.02));  // and much less: where it ends can be seen to be higher
+    QCOMPARE(range(), grown);
+    shown->holdAxes(false);
+    shown->setTrace(losing(0.02));
+    QVERIFY(range().lower > grown.lower + 5);
+  }
+
+  void aLockedAxisStays() {
+    Shown<GradientsPanel> shown(losing(0.05));
+    const auto range = [&] { return shown->rect()->axis(QCPAxis::atLeft)->range(); };
+    const QCPRange first = range();
+    auto* lock = shown->findChild<QToolButton*>("holdValues");
+    QVERIFY(lock && lock->isVisible());
+    // In the empty corner: on neither axis' numbers.
+    QVERIFY(lock->geometry().right() <= shown->rect()->left() + 1 && lock->geometry().top() > shown->rect()->bottom());
+    QTest::mouseClick(lock, Qt::LeftButton);
+    QVERIFY(shown->values()->locked());
+    shown->setTrace(losing(0.5));
+    QCOMPARE(range(), first);
+    shown->setTimeRange(100, 200);  // a zoom of time fits values otherwise
+    QCOMPARE(range(), first);
+    QTest::mouseClick(lock, Qt::LeftButton);
+    QVERIFY(range().lower < first.lower - 5);
+  }
+
+  void theWheelOverTheAxisZoomsIt() {
+    Shown<GradientsPanel> shown(losing(0.05));
+    QCPAxis* axis = shown->rect()->axis(QCPAxis::atLeft);
+    const QCPRange first = axis->range();
+    const QCPRange time = shown->rect()->axis(QCPAxis::atBottom)->range();
+    const QPointF over(shown->rect()->left() - 12, shown->rect()->center().y());
+    QSignalSpy zoomed(shown->plot(), &Plot::timeRangePicked);
+    wheel(shown->plot(), over, 240);
+    QVERIFY(std::abs(axis->range().size() / first.size() - 0.64) < 1e-9);
+    QCOMPARE(zoomed.count(), 0);
+    QCOMPARE(shown->rect()->axis(QCPAxis::atBottom)->range(), time);
+    QVERIFY(shown->values()->locked());
+    // A drag moves it, a double click puts it back.
+    const double size = axis->range().size(), upper = axis->range().upper;
+    QTest::mousePress(shown->plot(), Qt::LeftButton, {}, over.toPoint());
+    QTest::mouseMove(shown->plot(), over.toPoint() + QPoint(0, 30));
+    QTest::mouseRelease(shown->plot(), Qt::LeftButton, {}, over.toPoint() + QPoint(0, 30));
+    QVERIFY(axis->range().upper > upper && std::abs(axis->range().size() - size) < 1e-9);
+    QTest::mouseDClick(shown->plot(), Qt::LeftButton, {}, over.toPoint());
+    QVERIFY(!shown->values()->locked());
+    QCOMPARE(axis->range(), first);
+  }
+
+  void stepsAreCountedFromTheEnd() {
+    Shown<GradientsPanel> shown(losing(0.05, 300));
+    const auto other = losing(0.05, 200);
+    shown->setPinned({{other, Qt::red, "other"}});
+    const auto lastOfPin = [&] {
+      for (QCPGraph* graph : shown->rect()->graphs())
+        if (graph->pen().color() == QColor(Qt::red)) return (graph->data()->constEnd() - 1)->key;
+      return -1.0;
+    };
+    QCOMPARE(lastOfPin(), 199.0);
+    shown->plot()->replot();
+    // A click on the name of the axis.
+    QTest::mouseClick(shown->plot(), Qt::LeftButton, {}, QPoint(shown->rect()->center().x(), shown->rect()->outerRect().bottom() - 6));
+    QVERIFY(shown->plot()->lag());
+    QCOMPARE(lastOfPin(), 299.0);  // runs of other lengths end together
+    QCPAxis* time = shown->rect()->axis(QCPAxis::atBottom);
+    QCOMPARE(time->label(), QString("steps before the end"));
+    shown->plot()->replot();
+    const QVector<double> ticks = time->tickVector();
+    const QVector<QString> labels = time->tickVectorLabels();
+    QVERIFY(ticks.size() >= 2 && labels.size() == ticks.size());
+    for (qsizetype i = 0; i < ticks.size(); ++i) QCOMPARE(labels[i], QString::number(std::llround(299 - ticks[i])));
+    QVERIFY(std::is_sorted(ticks.begin(), ticks.end()));
+    // It is kept from one session to the next.
+    GradientsPanel next;
+    next.setChoices(shown->choices());
+    QVERIFY(next.plot()->lag());
+    next.setChoices({{"lag", "nonsense"}});
+    QVERIFY(!next.plot()->lag());
+  }
+
+  void singularValuesStayUntilTheNextAreThere() {
+    const QStringList keys{"gradient/state/0/hidden", "gradient/state/0/cell", "jacobian/0", "jacobian_min/0", "fit"};
+    const auto before = losing(0.05), after = losing(0.06);
+    Shown<GradientsPanel> shown(before);
+    const QStringList entries = namesOf(shown->legend(), keys);
+    QCOMPARE(entries, keys);
+    const auto graphs = [&] { return shown->rect()->graphs().size(); };
+    const qsizetype all = graphs();
+    shown->setFormer(before);
+    shown->setTrace(firstStage(after, 150));
+    shown->plot()->replot();
+    QCOMPARE(namesOf(shown->legend(), keys), keys);
+    QCOMPARE(graphs(), all);
+    // All is there: nothing of the run before is left.
+    shown->setFormer(nullptr);
+    shown->setTrace(after);
+    QCOMPARE(graphs(), all);
+    // When nothing more comes, what was kept goes.
+    shown->setFormer(before);
+    shown->setTrace(firstStage(after, 150));
+    shown->setFormer(nullptr);
+    QCOMPARE(graphs(), all - 2);
+    // Another model's are not kept beside this one's gradients.
+    auto other = std::make_shared<Trace>(*before);
+    other->info.preset = "gru";
+    shown->setFormer(other);
+    shown->setTrace(firstStage(after, 150));
+    QCOMPARE(graphs(), all - 2);
+  }
+
+  void theCloudStaysUnderTheEigenvaluesOfNow() {
+    const auto before = losing(0.05), after = losing(0.06);
+    Shown<SpectrumPanel> shown(before);
+    const auto ink = [&] {
+      shown->plot()->replot();
+      const QImage picture = shown->plot()->grab(shown->rect()->rect()).toImage();
+      const QColor ground = shown->plot()->theme().base;
+      int count = 0;
+      for (int y = 0; y < picture.height(); ++y)
+        for (int x = 0; x < picture.width(); ++x) {
+          const QColor pixel = picture.pixelColor(x, y);
+          count += std::abs(pixel.blue() - pixel.red()) > 12 && std::abs(pixel.red() - ground.red()) > 8;
+        }
+      return count;
+    };
+    const int full = ink();
+    shown->setFormer(nullptr);
+    shown->setTrace(firstStage(after, 150));
+    const int points = ink();
+    QVERIFY(points > 0 && full > 2 * points);
+    shown->setFormer(before);
+    shown->setTrace(firstStage(after, 150));
+    QVERIFY2(ink() > 3 * points / 2, qPrintable(QString("%1 %2 %3").arg(full).arg(points).arg(ink())));
+    QVERIFY(shown->emptyReason().isEmpty());
+  }
+
+  void twoNumbersOfOneVerdictDoNotContradictEachOther() {
+    // Flat for most of the way, and then it falls: by the median slope a decade takes far longer than it took.
+    std::vector<std::int64_t> steps;
+    std::vector<double> norms;
+    for (std::int64_t t = 0; t < 2000; ++t) {
+      steps.push_back(t);
+      const double lag = static_cast<double>(1999 - t);
+      norms.push_back(-lag / 1383.0 - (lag > 1600 ? (lag - 1600) / 80.0 : 0.0));
+    }
+    const Verdict uneven = gradientVerdict(steps, norms, "The gradient");
+    QVERIFY2(uneven.sentence.contains("on the whole, but not evenly; after"), qPrintable(uneven.sentence));
+    for (std::size_t i = 0; i < norms.size(); ++i) norms[i] = -static_cast<double>(1999 - steps[i]) / 40.0;
+    const Verdict even = gradientVerdict(steps, norms, "The gradient");
+    QVERIFY2(!even.sentence.contains("evenly") && even.sentence.contains("; after 320 steps"), qPrintable(even.sentence));
+  }
+
+  void formulasAreSet() {
+    QCOMPARE(mathText("∂h_t/∂h_{t-1}"), QString("∂hₜ/∂hₜ₋₁"));
+    QCOMPARE(mathText("x^2 and T^{-1}"), QString("x² and T⁻¹"));
+    QCOMPARE(mathText("∂s_T/∂s_t"), QString("∂s_T/∂sₜ"));  // there is no small T below the line
+    QCOMPARE(mathText("a_"), QString("a_"));
+    QCOMPARE(mathText("{open"), QString("{open"));
+    QCOMPARE(mathText("x_{open"), QString("x_{open"));
+    QCOMPARE(superscript("-1.02"), QString("⁻¹·⁰²"));
+  }
+};
+
+QTEST_MAIN(TestAxes)
+#include "test_axes.moc"

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The value axis of a rect: fitted to its curves, held while a slider moves, locked or zoomed by hand.
+#pragma once
+
+#include <qcustomplot.h>
+
+#include <QAction>
+#include <QToolButton>
+
+namespace reclab {
+
+class Plot;
+
+class ValueAxis : public QObject {
+  Q_OBJECT
+ public:
+  ValueAxis(Plot* plot, QCPAxisRect* rect);
+  /// The range that holds all curves. It is taken as it is; while it is held, as far as the range grows by it; when locked, not at all.
+  void fit(const QCPRange& wanted);
+  /// While a slider moves.
+  void hold(bool on) { held_ = on; }
+  bool locked() const { return action_->isChecked(); }
+  void setLocked(bool locked) { action_->setChecked(locked); }
+  /// Unlocked, and fitted as if nothing had been held.
+  void reset();
+  QAction* lockAction() const { return action_; }    ///< "Hold the value axis", for menus
+  QAction* resetAction() const { return reset_; }
+  QToolButton* button() const { return button_; }
+
+  /// Over the axis, where the wheel zooms it and a drag moves it.
+  bool contains(const QPointF& position) const;
+  void zoom(double y, double factor);
+  void shift(double from_y, double to_y);
+
+ private:
+  void place();
+  Plot* plot_;
+  QPointer<QCPAxisRect> rect_;
+  QAction *action_, *reset_;
+  QToolButton* button_;
+  QCPRange wanted_{0, 0};
+  bool held_ = false, fitted_ = false;
+};
+
+}  // namespace reclab
