@@ -18,7 +18,6 @@
 #include "gui/models_view.h"
 #include "gui/panel_area.h"
 #include "gui/status_line.h"
-#include <QDebug>
 #include "plot/plot_panel.h"
 #include "scene/vtk_frame.h"
 
@@ -26,7 +25,7 @@ using namespace reclab;
 
 namespace {
 
-constexpr int patience = 8'000;
+constexpr int patience = 60'000;
 
 QString hyperOf(const TracePtr& trace, const std::string& key) {
   if (trace)
@@ -88,15 +87,16 @@ class TestDrag : public QObject {
   void open(const Options& options) {
     window_ = std::make_unique<MainWindow>(&look_, options);
     window_->setFileChooser({});
-    window_->area()->arrange({"all", {{"spectrum", "trajectories", "gating"}, {"gradients", "timing", "steps"}}});
+    window_->resize(1600, 1000);
     window_->show();
     QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    window_->area()->arrange({"all", {{"spectrum", "trajectories", "gating"}, {"gradients", "timing", "steps"}}});
     window_->activateWindow();
     QTRY_VERIFY_WITH_TIMEOUT(whole(), patience);
     // A model without gates has nothing to show there, and says so before, while and after.
     for (PanelDock* dock : window_->area()->docks())
       if (dock->panel()->id() != "timing" && (dock->panel()->id() != "gating" || !session().trace()->matching("gate/").empty()))
-        if (!QTest::qWaitFor([&] { return dock->panel()->emptyReason().isEmpty(); }, 8000)) qWarning() << "DBG" << dock->panel()->id() << dock->panel()->emptyReason() << dock->isVisible() << session().trace()->matching("schedule/").size() << session().running() << window_->area()->visiblePanels() << session().awaits("schedule/") << window_->statusLine()->sentence();
+        QTRY_VERIFY2_WITH_TIMEOUT(dock->panel()->emptyReason().isEmpty(), qPrintable(dock->panel()->id()), patience);
   }
 
  private slots:
@@ -175,7 +175,7 @@ class TestDrag : public QObject {
     }
     const auto moves = static_cast<double>(asked.size());
     QTest::mouseRelease(slider, Qt::LeftButton, {}, at(1 / 101.0));
-    QTRY_VERIFY_WITH_TIMEOUT(whole(), patience);
+    QTRY_VERIFY2_WITH_TIMEOUT(whole(), qPrintable(window_->statusLine()->sentence()), patience);
     QTest::qWait(300);
 
     std::map<QString, std::vector<double>> ms;

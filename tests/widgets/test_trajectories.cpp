@@ -392,6 +392,19 @@ class TestTrajectories : public QObject {
     QVERIFY(panel.emptyReason().contains("Nothing has run yet"));
     panel.setTrace(trace());
     panel.finish();
+    // A model without one shows another view, and the next with one shows it again.
+    QCOMPARE(panel.view(), View::scene);
+    QVERIFY2(panel.emptyReason().isEmpty(), qPrintable(panel.emptyReason()));
+    auto next = pastTrace(true);
+    next->info.preset = "next";
+    panel.setTrace(next);
+    panel.finish();
+    QCOMPARE(panel.view(), View::past);
+    QVERIFY2(panel.emptyReason().isEmpty(), qPrintable(panel.emptyReason()));
+    panel.setView(View::scene);
+    panel.setTrace(trace());
+    panel.finish();
+    panel.setView(View::past);  // by hand: why there is none
     QVERIFY2(panel.emptyReason().contains("holds no coefficients"), qPrintable(panel.emptyReason()));
     QCOMPARE(panel.findChild<QLabel*>("emptyReason")->text(), panel.emptyReason());
     QVERIFY(panel.findChild<QLabel*>("emptyReason")->isVisible() && !panel.pastView()->isVisible());
@@ -400,6 +413,7 @@ class TestTrajectories : public QObject {
     QVERIFY2(panel.emptyReason().isEmpty(), "the other views have something to show");
     panel.setView(View::past);
 
+    // A state without a past was chosen for the model before: one that has one is.
     panel.setTrace(pastTrace(true));
     QVERIFY(panel.emptyReason().isEmpty());
     auto* choice = panel.findChild<QComboBox*>("stateChoice");

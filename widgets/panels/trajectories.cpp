@@ -287,6 +287,27 @@ QString TrajectoriesPanel::timeName() const {
 }
 
 void TrajectoriesPanel::setView(View view) {
+  pastWanted_ = false;
+  turnTo(view);
+}
+
+void TrajectoriesPanel::keepPast() {
+  if (!trace_ || (view_ != View::past && !pastWanted_)) return;
+  QStringList pasts;  // "0/m"
+  for (const TraceArray* array : trace_->matching("basis/"))
+    if (const QString key = QString::fromStdString(array->key).section('/', 1); key.count('/') == 1 && array_->findData(key) >= 0) pasts << key;
+  if (pasts.isEmpty()) {
+    if (trace_->matching("state/").empty() || view_ != View::past) return;
+    pastWanted_ = true;
+    return turnTo(View::scene);
+  }
+  const QString chosen = array_->currentData().toString();
+  const bool holds = std::any_of(pasts.begin(), pasts.end(), [&](const QString& past) { return past == chosen || (chosen.endsWith('/') && past.startsWith(chosen)); });
+  if (!holds) array_->setCurrentIndex(array_->findData(pasts.front()));
+  if (std::exchange(pastWanted_, false)) turnTo(View::past);
+}
+
+void TrajectoriesPanel::turnTo(View view) {
   view_ = view;
   sceneButton_->setChecked(view == View::scene);
   mapButton_->setChecked(view == View::map);
@@ -298,6 +319,7 @@ void TrajectoriesPanel::setView(View view) {
 }
 
 void TrajectoriesPanel::setTrace(std::shared_ptr<const Trace> trace) {
+  const bool otherModel = !trace_ || !trace || trace_->info.preset != trace->info.preset;
   trace_ = std::move(trace);
   if (trace_ && trace_->info.length > 0) {
     for (Plot* plot : {map_, lines_, static_cast<Plot*>(past_)}) {
@@ -305,7 +327,10 @@ void TrajectoriesPanel::setTrace(std::shared_ptr<const Trace> trace) {
       plot->setTimeNames(*trace_);
     }
   }
+  const QString before = array_->currentData().toString();
   fillArrays();
+  // A state that was chosen by hand stays chosen while its model does.
+  if (otherModel || pastWanted_ || array_->currentData().toString() != before) keepPast();
   chooseColumns();
 }
 

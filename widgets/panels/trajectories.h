@@ -74,6 +74,8 @@ class TrajectoriesPanel : public Panel {
   void makeMap();
   void makeLines();
   void fillArrays();     ///< the choice of layer and array, from the trace
+  void keepPast();       ///< when the past is looked at: in a state of this run that has one, or not at all
+  void turnTo(View view);
   void chooseColumns();  ///< the columns of that choice, and a new picture unless it is there
   void request();        ///< a new picture of wanted_
   void take(StateColumns columns, StatePicture picture);
@@ -95,6 +97,7 @@ class TrajectoriesPanel : public Panel {
   StateColumns columns_;  ///< what picture_ is of
   StatePicture picture_;
   View view_ = View::scene;
+  bool pastWanted_ = false;  ///< it was looked at, and the run has none: the next that has one shows it
   std::int64_t step_ = 0, first_ = 0, last_ = -1;
   QString headline_;
   bool mapFresh_ = false, linesFresh_ = false, pastFresh_ = false;
