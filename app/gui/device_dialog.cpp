@@ -17,6 +17,7 @@
 
 #include "array/backend.h"
 #include "gui/look.h"
+#include "gui/words.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -99,7 +100,12 @@ DeviceDialog::DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* par
     say(tr("Run compares both, line by line; Stop ends it, with the lines that are there."));
   }
   column->addLayout(row);
-  connect(run_, &QPushButton::clicked, this, [this] { running_ ? worker_.stop() : start(); });
+  connect(run_, &QPushButton::clicked, this, [this] {
+    if (running_)
+      worker_.stop();
+    else
+      start();
+  });
   connect(save_, &QPushButton::clicked, this, &DeviceDialog::save);
   connect(shut, &QPushButton::clicked, this, &QDialog::reject);
   resize(device ? QSize(980, 640) : QSize(560, 200));
@@ -129,7 +135,7 @@ void DeviceDialog::start() {
     } catch (const Cancelled&) {
       sentence = tr("Stopped");
     } catch (const std::exception& error) {
-      sentence = QString::fromUtf8(error.what());
+      sentence = inWindowWords(error.what());
     }
     later([this, sentence] { ended(sentence); });
   });

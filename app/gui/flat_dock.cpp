@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/flat_dock.h"
 
+#include <QApplication>
 #include <QFontMetrics>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QMouseEvent>
+#include <QStyle>
 #include <QToolButton>
 
 #include "gui/look.h"
@@ -60,6 +62,13 @@ FlatDock::FlatDock(const QString& id, const QString& title, QWidget* parent) : Q
   setObjectName(id);
   setTitleBarWidget(header_);
   setFeatures(DockWidgetMovable | DockWidgetFloatable | DockWidgetClosable);
+  connect(qApp, &QApplication::focusChanged, this, [this](const QWidget*, const QWidget* now) {
+    const bool here = now != nullptr && isAncestorOf(now);
+    if (header_->property("current").toBool() == here) return;
+    header_->setProperty("current", here);
+    header_->style()->unpolish(header_);
+    header_->style()->polish(header_);
+  });
 }
 
 }  // namespace reclab

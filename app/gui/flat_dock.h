@@ -34,7 +34,7 @@ class FlatHeader : public QFrame {
   QHBoxLayout* row_;
 };
 
-/// A dock with a flat header.
+/// A dock with a flat header, which is underlined while the keyboard is in the dock.
 class FlatDock : public QDockWidget {
   Q_OBJECT
  public:

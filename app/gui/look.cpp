@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QFile>
 #include <QFontDatabase>
+#include <QHelpEvent>
 #include <QIconEngine>
 #include <QJsonDocument>
 #include <QJsonObject>
@@ -12,7 +13,10 @@
 #include <QPalette>
 #include <QRegularExpression>
 #include <QStyleFactory>
+#include <QStyleOptionButton>
+#include <QStylePainter>
 #include <QSvgRenderer>
+#include <QToolTip>
 #include <array>
 
 static void loadResources() { Q_INIT_RESOURCE(lab); }  // a static library's resources are not loaded by themselves
@@ -154,6 +158,26 @@ QLabel* label(const QString& text, const char* role, QWidget* parent) {
   auto* made = new QLabel(text, parent);
   made->setProperty("role", role);
   return made;
+}
+
+void ElidedButton::paintEvent(QPaintEvent*) {
+  QStylePainter painter(this);
+  QStyleOptionButton option;
+  initStyleOption(&option);
+  const int room = style()->subElementRect(QStyle::SE_PushButtonContents, &option, this).width();
+  option.text = option.fontMetrics.elidedText(option.text, Qt::ElideRight, room);
+  painter.drawControl(QStyle::CE_PushButton, option);
+}
+
+void ElidedLabel::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.drawText(contentsRect(), static_cast<int>(alignment()), fontMetrics().elidedText(text(), Qt::ElideRight, contentsRect().width()));
+}
+
+bool ElidedButton::event(QEvent* event) {
+  if (event->type() != QEvent::ToolTip || fontMetrics().horizontalAdvance(text()) <= width() - 8) return QPushButton::event(event);
+  QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), toolTip().isEmpty() ? text() : text() + "\n" + toolTip(), this);
+  return true;
 }
 
 QColor pinColour(int index) {

@@ -6,11 +6,12 @@
 #include <QFont>
 #include <QHash>
 #include <QIcon>
+#include <QLabel>
 #include <QObject>
 #include <QPalette>
+#include <QPushButton>
 #include <QTemporaryDir>
 
-class QLabel;
 class QWidget;
 
 namespace reclab {
@@ -49,6 +50,30 @@ QFont numberFont();  ///< 9 pt, tabular figures
 QFont monoFont();
 
 QLabel* label(const QString& text, const char* role, QWidget* parent = nullptr);  ///< role: "title", "muted", "section"
+
+/// A button whose text ends in dots where there is no room for it, so that no text widens what it stands in. The tooltip tells all of it.
+class ElidedButton : public QPushButton {
+  Q_OBJECT
+ public:
+  using QPushButton::QPushButton;
+  QSize minimumSizeHint() const override { return {48, QPushButton::minimumSizeHint().height()}; }
+  QSize sizeHint() const override { return {48, QPushButton::sizeHint().height()}; }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+  bool event(QEvent* event) override;
+};
+
+/// Likewise a label.
+class ElidedLabel : public QLabel {
+  Q_OBJECT
+ public:
+  using QLabel::QLabel;
+  QSize minimumSizeHint() const override { return {24, QLabel::minimumSizeHint().height()}; }
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+};
 
 /// Colours for runs that are pinned beside the current one: none of those that plots give to the curves of one run, clear on both grounds.
 QColor pinColour(int index);

@@ -7,12 +7,13 @@
 #include <QDragEnterEvent>
 #include <QFileInfo>
 #include <QHBoxLayout>
-#include <QKeyEvent>
 #include <QLabel>
-#include <QLineEdit>
 #include <QMenuBar>
 #include <QMimeData>
+#include <QScreen>
+#include <QSettings>
 #include <QStandardItemModel>
+#include <QStyle>
 #include <QToolBar>
 #include <QToolButton>
 #include <QUndoStack>
@@ -21,12 +22,15 @@
 
 #include "gui/card_view.h"
 #include "gui/commands.h"
+#include "gui/first_hint.h"
 #include "gui/inspector_view.h"
+#include "gui/kept_setup.h"
 #include "gui/models_view.h"
 #include "gui/panel_area.h"
 #include "gui/scrubber.h"
 #include "gui/sequence_view.h"
 #include "gui/status_line.h"
+#include "gui/words.h"
 #include "panels/timing.h"
 
 namespace reclab {
@@ -45,8 +49,10 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   column->setSpacing(0);
   area_ = new PanelArea(time_, &chooser_, middle);
   banner_ = new Banner(middle);
+  hint_ = new FirstHint(middle);
   column->addWidget(area_, 1);
   column->addWidget(banner_);
+  column->addWidget(hint_);
   setCentralWidget(middle);
 
   status_ = new StatusLine(this);
@@ -63,8 +69,17 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
     models_->setCurrent(QString::fromStdString(session_->setup().preset));
   });
   qApp->installEventFilter(this);
+  setFileChooser(dialogChooser());
+  sidesSoon_.setSingleShot(true);
+  sidesSoon_.setInterval(120);
+  connect(&sidesSoon_, &QTimer::timeout, this, [this] {
+    if (!sidesOwn_ && isNarrow() != narrow_) arrangeSides();
+  });
 
-  resize(1600, 1000);
+  // Inside the screen, title bar and all; a small screen is filled.
+  const QSize wanted(1600, 1000), room = screen()->availableSize() - QSize(4, style()->pixelMetric(QStyle::PM_TitleBarHeight) + 8);
+  resize(wanted.boundedTo(room));
+  if (wanted.boundedTo(room) != wanted) setWindowState(windowState() | Qt::WindowMaximized);
   session_->setVisiblePanels(area_->visiblePanels());
   session_->open();
 }
@@ -76,18 +91,25 @@ void MainWindow::buildDocks() {
   sequence_ = new SequenceView(this);
   inspector_ = new InspectorView(this);
   card_ = new CardView(this);
-  const auto dock = [this](const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea where) {
+  const auto dock = [this](const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea where, int least) {
     auto* made = new FlatDock(id, title, this);
+    content->setMinimumWidth(least);  // its own, so that no text in it changes the columns
     made->setWidget(content);
     auto* hide = made->header()->addButton("close", tr("Hide (View ▸ Panels shows it again)"));
     connect(hide, &QToolButton::clicked, made, &QDockWidget::hide);
+    const auto byHand = [this] {
+      if (!arrangingSides_) sidesOwn_ = true;
+    };
+    connect(hide, &QToolButton::clicked, this, byHand);
+    connect(made, &QDockWidget::topLevelChanged, this, byHand);
+    connect(made->toggleViewAction(), &QAction::triggered, this, byHand);
     addDockWidget(where, made);
     docks_.push_back(made);
   };
-  dock("dock.models", tr("Models"), models_, Qt::LeftDockWidgetArea);
-  dock("dock.sequence", tr("Sequence"), sequence_, Qt::LeftDockWidgetArea);
-  dock("dock.inspector", tr("Inspector"), inspector_, Qt::RightDockWidgetArea);
-  dock("dock.card", tr("Card"), card_, Qt::RightDockWidgetArea);
+  dock("dock.models", tr("Models"), models_, Qt::LeftDockWidgetArea, 220);
+  dock("dock.sequence", tr("Sequence"), sequence_, Qt::LeftDockWidgetArea, 220);
+  dock("dock.inspector", tr("Inspector"), inspector_, Qt::RightDockWidgetArea, 250);
+  dock("dock.card", tr("Card"), card_, Qt::RightDockWidgetArea, 220);
 
   connect(models_, &ModelsView::picked, this, [this](const QString& id) {
     if (id.toStdString() == session_->setup().preset) return;
@@ -123,24 +145,28 @@ void MainWindow::buildToolBar() {
   bar->setIconSize({16, 16});
   bar->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
 
-  auto* run = add("run", {}, tr("Run"), {}, [this] { session_->run(); });
-  run->setIcon(icon("run", QPalette::HighlightedText));
-  run->setToolTip(tr("Run once more, in full"));
+  auto* run = add("run", "run", tr("Run"), QKeySequence(Qt::Key_F5), [this] { session_->run(); });
+  run->setToolTip(tr("Run once more, in full (F5)"));
   auto* stop = add("stop", "stop", tr("Stop"), QKeySequence(Qt::Key_Escape), [this] { session_->stop(); });
   stop->setToolTip(tr("Stop what is running (Esc); what is shown stays"));
-  bar->addAction(run);
-  bar->widgetForAction(run)->setObjectName("primary");
+  auto* primary = new QToolButton(bar);  // not of the action: its icon stands on the accent, the menu's does not
+  primary->setObjectName("primary");
+  primary->setIcon(icon("run", QPalette::HighlightedText));
+  primary->setText(run->text());
+  primary->setToolTip(run->toolTip());
+  primary->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  connect(primary, &QToolButton::clicked, run, &QAction::trigger);
+  bar->addWidget(primary);
   bar->addAction(stop);
   bar->addSeparator();
 
   const auto field = [&](const QString& name, const QString& tip) {
     auto* words = label(name, "muted", bar);
     words->setContentsMargins(6, 0, 4, 0);
-    bar->addWidget(words);
+    fieldWords_.push_back(bar->addWidget(words));
     auto* box = new QComboBox(bar);
     box->setToolTip(tip);
     box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    box->setFocusPolicy(Qt::ClickFocus);
     bar->addWidget(box);
     return box;
   };
@@ -150,6 +176,8 @@ void MainWindow::buildToolBar() {
   device_->addItem(tr("CUDA"), "cuda");
   form_ = field(tr("Form"), tr("How the recurrence is computed: all of them give the same numbers, at different speeds"));
   form_->addItem(tr("auto"), "auto");
+  form_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);  // one width for every model's forms
+  form_->setMinimumContentsLength(11);
   precision_ = field(tr("Precision"), tr("float64 for science, float32 for speed"));
   precision_->addItem("float64", "f64");
   precision_->addItem("float32", "f32");
@@ -163,23 +191,23 @@ void MainWindow::buildToolBar() {
   pick(device_, &Setup::device, tr("device"));
   pick(form_, &Setup::form, tr("form"));
   pick(precision_, &Setup::dtype, tr("precision"));
+  layout_ = field(tr("Layout"), tr("Which panels are shown, and where"));
+  for (const PanelLayout& one : area_->layouts()) layout_->addItem(one.name);
+  connect(layout_, &QComboBox::activated, this, [this](int index) { area_->arrange(area_->layouts()[static_cast<std::size_t>(index)]); });
   bar->addSeparator();
 
   auto* pinAction = add("pin", "pin", tr("Pin for comparison"), QKeySequence(tr("Ctrl+P")), [this] { pin(); });
   pinAction->setToolTip(tr("Keep this run in the plots beside those that follow (Ctrl+P)"));
   bar->addAction(pinAction);
   auto* chips = new QWidget(bar);
+  chips->setMinimumWidth(60);  // their names end in dots before the tool bar loses them
   chips_ = new QHBoxLayout(chips);
   chips_->setContentsMargins(4, 0, 4, 0);
   chips_->setSpacing(4);
   bar->addWidget(chips);
 
-  auto* space = new QWidget(bar);
-  space->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
-  bar->addWidget(space);
-  layout_ = field(tr("Layout"), tr("Which panels are shown, and where"));
-  for (const PanelLayout& one : area_->layouts()) layout_->addItem(one.name);
-  connect(layout_, &QComboBox::activated, this, [this](int index) { area_->arrange(area_->layouts()[static_cast<std::size_t>(index)]); });
+  if (auto* more = bar->findChild<QToolButton*>("qt_toolbar_ext_button")) more->setIcon(icon("menu"));  // what there is no room for
+  for (QToolButton* button : bar->findChildren<QToolButton*>()) button->setFocusPolicy(Qt::TabFocus);  // a tool bar takes the keyboard from them
 }
 
 QAction* MainWindow::add(const QString& name, const QString& iconName, const QString& text, const QKeySequence& keys, std::function<void()> does) {
@@ -209,30 +237,50 @@ void MainWindow::connectSession() {
   connect(session_, &SessionController::sequenceLoaded, this, [this](const LoadedSequencePtr& loaded) {
     Setup after = session_->setup();
     after.sequence = loaded;
-    banner_->hide();
+    if (session_->setup().sequence) {
+      banner_->hide();
+      if (loaded->choice.isFile) noteRecentFile(QString::fromStdString(loaded->choice.file));
+    }
     if (session_->setup().sequence)
       change(after, tr("sequence %1").arg(QString::fromStdString(loaded->sequence.name)));
     else
       session_->apply(after, false);  // the start is nothing to undo
   });
+  connect(session_, &SessionController::sequenceRefused, this, [this] {
+    // What was looked at last may be gone; then the window begins as it does the first time.
+    if (session_->setup().sequence || !std::exchange(sessionRestored_, false)) return;
+    connect(session_, &SessionController::runEnded, this, [this, why = banner_->sentence()] { banner_->show(why); }, Qt::SingleShotConnection);
+    session_->apply(beginning(options_, *session_->library()), false);
+    session_->loadSequence(beginningSequence(options_, *session_->library()));
+  });
+  connect(session_, &SessionController::runEnded, this, &MainWindow::endRestoring);
+  connect(inspector_, &InspectorView::edited, hint_, [this] { hint_->done(FirstHint::drag); });
+  connect(scrubber_->strip(), &TimeStrip::stepPicked, hint_, [this] { hint_->done(FirstHint::scrub); });
+  connect(action("pin"), &QAction::triggered, hint_, [this] { hint_->done(FirstHint::pin); });
   connect(session_, &SessionController::fileFits, this, [this](FileKind kind, const QString& preset, const QString& file) {
     Setup after = session_->setup();
     if (preset.toStdString() != after.preset) return;  // another model was picked meanwhile
     after.files(kind)[after.preset] = file.toStdString();
     banner_->hide();
+    noteRecentFile(file);
     change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
   });
   area_->setQuestions({[this](std::string_view prefix) { return session_->awaits(prefix); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
   connect(session_, &SessionController::setupChanged, area_, &PanelArea::askAgain);
   connect(session_, &SessionController::awaitedChanged, area_, &PanelArea::askAgain);
   connect(time_, &TimeLink::stepChanged, session_, &SessionController::setFocus);
-  connect(area_, &PanelArea::visiblePanelsChanged, this, [this] { session_->setVisiblePanels(area_->visiblePanels()); });
+  connect(area_, &PanelArea::visiblePanelsChanged, this, [this] {
+    session_->setVisiblePanels(area_->visiblePanels());
+    const PanelDock* timing = area_->dock("timing");
+    session_->setTimingInSight(timing != nullptr && timing->inSight());
+  });
   if (auto* timing = area_->findChild<TimingPanel*>()) {
     connect(timing, &TimingPanel::timingWanted, session_, &SessionController::wantTiming);
     connect(timing, &TimingPanel::timingStopped, session_, &SessionController::stopTiming);
     connect(timing, &TimingPanel::choiceChanged, session_, &SessionController::setTimingChoice);
     connect(session_, &SessionController::timingRunning, timing, &TimingPanel::setRunning);
     connect(session_, &SessionController::timingProgressed, timing, &TimingPanel::setProgress);
+    connect(session_, &SessionController::timingWaits, timing, &TimingPanel::setWaiting);
   }
   connect(area_, &PanelArea::detailWanted, this, [this](const QString& what) {
     if (what.startsWith("steps ")) session_->wantSteps(what.section(' ', 1).toLongLong());
@@ -252,11 +300,18 @@ void MainWindow::begin() {
   }
   try {
     const Library& library = *session_->library();
-    const Setup setup = first_ ? *first_ : beginning(options_, library);
+    QSettings settings;
+    std::optional<KeptSetup> kept;
+    // Where the note is still there, the last start ended while it restored this.
+    if (!options_.named() && !settings.contains("session/restoring")) kept = keptSetup(settings.value("session/setup").toByteArray(), library);
+    settings.setValue("session/restoring", true);
+    settings.sync();
+    sessionRestored_ = kept.has_value();
+    const Setup setup = first_ ? *first_ : kept ? kept->setup : beginning(options_, library);
     session_->apply(setup, false);
-    if (!setup.sequence) session_->loadSequence(beginningSequence(options_, library));
+    if (!setup.sequence) session_->loadSequence(kept ? kept->sequence : beginningSequence(options_, library));
   } catch (const Error& error) {
-    say(QString::fromUtf8(error.what()), Tone::warning);
+    say(inWindowWords(error.what()), Tone::warning);
   }
 }
 
@@ -291,6 +346,10 @@ void MainWindow::showModel(const ModelPtr& model) {
   inspector_->setModel(model);
   card_->setModel(model);
   sequence_->setModelTask(model->preset);
+  QStringList has;
+  if (!model->card.gates.empty()) has << "gates";
+  if (!model->card.states.empty()) has << "states";
+  area_->setModelHas(has);
   const QString title = QString::fromStdString(model->preset.title);
   for (FlatDock* dock : docks_)
     if (dock->objectName() == "dock.inspector" || dock->objectName() == "dock.card") dock->header()->setHeadline(title);
@@ -358,7 +417,7 @@ void MainWindow::showPins() {
     shut->setIconSize({10, 10});
     shut->setToolTip(tr("Unpin"));
     row->addWidget(dot);
-    row->addWidget(new QLabel(pins_[i].label));
+    row->addWidget(new ElidedLabel(pins_[i].label));
     row->addWidget(shut);
     connect(shut, &QToolButton::clicked, this, [this, i] { unpin(i); });
     QStringList hyper;
@@ -388,26 +447,22 @@ void MainWindow::dropEvent(QDropEvent* event) {
   openFile(urls.front().toLocalFile());
 }
 
-bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
-  // Space and the arrows are the time's wherever they mean nothing to what has the focus; a field for text keeps them.
-  if (event->type() == QEvent::ShortcutOverride && isActiveWindow()) {
-    const auto* key = static_cast<QKeyEvent*>(event);
-    const bool times = key->modifiers() == Qt::NoModifier && (key->key() == Qt::Key_Space || key->key() == Qt::Key_Left || key->key() == Qt::Key_Right);
-    if (times && (qobject_cast<QLineEdit*>(watched) != nullptr || watched->inherits("QAbstractSpinBox") || watched->inherits("QAbstractSlider"))) {
-      event->accept();
-      return true;
-    }
-  }
-  return QMainWindow::eventFilter(watched, event);
-}
-
 void MainWindow::showEvent(QShowEvent* event) {
   QMainWindow::showEvent(event);
-  if (!std::exchange(restored_, true)) restoreLayout();
+  if (std::exchange(restored_, true)) return;
+  restoreLayout();
+  scrubber_->strip()->setFocus();  // the keyboard begins with the time, not in a field for text
+  QTimer::singleShot(200, this, &MainWindow::keepOnScreen);  // the frame is known once the window is on the screen
+}
+
+void MainWindow::resizeEvent(QResizeEvent* event) {
+  QMainWindow::resizeEvent(event);
+  if (restored_ && !sidesOwn_ && isNarrow() != narrow_) sidesSoon_.start();
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
   saveLayout();
+  endRestoring();
   session_->stop();
   QMainWindow::closeEvent(event);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QMainWindow>
+#include <QTimer>
 #include <optional>
 #include <vector>
 
@@ -21,6 +22,7 @@ namespace reclab {
 
 class Banner;
 class CardView;
+class FirstHint;
 class FlatDock;
 class InspectorView;
 class ModelsView;
@@ -37,7 +39,7 @@ class MainWindow : public QMainWindow {
   ~MainWindow() override;
 
   /// How paths are asked for; tests answer themselves.
-  void setFileChooser(FileChooser chooser) { chooser_ = std::move(chooser); }
+  void setFileChooser(FileChooser chooser);
 
   SessionController* session() const { return session_; }
   TimeLink* time() const { return time_; }
@@ -48,6 +50,7 @@ class MainWindow : public QMainWindow {
   PanelArea* area() const { return area_; }
   StatusLine* statusLine() const { return status_; }
   Banner* banner() const { return banner_; }
+  FirstHint* hint() const { return hint_; }
   QUndoStack* undoStack() const { return undo_; }
   QAction* action(const QString& name) const;  ///< "open", "stop", "exportRun", ...
 
@@ -59,6 +62,7 @@ class MainWindow : public QMainWindow {
   void dropEvent(QDropEvent* event) override;
   void closeEvent(QCloseEvent* event) override;
   void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
 
  private:
@@ -82,9 +86,15 @@ class MainWindow : public QMainWindow {
   void loadFile(FileKind kind);
   void saveFile(FileKind kind);
   void searchModels();
+  void focusNextPart(bool back);
+  void arrangeSides();
+  void keepOnScreen();
+  bool isNarrow() const;
   void resetLayout();
   void restoreLayout();
   void saveLayout() const;
+  void endRestoring();
+  void copyCommand();
 
   Look* look_;
   Options options_;
@@ -101,12 +111,16 @@ class MainWindow : public QMainWindow {
   Scrubber* scrubber_ = nullptr;
   StatusLine* status_ = nullptr;
   Banner* banner_ = nullptr;
+  FirstHint* hint_ = nullptr;
   std::vector<FlatDock*> docks_;  ///< models, sequence, inspector, card
+  std::vector<QAction*> fieldWords_;  ///< before the boxes of the tool bar; not shown where the window is narrow
+  bool narrow_ = false, sidesOwn_ = false, arrangingSides_ = false;
+  QTimer sidesSoon_;
   QComboBox *device_ = nullptr, *form_ = nullptr, *precision_ = nullptr, *layout_ = nullptr;
   QHBoxLayout* chips_ = nullptr;
   std::vector<Panel::Run> pins_;
   LoadedSequencePtr shownSequence_;
-  bool restored_ = false;
+  bool restored_ = false, sessionRestored_ = false;
 };
 
 }  // namespace reclab

@@ -2,20 +2,24 @@
 // The menus of the window and what only they do: figures, exports, layouts, help.
 #include <QActionGroup>
 #include <QApplication>
+#include <QClipboard>
 #include <QComboBox>
 #include <QDialog>
 #include <QDialogButtonBox>
+#include <QDir>
+#include <QFileInfo>
 #include <QGridLayout>
 #include <QLabel>
-#include <QLineEdit>
 #include <QMenuBar>
+#include <QScreen>
 #include <QSettings>
 #include <QUndoStack>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/device_dialog.h"
+#include "gui/kept_setup.h"
 #include "gui/main_window.h"
-#include "gui/models_view.h"
 #include "gui/panel_area.h"
 #include "gui/scrubber.h"
 
@@ -73,13 +77,16 @@ void showShortcuts(QWidget* parent) {
   grid->setHorizontalSpacing(24);
   grid->setVerticalSpacing(6);
   const std::pair<QString, QString> keys[] = {{QObject::tr("Space"), QObject::tr("Play or pause")},
-                                              {QObject::tr("← →"), QObject::tr("One step back or forward")},
+                                              {QObject::tr("← →"), QObject::tr("One step back or forward; on the time line also Page Up and Down, Home and End")},
+                                              {QObject::tr("F5"), QObject::tr("Run once more")},
                                               {QObject::tr("Esc"), QObject::tr("Stop what is running")},
                                               {QObject::tr("Ctrl+O"), QObject::tr("Open a sequence")},
                                               {QObject::tr("Ctrl+E"), QObject::tr("Export the run")},
                                               {QObject::tr("Ctrl+P"), QObject::tr("Pin the run for comparison")},
                                               {QObject::tr("Ctrl+Z, Ctrl+Y"), QObject::tr("Undo, redo")},
-                                              {QObject::tr("Ctrl+F"), QObject::tr("Search the models")},
+                                              {QObject::tr("Ctrl+F"), QObject::tr("Search the models; Enter picks the first, ↓ goes into the list")},
+                                              {QObject::tr("F6, Ctrl+Tab"), QObject::tr("Keyboard to the next part of the window; with Shift to the one before")},
+                                              {QObject::tr("Tab, then Space"), QObject::tr("Buttons; the menu key opens a panel's menu")},
                                               {QObject::tr("Shift-drag on the input"), QObject::tr("Zoom every time axis to a range")},
                                               {QObject::tr("Double-click on the input"), QObject::tr("The whole sequence again")},
                                               {QObject::tr("Double-click on a panel's title"), QObject::tr("Only this panel, or all again")}};
@@ -99,6 +106,20 @@ void MainWindow::buildMenus() {
     const QString path = chooser_.open(this, tr("Open a sequence"), tr("Sequences (*.csv *.tsv *.txt *.dat *.npy *.npz);;All files (*)"));
     if (!path.isEmpty()) openFile(path);
   }));
+  QMenu* recent = file->addMenu(tr("Open recent"));
+  recent->setObjectName("recent");
+  recent->setToolTipsVisible(true);
+  connect(recent, &QMenu::aboutToShow, this, [this, recent] {
+    recent->clear();
+    for (const QString& path : recentFiles()) {
+      QAction* one = recent->addAction(QFileInfo(path).fileName(), this, [this, path] { openFile(path); });
+      one->setToolTip(QDir::toNativeSeparators(path));
+      one->setEnabled(QFileInfo(path).isFile());
+    }
+    if (recent->isEmpty()) recent->addAction(tr("Nothing has been opened yet"))->setEnabled(false);
+    recent->addSeparator();
+    recent->addAction(tr("Clear this list"), this, [] { forgetRecentFiles(); });
+  });
   file->addAction(add("weights", "weights", tr("Load weights…"), {}, [this] { loadFile(FileKind::weights); }));
   file->addAction(add("state", {}, tr("Load initial state…"), {}, [this] { loadFile(FileKind::state); }));
   file->addAction(add("forget", {}, tr("Forget weights and initial state"), {}, [this] {
@@ -156,6 +177,10 @@ void MainWindow::buildMenus() {
   for (FlatDock* dock : docks_) shown->addAction(dock->toggleViewAction());
   view->addAction(add("resetLayout", "reset", tr("Reset layout"), {}, [this] { resetLayout(); }));
   view->addSeparator();
+  view->addAction(add("nextPart", {}, tr("Keyboard to the next part"), {}, [this] { focusNextPart(false); }));
+  view->addAction(add("lastPart", {}, tr("Keyboard to the part before"), {}, [this] { focusNextPart(true); }));
+  action("nextPart")->setShortcuts({QKeySequence(Qt::Key_F6), QKeySequence(Qt::CTRL | Qt::Key_Tab)});
+  action("lastPart")->setShortcuts({QKeySequence(Qt::SHIFT | Qt::Key_F6), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab)});
   view->addAction(add("allTime", {}, tr("Show all of the time"), QKeySequence(tr("Ctrl+0")), [this] { time_->resetRange(); }));
 
   QMenu* run = menuBar()->addMenu(tr("&Run"));
@@ -164,6 +189,8 @@ void MainWindow::buildMenus() {
   run->addActions({scrubber_->playAction(), scrubber_->backAction(), scrubber_->forwardAction()});
   run->addSeparator();
   run->addAction(action("pin"));
+  run->addAction(add("copyCommand", "copy", tr("Copy the command"), {}, [this] { copyCommand(); }));
+  action("copyCommand")->setToolTip(tr("The line for a terminal that repeats what is shown"));
 
   QMenu* help = menuBar()->addMenu(tr("&Help"));
   help->addAction(add("shortcuts", "keyboard", tr("Shortcuts"), QKeySequence(Qt::Key_F1), [this] { showShortcuts(this); }));
@@ -172,6 +199,13 @@ void MainWindow::buildMenus() {
   }));
   action("checkDevice")->setToolTip(tr("Does the CUDA device compute what the CPU does? Every primitive and every model, forward and gradients"));
   help->addAction(add("about", "info", tr("About Recurrence Lab"), {}, [this] { showAbout(this); }));
+}
+
+void MainWindow::copyCommand() {
+  const TracePtr& trace = session_->trace();
+  if (!trace || trace->info.command.empty()) return say(tr("There is no run yet whose command could be copied."), Tone::info);
+  QApplication::clipboard()->setText(QString::fromStdString(trace->info.command));
+  say(tr("The command that repeats this run is in the clipboard."), Tone::info);
 }
 
 void MainWindow::loadFile(FileKind kind) {
@@ -221,25 +255,46 @@ void MainWindow::exportData() {
     say(sentence, Tone::warning);
 }
 
-void MainWindow::searchModels() {
-  docks_[0]->show();
-  models_->searchField()->setFocus(Qt::ShortcutFocusReason);
-  models_->searchField()->selectAll();
+bool MainWindow::isNarrow() const { return width() < 1100; }
+
+void MainWindow::keepOnScreen() {
+  if (isMaximized() || isFullScreen()) return;
+  const QRect room = screen()->availableGeometry(), frame = frameGeometry();
+  if (room.contains(frame)) return;
+  const QSize border = frame.size() - size();
+  resize(size().boundedTo(room.size() - border));
+  move(std::clamp(frame.left(), room.left(), std::max(room.left(), room.right() + 1 - width() - border.width())),
+       std::clamp(frame.top(), room.top(), std::max(room.top(), room.bottom() + 1 - height() - border.height())));
 }
 
-void MainWindow::resetLayout() {
+void MainWindow::arrangeSides() {
+  arrangingSides_ = true;
+  sidesOwn_ = false;
+  narrow_ = isNarrow();
   for (FlatDock* dock : docks_) {
     dock->setFloating(false);
     removeDockWidget(dock);
   }
-  const Qt::DockWidgetArea where[] = {Qt::LeftDockWidgetArea, Qt::LeftDockWidgetArea, Qt::RightDockWidgetArea, Qt::RightDockWidgetArea};
+  for (QAction* words : fieldWords_) words->setVisible(!narrow_);
   for (std::size_t i = 0; i < docks_.size(); ++i) {
-    addDockWidget(where[i], docks_[i]);
+    addDockWidget(i < 2 || narrow_ ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, docks_[i]);
     docks_[i]->show();
   }
-  const int side = qBound(230, width() / 6, 300);
-  resizeDocks({docks_[0], docks_[2]}, {side, side + 20}, Qt::Horizontal);
-  resizeDocks({docks_[0], docks_[1], docks_[2], docks_[3]}, {500, 340, 430, 440}, Qt::Vertical);
+  if (narrow_) {  // one column of tabs beside the panels
+    for (std::size_t i = 1; i < docks_.size(); ++i) tabifyDockWidget(docks_[0], docks_[i]);
+    docks_[0]->raise();
+    resizeDocks({docks_[0]}, {280}, Qt::Horizontal);
+  } else {
+    const int side = qBound(230, width() / 6, 300);
+    resizeDocks({docks_[0], docks_[2]}, {side, side + 20}, Qt::Horizontal);
+    resizeDocks({docks_[0], docks_[1], docks_[2], docks_[3]}, {500, 340, 430, 440}, Qt::Vertical);
+  }
+  layout()->activate();
+  arrangingSides_ = false;
+}
+
+void MainWindow::resetLayout() {
+  arrangeSides();
   area_->arrange(area_->layouts().front());
   layout_->setCurrentIndex(0);
 }
@@ -250,21 +305,45 @@ void MainWindow::saveLayout() const {
   settings.setValue("window/docks", sealed(saveState(layoutVersion)));
   settings.setValue("window/panels", sealed(area_->saveState(layoutVersion)));
   settings.setValue("window/layout", layout_->currentIndex());
+  if (session_->setup().sequence) settings.setValue("session/setup", toJson(session_->setup()));
+  settings.setValue("window/fit", area_->fit());
+  settings.setValue("window/own", area_->isOwn());
+  settings.setValue("window/sides", sidesOwn_ ? "own" : narrow_ ? "narrow" : "wide");
   for (const PanelDock* dock : area_->docks())
     if (const QVariantMap choices = dock->panel()->choices(); !choices.isEmpty()) settings.setValue("panels/" + dock->panel()->id(), choices);
 }
 
 void MainWindow::restoreLayout() {
   resetLayout();
-  const QSettings settings;
+  QSettings settings;
   for (const PanelDock* dock : area_->docks()) dock->panel()->setChoices(settings.value("panels/" + dock->panel()->id()).toMap());
+  // Where the note is still there the window ended while it restored, for Qt does not survive every state; it is not tried again.
+  if (settings.contains("window/restoring")) {
+    settings.remove("window");
+    return say(tr("The layout that was kept could not be restored; this is the standard one."), Tone::info);
+  }
   const QByteArray geometry = unsealed(settings.value("window/geometry").toByteArray()), docks = unsealed(settings.value("window/docks").toByteArray()),
                    shown = unsealed(settings.value("window/panels").toByteArray());
   if (geometry.isEmpty() || docks.isEmpty() || shown.isEmpty()) return;
+  settings.setValue("window/restoring", true);
+  settings.sync();
   restoreGeometry(geometry);
   if (!restoreState(docks, layoutVersion) || !area_->restoreState(shown, layoutVersion)) return resetLayout();
   layout_->setCurrentIndex(qBound(0, settings.value("window/layout").toInt(), layout_->count() - 1));
-  if (area_->visiblePanels().isEmpty()) resetLayout();
+  if (area_->visiblePanels().isEmpty()) return resetLayout();
+  const QString sides = settings.value("window/sides").toString();
+  sidesOwn_ = sides == "own";
+  if (!sidesOwn_ && sides != (isNarrow() ? "narrow" : "wide")) arrangeSides();
+  area_->takeOver(area_->layouts()[static_cast<std::size_t>(layout_->currentIndex())], settings.value("window/fit").toSize(), settings.value("window/own").toBool());
+}
+
+/// What was restored has stood the first pictures.
+void MainWindow::endRestoring() {
+  QSettings settings;
+  if (!settings.contains("window/restoring") && !settings.contains("session/restoring")) return;
+  settings.remove("window/restoring");
+  settings.remove("session/restoring");
+  settings.sync();
 }
 
 }  // namespace reclab

@@ -4,6 +4,7 @@
 #include <QButtonGroup>
 #include <QHBoxLayout>
 #include <QHeaderView>
+#include <QKeyEvent>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QTreeWidget>
@@ -47,6 +48,7 @@ ModelsView::ModelsView(QWidget* parent) : QWidget(parent) {
   column->addLayout(quick_);
   search_ = new QLineEdit(this);
   search_->setPlaceholderText(tr("Search models"));
+  search_->setToolTip(tr("By name, family, author or year (Ctrl+F). Enter picks the first that fits, the down arrow goes into the list."));
   search_->setClearButtonEnabled(true);
   search_->addAction(icon("search", QPalette::Dark), QLineEdit::LeadingPosition);
   column->addWidget(search_);
@@ -62,6 +64,7 @@ ModelsView::ModelsView(QWidget* parent) : QWidget(parent) {
   tree_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
   column->addWidget(tree_, 1);
   connect(search_, &QLineEdit::textChanged, this, &ModelsView::filter);
+  search_->installEventFilter(this);
   connect(tree_, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
     const QString id = item != nullptr ? item->data(0, idRole).toString() : QString();
     if (!id.isEmpty()) emit picked(id);
@@ -136,6 +139,34 @@ void ModelsView::setCurrent(const QString& id) {
     button->setChecked(button->property("preset").toString() == id);
     group->setExclusive(true);
   }
+}
+
+bool ModelsView::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == search_ && event->type() == QEvent::KeyPress) {
+    // Enter picks the first that fits, Down goes into the list where it is.
+    const int key = static_cast<QKeyEvent*>(event)->key();
+    const bool enter = key == Qt::Key_Return || key == Qt::Key_Enter;
+    if (enter || key == Qt::Key_Down) {
+      search_->setModified(false);
+      QTreeWidgetItem* item = tree_->currentItem();
+      const bool listed = item != nullptr && !item->isHidden() && item->parent() != nullptr;
+      if (!listed || (enter && !search_->text().isEmpty())) item = firstListed();
+      if (item == nullptr) return true;
+      tree_->setFocus(Qt::TabFocusReason);
+      item->parent()->setExpanded(true);
+      tree_->setCurrentItem(item);
+      tree_->scrollToItem(item);
+      return true;
+    }
+  }
+  return QWidget::eventFilter(watched, event);
+}
+
+QTreeWidgetItem* ModelsView::firstListed() const {
+  for (int i = 0; i < tree_->topLevelItemCount(); ++i)
+    for (int j = 0; j < tree_->topLevelItem(i)->childCount(); ++j)
+      if (QTreeWidgetItem* item = tree_->topLevelItem(i)->child(j); !item->isHidden()) return item;
+  return nullptr;
 }
 
 void ModelsView::filter(const QString& text) {

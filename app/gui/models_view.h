@@ -26,7 +26,11 @@ class ModelsView : public QWidget {
  signals:
   void picked(QString id);
 
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
  private:
+  QTreeWidgetItem* firstListed() const;
   void filter(const QString& text);
   QHBoxLayout* quick_;
   QLineEdit* search_;

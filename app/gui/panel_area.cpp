@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/panel_area.h"
 
+#include <QContextMenuEvent>
 #include <QLabel>
 #include <QMenu>
-#include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <QWidgetAction>
@@ -14,8 +14,43 @@
 
 namespace reclab {
 namespace {
+
 constexpr int soon = 250;  // ms; a picture that is renewed sooner is not dimmed, so that nothing flickers while a slider moves
+constexpr QSize leastPanel(270, 290);  ///< with header, tabs, controls, axes and legend there are still 120 pixels for the picture
+
+/// How many panels fit beside and under each other.
+QSize fitOf(const QSize& room) {
+  return QSize(room.width() / leastPanel.width(), room.height() / leastPanel.height()).expandedTo({1, 1});
 }
+
+/// The layout with no more rows and columns than fit: what is left over stands behind others, as tabs. Of a row that is too wide that is
+/// the last; panels of a row that there is no room for go where the fewest are.
+std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
+  std::vector<QStringList> rows;
+  for (const QStringList& row : layout.rows) {
+    const bool own = static_cast<int>(rows.size()) < fit.height();
+    if (own) rows.emplace_back();
+    QStringList& into = rows.back();
+    for (qsizetype i = 0; i < row.size(); ++i) {
+      const qsizetype column = std::min<qsizetype>(i, fit.width() - 1);
+      if (own && column >= into.size()) {
+        into << row[i];
+      } else if (own) {
+        into[column] += '|' + row[i];
+      } else {
+        for (const QString& id : row[i].split('|')) {
+          qsizetype fewest = std::min(column, into.size() - 1);
+          for (qsizetype j = 0; j < into.size(); ++j)
+            if (into[j].count('|') < into[fewest].count('|')) fewest = j;
+          into[fewest] += '|' + id;
+        }
+      }
+    }
+  }
+  return rows;
+}
+
+}  // namespace
 
 PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* chooser, QWidget* parent)
     : FlatDock("panel." + info.id, info.title, parent), panel_(info.make(this)), time_(time), chooser_(chooser), menu_(new QMenu(this)) {
@@ -25,12 +60,12 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   auto* column = new QVBoxLayout(paper);
   column->setContentsMargins(4, 2, 4, 4);
   column->addWidget(panel_);
+  paper->setMinimumSize(220, 120);  // its own, so that what a panel's controls ask for changes no layout
   setWidget(paper);
   veil_ = new Veil(panel_);
   dimSoon_.setSingleShot(true);
   dimSoon_.setInterval(soon);
   connect(&dimSoon_, &QTimer::timeout, this, [this] { veil_->cover(questions_.former(given_)); });
-  setMinimumSize(220, 150);
   header()->setToolTip(info.hint);
 
   using Format = Panel::Format;
@@ -45,8 +80,12 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   menu_->addAction(icon("table"), tr("Save the data as CSV…"), this, [this] { saveData(); });
   for (QAction* own : panel_->actions()) menu_->addAction(own);
   menu_->addSeparator();
+  menu_->addAction(icon("enlarge"), tr("Only this panel, or all again"), this, &PanelDock::enlargeWanted);
   menu_->addAction(icon("float"), tr("Float, or put back"), this, [this] { setFloating(!isFloating()); });
-  menu_->addAction(icon("close"), tr("Hide (View ▸ Panels shows it again)"), this, [this] { hide(); });
+  menu_->addAction(icon("close"), tr("Hide (View ▸ Panels shows it again)"), this, [this] {
+    hide();
+    emit hiddenByHand();
+  });
   menu_->addSeparator();
   auto* hint = label(info.hint, "muted");
   hint->setWordWrap(true);
@@ -63,6 +102,7 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   connect(header(), &FlatHeader::doubleClicked, this, &PanelDock::enlargeWanted);
   auto* more = header()->addButton("menu", tr("Save, copy, data"));
   more->setObjectName("more");
+  more->setFocusPolicy(Qt::TabFocus);
   more->setMenu(menu_);
   more->setPopupMode(QToolButton::InstantPopup);
 
@@ -102,6 +142,14 @@ bool PanelDock::keeps() const {
   const auto kinds = panel_->draws();
   const bool something = kinds.empty() || std::any_of(kinds.begin(), kinds.end(), [this](const std::string& kind) { return !trace_->matching(kind).empty(); });
   return !something && awaits();
+}
+
+void PanelDock::contextMenuEvent(QContextMenuEvent* event) {
+  // The menu key anywhere in the panel, or a right click on its title.
+  if (event->reason() == QContextMenuEvent::Mouse && !header()->geometry().contains(event->pos())) return FlatDock::contextMenuEvent(event);
+  const auto* more = header()->findChild<QToolButton*>("more");
+  menu_->popup(event->reason() == QContextMenuEvent::Mouse ? event->globalPos() : more->mapToGlobal(QPoint(0, more->height())));
+  event->accept();
 }
 
 void PanelDock::catchUp() {
@@ -181,7 +229,18 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
     connect(made, &PanelDock::said, this, &PanelArea::said);
     connect(made, &PanelDock::enlargeWanted, this, [this, made] { enlarge(made); });
     connect(made->panel(), &Panel::detailWanted, this, &PanelArea::detailWanted);
+    const auto byHand = [this] {
+      if (!arranging_ && enlarged_ == nullptr) own_ = true;
+    };
+    connect(made, &QDockWidget::topLevelChanged, this, byHand);
+    connect(made->toggleViewAction(), &QAction::triggered, this, byHand);
+    connect(made, &PanelDock::hiddenByHand, this, byHand);
   }
+  soon_.setSingleShot(true);
+  soon_.setInterval(120);
+  connect(&soon_, &QTimer::timeout, this, [this] {
+    if (!own_ && enlarged_ == nullptr && fitOf(size()) != fit_) arrange(PanelLayout(layout_));
+  });
   // The first two on top, the others below: whatever panels there are, all are in the first layout. A row has room for three; what more
   // there are stand behind the last one, as tabs.
   QStringList below = ids.mid(2, 2);
@@ -221,34 +280,52 @@ void PanelArea::askAgain() {
   for (PanelDock* one : docks_) one->askAgain();
 }
 
+void PanelArea::resizeEvent(QResizeEvent* event) {
+  QMainWindow::resizeEvent(event);
+  if (!layout_.rows.empty() && !own_ && fitOf(size()) != fit_) soon_.start();
+}
+
+void PanelArea::takeOver(const PanelLayout& layout, QSize fit, bool own) {
+  layout_ = layout;
+  fit_ = fit;
+  own_ = own;
+  if (!own_ && fitOf(size()) != fit_) soon_.start();
+}
+
 void PanelArea::arrange(const PanelLayout& layout) {
+  arranging_ = true;
+  soon_.stop();
   enlarged_ = nullptr;
+  own_ = false;
+  layout_ = layout;
+  fit_ = fitOf(size());
+  const std::vector<QStringList> cells = fitted(layout, fit_);
   for (PanelDock* one : docks_) {
     one->setFloating(false);
     removeDockWidget(one);
   }
   // First the rows under each other, then each row from left to right: splitting is of the cell that is there.
-  std::vector<QList<QDockWidget*>> rows;
-  QList<QDockWidget*> heads;
-  for (const QStringList& row : layout.rows) {
+  rows_.clear();
+  QDockWidget* above = nullptr;
+  for (const QStringList& row : cells) {
     QList<QDockWidget*> present;
     for (const QString& cell : row)
       if (PanelDock* one = dock(cell.section('|', 0, 0))) present << one;
     if (present.isEmpty()) continue;
-    if (heads.isEmpty())
+    if (above == nullptr)
       addDockWidget(Qt::LeftDockWidgetArea, present.front());
     else
-      splitDockWidget(heads.back(), present.front(), Qt::Vertical);
-    heads << present.front();
-    rows.push_back(present);
+      splitDockWidget(above, present.front(), Qt::Vertical);
+    above = present.front();
+    rows_.push_back(present);
   }
-  for (const auto& row : rows) {
+  for (const auto& row : rows_) {
     for (qsizetype i = 0; i < row.size(); ++i) {
       if (i > 0) splitDockWidget(row[i - 1], row[i], Qt::Horizontal);
       row[i]->show();
     }
   }
-  for (const QStringList& row : layout.rows)
+  for (const QStringList& row : cells)
     for (const QString& cell : row) {
       PanelDock* front = dock(cell.section('|', 0, 0));
       for (const QString& id : cell.split('|').mid(1))
@@ -258,9 +335,22 @@ void PanelArea::arrange(const PanelLayout& layout) {
         }
       if (front) front->raise();
     }
-  for (const auto& row : rows) resizeDocks(row, QList<int>(row.size(), 1000), Qt::Horizontal);
-  resizeDocks(heads, QList<int>(heads.size(), 1000), Qt::Vertical);
+  spread();
+  arranging_ = false;
   emit visiblePanelsChanged();
+}
+
+void PanelArea::spread() {
+  QList<QDockWidget*> heads;
+  for (const auto& row : rows_) {
+    resizeDocks(row, QList<int>(row.size(), 1000), Qt::Horizontal);
+    heads << row.front();
+  }
+  resizeDocks(heads, QList<int>(heads.size(), 1000), Qt::Vertical);
+}
+
+void PanelArea::setModelHas(const QStringList& what) {
+  for (PanelDock* one : docks_) one->panel()->setProperty("modelHas", what);
 }
 
 void PanelArea::enlarge(PanelDock* dock) {

@@ -5,6 +5,7 @@
 #include <QMainWindow>
 #include <QTimer>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "gui/files.h"
@@ -31,6 +32,7 @@ class PanelDock : public FlatDock {
   PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* chooser, QWidget* parent);
   Panel* panel() const { return panel_; }
   QMenu* menu() const { return menu_; }
+  bool inSight() const { return visible_; }  ///< shown, and not behind another
   void setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned);
   void catchUp();  ///< gives the panel what it has missed while it was not visible
   void setQuestions(RunQuestions questions) { questions_ = std::move(questions); }
@@ -41,8 +43,12 @@ class PanelDock : public FlatDock {
 
  signals:
   void shownChanged();
+  void hiddenByHand();
   void enlargeWanted();
   void said(QString sentence, bool bad);
+
+ protected:
+  void contextMenuEvent(QContextMenuEvent* event) override;
 
  private:
   void save(Panel::Format format);
@@ -81,16 +87,33 @@ class PanelArea : public QMainWindow {
   void askAgain();  ///< the answers may be others now
   void holdAxes(bool hold);
   const std::vector<PanelLayout>& layouts() const { return layouts_; }
+  /// The same arrangement and proportions for the same room, whatever was shown before. Where there is no room for a row or a column of
+  /// panels they stand behind others as tabs, and that follows the size of the window until a hand moves or hides a panel.
   void arrange(const PanelLayout& layout);
+  /// What the model has, "gates" and "states", so that an empty panel can tell what is missing from what there is not.
+  void setModelHas(const QStringList& what);
   void enlarge(PanelDock* dock);  ///< alone in the area; again: as before
+  QSize fit() const { return fit_; }        ///< columns and rows that the arrangement was made for
+  bool isOwn() const { return own_; }       ///< a hand moved or hid a panel
+  /// After restoreState(): what was arranged then.
+  void takeOver(const PanelLayout& layout, QSize fit, bool own);
 
  signals:
   void visiblePanelsChanged();
   void said(QString sentence, bool bad);
   void detailWanted(QString what);
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
+  void spread();  ///< gives the rows and columns of the arrangement their proportions
   std::vector<PanelDock*> docks_;
+  PanelLayout layout_;
+  QSize fit_;
+  std::vector<QList<QDockWidget*>> rows_;  ///< as arranged
+  bool own_ = false, arranging_ = false;
+  QTimer soon_;
   std::vector<PanelLayout> layouts_;
   PanelDock* enlarged_ = nullptr;
   QByteArray before_;  ///< the arrangement before a panel was enlarged

@@ -37,7 +37,6 @@ Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), paren
   speed_ = new QComboBox(this);
   for (const auto& [text, value] : {std::pair{"⅛×", 0.125}, {"¼×", 0.25}, {"½×", 0.5}, {"1×", 1.0}, {"2×", 2.0}, {"4×", 4.0}}) speed_->addItem(QString::fromUtf8(text), value);
   speed_->setCurrentIndex(3);
-  speed_->setFocusPolicy(Qt::ClickFocus);
   speed_->setToolTip(tr("Speed: at 1× the cursor crosses the visible range in 20 seconds"));
   addWidget(speed_);
 
@@ -59,6 +58,7 @@ Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), paren
   strip_ = new TimeStrip(this);
   strip_->setFixedHeight(56);
   addWidget(strip_);
+  for (QToolButton* button : findChildren<QToolButton*>()) button->setFocusPolicy(Qt::TabFocus);  // a tool bar takes the keyboard from them
 
   tick_.setInterval(33);
   connect(&tick_, &QTimer::timeout, this, &Scrubber::advance);

@@ -101,7 +101,7 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   seed_->setKeyboardTracking(false);
   seed_->setToolTip(tr("What the sequence is drawn from; the model's own seed is in the inspector"));
   taskForm->addRow(tr("Seed"), seed_);
-  modelsOwn_ = new QPushButton(tr("The model's own task"));
+  modelsOwn_ = new ElidedButton(tr("The model's own task"));
   modelsOwn_->setProperty("link", true);
   modelsOwn_->setToolTip(tr("What the present model likes to be shown on"));
   taskForm->addRow(modelsOwn_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/series_view.h"
 
+#include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QPainterPath>
@@ -87,8 +88,9 @@ void SeriesView::paintEvent(QPaintEvent*) {
 
 TimeStrip::TimeStrip(QWidget* parent) : SeriesView(parent) {
   setMouseTracking(true);
+  setFocusPolicy(Qt::StrongFocus);
   setToolTip(tr("Drag to move the time cursor. Drag the handles, or Shift-drag, to zoom every time axis; the wheel zooms at the cursor; "
-                "double-click shows all."));
+                "double-click shows all. By keyboard: the arrows, Page Up and Down, Home and End."));
   setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
 }
 
@@ -139,6 +141,24 @@ void TimeStrip::paintEvent(QPaintEvent*) {
   knob.lineTo(x, full.top() + 7.0);
   knob.closeSubpath();
   painter.drawPath(knob);
+  if (!hasFocus()) return;
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  painter.setBrush(Qt::NoBrush);
+  painter.setPen(blend(accent, base, 0.6));
+  painter.drawRect(rect().adjusted(1, 1, -2, -2));
+}
+
+void TimeStrip::keyPressEvent(QKeyEvent* event) {
+  const std::int64_t page = std::max<std::int64_t>(1, (last_ - first_) / 20);
+  const auto go = [&](std::int64_t step) { emit stepPicked(std::clamp<std::int64_t>(step, 0, length() - 1)); };
+  if (!sequence()) return SeriesView::keyPressEvent(event);
+  switch (event->key()) {
+    case Qt::Key_Home: return go(first_);
+    case Qt::Key_End: return go(last_);
+    case Qt::Key_PageUp: return go(step_ - page);
+    case Qt::Key_PageDown: return go(step_ + page);
+    default: SeriesView::keyPressEvent(event);
+  }
 }
 
 TimeStrip::Drag TimeStrip::grip(const QPointF& at) const {

@@ -56,6 +56,7 @@ class TimeStrip : public SeriesView {
   void mouseReleaseEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void wheelEvent(QWheelEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
 
  private:
   enum class Drag { none, cursor, brush, first, last };

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/session_controller.h"
 
+#include <QApplication>
 #include <QDir>
 #include <QFileInfo>
 #include <QLocale>
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <utility>
 
 #include "array/backend.h"
 #include "experiment/schedule.h"
+#include "gui/words.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -23,7 +26,7 @@ QString sentenceOf(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
-    return QString::fromUtf8(error.what());
+    return inWindowWords(error.what());
   } catch (const std::bad_alloc&) {
     return QObject::tr("There is not enough memory for this; take a shorter sequence or a narrower model.");
   } catch (const std::exception& error) {
@@ -44,6 +47,20 @@ class Throttle {
  private:
   Clock::time_point last_;
 };
+
+/// The sizes of everything that is computed with, as text.
+std::string shapesOf(const Card& card) {
+  std::string all;
+  const auto add = [&](const auto& one) {
+    all += one.name;
+    for (const auto extent : one.shape) all += ' ' + std::to_string(extent);
+    all += '\n';
+  };
+  for (const ParameterInfo& parameter : card.parameters) add(parameter);
+  for (const StateInfo& state : card.states) add(state);
+  for (const std::string& form : card.forms) all += form + ' ';
+  return all;
+}
 
 QString elapsed(double seconds) {
   return seconds < 1.0 ? QObject::tr("%1 ms").arg(qRound(seconds * 1000.0)) : QObject::tr("%1 s").arg(seconds, 0, 'f', 1);
@@ -121,12 +138,11 @@ SessionController::SessionController(QObject* parent) : QObject(parent), timings
   for (QTimer* timer : {&rest_, &patience_, &timingSoon_}) timer->setSingleShot(true);
   rest_.setInterval(250);
   patience_.setInterval(400);
-  timingSoon_.setInterval(400);
   connect(&rest_, &QTimer::timeout, this, [this] { start(false); });
   connect(&patience_, &QTimer::timeout, this, [this] {
     if (liveWaits_) start(true);
   });
-  connect(&timingSoon_, &QTimer::timeout, this, &SessionController::startTiming);
+  connect(&timingSoon_, &QTimer::timeout, this, &SessionController::considerTiming);
 }
 
 SessionController::~SessionController() = default;
@@ -139,7 +155,7 @@ void SessionController::open() {
       auto library = std::make_shared<const Library>(Library{PresetLibrary(builtin_registry(), preset_folders()), tasks(), noCuda});
       later([this, library] {
         library_ = library;
-        for (const std::string& problem : library->presets.problems()) emit said(QString::fromStdString(problem), Tone::warning);
+        for (const std::string& problem : library->presets.problems()) emit said(inWindowWords(problem), Tone::warning);
         emit libraryReady();
       });
     } catch (...) {
@@ -152,11 +168,7 @@ void SessionController::apply(const Setup& setup, bool live) {
   setup_ = setup;
   emit setupChanged();
   describe();
-  if (timingOf_ != timingKey()) {  // of another model than the one that is about to be shown
-    endTiming();
-    timing_.reset();
-    timingOf_.clear();
-  }
+  if (timingOf_ != costKey()) dropTiming();
   if (stepsOf_ != stepsKey()) forgetSteps();
   if (live) rest_.start();
   start(live);
@@ -183,7 +195,14 @@ void SessionController::describe() {
       for (const HyperSpec& row : model->hyper.table()) changed.hyper.emplace_back(row.key, model->hyper.value(row.key));
       model->card = card(builtin_registry(), changed, width);
       later([this, number, described = ModelPtr(model)] {
-        if (number == description_) emit modelDescribed(described);
+        if (number != description_) return;
+        model_ = described;
+        shapes_ = shapesOf(described->card);
+        if (timing_ && !timingHolds()) {
+          dropTiming();
+          if (shown_) showJoined();
+        }
+        emit modelDescribed(described);
       });
     } catch (...) {
       later([this, number, sentence = sentenceOf(std::current_exception())] {
@@ -209,7 +228,7 @@ void SessionController::start(bool live) {
   stopping_ = false;
   started_ = Clock::now();
   patience_.start();
-  timingSoon_.stop();
+  interruptTiming();
   const std::uint64_t number = ++run_;
   const Probe probe = lastProbe_ = probeFor(visible_, live, focus_);
   runs_.replace([this, number, probe, live, library = library_, of = std::make_shared<const Setup>(setup_)](std::stop_token stop) {
@@ -221,7 +240,7 @@ void SessionController::start(bool live) {
       });
     };
     const auto publish = [this, number, live, of](TracePtr trace) {
-      later([this, number, live, of, trace = std::move(trace)] {
+      later([this, number, live, of, trace = inWindowWords(std::move(trace))] {
         if (number != run_ || stopping_) return;
         firstStage_ = false;
         show(trace, of);
@@ -237,7 +256,7 @@ void SessionController::start(bool live) {
         });
         return;
       }
-      later([this, number, live, of, trace = std::move(result.trace), state = std::make_shared<const FinalState>(std::move(result.state))] {
+      later([this, number, live, of, trace = inWindowWords(std::move(result.trace)), state = std::make_shared<const FinalState>(std::move(result.state))] {
         if (number != run_) return;
         complete_ = !live;
         show(trace, of, state);
@@ -271,9 +290,9 @@ void SessionController::endRun(Outcome outcome, const QString& sentence) {
   emit runEnded(outcome);
   if (liveWaits_) {
     start(true);
-  } else if (outcome == Outcome::finished && !rest_.isActive()) {  // the hand is at rest
-    if (visible_.contains("steps")) wantSteps(stepsWanted_);  // a tab behind another is open too
-    if (timingAsked_ || visible_.contains("timing")) timingSoon_.start();
+  } else if (!rest_.isActive()) {  // the hand is at rest
+    if (outcome == Outcome::finished && visible_.contains("steps")) wantSteps(stepsWanted_);  // a tab behind another is open too
+    considerTiming();
   }
   settled_ = complete_;
   emit awaitedChanged();
@@ -327,7 +346,7 @@ QString SessionController::nameOfFormer(const TracePtr& trace) const {
 }
 
 bool SessionController::awaits(std::string_view prefix) const {
-  if (prefix.starts_with("timing/")) return !settled_ || timingSoon_.isActive() || timingRuns_;
+  if (prefix.starts_with("timing/")) return !settled_ || timingSoon_.isActive() || timingRuns_ || timingAsked_;
   if (prefix.starts_with("schedule/")) return !settled_ || stepsRunOf_ == stepsKey();
   // What is recorded as the sequence passes is all in the first stage.
   if (prefix.starts_with("state/") || prefix.starts_with("gate/") || prefix.starts_with("gradient/")) return false;
@@ -340,12 +359,15 @@ void SessionController::discard(TracePtr trace) {
 
 void SessionController::stop() {
   rest_.stop();
-  timingSoon_.stop();
   liveWaits_ = false;
-  endTiming();
-  if (!timing_) timingOf_.clear();  // the next run brings it
-  if (exporting_) exports_.stop();
-  if (!running_) return;
+  if (timingRuns_ || timingAsked_) stopTiming();
+  if (exporting_ > 0) {
+    // One that runs says itself that it was stopped; one that waited does not begin any more.
+    const std::size_t waited = exports_.stop();
+    exporting_ -= waited;
+    if (waited > 0) emit said(tr("The export was stopped; nothing was written."), Tone::warning);
+  }
+  if (!running_) return considerTiming();
   stopping_ = true;
   // If the run had not begun it will not report; this one does in its place, and is not heard otherwise.
   runs_.replace([this, number = run_](std::stop_token) {
@@ -369,6 +391,7 @@ void SessionController::loadSequence(const SequenceChoice& choice) {
         if (number != load_) return;
         emit said(sentence, Tone::warning);
         emit setupChanged();  // editors show again what is
+        emit sequenceRefused();
       });
     }
   });
@@ -453,11 +476,9 @@ void SessionController::setVisiblePanels(const QStringList& ids) {
   if (lacks(wanted.states, lastProbe_.states) || lacks(wanted.gates, lastProbe_.gates) || lacks(wanted.gradients, lastProbe_.gradients) ||
       lacks(wanted.spectra, lastProbe_.spectra) || lacks(wanted.jacobians, lastProbe_.jacobians))
     start(false);
-  else if (ids.contains("timing") && shown_ && !running_)
-    timingSoon_.start();
 }
 
-std::string SessionController::timingKey() const {
+std::string SessionController::setupKey() const {
   std::string key = setup_.preset + ' ' + setup_.device + ' ' + setup_.dtype + ' ' + std::to_string(setup_.seed);
   // The setup, or undo, holds each sequence that was loaded, so its address names it.
   key += ' ' + std::to_string(reinterpret_cast<std::uintptr_t>(setup_.sequence.get()));
@@ -467,19 +488,79 @@ std::string SessionController::timingKey() const {
   return key;
 }
 
+std::string SessionController::costKey() const {
+  // Weights, and so seeds and files, change no cost. Nor do real numbers but where they are sizes, which show in the shapes, nor what the
+  // weights begin with.
+  std::string key = setup_.preset + ' ' + setup_.device + ' ' + setup_.dtype;
+  if (run_alone_ && setup_.device == "auto") key += ' ' + run_alone_->info.device;
+  if (setup_.sequence) key += ' ' + std::to_string(setup_.sequence->sequence.length) + ' ' + std::to_string(setup_.sequence->sequence.width);
+  const bool known = model_ && model_->preset.id == setup_.preset;
+  for (const auto& [name, value] : setup_.settings()) {
+    if (name == "init" || name.ends_with("_init")) continue;
+    const auto real = [&, &key_ = name](const HyperSpec& row) { return row.key == key_ && row.kind == HyperKind::real; };
+    if (known && std::any_of(model_->hyper.table().begin(), model_->hyper.table().end(), real)) continue;
+    key += ' ' + name + '=' + value;
+  }
+  return key;
+}
+
+bool SessionController::timingHolds() const { return timing_ && timingOf_ == costKey() && timingShapes_ == shapes_; }
+
+void SessionController::setTimingInSight(bool inSight) {
+  timingInSight_ = inSight;
+  considerTiming();
+}
+
+void SessionController::touched() {
+  touched_ = Clock::now();  // a timer that waits looks at it when it is due
+}
+
+void SessionController::setTimingPatience(std::chrono::milliseconds idle, std::chrono::milliseconds first) {
+  idle_ = idle;
+  first_ = first;
+  considerTiming();
+}
+
+void SessionController::considerTiming() {
+  scheduleTiming();
+  emit awaitedChanged();
+}
+
+void SessionController::scheduleTiming() {
+  timingSoon_.stop();
+  if (busy() || timingRuns_ || !shown_) return;  // the end of each of these asks again
+  if (timingAsked_) return startTiming();
+  if (!timingInSight_ || (timingHolds() && timingWhole_) || timingRefused_ == costKey()) return;
+  using std::chrono::milliseconds;
+  const auto now = Clock::now();
+  const auto left = [&](Clock::time_point since, milliseconds patience) { return std::chrono::ceil<milliseconds>(since + patience - now); };
+  const auto wait = std::max(left(touched_, idle_), left(opened_, first_));
+  if (wait > milliseconds(0))
+    timingSoon_.start(wait);
+  else if (QApplication::activeModalWidget() != nullptr || QApplication::activePopupWidget() != nullptr)
+    timingSoon_.start(idle_);
+  else
+    startTiming();
+}
+
 void SessionController::wantTiming(const TimingChoice& choice) {
   timingChoice_ = choice;
   timingAsked_ = true;
-  if (!running_ && shown_) startTiming();
+  timingRefused_.clear();
+  endTiming();
+  if (busy()) emit timingWaits(tr("The forms will be timed as soon as what runs is done."));
+  considerTiming();
 }
 
 void SessionController::stopTiming() {
-  timingSoon_.stop();
   timingAsked_ = false;
+  timingRefused_ = costKey();
   endTiming();
+  emit timingWaits({});
 }
 
 void SessionController::endTiming() {
+  timingSoon_.stop();
   timings_.stop();
   ++timingRun_;
   if (!std::exchange(timingRuns_, false)) return;
@@ -487,18 +568,38 @@ void SessionController::endTiming() {
   emit awaitedChanged();
 }
 
+void SessionController::dropTiming() {
+  endTiming();
+  timing_.reset();
+  timingOf_.clear();
+  timingShapes_.clear();
+  timingWhole_ = false;
+}
+
+void SessionController::interruptTiming() {
+  timingSoon_.stop();
+  if (!timingRuns_) return;
+  timingAsked_ = timingByHand_;  // what was asked for begins anew when the machine is free
+  endTiming();
+  emit timingWaits(timingAsked_ ? tr("The timing was stopped, for nothing else may run beside it; it begins anew as soon as what runs is done.")
+                                : tr("The timing was stopped, for nothing else may run beside it; it begins anew when nothing runs and no hand moves for a while."));
+}
+
 void SessionController::startTiming() {
-  if (running_ || !library_ || !setup_.sequence) return;
-  const std::string key = timingKey();
-  if (!std::exchange(timingAsked_, false) && timingOf_ == key) return;
+  if (busy() || !library_ || !setup_.sequence || !shown_) return;
+  if (!timingHolds()) timing_.reset();
+  timingByHand_ = std::exchange(timingAsked_, false);
   const std::uint64_t number = ++timingRun_;
-  timingOf_ = key;
+  timingOf_ = costKey();
+  timingShapes_ = shapes_;
+  timingWhole_ = false;
+  emit timingWaits({});
   TimingChoice chosen = timingChoice_;
   // As the run: where it really ran, for the automatic choice may be another at another length.
   if (chosen.device.isEmpty() && run_alone_) chosen.device = QString::fromStdString(run_alone_->info.device);
   timings_.replace([this, number, library = library_, setup = setup_, choice = std::move(chosen)](std::stop_token stop) {
     const auto publish = [this, number](TracePtr timing) {
-      later([this, number, timing = std::move(timing)] {
+      later([this, number, timing = inWindowWords(std::move(timing))] {
         if (number != timingRun_ || !shown_) return;
         timing_ = timing;
         showJoined();
@@ -523,6 +624,10 @@ void SessionController::startTiming() {
     later([this, number, sentence] {
       if (number != timingRun_) return;
       timingRuns_ = false;
+      if (sentence.isEmpty())
+        timingWhole_ = true;
+      else
+        timingRefused_ = costKey();  // it would fail again
       emit timingRunning(false);
       emit awaitedChanged();
       if (!sentence.isEmpty()) emit said(sentence, Tone::warning);
@@ -532,11 +637,11 @@ void SessionController::startTiming() {
   emit timingRunning(true);
 }
 
-std::string SessionController::stepsKey() const { return timingKey() + " steps " + std::to_string(stepsWanted_); }
+std::string SessionController::stepsKey() const { return setupKey() + " steps " + std::to_string(stepsWanted_); }
 
 TracePtr SessionController::joined() const {
   TracePtr all = run_alone_;
-  if (timing_ && timingOf_ == timingKey()) all = withTiming(all, timing_);
+  if (timingHolds()) all = withTiming(all, timing_);
   if (steps_ && stepsOf_ == stepsKey()) all = merged(all, steps_);
   return all;
 }
@@ -558,13 +663,14 @@ void SessionController::wantSteps(std::int64_t steps) {
 void SessionController::startSteps() {
   if (!library_ || !setup_.sequence || setup_.preset.empty()) return;
   forgetSteps();
+  interruptTiming();
   const std::uint64_t number = stepsRun_;
   const std::string key = stepsRunOf_ = stepsKey();
   layouts_.replace([this, number, key, steps = stepsWanted_, library = library_, setup = setup_](std::stop_token stop) {
     TracePtr laid;
     QString sentence;
     try {
-      laid = form_schedule(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), {}), steps, stop);
+      laid = inWindowWords(form_schedule(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), {}), steps, stop));
     } catch (const Cancelled&) {
       return;
     } catch (...) {
@@ -586,6 +692,7 @@ void SessionController::startSteps() {
       stepsOf_ = key;
       stepsRunOf_.clear();
       showJoined();
+      considerTiming();
     });
   });
 }
@@ -595,7 +702,8 @@ void SessionController::exportRun(const QString& folder, bool csv) {
     emit said(tr("There is no run to export yet; choose a model and a sequence first."), Tone::warning);
     return;
   }
-  exporting_ = true;
+  ++exporting_;
+  interruptTiming();
   emit said(tr("Recording everything for %1…").arg(QDir::toNativeSeparators(folder)), Tone::busy);
   exports_.post([this, folder, csv, library = library_, setup = setup_](std::stop_token stop) {
     QString sentence;
@@ -615,7 +723,7 @@ void SessionController::exportRun(const QString& folder, bool csv) {
       sentence = sentenceOf(std::current_exception());
     }
     later([this, folder, sentence] {
-      exporting_ = false;
+      --exporting_;
       emit progressed(1.0, {});
       if (sentence.isEmpty()) {
         emit said(tr("The run is in %1: manifest.json, trace.npz and state.npz.").arg(QDir::toNativeSeparators(folder)), Tone::info);
@@ -623,6 +731,7 @@ void SessionController::exportRun(const QString& folder, bool csv) {
       } else {
         emit said(sentence, Tone::warning);
       }
+      considerTiming();
     });
   });
 }

@@ -43,6 +43,8 @@ class SessionController : public QObject {
   const Setup& setup() const { return setup_; }
   const TracePtr& trace() const { return shown_; }
   bool running() const { return running_; }
+  bool exporting() const { return exporting_ > 0; }
+  bool timing() const { return timingRuns_; }
 
   /// Makes it what is looked at, and runs it. live: more changes are about to follow (a slider moves).
   void apply(const Setup& setup, bool live);
@@ -65,8 +67,14 @@ class SessionController : public QObject {
   bool awaits(std::string_view prefix) const;
   /// What is timed beside a run while the panel is visible, without being asked for.
   void setTimingChoice(const TimingChoice& choice) { timingChoice_ = choice; }
-  void wantTiming(const TimingChoice& choice);  ///< now, instead of what is being timed
+  void wantTiming(const TimingChoice& choice);  ///< now, or as soon as what runs is done; instead of what is being timed
   void stopTiming();                            ///< what was timed until now stays
+  /// Whether the panel that shows timings is in sight: then what is not timed yet is timed by itself, once nothing runs and no hand has
+  /// moved for a while.
+  void setTimingInSight(bool inSight);
+  void touched();  ///< a hand moved
+  /// How long the desk must have been idle, and how old the program must be, before a timing begins by itself.
+  void setTimingPatience(std::chrono::milliseconds idle, std::chrono::milliseconds first);
   void wantSteps(std::int64_t steps);  ///< the step view of the forms, of so many steps
   /// Runs once more with everything recorded, and writes it.
   void exportRun(const QString& folder, bool csv);
@@ -78,11 +86,13 @@ class SessionController : public QObject {
   void setupChanged();
   void modelDescribed(reclab::ModelPtr model);
   void sequenceLoaded(reclab::LoadedSequencePtr sequence);
+  void sequenceRefused();  ///< after the sentence that says why
   void traceChanged(reclab::TracePtr trace);
   void runningChanged(bool running);
   void progressed(double fraction, QString stage);
   void timingRunning(bool running);
   void timingProgressed(double fraction, QString stage);
+  void timingWaits(QString why);  ///< a sentence: it waits for a run or an export, or was stopped by one; empty when it does no more
   void runEnded(reclab::Outcome outcome);
   void awaitedChanged();  ///< what awaits() says may be another now
   void said(QString sentence, reclab::Tone tone);
@@ -95,6 +105,12 @@ class SessionController : public QObject {
   void describe();
   void startTiming();
   void endTiming();
+  void dropTiming();       ///< what was measured holds no more
+  void interruptTiming();  ///< something else is to compute: nothing is measured beside it
+  void considerTiming();   ///< now, later or not at all
+  void scheduleTiming();
+  bool busy() const { return running_ || exporting_ > 0 || !stepsRunOf_.empty(); }
+  bool timingHolds() const;
   void startSteps();
   void forgetSteps();
   TracePtr joined() const;  ///< the run with what was timed and laid out beside it
@@ -102,7 +118,8 @@ class SessionController : public QObject {
   void showJoined();  ///< gives out what joined() is now
   QString summary() const;  ///< what is shown, for the status line
   void endRun(Outcome outcome, const QString& sentence);
-  std::string timingKey() const;
+  std::string setupKey() const;  ///< everything that is set
+  std::string costKey() const;   ///< of it, what can change what a form costs
   std::string stepsKey() const;
   template <class Function>
   void later(Function&& function) {  // from a worker to the GUI thread
@@ -116,9 +133,13 @@ class SessionController : public QObject {
   TimingChoice timingChoice_;
   std::shared_ptr<const FinalState> state_;  ///< that what is shown ended in; null before it has
   std::string timingOf_, describedOf_;  ///< keys: what the timing is of, what was last described
+  std::string shapes_, timingShapes_;   ///< of the parameters and states: as last described, and of what was timed
+  std::string timingRefused_;           ///< what was stopped by hand and is not timed by itself again
+  ModelPtr model_;                      ///< as last described
   std::uint64_t run_ = 0, description_ = 0, load_ = 0, timingRun_ = 0;  ///< numbers of the newest request of each kind
   bool running_ = false, firstStage_ = false, liveWaits_ = false, timingAsked_ = false, stopping_ = false, timingRuns_ = false;
-  bool exporting_ = false;
+  bool timingByHand_ = false, timingWhole_ = false, timingInSight_ = false;
+  std::size_t exporting_ = 0;  ///< exports that run or wait
   Probe lastProbe_;
   std::int64_t focus_ = 0;
   /// Of which setup the traces are that are shown, or still kept by a panel.
@@ -128,6 +149,8 @@ class SessionController : public QObject {
   bool live_ = false;                         ///< the newest run is one
   bool complete_ = false, settled_ = false;   ///< all stages of run_alone_ are there; and what follows a run has begun
   std::chrono::steady_clock::time_point started_;
+  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now(), touched_ = opened_;
+  std::chrono::milliseconds idle_{5'000}, first_{20'000};
   QTimer rest_, patience_, timingSoon_;
   TracePtr steps_;
   std::string stepsOf_, stepsRunOf_;  ///< keys: what steps_ is of, and what is being laid out

@@ -78,7 +78,7 @@ void StatusLine::setRun(const TracePtr& trace) {
   const RunInfo& run = trace->info;
   QString what = QString::fromStdString(run.device == "cpu" ? "CPU" : run.device == "cuda" ? "CUDA" : run.device) + ", " + QString::fromStdString(run.form) + ", " +
                  QString::fromStdString(run.dtype);
-  if (run.every > 1) what += tr(", every %1th step").arg(run.every);
+  if (run.every > 1) what += tr(", one step of %1").arg(run.every);
   what_->setText(what);
   time_->setText(duration(run.seconds));
   memory_->setText(memory(run.bytes));

@@ -30,10 +30,12 @@ void Worker::replace(Job job) {
   wake_.notify_one();
 }
 
-void Worker::stop() {
+std::size_t Worker::stop() {
   const std::lock_guard lock(mutex_);
+  const std::size_t forgotten = waiting_.size();
   waiting_.clear();
   current_.request_stop();
+  return forgotten;
 }
 
 void Worker::loop(std::stop_token end, int niceness) {

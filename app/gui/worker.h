@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <mutex>
@@ -21,7 +22,7 @@ class Worker {
 
   void post(Job job);     ///< after all that wait
   void replace(Job job);  ///< instead of all that wait, stopping what runs
-  void stop();            ///< forgets what waits, stops what runs
+  std::size_t stop();     ///< forgets what waits, stops what runs; returns how many waited
 
  private:
   void loop(std::stop_token end, int niceness);

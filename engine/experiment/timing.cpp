@@ -243,7 +243,7 @@ class Timing {
   std::string named(const Series& series, std::int64_t length) const { return "The " + std::string(to_string(series.form)) + " form at length " + grouped(length); }
 
   void find_roof(double pace) {
-    report("the roof of this machine");
+    report("what this machine can do at most");
     std::string problem;
     roof_ = roof_of_machine(roof_file(), stop_, &problem, pace);
     if (!problem.empty()) note("The roof of this machine was not kept for the next time: " + problem);

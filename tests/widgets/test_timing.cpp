@@ -520,7 +520,7 @@ class TestTiming : public QObject {
     QTest::mouseClick(start, Qt::LeftButton);
     QCOMPARE(stopped.size(), 1);
     shown->setRunning(false);
-    QVERIFY(shown->emptyReason().contains("have not been timed"));
+    QVERIFY(shown->emptyReason().contains("Press “Time the forms”"));
     shown->setTrace(nullptr);
     QVERIFY(shown->emptyReason().contains("Nothing has run yet") && !start->isVisible());
   }

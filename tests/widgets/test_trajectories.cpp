@@ -226,7 +226,7 @@ class TestTrajectories : public QObject {
     auto bare = std::make_shared<Trace>();
     bare->info.length = 5;
     panel.setTrace(bare);
-    QVERIFY(panel.emptyReason().contains("recorded no states"));
+    QVERIFY(panel.emptyReason().contains("has no state that one step hands to the next"));
     panel.setTrace(traceOf(50, 1, [](double t, double) { return t; }));
     QVERIFY(panel.emptyReason().contains("single number"));
     panel.setView(View::lines);

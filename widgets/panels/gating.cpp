@@ -10,6 +10,7 @@ namespace reclab {
 namespace {
 
 constexpr int bins = 20;
+constexpr int room_for_shares = 265, height_of_strip = 44;  // of the plot, and of the curve in a lower one
 constexpr std::int64_t entries_a_pass = 400'000;  // statistics are computed for so many entries of the visible range at most
 
 QString percent(double share) {
@@ -34,7 +35,9 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
   controls_->addWidget(gates_);
   controls_->addStretch();
 
-  said_ = new Paragraph(plot_, 280);
+  connect(plot_, &QCustomPlot::beforeReplot, this, &GatingPanel::fitHeight);
+  plot_->setLeastPicture(252);  // the map, the curve under it and their axis
+  said_ = new Paragraph(plot_);
   said_->setLayer(QStringLiteral("overlay"));  // it moves with the cursor
   grid_ = new QCPLayoutGrid;
   plot_->plotLayout()->addElement(0, 0, grid_);
@@ -53,9 +56,9 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
   grid_->addElement(2, 1, histogram_rect_);
   grid_->setColumnStretchFactor(0, 3.6);
   grid_->setColumnStretchFactor(1, 1);
-  grid_->setRowStretchFactor(0, 1.6);
+  grid_->setRowStretchFactor(0, 2.2);
   grid_->setRowStretchFactor(1, 0.6);
-  grid_->setRowStretchFactor(2, 1.2);
+  grid_->setRowStretchFactor(2, 1.0);
   auto* left = new QCPMarginGroup(plot_);
   for (QCPAxisRect* rect : {map_rect_, mean_rect_, share_rect_}) {
     rect->setMarginGroup(QCP::msLeft | QCP::msRight, left);
@@ -132,7 +135,9 @@ QString GatingPanel::whyEmpty() const {
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no gates to show, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   const QString model = trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title);
-  return tr("%1 has no gates, or this run did not record them: choose a gated model, such as LSTM, GRU or Mamba.").arg(model);
+  // The window knows what the model has; without one everything was recorded.
+  if (property("modelHas").toStringList().contains(QStringLiteral("gates"))) return tr("The gates of this run were not recorded. Press Run.");
+  return tr("%1 has no gates. Choose a gated model, such as LSTM, GRU or Mamba.").arg(model);
 }
 
 std::span<const double> GatingPanel::row(std::int64_t index) const {
@@ -196,8 +201,16 @@ void GatingPanel::rebuild() {
   histogram_->setBrush(mixed(theme.series(0), theme.base, 0.8));
 
   bar_label_ = bar_->axis()->label();
-  showShares(bounded());
+  showShares(bounded() && !low_plot_);
   drawStatistics();
+}
+
+/// The map keeps its height: in a low panel the shares go, and the curve below is a strip.
+void GatingPanel::fitHeight() {
+  if (gate_ == nullptr || (plot_->height() < room_for_shares) == low_plot_) return;
+  low_plot_ = !low_plot_;
+  for (QCPAxisRect* rect : {mean_rect_, histogram_rect_}) rect->setMaximumSize(QWIDGETSIZE_MAX, low_plot_ ? height_of_strip : QWIDGETSIZE_MAX);
+  showShares(bounded() && !low_plot_);
 }
 
 /// Without a range there is no saturation, and in a low panel no room for it: its row goes.

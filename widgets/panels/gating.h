@@ -40,11 +40,13 @@ class GatingPanel : public PlotPanel {
   void choose(const QString& key);
   void drawStatistics();
   void showShares(bool shares);
+  void fitHeight();
   void fitRows();
   QString tipAt(const QPointF& position) const;
 
   QComboBox* gates_;
   QString key_;
+  bool low_plot_ = false;
   const TraceArray* gate_ = nullptr;  // of trace_
   std::shared_ptr<const std::vector<double>> values_;
   double low_ = 0.0, high_ = 1.0;  // of the value axis

@@ -113,7 +113,9 @@ QString GradientsPanel::whyEmpty() const {
   if (!found.empty()) return {};
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no gradients, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
-  return tr("This run recorded no gradients: open this panel and run again, or let --record keep gradient/ and jacobian/.");
+  if (property("modelHas").toStringList().contains(QStringLiteral("states"))) return tr("The gradients of this run were not recorded. Press Run.");
+  return tr("%1 has no state that one step hands to the next, so no gradient of one runs back through time. Choose another model.")
+      .arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title));
 }
 
 void GradientsPanel::judge() {

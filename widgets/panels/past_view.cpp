@@ -104,7 +104,7 @@ void PastView::setState(std::shared_ptr<const Trace> trace, const QString& layer
     if (!holds(stateArray_, 3) || !holds(signalArray_, 2) || !holds(basis_, 2) || !holds(place_, 1) || !holds(window_, 1) ||
         stateArray_->shape[2] != basis_->shape[1] || place_->shape[0] != basis_->shape[0] ||
         signalArray_->shape[1] != stateArray_->shape[1])
-      reason_ = tr("This run recorded no past to compare with: record state/, signal/, basis/ and reconstruction/ and run again.");
+      reason_ = tr("This run recorded no past to compare with. Press Run.");
   }
   if (!reason_.isEmpty()) {
     name_.clear();
@@ -270,7 +270,7 @@ void PastView::say(std::int64_t row, double error) {
     const QString amount = number(100.0 * error, 2) + tr(" %");
     if (!std::isfinite(error)) {
       text = errors_ ? tr("%1 stand for %2; there is no signal there to measure an error by.").arg(coefficients, span)
-                     : tr("%1 stand for %2; the error was not recorded (reconstruction/).").arg(coefficients, span);
+                     : tr("%1 stand for %2; the error was not recorded.").arg(coefficients, span);
     } else if (error < 0.5) {
       text = (order_ == 1 ? tr("%1 holds %2 to %3.") : tr("%1 hold %2 to %3.")).arg(coefficients, span, amount);
       brief = tr("%1 to %2").arg(span, amount);

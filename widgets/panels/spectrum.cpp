@@ -172,7 +172,7 @@ SpectrumPanel::SpectrumPanel(QWidget* parent) : PlotPanel(parent) {
   layers_->setToolTip(tr("The layer whose eigenvalues are shown."));
   controls_->addWidget(layers_);
   controls_->addStretch();
-  note_ = new Paragraph(plot_, 240);
+  note_ = new Paragraph(plot_);
   note_->setLayer(QStringLiteral("overlay"));  // it moves with the cursor
   rect_ = plot_->makeRect([this] { keepRound(); });
   plot_->plotLayout()->addElement(0, 0, rect_);
@@ -212,7 +212,7 @@ QString SpectrumPanel::whyEmpty() const {
   // A model without a transition says so in place of what its spectrum would hold.
   for (const SpectrumInfo& info : trace_->info.spectra)
     if (info.of.starts_with("none")) return tr("%1 has no spectrum (%2).").arg(QString::fromStdString(trace_->info.title), mathText(QString::fromStdString(info.of)));
-  return tr("This run has no spectrum yet: it comes after states and gradients; if it does not, open this panel and run again.");
+  return tr("This run has no spectrum yet: it comes after states and gradients. If it does not, press Run.");
 }
 
 void SpectrumPanel::rebuild() {

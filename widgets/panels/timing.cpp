@@ -44,8 +44,8 @@ QString signedNumber(double value) { return (value > 0 ? QStringLiteral("+") : Q
 TimingPanel::TimingPanel(QWidget* parent) : PlotPanel(parent) {
   legend_ = new Legend(plot_);
   rect_ = plot_->makeRect();
-  said_ = new Paragraph(plot_, 200);
-  caption_ = new Paragraph(plot_, 150);
+  said_ = new Paragraph(plot_);
+  caption_ = new Paragraph(plot_);
   caption_->setSmall(true);
   QCPLayoutGrid* grid = plot_->plotLayout();
   grid->addElement(0, 0, legend_);
@@ -240,7 +240,9 @@ QString TimingPanel::whyEmpty() const {
   if (!trace_) return said;
   if (!none) return {};
   if (running_) return doing() + u'…';
-  return tr("The forms of this model have not been timed on this machine yet.");
+  if (!waits_.isEmpty()) return waits_;
+  return tr("Press “Time the forms” to see how long each execution form of this model takes on this machine. "
+            "It also begins by itself when nothing runs and no hand moves for a while.");
 }
 
 void TimingPanel::forget() {
@@ -356,9 +358,20 @@ void TimingPanel::setRunning(bool running) {
   fraction_ = 0;
   stage_.clear();
   bar_->setValue(0);
-  if (running) changed_ = false;
+  if (running) {
+    changed_ = false;
+    waits_.clear();
+  }
   if (!emptyReason().isEmpty()) return refresh();
   showButtons();
+  showCaption();
+  plot_->redraw();
+}
+
+void TimingPanel::setWaiting(const QString& why) {
+  if (why == waits_) return;
+  waits_ = why;
+  if (!emptyReason().isEmpty()) return refresh();
   showCaption();
   plot_->redraw();
 }
@@ -377,8 +390,17 @@ QString TimingPanel::doing() const { return stage_.isEmpty() ? tr("The forms are
 
 void TimingPanel::showCaption() {
   if (running_) return caption_->setText(doing() + tr(", %1 %").arg(std::lround(100 * fraction_)), true);
+  if (!waits_.isEmpty()) return caption_->setText(waits_, true);
   // One line of it, with as much as it holds; resting the pointer on it tells the rest.
   QString text = circumstances(timings_.info);
+  // What was measured holds for other seeds and numbers too, but Newton's iterations are those of the ones it was measured with.
+  if (trace_ && trace_->timed && (trace_->timed->hyper != trace_->info.hyper || trace_->timed->seed != trace_->info.seed)) {
+    QStringList with;
+    for (std::size_t i = 0; i < trace_->timed->hyper.size() && i < trace_->info.hyper.size(); ++i)
+      if (const auto& [key, value] = trace_->timed->hyper[i]; value != trace_->info.hyper[i].second && key != "width")
+        with << QString::fromStdString(key + " = " + value);
+    if (!with.isEmpty()) text += tr(", measured with %1").arg(with.join(QStringLiteral(", ")));
+  }
   const QFontMetrics metrics(plot_->theme().small, plot_);
   const auto append = [&](const QString& more) {
     if (metrics.horizontalAdvance(text + more) < plot_->width() - 24) text += more;

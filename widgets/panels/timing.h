@@ -50,6 +50,7 @@ class TimingPanel : public PlotPanel {
  public slots:
   void setRunning(bool running);
   void setProgress(double fraction, const QString& stage);
+  void setWaiting(const QString& why);  ///< a sentence while it waits or after it was stopped by something else; empty ends that
   void setNoCuda(const QString& why) { choices_->setNoCuda(why); }
 
  signals:
@@ -100,7 +101,7 @@ class TimingPanel : public PlotPanel {
   Pass pass_ = Pass::sum;
   bool running_ = false, changed_ = false;
   double fraction_ = 0;
-  QString stage_;
+  QString stage_, waits_;
   std::vector<Point> points_;
   double least_x_ = 0, most_x_ = 0, least_y_ = 0, most_y_ = 0;  ///< what has been drawn
 

@@ -304,7 +304,7 @@ void TimingPanel::drawError() {
       for (const double error : *errors)
         if (error > 0 && std::isfinite(error)) floor = std::min(floor, error / 10);
   floor = std::pow(10.0, std::floor(std::log10(floor)));
-  prepare(tr("time of one run"), tr("relative error (full: outputs, open: gradients)"), ticker(10, duration),
+  prepare(tr("time of one run"), tr("relative error"), ticker(10, duration),
           ticker(
               10, [floor](double value) { return value < floor * 1.5 ? QStringLiteral("0") : power(value); },
               static_cast<int>(std::lround(std::log10(floor)))));
@@ -328,7 +328,8 @@ void TimingPanel::drawError() {
     }
     names_->add(outputs, seconds, std::max(form.output_error[i], floor), form.name);
     legend_->add(form.name, tr("%1, T = %2").arg(form.name, grouped(std::llround(form.length[i]))), QPen(ink, 2),
-                 {outputs, gradients, between}, tr("Relative to the sequential form in float64; 0 is drawn at the bottom."));
+                 {outputs, gradients, between}, tr("Relative to the sequential form in float64: of the outputs where the dot is full, of the gradients where it is open; 0 is drawn at "
+                    "the bottom."));
   }
   reach(unknown, floor);
   reach(unknown, allowed);

@@ -114,6 +114,16 @@ TrajectoriesPanel::~TrajectoriesPanel() {
   pool_.waitForDone();
 }
 
+void TrajectoriesPanel::resizeEvent(QResizeEvent* event) {
+  Panel::resizeEvent(event);
+  const bool narrow = width() < 460;
+  if (narrow != choiceRow_->isHidden()) return;
+  auto* home = narrow ? static_cast<QBoxLayout*>(choiceRow_->layout()) : viewRow_;
+  for (QWidget* one : std::initializer_list<QWidget*>{array_, axes_, past_->copyChoice()}) home->addWidget(one, 3);
+  home->addWidget(unitsButton_);
+  choiceRow_->setVisible(narrow);
+}
+
 QString TrajectoriesPanel::hint() const {
   return tr(
       "The way of the state through time: in 3-D along the directions in which it moves most, as a map of all units, or as lines of a few; "
@@ -237,6 +247,13 @@ void TrajectoriesPanel::makeControls() {
   all->setContentsMargins(0, 0, 0, 0);
   all->setSpacing(0);
   all->addLayout(row);
+  viewRow_ = row;
+  choiceRow_ = new QWidget;
+  auto* below = new QHBoxLayout(choiceRow_);
+  below->setContentsMargins(8, 0, 8, 4);
+  below->setSpacing(4);
+  choiceRow_->hide();
+  all->addWidget(choiceRow_);
   all->addWidget(axisRow_);
 }
 
@@ -456,8 +473,10 @@ void TrajectoriesPanel::take(StateColumns columns, StatePicture picture) {
 QString TrajectoriesPanel::emptyReason() const {
   if (!trace_) return tr("Nothing has run yet: choose a model and a sequence, and the way of its state appears here.");
   if (wanted_.width() == 0) {
-    return tr("This run recorded no states: record them (all, or state/…) and run again%1.")
-        .arg(trace_->info.sentence.empty() ? QString() : QString(" (%1)").arg(QString::fromStdString(trace_->info.sentence)));
+    if (!trace_->info.sentence.empty()) return tr("This run has no states to show: %1").arg(QString::fromStdString(trace_->info.sentence));
+    if (property("modelHas").toStringList().contains(QStringLiteral("states"))) return tr("The states of this run were not recorded. Press Run.");
+    return tr("%1 has no state that one step hands to the next, so there is no way to draw. Choose another model.")
+        .arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title));
   }
   if (view_ == View::past) return past_->emptyReason();  // which needs none of what is computed below
   if (pending_ && columns_.width() == 0) return tr("The components of %1 units are being computed.").arg(grouped(wanted_.width()));

@@ -21,6 +21,7 @@
 #include "panel.h"
 #include "scene/state_space.h"
 
+class QBoxLayout;
 class QSortFilterProxyModel;
 
 namespace reclab {
@@ -71,6 +72,7 @@ class TrajectoriesPanel : public Panel {
 
  private:
   void makeControls();
+  void resizeEvent(QResizeEvent* event) override;
   void makeMap();
   void makeLines();
   void fillArrays();     ///< the choice of layer and array, from the trace
@@ -108,6 +110,8 @@ class TrajectoriesPanel : public Panel {
   QToolButton *sceneButton_, *mapButton_, *linesButton_, *pastButton_, *unitsButton_;
   QComboBox *array_, *axes_;
   QWidget* axisRow_;
+  QBoxLayout* viewRow_;
+  QWidget* choiceRow_;  ///< what is chosen, under the views where both do not fit beside each other
   std::array<QComboBox*, 3> axis_{};
   QStringListModel* axisNames_;
   QStandardItemModel* units_;

@@ -192,29 +192,55 @@ class TimeCursor : public QCPLayerable {
   Plot* plot_;
 };
 
+/// Three dots in the corner of a plot that had to leave something out.
+class LeftOutMark : public QCPLayerable {
+ public:
+  explicit LeftOutMark(Plot* plot) : QCPLayerable(plot, QStringLiteral("legend")), plot_(plot) {}
+  static QRect place(const QRect& plot) { return {plot.right() - 26, plot.top(), 26, 16}; }
+
+ protected:
+  void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(true); }
+  void draw(QCPPainter* painter) override {
+    if (painter->modes().testFlag(QCPPainter::pmNoCaching) || plot_->leftOut().isEmpty()) return;  // on the screen alone
+    const QRectF place = LeftOutMark::place(plot_->viewport());
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(plot_->theme().muted);
+    for (const double x : {-6.0, 0.0, 6.0}) painter->drawEllipse(place.center() + QPointF(x, 0), 1.6, 1.6);
+  }
+
+ private:
+  Plot* plot_;
+};
+
 // ------------------------------------------------------------------------------------------------------------- paragraph
 
-Paragraph::Paragraph(QCustomPlot* plot, int least_height) : QCPLayoutElement(plot), least_height_(least_height) {
-  setLayer(QStringLiteral("legend"));
-}
+Paragraph::Paragraph(QCustomPlot* plot) : QCPLayoutElement(plot) { setLayer(QStringLiteral("legend")); }
 
 void Paragraph::setText(const QString& text, bool muted) {
   text_ = text;
   muted_ = muted;
+  width_ = -1;
+}
+
+int Paragraph::wantedHeight() const {
+  if (text_.isEmpty()) return 0;
+  const int width = std::max(60, mParentPlot->viewport().width() - 2 * gap);
+  if (width != std::exchange(width_, width)) {
+    const Theme& theme = themeOf(mParentPlot);
+    const QFontMetrics metrics(small_ ? theme.small : theme.normal, mParentPlot);
+    height_ = metrics.boundingRect(0, 0, width, 10000, Qt::TextWordWrap, text_).height() + 4;
+  }
+  return height_;
 }
 
 QSize Paragraph::minimumOuterSizeHint() const {
-  if (!fits()) return {0, 0};
-  const Theme& theme = themeOf(mParentPlot);
-  const QFontMetrics metrics(small_ ? theme.small : theme.normal, mParentPlot);
-  const int width = std::max(60, mParentPlot->viewport().width() - 2 * gap);
-  return {0, metrics.boundingRect(0, 0, width, 10000, Qt::TextWordWrap, text_).height() + 4};
+  return {0, static_cast<const Plot*>(mParentPlot)->roomFor(this) == Plot::Room::all ? wantedHeight() : 0};
 }
 
 QSize Paragraph::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
 
 void Paragraph::draw(QCPPainter* painter) {
-  if (!fits()) return;
+  if (text_.isEmpty() || outerRect().height() < wantedHeight()) return;
   const Theme& theme = themeOf(mParentPlot);
   painter->setFont(small_ ? theme.small : theme.normal);
   painter->setPen(muted_ ? theme.muted : theme.text);
@@ -225,7 +251,10 @@ void Paragraph::draw(QCPPainter* painter) {
 
 Legend::Legend(QCustomPlot* plot) : QCPLayoutElement(plot) { setLayer(QStringLiteral("legend")); }
 
-void Legend::clear() { entries_.clear(); }
+void Legend::clear() {
+  entries_.clear();
+  width_ = -1;
+}
 
 void Legend::add(const QString& key, const QString& text, const QPen& pen, const QList<QCPLayerable*>& shows, const QString& tip) {
   Entry entry{key, text, tip, pen, {}, {}};
@@ -234,26 +263,59 @@ void Legend::add(const QString& key, const QString& text, const QPen& pen, const
     layerable->setVisible(!hidden_.contains(key));
   }
   entries_.push_back(std::move(entry));
+  width_ = -1;
 }
 
-int Legend::arrange(int width) const {
+int Legend::arrange(int width, bool one_line) const {
+  more_ = {};
   if (entries_.empty()) return 0;
   const QFontMetrics metrics(themeOf(mParentPlot).small, mParentPlot);
   const int line = metrics.height() + 4;
   int x = 0, y = 3;
+  std::size_t placed = 0;
   for (Entry& entry : entries_) {
     const int wanted = 22 + metrics.horizontalAdvance(entry.text) + 12;
+    if (one_line && x + wanted > width) break;
     if (x > 0 && x + wanted > width) x = 0, y += line;
     entry.place = QRect(x, y, wanted, line);
     x += wanted;
+    ++placed;
+  }
+  if (placed < entries_.size()) {  // the count of the others takes the room of the last ones
+    const int wanted = metrics.horizontalAdvance(Plot::tr("and %1 more").arg(entries_.size()));
+    while (placed > 0 && entries_[placed - 1].place.right() + wanted > width) --placed;
+    more_ = QRect(placed > 0 ? entries_[placed - 1].place.right() + 1 : 0, y, wanted, line);
+    for (std::size_t i = placed; i < entries_.size(); ++i) entries_[i].place = {};
   }
   return y + line + 2;
 }
 
-QSize Legend::minimumOuterSizeHint() const { return {0, arrange(std::max(60, mParentPlot->viewport().width() - 2 * gap))}; }
+int Legend::wantedHeight() const {
+  const int width = std::max(60, mParentPlot->viewport().width() - 2 * gap);
+  if (width != std::exchange(width_, width)) height_ = arrange(width, false);
+  return height_;
+}
+
+int Legend::lineHeight() const {
+  return entries_.empty() ? 0 : std::min(wantedHeight(), QFontMetrics(themeOf(mParentPlot).small, mParentPlot).height() + 9);
+}
+
+QString Legend::namesAsHtml(bool left_out_alone) const {
+  QStringList lines;
+  for (const Entry& entry : entries_)
+    if (!left_out_alone || entry.place.isNull())
+      lines << QStringLiteral("<span style='color:%1'>━</span> %2").arg(entry.pen.color().name(), entry.text.toHtmlEscaped());
+  return lines.join(QStringLiteral("<br>"));
+}
+
+QSize Legend::minimumOuterSizeHint() const {
+  const Plot::Room room = static_cast<const Plot*>(mParentPlot)->roomFor(this);
+  return {0, room == Plot::Room::all ? wantedHeight() : room == Plot::Room::line ? lineHeight() : 0};
+}
 QSize Legend::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
 
 bool Legend::contains(const QPointF& position) const {
+  if (more_.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint())) return true;
   return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
     return e.place.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint());
   });
@@ -263,6 +325,7 @@ QString Legend::tipAt(const QPointF& position) const {
   for (const Entry& entry : entries_)
     if (entry.place.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint()))
       return (entry.tip.isEmpty() ? QString() : entry.tip + u'\n') + tr("Click to hide or show it.");
+  if (more_.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint())) return namesAsHtml(true);
   return {};
 }
 
@@ -285,10 +348,23 @@ QRect Legend::placeOf(const QString& key) const {
 }
 
 void Legend::draw(QCPPainter* painter) {
-  arrange(std::max(60, mParentPlot->viewport().width() - 2 * gap));
+  const Plot::Room room = static_cast<const Plot*>(mParentPlot)->roomFor(this);
+  arrange(std::max(60, mParentPlot->viewport().width() - 2 * gap), room != Plot::Room::all);
+  if (room == Plot::Room::none) {
+    more_ = {};
+    for (Entry& entry : entries_) entry.place = {};
+    return;
+  }
   const Theme& theme = themeOf(mParentPlot);
   painter->setFont(theme.small);
+  if (!more_.isNull()) {
+    const auto left_out = std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) { return entry.place.isNull(); });
+    painter->setPen(theme.muted);
+    painter->drawText(more_.translated(outerRect().topLeft() + QPoint(gap, 0)), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextDontClip,
+                      Plot::tr("and %1 more").arg(left_out));
+  }
   for (const Entry& entry : entries_) {
+    if (entry.place.isNull()) continue;
     const bool hidden = hidden_.contains(entry.key);
     const QRect place = entry.place.translated(outerRect().topLeft() + QPoint(gap, 0));
     QPen pen = entry.pen;
@@ -322,7 +398,9 @@ void StepTicker::generate(const QCPRange& range, const QLocale& locale, QChar fo
     tickLabels->clear();
     const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0;
     const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 12);
-    for (const double tick : ticks) tickLabels->append(QString::number(tick, 'f', decimals).replace(u'-', QStringLiteral("−")));
+    const bool steps = origin_ == 0.0 && spacing_ == 1.0;  // counted, and written as they are everywhere else
+    for (const double tick : ticks)
+      tickLabels->append((steps ? grouped(std::llround(tick)) : QString::number(tick, 'f', decimals)).replace(u'-', QStringLiteral("−")));
   }
   for (double& tick : ticks) tick = (tick - origin_) / spacing_;
   if (spacing_ < 0) {  // an axis has its ticks from left to right
@@ -365,8 +443,9 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent), step_ticker_(new StepTicker) 
   setNoAntialiasingOnDrag(false);
   setPlottingHint(QCP::phFastPolylines);  // dense curves are else stroked as one path, ten times slower
   setMouseTracking(true);
-  setFocusPolicy(Qt::ClickFocus);
+  setFocusPolicy(Qt::StrongFocus);
   new OutsideMask(this);
+  new LeftOutMark(this);
   time_cursor_ = new TimeCursor(this);
   timer_.setSingleShot(true);
   timer_.setTimerType(Qt::PreciseTimer);
@@ -539,6 +618,58 @@ void Plot::showEvent(QShowEvent* event) {
   redraw();
 }
 
+Plot::Room Plot::roomFor(const QCPLayoutElement* one) const {
+  constexpr int least_further = 70;  // of one more picture under the first
+  std::vector<const Paragraph*> texts;
+  std::vector<const Legend*> legends;
+  int wanted = 0, pictures = 0;
+  QCPLayoutGrid* grid = plotLayout();
+  for (int row = 0; row < grid->rowCount(); ++row) {
+    bool picture = false;
+    for (int column = 0; column < grid->columnCount(); ++column) {
+      const QCPLayoutElement* element = grid->hasElement(row, column) ? grid->element(row, column) : nullptr;
+      if (const auto* text = qobject_cast<const Paragraph*>(element)) {
+        texts.push_back(text);
+        wanted += text->wantedHeight();
+      } else if (const auto* names = qobject_cast<const Legend*>(element)) {
+        legends.push_back(names);
+        wanted += names->wantedHeight();
+      } else {
+        picture = picture || (element && element->visible());
+      }
+    }
+    pictures += picture;
+  }
+  const int room = viewport().height() - least_picture_ - least_further * std::max(0, pictures - 1);
+  for (auto text = texts.rbegin(); text != texts.rend() && wanted > room; ++text) {
+    wanted -= (*text)->wantedHeight();
+    if (*text == one) return Room::none;
+  }
+  Room its = Room::all;
+  for (auto names = legends.rbegin(); names != legends.rend() && wanted > room; ++names) {
+    wanted -= (*names)->wantedHeight() - (*names)->lineHeight();
+    if (*names == one && (*names)->wantedHeight() > (*names)->lineHeight()) its = Room::line;
+  }
+  for (auto names = legends.rbegin(); names != legends.rend() && wanted > room; ++names) {
+    wanted -= (*names)->lineHeight();
+    if (*names == one) its = Room::none;
+  }
+  return its;
+}
+
+QString Plot::leftOut() const {
+  QStringList parts;
+  for (QCPLayoutElement* element : plotLayout()->elements(false)) {
+    if (const auto* names = qobject_cast<const Legend*>(element)) {
+      if (const Room room = roomFor(names); room != Room::all) parts << names->namesAsHtml(room == Room::line);
+    } else if (const auto* text = qobject_cast<const Paragraph*>(element)) {
+      if (!text->text().isEmpty() && roomFor(text) != Room::all) parts << text->text().toHtmlEscaped();
+    }
+  }
+  parts.removeAll(QString());
+  return parts.join(QStringLiteral("<br>"));
+}
+
 // ----------------------------------------------------------------------------------------------------------------- mouse
 
 QCPAxisRect* Plot::timeRectAt(const QPointF& position) const {
@@ -640,7 +771,10 @@ void Plot::mouseMoveEvent(QMouseEvent* event) {
               : valueAxisAt(at)                                           ? Qt::SizeVerCursor
               : on_time && cursor_ >= 0 && std::abs(at.x() - line) <= 5.0 ? Qt::SizeHorCursor
                                                                           : Qt::ArrowCursor);
-    const QString tip = legend_hit   ? legend_hit->tipAt(at)
+    const bool on_mark = LeftOutMark::place(viewport()).contains(at.toPoint());
+    const QString left_out = on_mark ? leftOut() : QString();
+    const QString tip = !left_out.isEmpty() ? left_out
+                        : legend_hit ? legend_hit->tipAt(at)
                         : names_time ? (lag_ ? tr("Click to count steps from the start.") : tr("Click to count steps back from the end."))
                         : hover_     ? hover_(at)
                                      : QString();

@@ -18,15 +18,15 @@
 
 namespace reclab {
 
-/// Text that wraps at the width of the plot, as a row of its layout.
+/// Text that wraps at the width of the plot, as a row of its layout. It gives way to the picture where the plot is low (Plot::roomFor).
 class Paragraph : public QCPLayoutElement {
   Q_OBJECT
  public:
-  /// Below `least_height` pixels of the whole plot the picture needs the room, and the text is not shown.
-  explicit Paragraph(QCustomPlot* plot, int least_height = 0);
+  explicit Paragraph(QCustomPlot* plot);
   void setText(const QString& text, bool muted = false);
-  void setSmall(bool small) { small_ = small; }
+  void setSmall(bool small) { small_ = small, width_ = -1; }
   const QString& text() const { return text_; }
+  int wantedHeight() const;  ///< with all of its lines, at the width of the plot
   QSize minimumOuterSizeHint() const override;
   QSize maximumOuterSizeHint() const override;
 
@@ -34,13 +34,13 @@ class Paragraph : public QCPLayoutElement {
   void draw(QCPPainter* painter) override;
 
  private:
-  bool fits() const { return !text_.isEmpty() && mParentPlot->viewport().height() >= least_height_; }
   QString text_;
   bool muted_ = false, small_ = false;
-  int least_height_;
+  mutable int width_ = -1, height_ = 0;  ///< wantedHeight() at a width, kept from one layout to the next
 };
 
-/// The names of curves in a row that wraps. A click on one hides what it names; it stays hidden when the entries are made anew.
+/// The names of curves in a row that wraps. A click on one hides what it names; it stays hidden when the entries are made anew. Where the
+/// plot is low it is one line with as many as fit, or nothing (Plot::roomFor).
 class Legend : public QCPLayoutElement {
   Q_OBJECT
  public:
@@ -54,6 +54,9 @@ class Legend : public QCPLayoutElement {
   bool contains(const QPointF& position) const;
   /// Where an entry was drawn last, in the plot's pixels; null when there is no such entry.
   QRect placeOf(const QString& key) const;
+  int wantedHeight() const;  ///< with all of its lines, at the width of the plot
+  int lineHeight() const;    ///< with one; 0 when it is empty
+  QString namesAsHtml(bool left_out_alone) const;  ///< one a line, with their colours
   QSize minimumOuterSizeHint() const override;
   QSize maximumOuterSizeHint() const override;
 
@@ -65,10 +68,12 @@ class Legend : public QCPLayoutElement {
     QString key, text, tip;
     QPen pen;
     QList<QPointer<QCPLayerable>> shows;
-    QRect place;  // relative to the legend
+    QRect place;  // relative to the legend; null where there was no room for it
   };
-  int arrange(int width) const;  // places the entries, returns the height
+  int arrange(int width, bool one_line) const;  // places the entries, returns the height
   mutable std::vector<Entry> entries_;
+  mutable QRect more_;  ///< "and 3 more", where not all are shown
+  mutable int width_ = -1, height_ = 0;
   QSet<QString> hidden_;
 };
 
@@ -154,6 +159,14 @@ class Plot : public QCustomPlot {
   /// Makes the left axis of a rect one that can be held, locked and zoomed; the panel gives its ranges to it.
   ValueAxis* addValueAxis(QCPAxisRect* rect);
 
+  /// The one rule of what a low plot leaves out, so that the picture keeps its height: texts from the last to the first, then legends but
+  /// for one line, then these. What is left out is told where the pointer rests on the dots in the corner.
+  enum class Room { all, line, none };
+  /// The height that the picture keeps, axes with it: 120 pixels inside them unless it is said to need more.
+  void setLeastPicture(int height) { least_picture_ = height; }
+  Room roomFor(const QCPLayoutElement* one) const;
+  QString leftOut() const;  ///< in rich text; empty when everything is shown
+
   QString saveFigure(const QString& file, Panel::Format format, const FigureText& text);
   void copyFigure(const QString& title);
 
@@ -215,6 +228,7 @@ class Plot : public QCustomPlot {
   QString time_name_;
   double time_origin_ = 0.0, time_spacing_ = 1.0;
   bool lag_ = false, lag_offered_ = false;
+  int least_picture_ = 176;
   bool dirty_ = false, now_dirty_ = false, handled_press_ = false;
   QTimer timer_;
   QElapsedTimer since_flush_;

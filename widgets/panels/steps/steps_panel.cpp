@@ -106,7 +106,7 @@ StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
   controls_->addWidget(both, 1);
 
   said_ = new Paragraph(plot_);
-  why_ = new Paragraph(plot_, 320);
+  why_ = new Paragraph(plot_);
   view_ = new ScheduleView(plot_);
   plot_->plotLayout()->addElement(0, 0, said_);
   plot_->plotLayout()->addElement(1, 0, why_);

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the engine says is said for reclab too and names its options; in the window it names what is on the screen.
+#pragma once
+
+#include <QString>
+#include <string>
+
+#include "trace/trace.h"
+
+namespace reclab {
+
+/// The sentence with the window's own controls in place of reclab's options.
+QString inWindowWords(const std::string& sentence);
+/// Likewise every sentence that a run says of itself; the same trace where there is none to change.
+std::shared_ptr<const Trace> inWindowWords(std::shared_ptr<const Trace> trace);
+
+}  // namespace reclab

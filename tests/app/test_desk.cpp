@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The desk at the sizes that screens have: the window inside the screen, nothing cut, no plot too low to be read, and layouts that are always
+// themselves. Each size and scale is a program of its own, on a screen of its own. RECLAB_SCREENSHOTS names a folder for pictures of them all.
+#include <QAbstractSpinBox>
+#include <QApplication>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDir>
+#include <QLabel>
+#include <QLineEdit>
+#include <QProcess>
+#include <QPushButton>
+#include <QScreen>
+#include <QSettings>
+#include <QStyleOptionComboBox>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QToolButton>
+#include <algorithm>
+
+#include "gui/main_window.h"
+#include "gui/models_view.h"
+#include "gui/panel_area.h"
+#include "gui/sequence_view.h"
+#include "plot/plot.h"
+#include "scene/vtk_frame.h"
+
+using namespace reclab;
+
+namespace {
+
+constexpr int patience = 120'000;
+
+QString where(const QWidget* widget) {
+  QStringList names;
+  for (const QWidget* one = widget; one != nullptr && names.size() < 5; one = one->parentWidget())
+    names.prepend(one->objectName().isEmpty() ? one->metaObject()->className() : one->objectName());
+  return names.join('/');
+}
+
+/// What a widget says that its size does not show.
+QString cut(QWidget* widget) {
+  const auto shortBy = [&](int wanted, int has, const QString& text) {
+    return wanted > has + 1 ? QString("%1 \"%2\" needs %3 and has %4").arg(where(widget), text.left(60)).arg(wanted).arg(has) : QString();
+  };
+  if (const auto* label = qobject_cast<QLabel*>(widget)) {
+    if (label->text().isEmpty() || qobject_cast<const ElidedLabel*>(label) != nullptr) return {};
+    if (label->wordWrap()) return shortBy(label->heightForWidth(label->width()), label->height(), label->text());
+    return shortBy(label->sizeHint().width(), label->width(), label->text());
+  }
+  if (const auto* box = qobject_cast<QComboBox*>(widget)) {
+    QStyleOptionComboBox option;
+    option.initFrom(box);
+    option.editable = box->isEditable();
+    const QRect room = box->style()->subControlRect(QStyle::CC_ComboBox, &option, QStyle::SC_ComboBoxEditField, box);
+    return shortBy(box->fontMetrics().horizontalAdvance(box->currentText()), room.width(), box->currentText());
+  }
+  if (const auto* spin = qobject_cast<QAbstractSpinBox*>(widget)) {
+    const auto* line = spin->findChild<QLineEdit*>();
+    return shortBy(line->fontMetrics().horizontalAdvance(line->text()), line->width() - 2, line->text());
+  }
+  if (qobject_cast<ElidedButton*>(widget) != nullptr) return {};  // says the rest in its tooltip
+  if (const auto* button = qobject_cast<QAbstractButton*>(widget); button != nullptr && !button->text().isEmpty()) return shortBy(button->sizeHint().width(), button->width(), button->text());
+  return {};
+}
+
+}  // namespace
+
+/// On one screen: started as such by the other class.
+class TestScreen : public QObject {
+  Q_OBJECT
+  Look look_;
+  std::unique_ptr<MainWindow> window_;
+
+  SessionController& session() { return *window_->session(); }
+  bool atRest() {
+    const TracePtr& trace = session().trace();
+    return !session().running() && trace && trace->info.preset == session().setup().preset;
+  }
+  void settle() {
+    for (int i = 0; i < 4; ++i) QTest::qWait(80);
+  }
+  QHash<QString, QRect> places() {
+    QHash<QString, QRect> all;
+    for (PanelDock* dock : window_->area()->docks()) all[dock->panel()->id()] = QRect(dock->mapTo(window_.get(), QPoint()), dock->size());
+    return all;
+  }
+  QComboBox* layouts() {
+    for (QComboBox* box : window_->findChildren<QComboBox*>())
+      if (box->findText("Explore") >= 0) return box;
+    return nullptr;
+  }
+  void pickLayout(const QString& name) {
+    QComboBox* box = layouts();
+    box->setCurrentIndex(box->findText(name));
+    emit box->activated(box->currentIndex());
+    settle();
+  }
+  void pickModel(const QString& id) {
+    emit window_->models()->picked(id);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == id.toStdString(), patience);
+  }
+  QStringList problems() {
+    QStringList all;
+    for (QWidget* widget : window_->findChildren<QWidget*>()) {
+      if (!widget->isVisible() || widget->visibleRegion().isEmpty()) continue;
+      if (const QString one = cut(widget); !one.isEmpty()) all << one;
+      if (const auto* plot = qobject_cast<Plot*>(widget)) {
+        int highest = 0;
+        for (const QCPAxisRect* rect : plot->axisRects())
+          if (rect->visible()) highest = std::max(highest, rect->height());
+        if (!plot->axisRects().isEmpty() && highest < 120)
+          all << QString("%1 is %2 high, its picture %3").arg(where(widget)).arg(plot->height()).arg(highest);
+      }
+    }
+    for (const char* id : {"dock.models", "dock.sequence", "dock.inspector", "dock.card"}) {
+      const auto* dock = window_->findChild<QDockWidget*>(id);
+      if (dock->isVisible() && dock->width() < 220) all << QString("%1 is %2 wide").arg(id).arg(dock->width());
+    }
+    return all;
+  }
+  void shoot(const QString& name) {
+    const QString folder = qEnvironmentVariable("RECLAB_SCREENSHOTS");
+    if (folder.isEmpty()) return;
+    QDir().mkpath(folder);
+    const QSize size = window_->screen()->size() * window_->devicePixelRatioF();
+    window_->grab().save(QString("%1/%2x%3-%4-%5.png").arg(folder).arg(size.width()).arg(size.height()).arg(window_->devicePixelRatioF()).arg(name));
+  }
+
+ private slots:
+  void theWholeDesk() {
+    look_.apply(ThemeChoice::light);
+    QSettings().clear();
+    Options options;
+    options.model = "bidirectional-lstm";
+    window_ = std::make_unique<MainWindow>(&look_, options);
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
+    settle();
+    const QRect screen = window_->screen()->availableGeometry();
+    QVERIFY2(screen.contains(window_->frameGeometry()), qPrintable(QString("a window of %1x%2 on a screen of %3x%4")
+                                                                       .arg(window_->width()).arg(window_->height()).arg(screen.width()).arg(screen.height())));
+    QVERIFY(window_->minimumSizeHint().width() <= screen.width() && window_->minimumSizeHint().height() <= screen.height());
+    for (int i = 0; i < 4; ++i) window_->action("pin")->trigger();
+    settle();
+
+    QStringList all;
+    for (const auto& [name, choice] : {std::pair{"light", ThemeChoice::light}, {"dark", ThemeChoice::dark}}) {
+      look_.apply(choice);
+      settle();
+      shoot(name);
+      for (PanelDock* dock : window_->area()->docks()) {
+        dock->raise();
+        settle();
+        for (const QString& one : problems()) all << QString("%1, %2 in front: %3").arg(name, dock->panel()->id(), one);
+      }
+      for (const char* id : {"dock.inspector", "dock.card", "dock.sequence", "dock.models"}) {
+        window_->findChild<QDockWidget*>(id)->raise();
+        settle();
+        for (const QString& one : problems()) all << QString("%1, %2 in front: %3").arg(name, id, one);
+        if (QString(id) == "dock.inspector") shoot(QString(name) + "-tabs");
+      }
+    }
+    all.removeDuplicates();
+    QVERIFY2(all.isEmpty(), qPrintable("\n" + all.join('\n')));
+
+    // A layout is itself, whatever was shown before.
+    pickLayout("Explore");
+    const auto before = places();
+    pickLayout("Speed");
+    QTest::qWait(300);
+    shoot("speed");
+    pickLayout("Explore");
+    const auto after = places();
+    for (auto one = before.begin(); one != before.end(); ++one)
+      QVERIFY2(one.value() == after[one.key()], qPrintable(QString("%1 was %2 and is %3 wide").arg(one.key()).arg(one.value().width()).arg(after[one.key()].width())));
+
+    // No link's text widens the column.
+    const auto column = [&] { return window_->findChild<QDockWidget*>("dock.sequence")->width(); };
+    const int width = column();
+    window_->findChild<QDockWidget*>("dock.sequence")->raise();
+    pickModel("recurrent-memory-transformer");
+    settle();
+    QCOMPARE(column(), width);
+    for (const QString& one : problems()) QVERIFY2(false, qPrintable("of the recurrent memory transformer: " + one));
+
+    // Small and large again.
+    const QSize size = window_->size();
+    window_->resize(window_->minimumSizeHint());
+    settle();
+    window_->resize(size);
+    settle();
+    for (const QString& one : problems()) QVERIFY2(false, qPrintable("after it was small: " + one));
+    QCOMPARE(column(), width);
+    look_.apply(ThemeChoice::light);
+    window_->close();
+  }
+};
+
+class TestDesk : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void onAScreenOf_data() {
+    QTest::addColumn<QSize>("size");
+    QTest::addColumn<double>("scale");
+    for (const QSize& size : {QSize(1280, 800), QSize(1600, 1000), QSize(2560, 1440)})
+      for (const double scale : {1.0, 1.5})
+        QTest::addRow("%d x %d at %.1f", size.width(), size.height(), scale) << size << scale;
+  }
+  void onAScreenOf() {
+    QFETCH(QSize, size);
+    QFETCH(double, scale);
+    QTemporaryDir folder;
+    const QString screens = folder.filePath("screens.json");
+    QFile file(screens);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write(QString(R"({"screens": [{"name": "one", "x": 0, "y": 0, "width": %1, "height": %2, "logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}]})")
+                   .arg(size.width()).arg(size.height()).toUtf8());
+    file.close();
+    QProcess process;
+    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    environment.insert("QT_QPA_PLATFORM", "offscreen:configfile=" + screens);
+    environment.insert("QT_SCALE_FACTOR", QString::number(scale));
+    environment.insert("RECLAB_ONE_SCREEN", "1");
+    process.setProcessEnvironment(environment);
+    process.setProcessChannelMode(QProcess::MergedChannels);
+    process.start(QCoreApplication::applicationFilePath(), QStringList());
+    QVERIFY(process.waitForFinished(500'000));
+    const QByteArray said = process.readAll();
+    QVERIFY2(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0, said.right(9000).constData());
+  }
+};
+
+int main(int argc, char** argv) {
+  prepareOpenGl();
+  QApplication application(argc, argv);
+  QTemporaryDir settings;
+  QSettings::setDefaultFormat(QSettings::IniFormat);
+  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
+  QApplication::setOrganizationName("recurrence-lab");
+  QApplication::setApplicationName("desk-test");
+  if (qEnvironmentVariableIsSet("RECLAB_ONE_SCREEN")) {
+    TestScreen test;
+    return QTest::qExec(&test, argc, argv);
+  }
+  TestDesk test;
+  return QTest::qExec(&test, argc, argv);
+}
+
+#include "test_desk.moc"

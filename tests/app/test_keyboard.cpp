@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window by keyboard alone: keys go to the window as a keyboard's do, and reach what has the focus.
+#include <QApplication>
+#include <QComboBox>
+#include <QDir>
+#include <QDoubleSpinBox>
+#include <QLineEdit>
+#include <QMenu>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <QTest>
+#include <QToolButton>
+#include <QTreeWidget>
+#include <QUndoStack>
+#include <cmath>
+
+#include "gui/inspector_view.h"
+#include "gui/main_window.h"
+#include "gui/models_view.h"
+#include "gui/panel_area.h"
+#include "gui/scrubber.h"
+#include "plot/plot.h"
+#include "scene/vtk_frame.h"
+
+using namespace reclab;
+
+namespace {
+constexpr int patience = 60'000;
+}
+
+class TestKeyboard : public QObject {
+  Q_OBJECT
+  Look look_;
+  QTemporaryDir folder_;
+  QString file_;
+  std::unique_ptr<MainWindow> window_;
+
+  SessionController& session() { return *window_->session(); }
+  bool atRest() {
+    const TracePtr& trace = session().trace();
+    return !session().running() && trace && trace->info.preset == session().setup().preset;
+  }
+  void key(int one, Qt::KeyboardModifiers modifiers = {}) { QTest::keyClick(window_->windowHandle(), static_cast<Qt::Key>(one), modifiers); }
+  void type(const QString& text) {
+    for (const QChar one : text) QTest::keyClick(window_->windowHandle(), one.toLatin1());
+  }
+  /// By Tab, until it has the focus.
+  bool tabTo(const std::function<bool(QWidget*)>& wanted) {
+    for (int i = 0; i < 400; ++i) {
+      if (QWidget* now = QApplication::focusWidget(); now != nullptr && wanted(now)) return true;
+      key(Qt::Key_Tab);
+    }
+    return false;
+  }
+  /// By F6, until it is in a part.
+  bool goTo(const QWidget* part) {
+    for (int i = 0; i < 20; ++i) {
+      if (const QWidget* now = QApplication::focusWidget(); now != nullptr && (now == part || part->isAncestorOf(now))) return true;
+      key(Qt::Key_F6);
+    }
+    return false;
+  }
+  QDockWidget* dock(const char* id) { return window_->findChild<QDockWidget*>(id); }
+
+ private slots:
+  void initTestCase() {
+    look_.apply(ThemeChoice::light);
+    QFile file(folder_.filePath("waves.csv"));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("t,v\n");
+    for (int i = 0; i < 120; ++i) file.write(QByteArray::number(i) + ',' + QByteArray::number(std::sin(0.1 * i)) + '\n');
+    file_ = file.fileName();
+  }
+  void init() {
+    QSettings().clear();
+    QSettings().setValue("hintSeen", true);
+    Options options;
+    options.model = "elman";
+    options.task = "noise";
+    options.length = 100;
+    window_ = std::make_unique<MainWindow>(&look_, options);
+    window_->setFileChooser({});
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    window_->activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(window_.get()));
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && window_->inspector()->slider("width") != nullptr, patience);
+  }
+  void cleanup() {
+    window_->close();
+    window_.reset();
+  }
+
+  void fromTheFileToAFigure() {
+    const QString figure = folder_.filePath("gradients.svg");
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return file_; },
+                             [&](QWidget*, const QString&, const QString&, const QString&) { return figure; }, {}});
+    // Load.
+    key(Qt::Key_O, Qt::ControlModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "waves.csv", patience);
+    // Choose.
+    key(Qt::Key_F, Qt::ControlModifier);
+    type("gru");
+    key(Qt::Key_Return);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.preset == "gru", patience);
+    QVERIFY(window_->models()->tree()->hasFocus());
+    // Change: the first number of the inspector.
+    QVERIFY(goTo(dock("dock.inspector")));
+    QVERIFY(tabTo([&](QWidget* now) { return qobject_cast<QDoubleSpinBox*>(now) != nullptr && window_->inspector()->isAncestorOf(now); }));
+    auto* box = qobject_cast<QDoubleSpinBox*>(QApplication::focusWidget());
+    const double before = box->value();
+    key(Qt::Key_A, Qt::ControlModifier);
+    type("9");
+    key(Qt::Key_Return);
+    QCOMPARE(box->value(), 9.0);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && !session().setup().settings().empty(), patience);
+    // It is entered, so undo is the window's though the field still has the focus.
+    QVERIFY(box->hasFocus());
+    key(Qt::Key_Z, Qt::ControlModifier);
+    QTRY_COMPARE_WITH_TIMEOUT(box->value(), before, patience);
+    key(Qt::Key_Y, Qt::ControlModifier);
+    QTRY_COMPARE_WITH_TIMEOUT(box->value(), 9.0, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
+    // Run: by its key, and by Tab to its button.
+    int runs = 0;
+    connect(&session(), &SessionController::runEnded, this, [&] { ++runs; });
+    key(Qt::Key_F5);
+    QTRY_VERIFY_WITH_TIMEOUT(runs == 1 && atRest(), patience);
+    QVERIFY(tabTo([](QWidget* now) { return now->objectName() == "primary"; }));
+    key(Qt::Key_Space);
+    QTRY_VERIFY_WITH_TIMEOUT(runs == 2 && atRest(), patience);
+    QVERIFY(!window_->scrubber()->playing());
+    // Scrub.
+    QVERIFY(goTo(window_->scrubber()));
+    QVERIFY(window_->scrubber()->strip()->hasFocus());
+    key(Qt::Key_Home);
+    QCOMPARE(window_->time()->step(), std::int64_t{0});
+    key(Qt::Key_Right);
+    key(Qt::Key_Right);
+    QCOMPARE(window_->time()->step(), std::int64_t{2});
+    key(Qt::Key_PageDown);
+    QVERIFY(window_->time()->step() > 4);
+    key(Qt::Key_End);
+    QCOMPARE(window_->time()->step(), window_->time()->length() - 1);
+    // Pin.
+    key(Qt::Key_P, Qt::ControlModifier);
+    QCOMPARE(window_->findChildren<QFrame*>("chip").size(), qsizetype(1));
+    // One panel's figure, by its menu.
+    PanelDock* gradients = window_->area()->dock("gradients");
+    QTRY_VERIFY_WITH_TIMEOUT(gradients->panel()->emptyReason().isEmpty(), patience);
+    QVERIFY(goTo(gradients));
+    QVERIFY2(qobject_cast<Plot*>(QApplication::focusWidget()) != nullptr, "the plot takes the keyboard");
+    QVERIFY(tabTo([&](QWidget* now) { return now->objectName() == "more" && gradients->isAncestorOf(now); }));
+    bool chosen = false;
+    QTimer::singleShot(300, this, [&] {  // the menu has its own loop
+      auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+      if (menu == nullptr) return;
+      for (int i = 0; i < 10 && !(menu->activeAction() != nullptr && menu->activeAction()->text().contains("SVG")); ++i) key(Qt::Key_Down);
+      key(Qt::Key_Return);
+      chosen = true;
+    });
+    key(Qt::Key_Space);
+    QTRY_VERIFY(chosen && QFile::exists(figure));
+  }
+
+  void tabReachesEverything() {
+    QSet<QWidget*> reached;
+    for (int i = 0; i < 500; ++i) {
+      key(Qt::Key_Tab);
+      if (QWidget* now = QApplication::focusWidget()) reached << now;
+    }
+    for (const char* tip : {"Where the next run computes", "How the recurrence is computed", "float64 for science", "Which panels are shown"}) {
+      bool found = false;
+      for (QWidget* one : reached) found = found || (qobject_cast<QComboBox*>(one) != nullptr && one->toolTip().startsWith(tip));
+      QVERIFY2(found, tip);
+    }
+    QVERIFY(reached.contains(window_->scrubber()->strip()));
+    for (PanelDock* panel : window_->area()->docks()) {
+      auto* more = panel->findChild<QToolButton*>("more");
+      if (!more->isVisible() || more->visibleRegion().isEmpty()) continue;
+      QVERIFY2(reached.contains(more), qPrintable(panel->panel()->id()));
+    }
+    for (const QString& name : {QString("width")}) QVERIFY(reached.contains(window_->inspector()->slider(name)));
+  }
+
+  void theFocusIsSeen() {
+    // Whatever has the keyboard looks otherwise than without it.
+    QList<QWidget*> all{window_->inspector()->slider("width"), window_->scrubber()->strip(), window_->findChild<QToolButton*>("primary"), window_->models()->tree()};
+    for (QWidget* one : all) {
+      window_->setFocus();
+      QApplication::processEvents();
+      const QImage without = one->grab().toImage();
+      one->setFocus(Qt::TabFocusReason);
+      QApplication::processEvents();
+      QVERIFY(one->hasFocus());
+      QVERIFY2(one->grab().toImage() != without, one->metaObject()->className());
+    }
+    auto* plot = window_->area()->dock("spectrum")->findChild<Plot*>();
+    auto* header = window_->area()->dock("spectrum")->header();
+    window_->setFocus();
+    const QImage without = header->grab().toImage();
+    plot->setFocus(Qt::TabFocusReason);
+    QVERIFY(header->grab().toImage() != without);
+  }
+
+  void theSearchLeadsIntoTheList() {
+    key(Qt::Key_F, Qt::ControlModifier);
+    type("mamba");
+    key(Qt::Key_Down);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && QString::fromStdString(session().trace()->info.preset).contains("mamba"), patience);
+    QVERIFY(window_->models()->tree()->hasFocus());
+    // Space is the time's there.
+    key(Qt::Key_Space);
+    QVERIFY(window_->scrubber()->playing());
+    key(Qt::Key_Space);
+    // What is typed and not yet entered is the field's to take back; Ctrl+E is the window's.
+    key(Qt::Key_F, Qt::ControlModifier);
+    type("x");
+    const int steps = window_->undoStack()->index();
+    key(Qt::Key_Z, Qt::ControlModifier);
+    QCOMPARE(window_->undoStack()->index(), steps);
+    QVERIFY(window_->models()->searchField()->text() != "x");
+    bool asked = false;
+    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) {
+                               asked = true;
+                               return QString();
+                             }});
+    key(Qt::Key_E, Qt::ControlModifier);
+    QVERIFY(asked);
+  }
+
+  void aClickGivesThePlotTheKeyboard() {
+    key(Qt::Key_F, Qt::ControlModifier);
+    QVERIFY(window_->models()->searchField()->hasFocus());
+    TimeStrip* strip = window_->scrubber()->strip();
+    QTest::mouseClick(strip, Qt::LeftButton, {}, {strip->pixelOf(30), strip->height() / 2});
+    const std::int64_t at = window_->time()->step();
+    key(Qt::Key_Right);
+    QCOMPARE(window_->time()->step(), at + 1);
+    key(Qt::Key_F, Qt::ControlModifier);
+    auto* plot = window_->area()->dock("gradients")->findChild<Plot*>();
+    QTest::mouseClick(plot, Qt::LeftButton, {}, plot->rect().center());
+    const std::int64_t there = window_->time()->step();
+    key(Qt::Key_Left);
+    QCOMPARE(window_->time()->step(), there - 1);
+    QVERIFY(window_->models()->searchField()->text().isEmpty());
+  }
+
+  void aDialogGivesTheFocusBack() {
+    QVERIFY(window_->scrubber()->strip()->hasFocus());  // from the start
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) {
+                               window_->models()->searchField()->setFocus();  // as a closing dialog may
+                               return QString();
+                             }, {}, {}});
+    key(Qt::Key_O, Qt::ControlModifier);
+    QVERIFY(window_->scrubber()->strip()->hasFocus());
+  }
+};
+
+int main(int argc, char** argv) {
+  prepareOpenGl();
+  QApplication application(argc, argv);
+  QTemporaryDir settings;
+  QSettings::setDefaultFormat(QSettings::IniFormat);
+  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
+  QApplication::setOrganizationName("recurrence-lab");
+  QApplication::setApplicationName("keyboard-test");
+  TestKeyboard test;
+  return QTest::qExec(&test, argc, argv);
+}
+
+#include "test_keyboard.moc"

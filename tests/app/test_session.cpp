@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What computes and when: timings never beside anything else and kept while they hold, exports one after the other; and what comes back after
+// a restart, even from a layout that Qt does not survive.
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QDataStream>
+#include <QDir>
+#include <QMenu>
+#include <QMouseEvent>
+#include <QProcess>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QTemporaryDir>
+#include <QTest>
+#include <cmath>
+
+#include "gui/first_hint.h"
+#include "gui/inspector_view.h"
+#include "gui/main_window.h"
+#include "gui/panel_area.h"
+#include "gui/scrubber.h"
+#include "gui/status_line.h"
+#include "gui/words.h"
+#include "panels/timing.h"
+#include "scene/vtk_frame.h"
+
+using namespace reclab;
+using std::chrono::milliseconds;
+
+namespace {
+
+constexpr int patience = 60'000;
+
+/// A state that has its seal and that QMainWindow::restoreState does not survive: a dock area of a number that there is not.
+QByteArray deadly() {
+  QByteArray state;
+  QDataStream stream(&state, QIODevice::WriteOnly);
+  stream.setVersion(QDataStream::Qt_5_0);
+  stream << int(0xff) << int(1) << quint8(0xfd) << int(1) << int(0x01000000) << QSize(10, 10) << quint8(0xfc) << quint8(1) << int(0);
+  return QByteArray::number(qChecksum(state)) + ':' + state.toBase64();
+}
+
+}  // namespace
+
+class TestSession : public QObject {
+  Q_OBJECT
+  Look look_;
+  QTemporaryDir folder_;
+  std::unique_ptr<MainWindow> window_;
+
+  SessionController& session() { return *window_->session(); }
+  bool atRest() {
+    const TracePtr& trace = session().trace();
+    return !session().running() && trace && trace->info.preset == session().setup().preset;
+  }
+  void open(const Options& options) {
+    window_ = std::make_unique<MainWindow>(&look_, options);
+    window_->setFileChooser({});
+    window_->show();
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    window_->activateWindow();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
+  }
+  void openSmall() {
+    Options options;
+    options.model = "elman";
+    options.task = "noise";
+    options.length = 60;
+    options.set = {{"width", "6"}};
+    open(options);
+  }
+  TimingPanel* timing() { return window_->area()->findChild<TimingPanel*>(); }
+  /// Something that is timed in a second or two.
+  TimingChoice little() {
+    TimingChoice choice;
+    choice.forms = {"sequential"};
+    choice.lengths = {16};
+    return choice;
+  }
+  /// Something that goes on until it is stopped.
+  TimingChoice much() {
+    TimingChoice choice;
+    choice.forms = {"sequential"};
+    choice.lengths = {65536};
+    return choice;
+  }
+  void change(const std::function<void(Setup&)>& how) {
+    Setup after = session().setup();
+    how(after);
+    session().apply(after, false);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
+  }
+
+ private slots:
+  void initTestCase() { look_.apply(ThemeChoice::light); }
+  void init() {
+    QSettings().clear();
+    openSmall();
+    window_->area()->dock("timing")->raise();
+    QTRY_VERIFY(window_->area()->dock("timing")->inSight());
+  }
+  void cleanup() {
+    if (!window_) return;
+    window_->close();
+    window_.reset();
+  }
+
+  void anIdleDeskIsTimedAndABusyOneIsNot() {
+    QTest::qWait(700);
+    QVERIFY2(!session().timing(), "nobody asked, and the program is a second old");
+    QVERIFY2(timing()->emptyReason().contains("Time the forms"), qPrintable(timing()->emptyReason()));
+    session().setTimingChoice(little());
+    session().touched();
+    session().setTimingPatience(milliseconds(500), milliseconds(0));
+    for (int i = 0; i < 12; ++i) {  // a hand that moves
+      QTest::mouseMove(window_->scrubber()->strip(), QPoint(20 + i, 10));
+      QTest::qWait(100);
+      QVERIFY2(!session().timing(), "a hand moves");
+    }
+    QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && timing()->emptyReason().isEmpty(), patience);
+    // Once is enough.
+    QTest::qWait(1200);
+    QVERIFY(!session().timing());
+    // Nor out of sight.
+    window_->area()->dock("steps")->raise();
+    change([](Setup& setup) { setup.setValue("width", "7"); });
+    QTest::qWait(1200);
+    QVERIFY(!session().timing() && session().trace()->timed == nullptr);
+    window_->area()->dock("timing")->raise();
+    QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);
+  }
+
+  void whatWasTimedIsKeptWhileItHolds() {
+    emit timing()->timingWanted(little());
+    QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
+    const TracePtr timed = session().trace();
+    const auto seconds = [](const TracePtr& trace) {
+      const TraceArray* found = trace->find("timing/sequential/seconds");
+      return found ? found->real : nullptr;
+    };
+    QVERIFY(seconds(timed));
+    const auto kept = [&] { return session().trace()->timed && seconds(session().trace()) == seconds(timed); };
+    int began = 0;
+    connect(&session(), &SessionController::timingRunning, this, [&](bool on) { began += on; });
+    change([](Setup& setup) { setup.seed = 9; });
+    QVERIFY2(kept(), "a seed changes no cost");
+    change([](Setup& setup) { setup.setValue("spectral_radius", "0.5"); });
+    QVERIFY2(kept(), "a radius changes no cost");
+    QVERIFY2(timing()->caption().contains("spectral_radius"), qPrintable(timing()->caption()));
+    session().setTimingPatience(milliseconds(100), milliseconds(0));
+    QTest::qWait(500);
+    QCOMPARE(began, 0);
+    session().setTimingPatience(milliseconds(1'000'000), milliseconds(0));
+    change([](Setup& setup) { setup.setValue("width", "8"); });
+    QVERIFY2(session().trace()->timed == nullptr, "a width does");
+    change([](Setup& setup) { setup.setValue("width", "6"); });
+    emit timing()->timingWanted(little());
+    QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
+    change([](Setup& setup) { setup.dtype = "f32"; });
+    QVERIFY2(session().trace()->timed == nullptr, "a precision does");
+    emit timing()->timingWanted(little());
+    QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
+    SequenceChoice longer;
+    longer.task = "noise";
+    longer.options.length = 80;
+    session().loadSequence(longer);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.length == 80, patience);
+    QVERIFY2(session().trace()->timed == nullptr, "a length does");
+    // A real number that is a size.
+    change([](Setup& setup) { setup.preset = "gla"; });
+    emit timing()->timingWanted(little());
+    QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
+    change([](Setup& setup) { setup.setValue("expand_v", "2"); });
+    QTRY_VERIFY_WITH_TIMEOUT(session().trace()->timed == nullptr, patience);
+  }
+
+  void nothingIsMeasuredBesideSomethingElse() {
+    QStringList beside;
+    const auto look = [&] {
+      if (session().timing() && (session().running() || session().exporting())) beside << "timing beside a run or an export";
+    };
+    connect(&session(), &SessionController::timingRunning, this, look);
+    connect(&session(), &SessionController::runningChanged, this, look);
+    connect(&session(), &SessionController::timingProgressed, this, look);
+    emit timing()->timingWanted(much());
+    QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);
+    // A run comes first, and the panel says so; what was asked for begins anew after it.
+    session().run();
+    QVERIFY(!session().timing() && session().running());
+    QVERIFY2(timing()->emptyReason().contains("begins anew as soon as"), qPrintable(timing()->emptyReason()));
+    QTRY_VERIFY_WITH_TIMEOUT(!session().running() && session().timing(), patience);
+    // So does an export.
+    QSignalSpy exported(&session(), &SessionController::exported);
+    session().exportRun(folder_.filePath("beside"), false);
+    QVERIFY(!session().timing() && session().exporting());
+    QTRY_VERIFY_WITH_TIMEOUT(!exported.isEmpty() && session().timing(), patience);
+    // Asked for while something runs it waits, and says so.
+    session().stopTiming();
+    session().run();
+    emit timing()->timingWanted(much());
+    QVERIFY(!session().timing());
+    QVERIFY2(timing()->emptyReason().contains("as soon as what runs is done"), qPrintable(timing()->emptyReason()));
+    QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);
+    // Stopped by hand it does not come again by itself.
+    session().setTimingPatience(milliseconds(100), milliseconds(0));
+    session().stop();
+    QTest::qWait(600);
+    QVERIFY(!session().timing());
+    QVERIFY2(beside.isEmpty(), qPrintable(beside.join(", ")));
+  }
+
+  void exportsThatWaitAreStoppedToo() {
+    SequenceChoice longer;
+    longer.task = "noise";
+    longer.options.length = 200'000;
+    session().loadSequence(longer);
+    QTRY_VERIFY_WITH_TIMEOUT(session().setup().sequence->sequence.length == 200'000, patience);
+    session().stop();
+    QTRY_VERIFY_WITH_TIMEOUT(!session().running(), patience);
+    QSignalSpy exported(&session(), &SessionController::exported);
+    session().exportRun(folder_.filePath("first"), false);
+    session().exportRun(folder_.filePath("second"), false);
+    QTest::qWait(100);
+    QVERIFY(session().exporting());
+    session().stop();
+    QTRY_VERIFY_WITH_TIMEOUT(!session().exporting(), 5000);
+    QVERIFY2(window_->statusLine()->sentence().contains("stopped"), qPrintable(window_->statusLine()->sentence()));
+    QVERIFY(exported.isEmpty() && !QDir(folder_.filePath("second")).exists("manifest.json"));
+    // Only one that waits.
+    session().exportRun(folder_.filePath("third"), false);
+    session().stop();
+    QTRY_VERIFY_WITH_TIMEOUT(!session().exporting(), 5000);
+    QVERIFY(!window_->statusLine()->sentence().contains("Recording"));
+  }
+
+  void theSecondOfTwoExportsIsStillAnExport() {
+    QSignalSpy exported(&session(), &SessionController::exported);
+    QList<bool> still;
+    connect(&session(), &SessionController::exported, this, [&] { still << session().exporting(); });
+    session().exportRun(folder_.filePath("one"), false);
+    session().exportRun(folder_.filePath("two"), false);
+    QTRY_COMPARE_WITH_TIMEOUT(exported.size(), 2, patience);
+    QCOMPARE(still, (QList<bool>{true, false}));  // the first one's end is not the second one's
+  }
+
+  void aRestartBringsBackWhatWasLookedAt() {
+    QFile file(folder_.filePath("mine.csv"));
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("t,a,b\n");
+    for (int i = 0; i < 90; ++i) file.write(QByteArray::number(i) + ',' + QByteArray::number(std::sin(0.2 * i)) + ',' + QByteArray::number(i % 7) + '\n');
+    file.close();
+    window_->openFile(file.fileName());
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "mine.csv", patience);
+    SequenceChoice choice = session().setup().sequence->choice;
+    choice.load.columns = {"b"};
+    choice.load.standardise = false;
+    session().loadSequence(choice);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->input_names == std::vector<std::string>{"b"}, patience);
+    change([](Setup& setup) {
+      setup.preset = "gru";
+      setup.setValue("width", "11");
+      setup.seed = 12345678901234ULL;
+      setup.dtype = "f32";
+    });
+    window_->area()->dock("gating")->menu();
+    window_->close();
+    window_.reset();
+    open({});
+    const Setup& setup = session().setup();
+    QCOMPARE(setup.preset, std::string("gru"));
+    QCOMPARE(setup.settings(), (Settings{{"width", "11"}}));
+    QCOMPARE(setup.set.at("elman"), (Settings{{"width", "6"}}));
+    QCOMPARE(setup.seed, std::uint64_t{12345678901234ULL});
+    QCOMPARE(setup.dtype, std::string("f32"));
+    QVERIFY(setup.sequence->choice == choice);
+    // The file is among those that were opened, and opens from there.
+    auto* recent = window_->findChild<QMenu*>("recent");
+    emit recent->aboutToShow();
+    QVERIFY(recent->actions().front()->text() == "mine.csv" && recent->actions().front()->isEnabled());
+    recent->actions().front()->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->input_names.size() == 2, patience);
+    // The line that repeats it.
+    window_->action("copyCommand")->trigger();
+    QVERIFY2(QApplication::clipboard()->text().startsWith("reclab run gru"), qPrintable(QApplication::clipboard()->text()));
+    // What is gone is said, and the window begins as it does the first time.
+    window_->close();
+    window_.reset();
+    QVERIFY(QFile::remove(file.fileName()));
+    open({});
+    QCOMPARE(session().setup().preset, std::string("lstm"));
+    QVERIFY(window_->banner()->sentence().contains("mine.csv"));
+    // Nor does anything else in the settings do harm.
+    for (const QByteArray& broken : {QByteArray("{"), QByteArray(R"({"preset":"nowhere","sequence":{"task":"noise"}})"), QByteArray(R"({"preset":"gru","sequence":{"task":"nothing"}})"),
+                                     QByteArray(R"({"preset":"gru","set":{"gru":[["width","-4"]]},"sequence":{"task":"noise"}})")}) {
+      window_->close();
+      window_.reset();
+      QSettings().setValue("session/setup", broken);
+      open({});
+    }
+  }
+
+  void theHintGoesWhenAllWasTried() {
+    QVERIFY(window_->hint()->isVisible());
+    window_->scrubber()->strip()->setFocus();
+    QTest::mouseClick(window_->scrubber()->strip(), Qt::LeftButton, {}, {200, 20});
+    QVERIFY(window_->hint()->isDone(FirstHint::scrub) && !window_->hint()->isDone(FirstHint::drag));
+    window_->action("pin")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->inspector()->slider("width") != nullptr, patience);
+    window_->inspector()->slider("width")->setValue(300);
+    QTRY_VERIFY(window_->hint()->isHidden());
+    window_->close();
+    window_.reset();
+    openSmall();
+    QVERIFY(window_->hint()->isHidden());
+  }
+
+  void aLayoutThatQtDoesNotSurviveIsMetOnce() {
+    const QString settings = folder_.filePath("settings");
+    const auto start = [&] {
+      QProcess process;
+      QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+      environment.insert("RECLAB_ONE_START", settings);
+      environment.insert("QT_QPA_PLATFORM", "offscreen");
+      process.setProcessEnvironment(environment);
+      process.setProcessChannelMode(QProcess::MergedChannels);
+      process.start(QCoreApplication::applicationFilePath(), QStringList());
+      if (!process.waitForFinished(patience)) return std::pair{-1, process.readAll()};
+      return std::pair{process.exitStatus() == QProcess::NormalExit ? process.exitCode() : -2, process.readAll()};
+    };
+    auto [status, said] = start();  // which writes its layout
+    QVERIFY2(status == 0, said);
+    {
+      QSettings kept(QDir(settings).filePath("recurrence-lab/session-test.ini"), QSettings::IniFormat);
+      QVERIFY(kept.contains("window/panels"));
+      kept.setValue("window/panels", deadly());
+    }
+    std::tie(status, said) = start();
+    if (status == 0) QSKIP("this Qt survives it");
+    QCOMPARE(status, -2);
+    std::tie(status, said) = start();
+    QVERIFY2(status == 0, said);
+    QVERIFY2(said.contains("the standard one"), said);
+    std::tie(status, said) = start();
+    QVERIFY2(status == 0 && !said.contains("the standard one"), said);
+  }
+
+  void engineWordsBecomeTheWindows() {
+    QCOMPARE(inWindowWords("w.npz has 2 columns: choose as many columns with --columns, or other weights."), QString("w.npz has 2 columns: choose as many under Columns, or other weights."));
+    QVERIFY(!inWindowWords("try --every 3 or --no-such-thing").contains("--"));
+    QCOMPARE(inWindowWords("nothing of the kind"), QString("nothing of the kind"));
+  }
+
+  void noSentenceOfTheWindowNamesAnOption() {
+    QStringList found;
+    connect(&session(), &SessionController::said, this, [&](const QString& sentence) {
+      if (sentence.contains("--")) found << sentence;
+    });
+    for (const Preset& preset : session().library()->presets.presets()) {
+      Setup after = session().setup();
+      after.preset = preset.id;
+      session().apply(after, false);
+      QTRY_VERIFY2_WITH_TIMEOUT(atRest(), preset.id.c_str(), patience);
+      for (PanelDock* dock : window_->area()->docks()) {
+        dock->catchUp();
+        const QString reason = dock->panel()->emptyReason();
+        if (qEnvironmentVariableIsSet("RECLAB_SENTENCES") && !reason.isEmpty()) qInfo("%s, %s: %s", preset.id.c_str(), qPrintable(dock->panel()->id()), qPrintable(reason));
+        if (reason.contains("--") || reason.contains("record them") || reason.contains("state/")) found << QString::fromStdString(preset.id) + ": " + reason;
+        if (dock->panel()->headline().contains("--")) found << dock->panel()->headline();
+      }
+      // What there is not is told from what was not recorded.
+      const QString gating = window_->area()->dock("gating")->panel()->emptyReason();
+      if (!gating.isEmpty()) QVERIFY2(gating.contains("has no gates"), qPrintable(gating));
+      for (const std::string& note : session().trace()->info.notes)
+        if (note.find("--") != std::string::npos) found << QString::fromStdString(note);
+    }
+    QVERIFY2(found.isEmpty(), qPrintable(found.join('\n')));
+  }
+};
+
+/// One start of the window with the settings of a folder: it shows its panels, is closed, and keeps its layout.
+int oneStart() {
+  Look look;
+  look.apply(ThemeChoice::light);
+  Options options;
+  options.model = "elman";
+  options.task = "noise";
+  options.length = 40;
+  MainWindow window(&look, options);
+  QString said;
+  QObject::connect(window.session(), &SessionController::said, [](const QString&) {});
+  window.show();
+  said = window.statusLine()->sentence();
+  const bool ran = QTest::qWaitFor([&] { return !window.session()->running() && window.session()->trace(); }, patience);
+  const qsizetype shown = window.area()->visiblePanels().size();
+  window.close();
+  std::printf("%s\n", qPrintable(said));
+  return ran && shown == static_cast<qsizetype>(panels().size()) ? 0 : 3;
+}
+
+int main(int argc, char** argv) {
+  prepareOpenGl();
+  QApplication application(argc, argv);
+  QTemporaryDir own;
+  QSettings::setDefaultFormat(QSettings::IniFormat);
+  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, qEnvironmentVariable("RECLAB_ONE_START", own.path()));
+  QApplication::setOrganizationName("recurrence-lab");
+  QApplication::setApplicationName("session-test");
+  if (qEnvironmentVariableIsSet("RECLAB_ONE_START")) return oneStart();
+  TestSession test;
+  return QTest::qExec(&test, argc, argv);
+}
+
+#include "test_session.moc"
