@@ -19,6 +19,7 @@
 #include <fstream>
 #include <limits>
 #include <numeric>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -807,6 +808,27 @@ TEST_CASE("a folder that a process works in is written file by file") {
   int status = 0;
   CHECK(::waitpid(shell, &status, 0) == shell && status == 0);
   CHECK_EQUAL(bytes_of_file(scratch / "out/a.txt"), "new");
+}
+
+TEST_CASE("a folder in one that may not be written, and another's folder, stay the folders that they are") {
+  if (::geteuid() != 0) throw test::Skip("only root can give folders away");
+  Scratch scratch;
+  const std::filesystem::path out = scratch / "out";
+  std::filesystem::create_directory(out);
+  scratch.file("out/a.txt", "old");
+  CHECK(::chown(out.c_str(), 65534, 65534) == 0 && ::chmod(scratch.path().c_str(), 0755) == 0);
+  struct stat before {}, after {};
+  CHECK(::stat(out.c_str(), &before) == 0);
+  for (const bool root : {false, true}) {
+    std::optional<Unprivileged> user;
+    if (!root) user.emplace();
+    AtomicFolder folder(out);
+    folder.file("a.txt").write(root ? "root" : "user");
+    folder.commit();
+    CHECK_EQUAL(bytes_of_file(out / "a.txt"), root ? "root" : "user");
+    CHECK_EQUAL(listing(scratch.path()).size(), 2u);
+    CHECK(::stat(out.c_str(), &after) == 0 && after.st_ino == before.st_ino && after.st_uid == 65534);
+  }
 }
 
 TEST_CASE("a mount point is written file by file") {
