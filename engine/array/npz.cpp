@@ -53,6 +53,15 @@ std::string some_of(const std::vector<std::string>& names) {
   return text.empty() ? "none" : text;
 }
 
+void check_array_name(std::string_view name, const std::string& file) {
+  constexpr std::size_t longest = 1000;
+  const bool controls = std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  if (controls || name.size() > longest)
+    throw Error(file + " holds an array with a name that " + (controls ? "has control characters" : "is longer than " + std::to_string(longest) + " letters") +
+                    ", \"" + printable(name) + "\": save it under another",
+                {.file = file, .place = printable(name)});
+}
+
 // ---- reading
 
 void NpzFile::damaged(const std::string& what) const {
@@ -136,6 +145,7 @@ NpzFile::NpzFile(const std::filesystem::path& file) : file_(file) {
     at += central_size + name_size + extra_size + comment_size;
     if (!key.ends_with(".npy")) continue;
     key.resize(key.size() - 4);
+    check_array_name(key, name);
     if (!members_.emplace(key, member).second) damaged("it holds " + printable(key) + " twice");
     names_.push_back(std::move(key));
   }

@@ -46,6 +46,8 @@ class NpzFile {
   std::map<std::string, Member, std::less<>> members_;
 };
 
+/// Error where the name of an array could not stand in a sentence, and so is no name: control characters, or more than 1000 letters.
+void check_array_name(std::string_view name, const std::string& file);
 /// "a, b, c, and 5 more", "none": the names that there are, printable, for sentences.
 std::string some_of(const std::vector<std::string>& names);
 

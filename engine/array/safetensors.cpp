@@ -70,6 +70,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& file) : file_(file
 
   for (const auto& [name, value] : json.items()) {
     if (name == "__metadata__") continue;
+    check_array_name(name, path().string());
     const auto bad = [&, &key = name](const std::string& what) { fail("is damaged: its entry " + printable(key) + " " + what, key); };
     if (!value.is_object() || value.size() != 3 || !value.contains("dtype") || !value.contains("shape") || !value.contains("data_offsets"))
       bad("does not have dtype, shape and data_offsets alone");

@@ -108,6 +108,11 @@ Json parse(const fs::path& file) {
     if (const auto colon = why.find(": "); colon != std::string::npos) why = why.substr(colon + 2);
     for (char& c : why)
       if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+    constexpr std::size_t longest = 300;  // it quotes what was read last, of any length
+    if (std::size_t cut = longest; why.size() > cut) {
+      while ((static_cast<unsigned char>(why[cut]) & 0xc0) == 0x80) --cut;
+      why = why.substr(0, cut) + "...";
+    }
     mistake(file, place_of_byte(text, error.byte), "is not valid JSON (" + why + "); correct it there.");
   } catch (const Json::exception&) {
     mistake(file, "", "holds a number that is too large for a double; write a smaller one.");

@@ -523,7 +523,22 @@ TEST_CASE("names out of a file stand in sentences whole, short and without contr
   const std::string entry = "{\"a\\u0000b\":{\"dtype\":\"F64\",\"shape\":[2],\"data_offsets\":[0,8]}}";
   std::string bytes;
   for (int i = 0; i < 8; ++i) bytes += static_cast<char>(entry.size() >> (8 * i) & 255);
-  check_says(sentence_of([&] { SafetensorsFile(scratch.file("nul.safetensors", bytes + entry + "12345678")); }), {"its entry a b of shape [2]", "16", "again"});
+  check_says(sentence_of([&] { SafetensorsFile(scratch.file("nul.safetensors", bytes + entry + "12345678")); }), {"a name that has control characters, \"a b\"", "save it under another"});
+  const std::vector<double> one{1};
+  for (const std::string& name : {std::string(1001, 'x'), std::string("a\nb"), std::string(1000, 'x')}) {
+    AtomicFile out(scratch / "names.npz");
+    NpzWriter writer(out);
+    writer.add(name, {1}, std::span<const double>(one));
+    writer.finish();
+    out.commit();
+    if (name.size() == 1000) {
+      CHECK(NpzFile(scratch / "names.npz").has(name));
+      continue;
+    }
+    const std::string sentence = sentence_of([&] { NpzFile(scratch / "names.npz"); });
+    check_says(sentence, {"names.npz holds an array with a name that ", name.size() > 1000 ? "is longer than 1000 letters" : "has control characters"});
+    CHECK(sentence.size() < 300);
+  }
 }
 
 TEST_CASE("a header of many entries is read in time that grows with it") {

@@ -145,6 +145,7 @@ TEST_CASE("each mistake is one sentence that names the file and the key, and hid
       {"", "line 1, column 1 is not valid JSON"},
       {"{\"schema\": 1,\n  oops}", "line 2, column 3 is not valid JSON"},
       {good.substr(0, 60), "is not valid JSON"},
+      {"{\"schema\": \"" + std::string(65'000, 'x') + "\" oops}", "x...); correct it there."},
       {"[1, 2]", "the preset must be an object in braces, not a list"},
       {std::string("\x89PNG\r\n\x1a\n\0\0", 10), "is not valid JSON"},
       {replaced(good, "\"schema\": 1", "\"schema\": 2"), "schema must be 1, the number of the format that the file is written in, not 2."},
