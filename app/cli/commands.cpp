@@ -15,10 +15,12 @@
 #include "array/backend.h"
 #include "array/error.h"
 #include "array/files.h"
+#include "experiment/command.h"
 #include "experiment/primitives.h"
 #include "experiment/timing.h"
 #include "models/nearest.h"
 #include "models/registry.h"
+#include "options.h"
 #include "text.h"
 #include "trace/crossing.h"
 #include "trace/writers.h"
@@ -71,7 +73,7 @@ LossKind loss_of(const std::string& text) {
   return text == "last" ? LossKind::last : text == "mean" ? LossKind::mean : LossKind::task;
 }
 
-RunRequest request_of(const ModelOptions& options, const Preset& preset, const Registry& registry = builtin_registry()) {
+RunRequest request_of(const ModelOptions& options, const Preset& preset, const Registry& registry) {
   one_of("--device", options.device, {"auto", "cpu", "cuda"});
   one_of("--dtype", options.dtype, {"f32", "f64"});
   RunRequest request;
@@ -110,28 +112,13 @@ Sequence sequence_of(const ModelOptions& options, const Preset& preset, std::int
   return make_task(options.task.empty() ? preset.task : options.task, make);
 }
 
-/// --record: what is not asked for is not computed either.
-Probe probe_of(const std::vector<std::string>& record) {
-  Probe probe;
-  if (record.empty() || (record.size() == 1 && record[0] == "all")) return probe;
-  static const std::vector<std::string> kinds{"input", "output",   "target",   "mask",     "time",         "state",
-                                              "gate",  "spectrum", "gradient", "jacobian", "jacobian_min", "param",    "newton",
-                                              "signal", "basis", "reconstruction"};
-  const auto asks = [&](std::string_view kind) {
-    return std::ranges::any_of(record, [&](const std::string& name) { return name.substr(0, name.find('/')) == kind; });
-  };
-  for (const std::string& name : record) {
-    const std::string kind = name.substr(0, name.find('/'));
-    if (std::ranges::find(kinds, kind) == kinds.end())
-      usage_error("--record", "names \"" + name + "\", which no run records; give all, or names that begin with " + joined(kinds) + ".");
-  }
-  probe.only = record;
-  probe.states = asks("state") || asks("signal") || asks("basis") || asks("reconstruction");
-  probe.gates = asks("gate");
-  probe.spectra = asks("spectrum");
-  probe.gradients = asks("gradient");
-  probe.jacobians = asks("jacobian") || asks("jacobian_min");
-  return probe;
+/// --record, refused where it names what is no array of a run.
+Probe probe_asked(const std::vector<std::string>& record) {
+  if (record.size() != 1 || record[0] != "all")
+    for (const std::string& name : record)
+      if (std::ranges::find(recorded_kinds(), name.substr(0, name.find('/'))) == recorded_kinds().end())
+        usage_error("--record", "names \"" + name + "\", which no run records; give all, or names that begin with " + joined(recorded_kinds()) + ".");
+  return probe_of(record);
 }
 
 std::string radius_text(const TraceArray& spectrum, bool continuous) {
@@ -267,19 +254,24 @@ std::optional<std::uint64_t> seed(const std::string& option, const std::string& 
   return value;
 }
 
+RunRequest request_of(const RunOptions& options, const PresetLibrary& presets) {
+  RunRequest request = request_of(options, presets.find(options.id), builtin_registry());
+  request.form = options.form;
+  request.every = integer("--every", options.every, 1, longest).value_or(0);
+  request.probe = probe_asked(options.record);
+  request.sequence = sequence_of(options, request.preset, request.preset.task_length);
+  return request;
+}
+
 int run(const RunOptions& options, Interrupt& interrupt) {
   if (options.csv && options.folder.empty()) usage_error("--csv", "needs --export DIR, the folder to write to.");
   const PresetLibrary all = library();
-  RunRequest request = request_of(options, all.find(options.id));
-  request.form = options.form;
-  request.every = integer("--every", options.every, 1, longest).value_or(0);
-  request.probe = probe_of(options.record);
+  RunRequest request = request_of(options, all);
   if (options.folder.empty()) {
     // A summary needs no more of these than a reader does.
     request.probe.spectrum_rows = 200;
     request.probe.jacobians = false;
   }
-  request.sequence = sequence_of(options, request.preset, request.preset.task_length);
 
   ProgressLine line;
   interrupt.enter(Interrupt::Phase::running);
@@ -304,7 +296,7 @@ int run(const RunOptions& options, Interrupt& interrupt) {
 
 int forms(const FormsOptions& options, Interrupt& interrupt) {
   const PresetLibrary all = library();
-  RunRequest request = request_of(options, all.find(options.id));
+  RunRequest request = request_of(options, all.find(options.id), builtin_registry());
   request.sequence = sequence_of(options, request.preset, request.preset.task_length);
   interrupt.enter(Interrupt::Phase::running);
   std::vector<FormReport> reports;

@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "experiment/primitives.h"
 #include "models/nearest.h"
+#include "options.h"
 #include "text.h"
 
 namespace {
@@ -52,35 +53,6 @@ void refuse_empty_values(CLI::App& command) {
       return std::string();
     });
   }
-}
-
-void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values, const char* text) {
-  app.add_option(flag, values, text)->delimiter(',')->allow_extra_args(false)->type_name("A,B");
-}
-
-void add_model(CLI::App& app, ModelOptions& options) {
-  app.add_option("id", options.id, "The preset; `reclab list` shows all")->required()->type_name("ID");
-  app.add_option("--set", options.set, "A hyper-parameter; `reclab show ID` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
-  app.add_option("--seed", options.seed, "Of the weights (1), and of the task where --task-seed is not given")->type_name("N");
-  app.add_option("--device", options.device, "auto, cpu or cuda (auto: cuda for float32 that is large enough, where there is a device)")->type_name("D");
-  app.add_option("--dtype", options.dtype, "f32 or f64 (f64)")->type_name("TYPE");
-}
-
-void add_sequence(CLI::App& app, ModelOptions& options) {
-  app.add_option("--input", options.input, "A CSV, TSV, NPY or NPZ file")->type_name("FILE");
-  app.add_option("--task", options.task, "A synthetic sequence (the preset's own)")->type_name("NAME");
-  app.add_option("--length", options.length, "Steps of the task")->type_name("T");
-  app.add_option("--task-seed", options.task_seed, "Of the task, where it is another than that of the weights")->type_name("N");
-  add_list(app, "--columns", options.columns, "Columns of the file, by name or number from 1");
-  app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
-  add_list(app, "--target", options.target, "Columns of the file that are the target and no input, or next: the next value of the input");
-  app.add_option("--standardise", options.standardise, "yes or no (yes for files, no for tasks)")->type_name("Y");
-  app.add_option("--weights", options.weights, "NPZ or safetensors file, keys as in trace.npz, with or without param/")->type_name("FILE");
-  app.add_option("--state", options.state, "NPZ or safetensors file to start from, as state.npz of an export")->type_name("FILE");
-}
-
-void add_loss(CLI::App& app, ModelOptions& options) {
-  app.add_option("--loss", options.loss, "last, mean or task (task where there is a target, else last)")->type_name("L");
 }
 
 /// CLI11's complaint in a line of ours, with the nearest name that there is.
@@ -134,14 +106,7 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
 
   RunOptions run_options;
   sub = app.add_subcommand("run", "Run a preset on a file or a task; prints a summary, or exports everything");
-  add_model(*sub, run_options);
-  add_sequence(*sub, run_options);
-  sub->add_option("--form", run_options.form, "An exact form of the preset, or auto (sequential)")->type_name("FORM");
-  add_list(*sub, "--record", run_options.record, "all, or keys of trace.npz or their beginnings, as state,gate/0");
-  sub->add_option("--every", run_options.every, "Record every K-th step (chosen by the memory it takes)")->type_name("K");
-  add_loss(*sub, run_options);
-  sub->add_flag("--csv", run_options.csv, "With --export: a CSV for every array too");
-  sub->add_option("--export", run_options.folder, "Folder for manifest.json, trace.npz and state.npz")->type_name("DIR");
+  add_run(*sub, run_options);
   sub->callback([&] {
     interrupt.watch();
     status = run(run_options, interrupt);
@@ -160,14 +125,7 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
 
   BenchOptions bench_options;
   sub = app.add_subcommand("bench", "Time the forms of a preset, or of a primitive (" + joined(primitive_names()) + "), against length");
-  add_model(*sub, bench_options);
-  add_sequence(*sub, bench_options);
-  add_list(*sub, "--forms", bench_options.forms, "Only these");
-  add_list(*sub, "--lengths", bench_options.lengths, "Lengths to time (64,128,...,4096)");
-  sub->add_option("--batch", bench_options.batch, "Sequences side by side (1)")->type_name("B");
-  sub->add_flag("--forward-only", bench_options.forward_only, "The forward pass alone");
-  sub->add_option("--export", bench_options.file, "A CSV file of everything that was measured")->type_name("FILE");
-  sub->add_flag("--json", bench_options.json, "For scripts");
+  add_bench(*sub, bench_options);
   sub->callback([&] {
     interrupt.watch();
     status = bench(bench_options, interrupt);

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "analysis/columns.h"
+#include "array/stop.h"
 
 namespace reclab {
 namespace {
@@ -56,16 +57,16 @@ class Spectrum {
  public:
   explicit Spectrum(std::int64_t n) : n_(n), a_(n, n), h_(n, n), v_(n, 1), values_(static_cast<std::size_t>(n)), moduli_(values_.size()) {}
 
-  /// False when a stop was requested.
-  bool compute(std::span<const double> matrix, const std::stop_token& stop);
+  /// Throws Cancelled (StopScope).
+  void compute(std::span<const double> matrix);
   const std::vector<std::complex<double>>& values() const { return values_; }
 
  private:
   void fail();
   void isolate();
   void scale();
-  bool reduce(const std::stop_token& stop);
-  bool iterate(const std::stop_token& stop);
+  void reduce();
+  void iterate();
   void sweep(std::int64_t low, std::int64_t high, int iteration);
   void pair(double a, double b, double c, double d);
   void add(std::complex<double> value) { values_[static_cast<std::size_t>(found_++)] = value; }
@@ -84,37 +85,36 @@ void Spectrum::fail() {
   std::fill(values_.begin(), values_.end(), std::complex<double>(nan, nan));
 }
 
-bool Spectrum::compute(std::span<const double> matrix, const std::stop_token& stop) {
+void Spectrum::compute(std::span<const double> matrix) {
   assert(matrix.size() == static_cast<std::size_t>(n_ * n_));
   double size = 0.0;
   for (const double x : matrix) {
     if (!std::isfinite(x)) {
       fail();
-      return true;
+      return;
     }
     size = std::max(size, std::abs(x));
   }
   if (size == 0.0) {
     std::fill(values_.begin(), values_.end(), 0.0);
-    return true;
+    return;
   }
   const int exponent = std::ilogb(size);
-  for (std::int64_t j = 0; j < n_; ++j)
-    for (std::int64_t i = 0; i < n_; ++i) a_[j][i] = std::scalbn(matrix[static_cast<std::size_t>(i * n_ + j)], -exponent);
+  constexpr std::int64_t band = 64;  // rows at a time, so that both are read and written in whole lines
+  for (std::int64_t i0 = 0; i0 < n_; i0 += band, check_stop())
+    for (std::int64_t j = 0; j < n_; ++j)
+      for (std::int64_t i = i0; i < std::min(i0 + band, n_); ++i) a_[j][i] = std::scalbn(matrix[static_cast<std::size_t>(i * n_ + j)], -exponent);
   found_ = 0;
   isolate();
   scale();
-  if (!reduce(stop) || !iterate(stop)) return false;
-  if (found_ < n_) {  // no convergence
-    fail();
-    return true;
-  }
+  reduce();
+  iterate();
+  if (found_ < n_) return fail();  // no convergence
   for (auto& value : values_) value = {std::scalbn(value.real(), exponent), std::scalbn(value.imag(), exponent)};
   std::sort(values_.begin(), values_.end(), [](const std::complex<double>& x, const std::complex<double>& y) {
     const double a = std::abs(x), b = std::abs(y);
     return a != b ? a > b : std::arg(x) < std::arg(y);
   });
-  return true;
 }
 
 /// Rows, then columns, that are zero beside the diagonal go to the end, or the start: their diagonal entry is an eigenvalue, exactly.
@@ -127,6 +127,7 @@ void Spectrum::isolate() {
     for (std::int64_t k = 0; k < n_; ++k) std::swap(a_[k][i], a_[k][j]);
   };
   const auto alone = [this](std::int64_t i, bool row) {
+    check_stop();
     for (std::int64_t j = first_; j < last_; ++j)
       if (j != i && (row ? a_[j][i] : a_[i][j]) != 0.0) return false;
     return true;
@@ -153,6 +154,7 @@ void Spectrum::scale() {
   for (bool again = true; again;) {
     again = false;
     for (std::int64_t i = 0; i < m_; ++i) {
+      check_stop();
       double squares = 0.0;
       for (std::int64_t j = 0; j < m_; ++j) squares += h_[j][i] * h_[j][i];
       double row = std::sqrt(squares), column = norm(h_[i], 0, m_);
@@ -170,13 +172,13 @@ void Spectrum::scale() {
   }
 }
 
-/// Householder reduction to Hessenberg form; false when a stop was requested.
-bool Spectrum::reduce(const std::stop_token& stop) {
+/// Householder reduction to Hessenberg form.
+void Spectrum::reduce() {
   double* v = v_[0];
   double* w = a_[0];  // free by now
   const std::int64_t end = chunk_ceil(m_);
   for (std::int64_t k = 0; k + 2 < m_; ++k) {
-    if (stop.stop_requested()) return false;
+    check_stop();
     double* x = h_[k];
     const double below = norm(x, k + 2, m_);
     if (below == 0.0) continue;
@@ -199,7 +201,6 @@ bool Spectrum::reduce(const std::stop_token& stop) {
       for (std::int64_t i = 0; i < end; i += lanes) lane(column + i) -= s * lane(w + i);
     }
   }
-  return true;
 }
 
 /// The eigenvalues of [a b; c d].
@@ -224,8 +225,8 @@ void Spectrum::pair(double a, double b, double c, double d) {
   }
 }
 
-/// Deflates from the bottom; false when a stop was requested. Without convergence it ends with eigenvalues missing.
-bool Spectrum::iterate(const std::stop_token& stop) {
+/// Deflates from the bottom. Without convergence it ends with eigenvalues missing.
+void Spectrum::iterate() {
   constexpr int most_sweeps = 100;  // for one eigenvalue; three are usual
   int iteration = 0;
   for (std::int64_t high = m_ - 1; high >= 0;) {
@@ -255,12 +256,10 @@ bool Spectrum::iterate(const std::stop_token& stop) {
       high -= 2;
       iteration = 0;
     } else {
-      if (++iteration > most_sweeps) return true;
-      if (stop.stop_requested()) return false;
+      if (++iteration > most_sweeps) return;
       sweep(low, high, iteration);
     }
   }
-  return true;
 }
 
 /// One implicit double-shift QR sweep on rows and columns low..high, at least three of them.
@@ -308,6 +307,7 @@ void Spectrum::sweep(std::int64_t low, std::int64_t high, int iteration) {
   constexpr std::int64_t batch = lanes - 2;
   Reflection reflections[batch];
   for (std::int64_t begin = start; begin < high; begin += batch) {
+    check_stop();
     const std::int64_t end = std::min(begin + batch, high), edge = high - begin < 2 * lanes ? high : begin + lanes - 1;
     for (std::int64_t k = begin; k < end; ++k) {
       Reflection& reflection = reflections[k - begin];
@@ -363,7 +363,7 @@ void Spectrum::sweep(std::int64_t low, std::int64_t high, int iteration) {
 
 std::vector<std::complex<double>> eigenvalues(std::span<const double> matrix, std::int64_t n) {
   Spectrum spectrum(n);
-  spectrum.compute(matrix, {});
+  spectrum.compute(matrix);
   return spectrum.values();
 }
 
@@ -376,13 +376,16 @@ void eigenvalues_of_many(std::int64_t count, std::int64_t n, const std::function
   std::mutex guard;
   const auto work = [&] {
     try {
+      const StopScope scope(stop);
       Spectrum spectrum(n);
       std::vector<double> matrix(static_cast<std::size_t>(n * n));
       for (std::int64_t i = next++; i < count && !stop.stop_requested(); i = next++) {
         fill(i, matrix);
-        if (!spectrum.compute(matrix, stop)) return;
+        spectrum.compute(matrix);
         consume(i, spectrum.values());
       }
+    } catch (const Cancelled&) {
+      next = count;  // the caller sees the stop
     } catch (...) {
       next = count;
       const std::lock_guard lock(guard);

@@ -20,7 +20,7 @@ std::vector<std::complex<double>> eigenvalues(std::span<const double> matrix, st
 
 /// The same for many matrices on all cores: fill(i, buffer) writes matrix i, consume(i, values) takes its eigenvalues; both are called
 /// from several threads, for different i at once. Returns early, with some left out, when a stop is requested: within a few
-/// milliseconds, in the middle of a matrix if need be. What fill or consume throws ends the work and is thrown here.
+/// milliseconds, in the middle of a matrix if need be. What else fill or consume throws ends the work and is thrown here.
 void eigenvalues_of_many(std::int64_t count, std::int64_t n, const std::function<void(std::int64_t, std::span<double>)>& fill,
                          const std::function<void(std::int64_t, const std::vector<std::complex<double>>&)>& consume, std::stop_token stop);
 

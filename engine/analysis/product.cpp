@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "analysis/columns.h"
+#include "array/stop.h"
 
 namespace reclab {
 namespace {
@@ -157,6 +158,7 @@ struct JacobianProduct::Factors {
 /// to = factor * from.
 void JacobianProduct::Factors::step(const Columns& factor, const Columns& from, Columns& to) const {
   for (std::int64_t j = 0; j < rank; j += 4) {
+    check_stop();
     const double* x[4];
     double* y[4];
     for (std::int64_t c = 0; c < 4; ++c) {  // past the last column the last is computed again
@@ -199,6 +201,7 @@ void JacobianProduct::Factors::multiply(std::span<const double> jacobian) {
     settle();
     for (std::int64_t j = 0; j < rank; ++j)
       for (std::int64_t i = 0; i < n; ++i) {
+        if (i == 0) check_stop();
         const int row = row_exponent[static_cast<std::size_t>(i)];
         walk[0][j][i] = row == zero_row ? 0.0 : base[j][i] * power_of_two(row - exponent);
       }
@@ -209,6 +212,7 @@ void JacobianProduct::Factors::multiply(std::span<const double> jacobian) {
   for (std::int64_t j = 0; j < rank; ++j) d[static_cast<std::size_t>(j)].exponent += exponent;
   Columns& factor = factors[pending];
   for (std::int64_t i = 0; i < n; ++i) {  // row i of J is column i of J^T
+    if (i % 64 == 0) check_stop();
     const double* row = jacobian.data() + i * n;
     double* column = factor[i];
     const int shift = graded ? row_exponent[static_cast<std::size_t>(i)] : exponent;
@@ -256,6 +260,7 @@ double JacobianProduct::Factors::factorise(const Columns& c) {
   // Q times the near-diagonal factor; then its rows back in their order.
   for (std::int64_t j = 0; j < rank; ++j) std::copy_n(near[j], near.height(), a[j]);
   for (std::int64_t k = rank - 1; k >= 0; --k) {
+    check_stop();
     std::int64_t first = 0;  // columns that end above row k are not touched
     while (first < rank && extent[static_cast<std::size_t>(first)] < k) ++first;
     reflect(v[k], taus[static_cast<std::size_t>(k)], a, first, rank, chunk_floor(k), a.height());
@@ -312,6 +317,7 @@ double JacobianProduct::Factors::orthogonal_triangular(const Columns& c) {
   double low = infinity, high = 0.0;
   rank = live;
   for (std::int64_t k = 0; k < rank; ++k) {
+    check_stop();
     const auto ks = static_cast<std::size_t>(k);
     std::int64_t pivot = -1;
     for (std::int64_t j = k; j < live; ++j) {
@@ -408,6 +414,7 @@ void JacobianProduct::Factors::near_diagonal() {
     d_rows[static_cast<std::size_t>(i)] *= std::abs(diagonal[static_cast<std::size_t>(i)]);
   }
   for (std::int64_t k = 0; k < rank; ++k) {
+    check_stop();
     const std::int64_t last = extent[static_cast<std::size_t>(k)];
     if (last == k) continue;
     double* x = t[k];
@@ -472,6 +479,7 @@ void JacobianProduct::Factors::jacobi(std::int64_t first, std::int64_t last) {
     });
     double worst = 0.0;
     for (std::int64_t i = 0; i + 1 < size; ++i) {
+      check_stop();
       double* x = columns[static_cast<std::size_t>(i)].entries;
       Scaled& x_scale = columns[static_cast<std::size_t>(i)].scale;
       for (std::int64_t j = i + 1; j < size; ++j) {

@@ -89,11 +89,11 @@ std::vector<PrimitiveCase> primitive_cases() {
     const Var a = x.complex({T, batch, 7}, 0.5, 1.0), b = x.complex({T, batch, 7});
     return made(x, diagonal(graph, form, a, b));
   });
-  add("diagonal, time-invariant", {Form::sequential, Form::scan, Form::convolution}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+  add("diagonal, time-invariant", {Form::sequential, Form::scan, Form::chunkwise, Form::convolution}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Var a = x.complex({7}, 0.5, 1.0), b = x.complex({T, batch, 7});
     return made(x, diagonal(graph, form, a, b));
   });
-  add("diagonal bank", {Form::sequential, Form::scan, Form::convolution}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+  add("diagonal bank", {Form::sequential, Form::scan, Form::chunkwise, Form::convolution}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Var a = x.complex({3, 4}, 0.5, 1.0), b = x.complex({3, 4}), w = x.complex({3, 4}), u = x.real({T, batch, 3});
     const BankVars bank = diagonal_bank(graph, form, a, b, w, u);
     return made(x, bank, bank.output);

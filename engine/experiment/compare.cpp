@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "array/stop.h"
 #include "experiment/device.h"
 
 namespace reclab {
@@ -120,6 +121,7 @@ std::vector<FormReport> compare(const Registry& registry, const RunRequest& requ
 }  // namespace
 
 std::vector<FormReport> compare_forms(const Registry& registry, const RunRequest& request, std::stop_token stop) {
+  const StopScope scope(stop);
   std::string where = "before the first form";
   return or_on_cpu(request, "comparison", where, [&](const RunRequest& asked, const std::string& said) {
     std::vector<FormReport> reports = compare(registry, asked, stop, where);

@@ -10,6 +10,8 @@
 
 #include "analysis/eigen.h"
 #include "analysis/product.h"
+#include "array/stop.h"
+#include "experiment/command.h"
 #include "experiment/device.h"
 #include "experiment/experiment.h"
 #include "experiment/prepared.h"
@@ -103,32 +105,6 @@ void factors_at(const std::vector<Memory*>& memories, std::int64_t t, std::span<
     m->transition(t, factors.subspan(at, n));
     at += n;
   }
-}
-
-std::string command_of(const RunRequest& request, const std::string& device) {
-  const auto quoted = [](const std::string& text) {
-    if (text.find_first_of(" \t'\"$&|;()<>*?[]#~") == std::string::npos && !text.empty()) return text;
-    std::string safe = "'";
-    for (const char c : text) safe += c == '\'' ? "'\\''" : std::string(1, c);
-    return safe + "'";
-  };
-  std::string line = "reclab run " + request.preset.id;
-  if (request.sequence.source.starts_with("task "))
-    line += " --task " + request.sequence.source.substr(5);
-  else if (!request.sequence.source.empty())
-    line += " --input " + quoted(request.sequence.source);
-  const bool task = request.sequence.source.starts_with("task ");
-  if (request.sequence.standardised == task) line += std::string(" --standardise ") + (request.sequence.standardised ? "yes" : "no");
-  for (const auto& [key, value] : request.set) line += " --set " + quoted(key + "=" + value);
-  if (!request.weights.empty()) line += " --weights " + quoted(request.weights.string());
-  if (!request.state.empty()) line += " --state " + quoted(request.state.string());
-  if (line.find(" --seed ") == std::string::npos) line += " --seed " + std::to_string(request.seed);
-  if (request.form != "sequential") line += " --form " + request.form;
-  // Nothing said is auto, which is the CPU wherever precision is float64.
-  if (device != "cpu" || request.dtype != "f64") line += " --device " + device;
-  if (request.dtype != "f64") line += " --dtype " + request.dtype;
-  if (request.loss != LossKind::automatic) line += std::string(" --loss ") + (request.loss == LossKind::last ? "last" : request.loss == LossKind::mean ? "mean" : request.loss == LossKind::task ? "task" : "random");
-  return line;
 }
 
 class Run {
@@ -687,8 +663,10 @@ class Run {
           }
           continue;
         }
-        constexpr std::ptrdiff_t together = 64;
         const auto blocks = static_cast<std::size_t>(blocks_of(memories)), size = n / blocks, square = size * size;
+        // As many steps at a time as keep all cores busy, but no more than 64 MiB of matrices.
+        const auto fit = static_cast<std::ptrdiff_t>((std::size_t{8} << 20) / std::max<std::size_t>(1, blocks * square));
+        const std::ptrdiff_t together = std::clamp<std::ptrdiff_t>(fit, std::max(1u, std::thread::hardware_concurrency()), 64);
         std::vector<double> jacobians;
         for (auto at = begin; at < end; at += std::min(together, end - at)) {
           const auto some = static_cast<std::size_t>(std::min(together, end - at));
@@ -971,11 +949,22 @@ void check_files(const Registry& registry, const RunRequest& request) {
 }
 
 RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish) {
+  const StopScope scope(stop);
+  if (progress) progress(0.0, "drawing the weights");
   std::string where = "before the first step";
-  return or_on_cpu(request, "run", where, [&](const RunRequest& asked, const std::string& said) {
-    where = "before the first step";
-    return Run(registry, asked, progress, stop, publish, where, said)();
-  });
+  try {
+    return or_on_cpu(request, "run", where, [&](const RunRequest& asked, const std::string& said) {
+      where = "before the first step";
+      return Run(registry, asked, progress, stop, publish, where, said)();
+    });
+  } catch (const Cancelled&) {  // while the weights were drawn, so that there is nothing to show
+    auto trace = std::make_shared<Trace>();
+    trace->info.preset = request.preset.id;
+    trace->info.length = request.sequence.length;
+    trace->info.outcome = Outcome::cancelled;
+    trace->info.sentence = "cancelled before the first step";
+    return {std::move(trace), {}};
+  }
 }
 
 }  // namespace reclab

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "array/order.h"
+#include "array/stop.h"
 #include "experiment/rollout.h"
 #include "experiment/weights.h"
 #include "models/registry.h"
@@ -776,6 +777,7 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
   if (steps_wanted < 1 || steps_wanted > most_schedule_steps)
     throw Error("A step view of " + std::to_string(steps_wanted) + " steps cannot be drawn: choose 1 to " + std::to_string(most_schedule_steps) + ".",
                 {.parameter = "steps", .value = std::to_string(steps_wanted), .range = "1 to " + std::to_string(most_schedule_steps)});
+  const StopScope scope(stop);
   const auto architecture = architecture_of(registry, request.preset);
   const Hyper hyper = hyper_of(registry, request.preset, request.set);
   const Sequence sequence = cut(request.sequence, steps_wanted);

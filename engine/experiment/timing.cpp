@@ -13,6 +13,8 @@
 
 #include "analysis/scaling.h"
 #include "array/rng.h"
+#include "array/stop.h"
+#include "experiment/command.h"
 #include "experiment/compare.h"
 #include "experiment/device.h"
 #include "experiment/pace.h"
@@ -125,7 +127,7 @@ class Timing {
       if (const auto* given = prepared_.parameters.find(entry.name)) entry.values = given->values;
     prepared_.describe(request, trace_.info);
     trace_.info.batch = timing.batch;
-    trace_.info.command = command();
+    trace_.info.command = command_of(request, timing, trace_.info.device);
     if (timing.batch < 1) throw Error("A batch of " + std::to_string(timing.batch) + " sequences cannot be timed: give at least 1.", {.parameter = "batch", .value = std::to_string(timing.batch), .range = "1 or more"});
     for (const std::int64_t length : timing.lengths)
       if (length < 1) throw Error("A length of " + std::to_string(length) + " steps cannot be timed: give at least 1.", {.parameter = "lengths", .value = std::to_string(length), .range = "1 or more"});
@@ -218,22 +220,6 @@ class Timing {
   Trace trace_;
   double done_ = 0.0, planned_ = most_visits;  // series at lengths; visits
   mutable double told_ = 0.0;
-
-  std::string command() const {
-    std::string line = "reclab bench " + request_.preset.id;
-    for (const auto& [key, value] : request_.set) line += " --set " + key + "=" + value;
-    const auto list = [&](const char* flag, const auto& values, const auto& text) {
-      for (std::size_t i = 0; i < values.size(); ++i) line += (i ? "," : std::string(flag)) + text(values[i]);
-    };
-    list(" --forms ", timing_.forms, [](const std::string& form) { return form; });
-    list(" --lengths ", timing_.lengths, [](std::int64_t length) { return std::to_string(length); });
-    if (timing_.batch != 1) line += " --batch " + std::to_string(timing_.batch);
-    if (!timing_.backward) line += " --forward-only";
-    if (request_.seed != 1) line += " --seed " + std::to_string(request_.seed);
-    if (const std::string& device = trace_.info.device; device != "cpu" || request_.dtype != "f64") line += " --device " + device;
-    if (request_.dtype != "f64") line += " --dtype " + request_.dtype;
-    return line;
-  }
 
   void report(const std::string& what) const {
     const double total = planned_ * static_cast<double>(lengths_.size() * series_.size());
@@ -543,6 +529,7 @@ class Timing {
 
 TracePtr time_forms(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress,
                     std::stop_token stop, const Publish& publish) {
+  const StopScope scope(stop);
   const std::string where = "during the timing";
   return or_on_cpu(request, "timing", where, [&](const RunRequest& asked, const std::string& said) {
     Timing made(registry, asked, timing, progress, stop, publish);
@@ -553,6 +540,7 @@ TracePtr time_forms(const Registry& registry, const RunRequest& request, const T
 
 std::optional<double> largest_lyapunov(const Registry& registry, const RunRequest& request, std::stop_token stop) {
   constexpr double affordable = 2e9;  // flops of the products, about
+  const StopScope scope(stop);
   double cubes = 1.0;
   const Prepared prepared(registry, request);
   bool any = false;
@@ -582,9 +570,11 @@ std::optional<double> largest_lyapunov(const Registry& registry, const RunReques
     const auto layer = static_cast<std::size_t>(std::stoul(array->key.substr(std::string_view("jacobian/").size())));
     std::vector<double> logs = *array->real;  // of ds_T/ds_t, shortest product last
     if (trace->info.each_layer[layer].backward) std::ranges::reverse(logs);
-    const std::size_t whole = 0, quarter = logs.size() - 1 - logs.size() / 4;
-    if (logs.size() < 2 || quarter == whole || std::isnan(logs[whole])) continue;
-    const double growth = std::isfinite(logs[whole]) ? std::log(10.0) * (logs[whole] - logs[quarter]) / static_cast<double>(quarter - whole) : logs[whole];
+    // Row t is ds_T/ds_t. In the first quarter of the steps the state still comes from where it began; in the last one the product, which
+    // grows from T on, turns to the direction that grows most.
+    const std::size_t quarter = logs.size() / 4, from = quarter, to = logs.size() - 1 - quarter;
+    if (from >= to || std::isnan(logs[from])) continue;
+    const double growth = std::isfinite(logs[from]) ? std::log(10.0) * (logs[from] - logs[to]) / static_cast<double>(to - from) : logs[from];
     largest = std::max(growth, largest.value_or(growth));
   }
   return largest;

@@ -44,7 +44,7 @@ inline constexpr double visit_seconds = 0.25, least_repeat = 1e-3, slow_pass = 0
 inline constexpr std::int64_t longest_compared = 2048, bytes_together = std::int64_t{2} << 30;
 
 /// The largest Lyapunov exponent of a model on the request's sequence, natural logarithm a step: the growth of the largest singular value of
-/// ds_t/ds_0 in the mean over the steps, the first quarter left out, the largest of all layers. The sequence is cut or repeated to at most
+/// ds_T/ds_t in the mean over the steps t, the first and the last quarter left out, the largest of all layers. The sequence is cut or repeated to at most
 /// 1024 steps, fewer where Jacobians are large. Nothing where no layer has a transition; -infinity where a product is exactly zero.
 std::optional<double> largest_lyapunov(const Registry& registry, const RunRequest& request, std::stop_token stop);
 

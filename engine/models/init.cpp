@@ -5,11 +5,16 @@
 #include <cmath>
 #include <vector>
 
+#include "array/stop.h"
+
 namespace reclab::init {
 
 Init each(std::function<double(Rng&, std::int64_t)> value) {
   return [value = std::move(value)](InitContext& c) {
-    for (std::size_t i = 0; i < c.values.size(); ++i) c.values[i] = value(c.rng, static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < c.values.size(); ++i) {
+      if (i % 65536 == 0) check_stop();
+      c.values[i] = value(c.rng, static_cast<std::int64_t>(i));
+    }
   };
 }
 
@@ -45,6 +50,7 @@ Init orthogonal(double scale) {
         for (std::size_t k = 0; k < many; ++k) v[k] = c.rng.normal();
         for (int pass = 0; pass < 2; ++pass)  // twice is enough (Kahan)
           for (std::size_t j = 0; j < i; ++j) {
+            if (j % 64 == 0) check_stop();
             const double* u = q.data() + j * many;
             double dot = 0.0;
             for (std::size_t k = 0; k < many; ++k) dot += u[k] * v[k];
@@ -56,7 +62,7 @@ Init orthogonal(double scale) {
       }
       for (std::size_t k = 0; k < many; ++k) v[k] /= length;
     }
-    for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t r = 0; r < rows; ++r, check_stop())
       for (std::size_t k = 0; k < columns; ++k) c.values[r * columns + k] = scale * (rows <= columns ? q[r * many + k] : q[k * many + r]);
   };
 }

@@ -22,6 +22,7 @@ class Room {
     if (bytes > bytes_) {
       if (data_) backend.release(data_);
       data_ = nullptr;
+      bytes_ = 0;  // should there be no memory for the larger one
       data_ = backend.allocate(bytes);
       backend_ = &backend;
       bytes_ = bytes;

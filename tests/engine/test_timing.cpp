@@ -188,7 +188,7 @@ TEST_CASE("a timing has all keys of the contract, a row a length") {
     CHECK(trace->info.outcome == Outcome::finished);
     CHECK(trace->info.forms.size() > 1);
     CHECK_EQUAL(trace->info.devices.front(), std::string("cpu"));
-    CHECK_EQUAL(trace->info.command, "reclab bench " + id + " --lengths 16,32,64");
+    CHECK_EQUAL(trace->info.command, "reclab bench " + id + " --task noise --length 64 --seed 1 --lengths 16,32,64");
     for (const std::string& form : trace->info.forms) {
       CHECK(values(*trace, form + "/length") == (std::vector<double>{16, 32, 64}));
       for (const std::string of : {"", "forward", "backward"}) {

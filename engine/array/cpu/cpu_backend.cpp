@@ -29,6 +29,7 @@
 #include "array/error.h"
 #include "array/functions.h"
 #include "array/order.h"
+#include "array/stop.h"
 
 namespace reclab {
 namespace {
@@ -126,6 +127,8 @@ void with_binary(Binary op, F&& f) {
 void poll(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Cancelled();
 }
+/// A step of so many entries takes longer than a look at the stop token.
+constexpr std::int64_t worth_a_look = 1024;
 
 std::int64_t row_count(const Broadcast& shape) {
   const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
@@ -195,7 +198,7 @@ template <class T>
 void chunk_scan(std::int64_t steps, std::int64_t width, T* a, T* b, const std::stop_token& stop) {
   constexpr std::int64_t chunk = order::diagonal_chunk;
   const auto within = [&](std::int64_t t) {
-    if (t % 256 == 1) poll(stop);
+    poll(stop);
     for (std::int64_t i = t * width; i < (t + 1) * width; ++i) {
       b[i] += a[i] * b[i - width];
       a[i] *= a[i - width];
@@ -680,6 +683,7 @@ class CpuBackend final : public Backend {
       using T = decltype(zero);
       for (std::int64_t t = 0; t < d.steps; ++t)
         for (std::int64_t b = 0; b < d.batch; ++b) {
+          check_stop();
           T* y = as<T>(y_) + (t * d.batch + b) * d.channels;
           std::fill(y, y + d.channels, T(0));
           for (std::int64_t j = 0; j < d.taps; ++j) {
@@ -695,6 +699,7 @@ class CpuBackend final : public Backend {
       using T = decltype(zero);
       for (std::int64_t t = 0; t < d.steps; ++t)
         for (std::int64_t b = 0; b < d.batch; ++b) {
+          check_stop();
           const T* gy = as<T>(gy_) + (t * d.batch + b) * d.channels;
           for (std::int64_t j = 0; j < d.taps; ++j) {
             const std::int64_t row = ((t + j) * d.batch + b) * d.channels;
@@ -731,7 +736,7 @@ class CpuBackend final : public Backend {
         for (std::int64_t copy = 0; initial && copy < slab.copies; ++copy)
           std::copy_n(initial + slab.at(copy), slab.size(), state.data() + copy * slab.size());
         for (std::int64_t t = 0; t < d.steps; ++t) {
-          if (t % 256 == 0) poll(stop);
+          if (t % 256 == 0 || slab.copies * slab.size() >= worth_a_look) poll(stop);
           for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
             T* __restrict own = state.data() + copy * slab.size();
             const T* __restrict in = b + t * d.width + slab.at(copy);
@@ -872,7 +877,7 @@ class CpuBackend final : public Backend {
           std::fill(some.begin(), some.end(), T{});
         };
         for (std::int64_t t = d.steps - 1; t >= 0; --t) {
-          if (t % 256 == 0) poll(stop);
+          if (t % 256 == 0 || slab.copies * slab.size() >= worth_a_look) poll(stop);
           if (t % 16 == 0) settle();
           if (near(t)) {
             const T* before = !ga || (t == 0 && !initial) ? nullptr : t ? s + (t - 1) * width : initial;
@@ -942,7 +947,7 @@ class CpuBackend final : public Backend {
         else
           std::fill(memory.begin(), memory.end(), T(0));
         for (std::int64_t t = 0; t < d.steps; ++t) {
-          if (t % 64 == 0) poll(stop);
+          poll(stop);
           const T* q = key_at(q_, t);
           std::fill(read.begin(), read.end(), 0.0);
           double* o = read.data();
@@ -993,7 +998,7 @@ class CpuBackend final : public Backend {
           // Keys' and values' adjoints are sums over later steps: kept in double until they are whole.
           std::vector<double> gk(static_cast<std::size_t>(d.steps * d.key)), gvs(static_cast<std::size_t>(d.steps * d.value)), gq(static_cast<std::size_t>(d.key));
           for (std::int64_t t = 0; t < d.steps; ++t) {
-            if (t % 64 == 0) poll(stop);
+            poll(stop);
             const T* q = key_at(q_, t);
             const T* go = value_at(go_, t);
             std::fill(gq.begin(), gq.end(), 0.0);
@@ -1043,7 +1048,7 @@ class CpuBackend final : public Backend {
         else
           std::fill(memory.begin(), memory.end(), T(0));
         for (std::int64_t t = 0; t < d.steps; ++t) {
-          if (t % 64 == 0) poll(stop);
+          poll(stop);
           add_outer(d, key_at(k_, t), value_at(v_, t), memory.data());
           const T* go = value_at(go_, t);
           for (std::int64_t i = 0; i < d.key; ++i) {
@@ -1055,7 +1060,7 @@ class CpuBackend final : public Backend {
         std::fill(memory.begin(), memory.end(), T(0));
         if (carried_) std::copy(as<T>(carried_) + h * size, as<T>(carried_) + (h + 1) * size, memory.begin());
         for (std::int64_t t = d.steps - 1; t >= 0; --t) {
-          if (t % 64 == 0) poll(stop);
+          poll(stop);
           add_outer(d, key_at(q_, t), value_at(go_, t), memory.data());
           const T* k = key_at(k_, t);
           const T* v = value_at(v_, t);
@@ -1233,6 +1238,7 @@ class CpuBackend final : public Backend {
         power.assign(as<T>(w_) + c * modes, as<T>(w_) + (c + 1) * modes);
         a.assign(as<T>(a_) + c * modes, as<T>(a_) + (c + 1) * modes);
         for (std::int64_t t = 0; t < steps; ++t) {
+          if (t % 256 == 0) check_stop();
           Wide sum{};
           for (std::int64_t n = 0; n < modes; ++n) {
             sum += power[static_cast<std::size_t>(n)];
@@ -1253,6 +1259,7 @@ class CpuBackend final : public Backend {
         for (std::int64_t n = 0; n < modes; ++n) {
           const std::complex<double> a(std::conj(as<T>(a_)[c * modes + n])), w(std::conj(as<T>(w_)[c * modes + n]));
           std::complex<double> value{}, slope{};
+          check_stop();
           for (std::int64_t t = steps - 1; t >= 0; --t) {
             slope = slope * a + value;
             value = value * a + std::complex<double>(g[t]);
@@ -1298,6 +1305,7 @@ class CpuBackend final : public Backend {
         std::vector<std::complex<double>> k, x;
         const Fourier& fft = fourier(steps);
         for (std::int64_t c = 0; c < channels; ++c) {
+          check_stop();
           load(as<T>(kernel) + c * steps, 1, steps, fft.size, k);
           fft.forward(k);
           for (std::int64_t b = 0; b < batch; ++b) {
@@ -1322,6 +1330,7 @@ class CpuBackend final : public Backend {
         const Fourier& fft = fourier(steps);
         const double unit = 1.0 / static_cast<double>(fft.size);
         for (std::int64_t c = 0; c < channels; ++c) {
+          check_stop();
           load(as<T>(kernel) + c * steps, 1, steps, fft.size, k);
           fft.forward(k);
           sum.assign(static_cast<std::size_t>(fft.size), {});

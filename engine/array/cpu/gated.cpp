@@ -379,9 +379,8 @@ struct Rows {
   double log_decay(Index t, Index i) const { return static_cast<double>(a_in[row(t) * d.decays + (d.decays == 1 ? 0 : i)]); }
 };
 
-template <class T>
-void poll(const std::stop_token& stop, Index c) {
-  if (c % 64 == 0 && stop.stop_requested()) throw Cancelled();
+void poll(const std::stop_token& stop) {
+  if (stop.stop_requested()) throw Cancelled();
 }
 
 /// From [key, value] of the caller's to rows of whole vectors, or transposed.
@@ -450,7 +449,7 @@ void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T
   T *memory = room.take(key * value), *read = room.take(chunk * value);
   pad(initial ? initial + h * d.key * d.value + from : nullptr, d.key, n, d.value, memory, key, value);
   for (Index t = 0; t < d.steps; t += chunk) {
-    poll<T>(stop, t / chunk);
+    poll(stop);
     rows.read(t, true);
     take_steps<Onto::rows, true>(Steps<T>{key, value, rows.e, rows.k, rows.v, rows.q, memory, read});
     for (Index r = 0; r < std::min(chunk, d.steps - t); ++r) std::copy_n(read + r * value, n, o + rows.row(t + r) * d.value + from);
@@ -474,7 +473,7 @@ void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_
     pad(initial ? initial + h * d.key * d.value + from : nullptr, d.key, n, d.value, memory, key, value);
     if (!log_decay) std::fill(low, low + key * value, T(0));
     for (Index t = 0; t < d.steps; t += chunk) {
-      poll<T>(stop, t / chunk);
+      poll(stop);
       rows.load(t, true);
       scores_of(rows.q, rows.k, rows.decays(), key, scores);
       multiply<Onto::zero, Half::both, T>(chunk, value, {key, rows.left, key, 1, memory, value, read, value});
@@ -680,7 +679,7 @@ void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v,
   pad_transposed(initial ? initial + h * all : nullptr, d.key, d.value, kept, value, key);
   for (Index s = 1; s < segments; ++s)
     for (Index c = (s - 1) * kept_every; c < s * kept_every; ++c) {
-      poll<T>(stop, c);
+      poll(stop);
       write(c, kept + (c % kept_every ? s : s - 1) * size, kept + s * size);
     }
 
@@ -693,7 +692,7 @@ void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v,
     std::copy_n(kept + s * size, size, memories);
     for (Index c = first; c < last; ++c) write(c, memories + (c - first) * size, memories + (c - first + 1) * size);
     for (Index c = last; c >= first; --c) {
-      poll<T>(stop, c);
+      poll(stop);
       const Index t = c * chunk;
       rows.read(t, true);
       rows.fill_values(go, t, g);
@@ -797,7 +796,7 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
     pad_transposed(initial ? initial + h * all : nullptr, d.key, d.value, kept, value, key);
     for (Index s = 1; s < segments; ++s)
       for (Index c = (s - 1) * kept_every; c < s * kept_every; ++c) {
-        poll<T>(stop, c);
+        poll(stop);
         write(c, kept + (c % kept_every ? s : s - 1) * size, kept + s * size);
       }
 
@@ -817,7 +816,7 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
       std::fill(low, low + size, T(0));
       for (Index c = first; c < last; ++c) write(c, memories + (c - first) * size, memories + (c - first + 1) * size);
       for (Index c = last; c >= first; --c) {
-        poll<T>(stop, c);
+        poll(stop);
         const Index t = c * chunk;
         const T* memory = memories + (c - first) * size;
         rows.load(t, true);

@@ -8,6 +8,7 @@
 
 #include "array/cpu/threads.h"
 #include "array/cpu/vectors.h"
+#include "array/stop.h"
 
 namespace reclab::cpu {
 namespace {
@@ -161,6 +162,7 @@ template <class T>
 void pack(bool transpose, std::int64_t k, std::int64_t n, const T* b, T* packed) {
   constexpr int nr = column_tile<T>;
   for (std::int64_t j0 = 0; j0 < n; j0 += nr, packed += k * nr) {
+    check_stop();
     const std::int64_t columns = std::min<std::int64_t>(nr, n - j0);
     for (std::int64_t p = 0; p < k; ++p) {
       T* to = packed + p * nr;
@@ -178,6 +180,7 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, con
   /// Rows [row, row + rows) by panels [first, last). A row alone takes four panels together, so that no sum waits for the one before it.
   const auto block = [&](std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t last) {
     for (std::int64_t p0 = 0; p0 < k; p0 += deep) {
+      check_stop();
       const std::int64_t depth = std::min(deep, k - p0);
       const bool onto = accumulate || p0 > 0;
       for (std::int64_t panel = first; panel < last;) {
@@ -263,6 +266,7 @@ void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, st
       rows_step = 1;
     }
     for (std::int64_t j0 = 0; j0 < n; j0 += nr) {
+      check_stop();
       const std::int64_t columns = std::min<std::int64_t>(nr, n - j0);
       for (std::int64_t p = 0; p < depth; ++p) {
         T* to = packed_b.data() + p * nr;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "array/stop.h"
+
 namespace reclab::cpu {
 
 /// C (m x n) = op(A) op(B), or += with `accumulate`; all row-major, leading dimensions in elements. Every entry is summed over k in
@@ -25,7 +27,7 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, con
 template <class T>
 void turn(std::int64_t rows, std::int64_t columns, const T* x, T* y) {
   constexpr std::int64_t tile = 16;
-  for (std::int64_t i0 = 0; i0 < rows; i0 += tile)
+  for (std::int64_t i0 = 0; i0 < rows; i0 += tile, check_stop())
     for (std::int64_t j0 = 0; j0 < columns; j0 += tile)
       for (std::int64_t j = j0; j < std::min(columns, j0 + tile); ++j)
         for (std::int64_t i = i0; i < std::min(rows, i0 + tile); ++i) y[j * rows + i] = x[i * columns + j];

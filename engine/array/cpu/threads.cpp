@@ -15,6 +15,8 @@
 #include <immintrin.h>
 #endif
 
+#include "array/stop.h"
+
 namespace reclab::cpu {
 namespace {
 
@@ -55,12 +57,16 @@ class Pool {
 
   void run(std::int64_t n, const std::function<void(std::int64_t)>& f) {
     if (threads_.empty() || n < 2 || taken_.exchange(true, std::memory_order_acquire)) {
-      for (std::int64_t i = 0; i < n; ++i) f(i);
+      for (std::int64_t i = 0; i < n; ++i) {
+        check_stop();
+        f(i);
+      }
       return;
     }
     const int parts = static_cast<int>(std::min<std::int64_t>(n, most_parts));
     work_.store(&f, std::memory_order_relaxed);
     count_.store(n, std::memory_order_relaxed);
+    stop_.store(StopScope::current(), std::memory_order_relaxed);
     parts_.store(parts, std::memory_order_relaxed);
     open_.store(parts, std::memory_order_relaxed);
     failed_ = nullptr;
@@ -85,6 +91,7 @@ class Pool {
   alignas(64) std::atomic<std::uint64_t> claims_{0};
   std::atomic<const std::function<void(std::int64_t)>*> work_{nullptr};
   std::atomic<std::int64_t> count_{0};
+  std::atomic<const std::stop_token*> stop_{nullptr};  ///< of the thread that called
   std::atomic<int> parts_{0};
   alignas(64) std::atomic<int> open_{0};  ///< parts that have not ended
   alignas(64) std::atomic<std::uint32_t> round_{0};
@@ -106,13 +113,18 @@ class Pool {
       const auto* work = work_.load(std::memory_order_relaxed);
       const std::int64_t n = count_.load(std::memory_order_relaxed);
       const int parts = parts_.load(std::memory_order_relaxed);
+      const auto* stop = stop_.load(std::memory_order_relaxed);
       const std::uint32_t left = ~static_cast<std::uint32_t>(claims);
       if (left == 0) return;
       const std::uint32_t own = left & below(parts * (thread + 1) / of_) & ~below(parts * thread / of_);
       const int part = own ? std::countr_zero(own) : 31 - std::countl_zero(left);
       if (!claims_.compare_exchange_weak(claims, claims | std::uint64_t{1} << part, std::memory_order_acq_rel)) continue;
       try {
-        for (std::int64_t i = n * part / parts; i < n * (part + 1) / parts; ++i) (*work)(i);
+        const StopScope scope(stop);
+        for (std::int64_t i = n * part / parts; i < n * (part + 1) / parts; ++i) {
+          check_stop();
+          (*work)(i);
+        }
       } catch (...) {
         const std::lock_guard lock(failing_);
         if (!failed_) failed_ = std::current_exception();

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "array/error.h"
+#include "experiment/command.h"
+
+namespace reclab::cli {
+
+void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values, const char* text) {
+  const auto split = [&values](const std::vector<std::string>& given) {
+    for (const std::string& list : given)
+      for (std::string& name : names_of_list(list)) values.push_back(std::move(name));
+    return true;
+  };
+  app.add_option(flag, CLI::callback_t(split), text)->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name("A,B");
+}
+
+void add_model(CLI::App& app, ModelOptions& options) {
+  app.add_option("id", options.id, "The preset; `reclab list` shows all")->required()->type_name("ID");
+  app.add_option("--set", options.set, "A hyper-parameter; `reclab show ID` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
+  app.add_option("--seed", options.seed, "Of the weights (1), and of the task where --task-seed is not given")->type_name("N");
+  app.add_option("--device", options.device, "auto, cpu or cuda (auto: cuda for float32 that is large enough, where there is a device)")->type_name("D");
+  app.add_option("--dtype", options.dtype, "f32 or f64 (f64)")->type_name("TYPE");
+}
+
+void add_sequence(CLI::App& app, ModelOptions& options) {
+  app.add_option("--input", options.input, "A CSV, TSV, NPY or NPZ file")->type_name("FILE");
+  app.add_option("--task", options.task, "A synthetic sequence (the preset's own)")->type_name("NAME");
+  app.add_option("--length", options.length, "Steps of the task")->type_name("T");
+  app.add_option("--task-seed", options.task_seed, "Of the task, where it is another than that of the weights")->type_name("N");
+  add_list(app, "--columns", options.columns, "Columns of the file, by name or number from 1; \\, is a comma in a name");
+  app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
+  add_list(app, "--target", options.target, "Columns of the file that are the target and no input, or next: the next value of the input");
+  app.add_option("--standardise", options.standardise, "yes or no (yes for files, no for tasks)")->type_name("Y");
+  app.add_option("--weights", options.weights, "NPZ or safetensors file, keys as in trace.npz, with or without param/")->type_name("FILE");
+  app.add_option("--state", options.state, "NPZ or safetensors file to start from, as state.npz of an export")->type_name("FILE");
+}
+
+void add_loss(CLI::App& app, ModelOptions& options) {
+  app.add_option("--loss", options.loss, "last, mean or task (task where there is a target, else last)")->type_name("L");
+}
+
+void add_run(CLI::App& app, RunOptions& options) {
+  add_model(app, options);
+  add_sequence(app, options);
+  app.add_option("--form", options.form, "An exact form of the preset, or auto (sequential)")->type_name("FORM");
+  add_list(app, "--record", options.record, "all, or keys of trace.npz or their beginnings, as state,gate/0");
+  app.add_option("--every", options.every, "Record every K-th step (chosen by the memory it takes)")->type_name("K");
+  add_loss(app, options);
+  app.add_flag("--csv", options.csv, "With --export: a CSV for every array too");
+  app.add_option("--export", options.folder, "Folder for manifest.json, trace.npz and state.npz")->type_name("DIR");
+}
+
+void add_bench(CLI::App& app, BenchOptions& options) {
+  add_model(app, options);
+  add_sequence(app, options);
+  add_list(app, "--forms", options.forms, "Only these");
+  add_list(app, "--lengths", options.lengths, "Lengths to time (64,128,...,4096)");
+  app.add_option("--batch", options.batch, "Sequences side by side (1)")->type_name("B");
+  app.add_flag("--forward-only", options.forward_only, "The forward pass alone");
+  app.add_option("--export", options.file, "A CSV file of everything that was measured")->type_name("FILE");
+  app.add_flag("--json", options.json, "For scripts");
+}
+
+namespace {
+template <class Options>
+Options parsed(void (*add)(CLI::App&, Options&), std::vector<std::string> arguments) {
+  Options options;
+  CLI::App app;
+  add(app, options);
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the end
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& error) {
+    throw Error(error.what(), {});
+  }
+  return options;
+}
+}  // namespace
+
+RunOptions run_options(const std::vector<std::string>& arguments) { return parsed(add_run, arguments); }
+BenchOptions bench_options(const std::vector<std::string>& arguments) { return parsed(add_bench, arguments); }
+
+}  // namespace reclab::cli

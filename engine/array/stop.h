@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How a long computation hears that it is to stop, however deep in a kernel it is.
+#pragma once
+
+#include <stop_token>
+
+#include "array/error.h"
+
+namespace reclab {
+
+/// While it lives, what this thread computes looks at the token, in kernels too and in the parts of them that other threads take
+/// (cpu::parallel), and throws Cancelled. What was being written is then unfinished. Scopes may lie in each other; the innermost counts.
+class StopScope {
+ public:
+  explicit StopScope(std::stop_token stop);
+  /// That of another thread, which outlives this one.
+  explicit StopScope(const std::stop_token* of_other);
+  ~StopScope();
+  StopScope(const StopScope&) = delete;
+  StopScope& operator=(const StopScope&) = delete;
+
+  /// The token of this thread's scope; null outside of any.
+  static const std::stop_token* current();
+
+ private:
+  std::stop_token own_;
+  const std::stop_token* before_;
+};
+
+/// Throws Cancelled when this thread is to stop. A few nanoseconds: for loops whose turns take microseconds.
+inline void check_stop() {
+  if (const std::stop_token* stop = StopScope::current(); stop && stop->stop_requested()) throw Cancelled();
+}
+
+}  // namespace reclab

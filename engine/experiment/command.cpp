@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "experiment/command.h"
+
+#include <algorithm>
+
+namespace reclab {
+namespace {
+
+/// A line that grows word by word.
+class Line {
+ public:
+  explicit Line(const std::string& start) : text_(start) {}
+  /// A value that begins with a minus would be taken for an option of its own.
+  void option(const std::string& name, const std::string& value) {
+    text_ += ' ' + name + (value.starts_with('-') ? "=" : " ") + shell_word(value);
+  }
+  void option(const std::string& name, std::uint64_t value) { option(name, std::to_string(value)); }
+  void flag(const std::string& name) { text_ += ' ' + name; }
+  void word(const std::string& value) { text_ += ' ' + shell_word(value); }
+  /// A list as options of one name each, so that a backslash at a name's end stays one.
+  void list(const std::string& name, const std::vector<std::string>& values) {
+    for (const std::string& value : values) {
+      std::string escaped;
+      for (const char c : value) escaped += c == ',' ? std::string("\\,") : std::string(1, c);
+      option(name, escaped);
+    }
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+void add_model(Line& line, const RunRequest& request, const std::string& device) {
+  line.word(request.preset.id);
+  const Sequence& sequence = request.sequence;
+  if (!sequence.task.empty()) {
+    line.option("--task", sequence.task);
+    line.option("--length", static_cast<std::uint64_t>(sequence.made.length));
+    if (sequence.made.seed != request.seed) line.option("--task-seed", sequence.made.seed);
+    if (sequence.standardised) line.option("--standardise", "yes");
+  } else if (!sequence.source.empty()) {
+    line.option("--input", sequence.source);
+    line.list("--columns", sequence.load.columns);
+    if (sequence.load.time) line.option("--time", *sequence.load.time);
+    line.list("--target", sequence.load.target);
+    if (!sequence.standardised) line.option("--standardise", "no");
+  }
+  for (const auto& [key, value] : request.set) line.option("--set", key + "=" + value);
+  if (!request.weights.empty()) line.option("--weights", request.weights.string());
+  if (!request.state.empty()) line.option("--state", request.state.string());
+  line.option("--seed", request.seed);
+  // Nothing said is auto, which is the CPU wherever precision is float64.
+  const bool single = request.dtype == "f32" || request.dtype == "float32";
+  if (device != "cpu" || single) line.option("--device", device);
+  if (single) line.option("--dtype", "f32");
+}
+
+/// What --record has to name for a probe that names no arrays; nothing where all are kept.
+std::vector<std::string> record_of(const Probe& probe) {
+  if (!probe.only.empty()) return probe.only;
+  if (probe.states && probe.gates && probe.gradients && probe.spectra && probe.jacobians) return {};
+  std::vector<std::string> names{"input", "output", "target", "mask", "time", "param", "newton"};
+  if (probe.states) names.insert(names.end(), {"state", "signal", "basis", "reconstruction"});
+  if (probe.gates) names.emplace_back("gate");
+  if (probe.gradients) names.emplace_back("gradient");
+  if (probe.spectra) names.emplace_back("spectrum");
+  if (probe.jacobians) names.emplace_back("jacobian");
+  return names;
+}
+
+const char* name_of(LossKind loss) {
+  switch (loss) {
+    case LossKind::automatic: break;
+    case LossKind::last: return "last";
+    case LossKind::mean: return "mean";
+    case LossKind::task: return "task";
+    case LossKind::random: return "random";
+  }
+  return "";
+}
+
+std::string joined(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
+  return text;
+}
+
+}  // namespace
+
+std::string command_of(const RunRequest& request, const std::string& device) {
+  Line line("reclab run");
+  add_model(line, request, device);
+  if (request.form != "sequential") line.option("--form", request.form);
+  if (request.loss != LossKind::automatic) line.option("--loss", name_of(request.loss));
+  if (request.every > 0) line.option("--every", static_cast<std::uint64_t>(request.every));
+  if (const auto record = record_of(request.probe); !record.empty()) line.option("--record", joined(record));
+  return line.text();
+}
+
+std::string command_of(const RunRequest& request, const TimingRequest& timing, const std::string& device) {
+  Line line("reclab bench");
+  add_model(line, request, device);
+  if (!timing.forms.empty()) line.option("--forms", joined(timing.forms));
+  std::vector<std::string> lengths;
+  for (const std::int64_t length : timing.lengths) lengths.push_back(std::to_string(length));
+  if (!lengths.empty()) line.option("--lengths", joined(lengths));
+  if (timing.batch != 1) line.option("--batch", static_cast<std::uint64_t>(timing.batch));
+  if (!timing.backward) line.flag("--forward-only");
+  return line.text();
+}
+
+const std::vector<std::string>& recorded_kinds() {
+  static const std::vector<std::string> kinds{"input",    "output",   "target",       "mask",  "time",   "state",  "gate",          "spectrum",
+                                              "gradient", "jacobian", "jacobian_min", "param", "newton", "signal", "basis",         "reconstruction"};
+  return kinds;
+}
+
+Probe probe_of(const std::vector<std::string>& record) {
+  Probe probe;
+  if (record.empty() || (record.size() == 1 && record[0] == "all")) return probe;
+  const auto asks = [&](std::string_view kind) {
+    return std::ranges::any_of(record, [&](const std::string& name) { return name.substr(0, name.find('/')) == kind; });
+  };
+  probe.only = record;
+  probe.states = asks("state") || asks("signal") || asks("basis") || asks("reconstruction");
+  probe.gates = asks("gate");
+  probe.spectra = asks("spectrum");
+  probe.gradients = asks("gradient");
+  probe.jacobians = asks("jacobian") || asks("jacobian_min");
+  return probe;
+}
+
+std::string shell_word(std::string_view text) {
+  const auto plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::ranges::all_of(text, plain)) return std::string(text);
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
+std::vector<std::string> names_of_list(std::string_view list) {
+  std::vector<std::string> names(1);
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (list[i] == '\\' && i + 1 < list.size() && list[i + 1] == ',')
+      names.back() += list[++i];
+    else if (list[i] == ',')
+      names.emplace_back();
+    else
+      names.back() += list[i];
+  }
+  std::erase_if(names, [](const std::string& name) { return name.empty(); });
+  return names;
+}
+
+}  // namespace reclab

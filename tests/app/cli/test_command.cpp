@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The command line in a manifest repeats the run: a shell and reclab make an equal request of it, and running it gives the same bits.
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "array/npz.h"
+#include "commands.h"
+#include "experiment/command.h"
+#include "models/registry.h"
+#include "options.h"
+#include "process.h"
+#include "scratch.h"
+#include "test.h"
+
+using namespace reclab;
+using reclab::test::bytes_of_file;
+using reclab::test::Process;
+using reclab::test::Scratch;
+
+namespace {
+
+/// The words that a shell makes of a line.
+std::vector<std::string> words_of(const std::string& line) {
+  Process shell("/bin/sh", {"-c", "printf '%s\\0' " + line}, {});
+  CHECK_EQUAL(shell.wait(), 0);
+  CHECK_SAYS(shell.error.empty(), shell.error);
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < shell.output.size();) {
+    const std::size_t end = shell.output.find('\0', at);
+    words.push_back(shell.output.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+std::vector<std::string> arguments_of(const std::string& line, const std::string& command) {
+  const auto words = words_of(line);
+  CHECK_SAYS(words.size() > 2 && words[0] == "reclab" && words[1] == command, line);
+  return {words.begin() + 2, words.end()};
+}
+
+const PresetLibrary& presets() {
+  static const PresetLibrary all(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});
+  return all;
+}
+
+/// What of two requests is not alike; empty where all is.
+std::string difference(const RunRequest& a, const RunRequest& b) {
+  const auto loads = [](const Sequence& s) { return s.task.empty() ? s.load : LoadOptions{}; };
+  if (a.preset.id != b.preset.id) return "preset";
+  if (a.set != b.set) return "set";
+  if (a.seed != b.seed) return "seed";
+  if (a.form != b.form) return "form";
+  if (a.dtype != b.dtype) return "dtype";
+  if (a.every != b.every) return "every";
+  if (a.loss != b.loss) return "loss";
+  if (a.weights != b.weights) return "weights";
+  if (a.state != b.state) return "state";
+  if (a.probe.only != b.probe.only) return "record";
+  if (a.probe.states != b.probe.states || a.probe.gates != b.probe.gates || a.probe.gradients != b.probe.gradients || a.probe.spectra != b.probe.spectra ||
+      a.probe.jacobians != b.probe.jacobians)
+    return "probe";
+  const Sequence &s = a.sequence, &t = b.sequence;
+  if (s.source != t.source || s.task != t.task || s.sha256 != t.sha256 || s.standardised != t.standardised) return "where the sequence comes from";
+  if (!(loads(s) == loads(t))) return "how the file was read";
+  if (!s.task.empty() && !(s.made == t.made)) return "how the task was made";
+  if (s.input != t.input || s.target != t.target || s.mask != t.mask || s.time != t.time || s.names != t.names || s.target_names != t.target_names) return "the sequence";
+  return {};
+}
+
+RunRequest again(const RunRequest& request) {
+  return cli::request_of(cli::run_options(arguments_of(command_of(request, "cpu"), "run")), presets());
+}
+
+void check_repeats(const RunRequest& request) {
+  const std::string wrong = difference(request, again(request));
+  CHECK_SAYS(wrong.empty(), command_of(request, "cpu") + ": " + wrong);
+}
+
+const std::vector<std::string> odd_names{"plain", "two words", "it's", "a,b", "-v", "--seed 7", "ends in \\", "\\,", "[z]", "{}", "a=b", "$HOME `ls`", "#1", "~", "!", "%d",
+                                         "\xc3\xbcn\xc3\xaf", "\"q\"", "*", "a;b|c&d", "tab\there"};
+
+}  // namespace
+
+TEST_CASE("names of a list: commas part them, and one behind a backslash does not") {
+  using Names = std::vector<std::string>;
+  CHECK(names_of_list("a,b") == (Names{"a", "b"}));
+  CHECK(names_of_list("a\\,b,c") == (Names{"a,b", "c"}));
+  CHECK(names_of_list("a\\b,c\\") == (Names{"a\\b", "c\\"}));
+  CHECK(names_of_list("\\\\,") == (Names{"\\,"}));
+  CHECK(names_of_list(",a,,").size() == 1);
+}
+
+TEST_CASE("every word comes through a shell") {
+  for (const std::string& name : odd_names) CHECK_EQUAL(words_of(shell_word(name)).at(0), name);
+  CHECK_EQUAL(words_of(shell_word("two\nlines")).at(0), "two\nlines");
+  CHECK_EQUAL(words_of(shell_word("")).at(0), "");
+}
+
+TEST_CASE("the command of a request on a task makes an equal request") {
+  RunRequest request;
+  request.preset = presets().find("lstm");
+  request.sequence = make_task("adding", {.length = 30, .seed = 4});
+  request.seed = 4;
+  check_repeats(request);
+  request.seed = 7;  // another than the task's
+  check_repeats(request);
+  CHECK_EQUAL(command_of(request, "cpu"), "reclab run lstm --task adding --length 30 --task-seed 4 --seed 7");
+  request.seed = ~std::uint64_t{0};
+  request.sequence = make_task("noise", {.length = 30, .seed = ~std::uint64_t{0} - 1, .standardise = true});
+  request.set = {{"width", "8"}, {"forget_bias", "-1.5"}, {"direction", "both"}};
+  request.form = "newton";
+  request.dtype = "f32";
+  request.every = 3;
+  request.loss = LossKind::mean;
+  request.weights = "some where/it's.npz";
+  request.state = "-state.npz";
+  request.probe = probe_of({"output", "state/0", "jacobian"});
+  check_repeats(request);
+  request.probe = probe_of({"all"});
+  check_repeats(request);
+  for (const LossKind loss : {LossKind::last, LossKind::automatic}) {
+    request.loss = loss;
+    check_repeats(request);
+  }
+}
+
+TEST_CASE("the command of a request on a file makes an equal request, whatever file and columns are called") {
+  const Scratch scratch;
+  for (const std::string& name : odd_names) {
+    RunRequest request;
+    request.preset = presets().find("gru");
+    std::string header = "\"";
+    for (const char c : name) header += c == '"' ? std::string("\"\"") : std::string(1, c);
+    header += "\"";
+    const auto file = scratch.file(name + ".csv", header + ",y,z,when\n1,2,3,4\n2,3,1,5\n4,1,2,6\n");
+    LoadOptions load;
+    load.columns = {name, "y"};
+    load.time = "when";
+    request.sequence = load_sequence(file, load);
+    check_repeats(request);
+    load.columns = {"y"};
+    load.target = {name, "3"};
+    load.time = "none";
+    load.standardise = false;
+    request.sequence = load_sequence(file, load);
+    request.loss = LossKind::task;
+    check_repeats(request);
+    load = {};
+    load.time = name;
+    load.target = {"next"};
+    request.sequence = load_sequence(file, load);
+    check_repeats(request);
+  }
+  // One that looks like a task is a file all the same.
+  const auto folder = std::filesystem::current_path();
+  std::filesystem::current_path(scratch.path());
+  RunRequest request;
+  request.preset = presets().find("gru");
+  scratch.file("task adding --length 9 --seed 2", "1\n2\n3\n");
+  request.sequence = load_sequence("task adding --length 9 --seed 2");
+  check_repeats(request);
+  scratch.file("-x.csv", "1\n2\n3\n");
+  request.sequence = load_sequence("-x.csv");
+  check_repeats(request);
+  std::filesystem::current_path(folder);
+}
+
+TEST_CASE("what a panel asks for is recorded again, by kinds") {
+  RunRequest request;
+  request.preset = presets().find("gru");
+  request.sequence = make_task("noise", {.length = 12, .seed = 1});
+  request.probe.gates = request.probe.jacobians = false;
+  const RunRequest repeated = again(request);
+  CHECK(repeated.probe.states && !repeated.probe.gates && repeated.probe.gradients && repeated.probe.spectra && !repeated.probe.jacobians);
+  const auto keys = [](const RunRequest& of) {
+    std::vector<std::string> found;
+    const auto result = run(builtin_registry(), of, {}, {});
+    for (const auto& array : result.trace->arrays()) found.push_back(array->key);
+    return found;
+  };
+  CHECK(keys(request) == keys(repeated));
+}
+
+TEST_CASE("the command of a timing makes an equal one") {
+  const Scratch scratch;
+  RunRequest request;
+  request.preset = presets().find("gru");
+  LoadOptions load;
+  load.target = {"a b"};
+  load.standardise = false;
+  request.sequence = load_sequence(scratch.file("it's.csv", "x,a b\n1,2\n2,3\n"), load);
+  request.set = {{"width", "8"}};
+  request.seed = 3;
+  request.weights = "my weights.npz";
+  request.state = "my state.npz";
+  TimingRequest timing{.forms = {"sequential", "newton"}, .lengths = {16, 64}, .batch = 2, .backward = false};
+  const cli::BenchOptions options = cli::bench_options(arguments_of(command_of(request, timing, "cpu"), "bench"));
+  using Names = std::vector<std::string>;
+  CHECK_EQUAL(options.id, "gru");
+  CHECK_EQUAL(options.input, request.sequence.source);
+  CHECK(options.target == (Names{"a b"}) && options.columns.empty());
+  CHECK_EQUAL(options.standardise, "no");
+  CHECK(options.set == (Names{"width=8"}));
+  CHECK_EQUAL(options.seed, "3");
+  CHECK_EQUAL(options.weights, "my weights.npz");
+  CHECK_EQUAL(options.state, "my state.npz");
+  CHECK(options.forms == (Names{"sequential", "newton"}) && options.lengths == (Names{"16", "64"}));
+  CHECK_EQUAL(options.batch, "2");
+  CHECK(options.forward_only);
+}
+
+TEST_CASE("running the manifest's command gives the same bits") {
+  const Scratch scratch;
+  const std::string reclab = RECLAB_BINARY_DIR "/bin/reclab";
+  const auto run_to = [&](std::vector<std::string> arguments, const std::string& folder) {
+    arguments.insert(arguments.begin(), "run");
+    arguments.insert(arguments.end(), {"--export", (scratch / folder).string()});
+    Process process(reclab, arguments, {});
+    CHECK_SAYS(process.wait() == 0, process.error);
+    return nlohmann::json::parse(bytes_of_file(scratch / (folder + "/manifest.json"))).at("command").get<std::string>();
+  };
+  const std::string file = scratch.file("its, 'own' file.csv", "t,in one,\"b,c\",y\n0,1,2,9\n1,4,1,8\n2,2,2,5\n3,1,7,6\n4,0,3,1\n5,2,2,2\n").string();
+  run_to({"gru", "--input", file, "--columns", "in one", "--set", "width=6"}, "first");
+  const std::vector<std::vector<std::string>> lines{
+      {"lstm", "--length", "20", "--set", "width=6"},  // the preset's own task and its seed
+      {"lstm", "--task", "adding", "--length", "20", "--set", "width=6", "--seed", "2", "--task-seed", "5", "--every", "3", "--loss", "mean"},
+      {"gru", "--input", file, "--columns", "in one", "--columns", "b\\,c", "--time", "none", "--target", "y", "--standardise", "no", "--set", "width=6", "--record", "output,state,target"},
+      {"gru", "--input", file, "--columns", "in one", "--target", "next", "--set", "width=6", "--weights", (scratch / "first/trace.npz").string(), "--state", (scratch / "first/state.npz").string(),
+       "--seed", "9"},
+      {"mamba", "--task", "copy", "--length", "30", "--form", "auto", "--dtype", "f32", "--standardise", "yes", "--loss", "last"},
+  };
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const std::string command = run_to(lines[i], "a");
+    CHECK_EQUAL(command.substr(0, 11), "reclab run ");
+    const std::string line = reclab + command.substr(6) + " --export " + shell_word((scratch / "b").string());
+    Process shell("/bin/sh", {"-c", line}, {});
+    CHECK_SAYS(shell.wait() == 0, line + ": " + shell.error);
+    for (const char* name : {"trace.npz", "state.npz"})
+      CHECK_SAYS(bytes_of_file(scratch / ("a/" + std::string(name))) == bytes_of_file(scratch / ("b/" + std::string(name))), command + ": " + name);
+    CHECK_EQUAL(nlohmann::json::parse(bytes_of_file(scratch / "b/manifest.json")).at("command").get<std::string>(), command);
+  }
+}
