@@ -60,6 +60,8 @@ class Spectrum {
   /// Throws Cancelled (StopScope).
   void compute(std::span<const double> matrix);
   const std::vector<std::complex<double>>& values() const { return values_; }
+  /// Of the last compute(), in floating-point operations.
+  double work() const { return work_; }
 
  private:
   void fail();
@@ -76,6 +78,7 @@ class Spectrum {
   Columns h_;  // that part on its own, then its Hessenberg form, of order m_
   Columns v_;
   std::int64_t first_ = 0, last_ = 0, m_ = 0, found_ = 0;
+  double work_ = 0.0;
   std::vector<std::complex<double>> values_;
   std::vector<double> moduli_;
 };
@@ -87,6 +90,7 @@ void Spectrum::fail() {
 
 void Spectrum::compute(std::span<const double> matrix) {
   assert(matrix.size() == static_cast<std::size_t>(n_ * n_));
+  work_ = 16.0 * static_cast<double>(n_ * n_);
   double size = 0.0;
   for (const double x : matrix) {
     if (!std::isfinite(x)) {
@@ -153,6 +157,7 @@ void Spectrum::scale() {
   for (std::int64_t j = 0; j < m_; ++j) std::copy_n(a_[first_ + j] + first_, m_, h_[j]);
   for (bool again = true; again;) {
     again = false;
+    work_ += 16.0 * static_cast<double>(m_ * m_);  // every other entry lies in a line of its own
     for (std::int64_t i = 0; i < m_; ++i) {
       check_stop();
       double squares = 0.0;
@@ -190,6 +195,7 @@ void Spectrum::reduce() {
     x[k + 1] = -head;
     std::fill(x + k + 2, x + m_, 0.0);
     reflect(v, tau, h_, k + 1, m_, chunk_floor(k + 1), end);
+    work_ += 4.0 * static_cast<double>((m_ - k) * (2 * end - k));
     std::fill_n(w, end, 0.0);
     for (std::int64_t j = k + 1; j < m_; ++j) {
       const double* column = h_[j];
@@ -302,6 +308,7 @@ void Spectrum::sweep(std::int64_t low, std::int64_t high, int iteration) {
     const double around = std::abs(h_[start - 1][start - 1]) + std::abs(here) + std::abs(h_[start + 1][start + 1]);
     if (std::abs(h_[start - 1][start]) * (std::abs(v[1]) + std::abs(v[2])) <= epsilon * std::abs(v[0]) * around) break;
   }
+  work_ += 10.0 * static_cast<double>((high - start) * (high - low + 2 * lanes));
   // Rows k, k+1, k+2 lie apart in memory, column by column: reflections are applied from the left at once only to the columns that the next
   // ones need, and later, a batch together on eight columns turned into rows, to the others.
   constexpr std::int64_t batch = lanes - 2;
@@ -365,6 +372,12 @@ std::vector<std::complex<double>> eigenvalues(std::span<const double> matrix, st
   Spectrum spectrum(n);
   spectrum.compute(matrix);
   return spectrum.values();
+}
+
+double eigenvalue_work(std::span<const double> matrix, std::int64_t n) {
+  Spectrum spectrum(n);
+  spectrum.compute(matrix);
+  return spectrum.work();
 }
 
 double spectral_radius(std::span<const double> matrix, std::int64_t n) { return std::abs(eigenvalues(matrix, n).front()); }

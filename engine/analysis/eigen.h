@@ -24,6 +24,10 @@ std::vector<std::complex<double>> eigenvalues(std::span<const double> matrix, st
 void eigenvalues_of_many(std::int64_t count, std::int64_t n, const std::function<void(std::int64_t, std::span<double>)>& fill,
                          const std::function<void(std::int64_t, const std::vector<std::complex<double>>&)>& consume, std::stop_token stop);
 
+/// What eigenvalues() has to do for a matrix, in floating-point operations: far less than for most of its size where it is sparse. Takes as
+/// long as they do; the same matrix gives the same number.
+double eigenvalue_work(std::span<const double> matrix, std::int64_t n);
+
 /// The largest |lambda|; NaN when an entry is not finite.
 double spectral_radius(std::span<const double> matrix, std::int64_t n);
 

@@ -114,6 +114,7 @@ struct JacobianProduct::Factors {
     rank = n;
     pending = 0;
     limit = 1;
+    work = 0.0;
     finite = true;
     known = 0;
     smallest_known = false;
@@ -121,7 +122,7 @@ struct JacobianProduct::Factors {
 
   void multiply(std::span<const double> jacobian);
   void settle();
-  void step(const Columns& factor, const Columns& from, Columns& to) const;
+  void step(const Columns& factor, const Columns& from, Columns& to);
   double factorise(const Columns& c);
   double orthogonal_triangular(const Columns& c);
   bool is_rounding(const double* x, std::int64_t first) const;
@@ -134,6 +135,7 @@ struct JacobianProduct::Factors {
   std::int64_t n, slots;
   std::int64_t rank = 0, live_columns = 0, pending = 0, limit = 1;
   bool finite = true;
+  double work = 0.0;
 
   Columns base;                                     // U at the last factorisation, n x rank
   Columns walk[2];                                  // the pending factors times U
@@ -156,7 +158,8 @@ struct JacobianProduct::Factors {
 };
 
 /// to = factor * from.
-void JacobianProduct::Factors::step(const Columns& factor, const Columns& from, Columns& to) const {
+void JacobianProduct::Factors::step(const Columns& factor, const Columns& from, Columns& to) {
+  work += 2.0 * static_cast<double>(n * n * rank);
   for (std::int64_t j = 0; j < rank; j += 4) {
     check_stop();
     const double* x[4];
@@ -263,6 +266,7 @@ double JacobianProduct::Factors::factorise(const Columns& c) {
     check_stop();
     std::int64_t first = 0;  // columns that end above row k are not touched
     while (first < rank && extent[static_cast<std::size_t>(first)] < k) ++first;
+    work += 4.0 * static_cast<double>((rank - first) * (n - k));
     reflect(v[k], taus[static_cast<std::size_t>(k)], a, first, rank, chunk_floor(k), a.height());
   }
   for (std::int64_t j = 0; j < rank; ++j)
@@ -371,6 +375,7 @@ double JacobianProduct::Factors::orthogonal_triangular(const Columns& c) {
     low = std::min(low, length);
     high = std::max(high, length);
     reflect(reflection, tau, a, k + 1, live, chunk_floor(k), a.height());
+    work += 4.0 * static_cast<double>((live - k) * (n - k));
     for (std::int64_t j = k + 1; j < live; ++j) {
       const auto js = static_cast<std::size_t>(j);
       if (residual[js] == 0.0) continue;
@@ -427,6 +432,7 @@ void JacobianProduct::Factors::near_diagonal() {
     const double inverse = 1.0 / (x[k] + head);
     for (std::int64_t i = k + 1; i < end; ++i) reflection[i] = x[i] * inverse;
     reflect(reflection, (x[k] + head) / head, t, k + 1, std::min(last + 1, rank), begin, end);
+    work += 4.0 * static_cast<double>((last - k) * (end - begin));
     x[k] = -head;
   }
   for (std::int64_t k = 0; k < rank; ++k) {
@@ -494,7 +500,9 @@ void JacobianProduct::Factors::jacobi(std::int64_t first, std::int64_t last) {
         const double tau = cosine == 0.0 ? 0.0 : 2.0 * cosine / divisor;
         const double change = std::abs(tau * cosine);
         worst = std::max(worst, change);
+        work += 2.0 * static_cast<double>(end) + 32.0;
         if (change <= small) continue;
+        work += 8.0 * static_cast<double>(end);
         const double tangent = tau * r;
         const double c = 1.0 / std::sqrt(1.0 + tangent * tangent);
         const double grown = std::sqrt(1.0 + tau * cosine * r * r);
@@ -577,6 +585,8 @@ JacobianProduct& JacobianProduct::operator=(JacobianProduct&&) noexcept = defaul
 void JacobianProduct::multiply(std::span<const double> jacobian) { factors_->multiply(jacobian); }
 void JacobianProduct::reset() { factors_->reset(); }
 std::int64_t JacobianProduct::size() const { return factors_->n; }
+
+double JacobianProduct::work() const { return factors_->work; }
 
 std::int64_t JacobianProduct::rank() const {
   factors_->settle();

@@ -40,6 +40,8 @@ class JacobianProduct {
   double log10_smallest() const;
 
   std::int64_t size() const;
+  /// What was done since the last reset(), in floating-point operations, with what the singular values took that were asked for.
+  double work() const;
   /// n less the number of singular values that are zero.
   std::int64_t rank() const;
 

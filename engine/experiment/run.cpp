@@ -29,10 +29,23 @@ double since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 
 constexpr double log10_of_2 = 0.30102999566398119521;
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-/// What dense analyses may take by themselves before fewer rows are recorded, and their cost, in seconds a (size)^3.
-constexpr double analysis_seconds = 30.0, eigenvalue_cost = 1.2e-8, product_cost = 3e-9;
-/// What the eigenvalues of one step may take before the states and gradients are published without waiting for them.
-constexpr double focus_seconds = 0.1;
+/// What the rows of a dense analysis may take before fewer of them are computed, and what products of Jacobians may take at all unless they
+/// are asked for by name; seconds. What an operation of eigenvalue_work() and of JacobianProduct::work() takes on one core of the slower kind.
+constexpr double analysis_seconds = 30.0, product_seconds = 300.0, eigenvalue_operation = 1.5e-10, product_operation = 8e-11;
+/// What the eigenvalues of one step may take before the states and gradients are published without waiting for them, and what they take at
+/// most, in seconds a (size)^3.
+constexpr double focus_seconds = 0.1, eigenvalue_cost = 4e-9;
+
+/// "2nd", "3rd", "11th", "21st"
+std::string ordinal(std::int64_t n) {
+  const std::int64_t tens = n % 100, ones = n % 10;
+  return std::to_string(n) + (tens >= 11 && tens <= 13 ? "th" : ones == 1 ? "st" : ones == 2 ? "nd" : ones == 3 ? "rd" : "th");
+}
+/// "40 s", "12 minutes"
+std::string about(double seconds) {
+  return seconds < 120.0 ? std::to_string(static_cast<long>(std::ceil(seconds))) + " s" : std::to_string(static_cast<long>(std::ceil(seconds / 60.0))) + " minutes";
+}
+double cores() { return std::max(1u, std::thread::hardware_concurrency()); }
 
 /// An array that grows row by row until it goes into a trace.
 struct Growing {
@@ -235,23 +248,15 @@ class Run {
       if (request_.probe.gates) row += 8.0 * static_cast<double>(count(gate.var.shape()));
     for (const auto& past : network.pasts())
       if (wants_past(past)) row += 8.0 * static_cast<double>(Reconstruction::row_size(past));
-    double seconds_row = 0.0;
-    const double cores = std::max(1u, std::thread::hardware_concurrency());
     for (std::size_t layer = 0; layer < trace_.info.spectra.size(); ++layer) {
       const auto memories = network.memories(static_cast<int>(layer));
       const double n = static_cast<double>(width_of(memories));
       const bool dense = transition_of(memories) == Transition::dense, per_step = trace_.info.spectra[layer].per_step;
       const double parts = static_cast<double>(blocks_of(memories)), cubes = n * (n / parts) * (n / parts);
       if (per_step && request_.probe.spectra && !(dense && request_.probe.spectrum_rows)) row += 16.0 * n;
-      if (dense && per_step && request_.probe.spectra && wants("spectrum/") && !request_.probe.spectrum_rows) seconds_row += eigenvalue_cost * cubes / cores;
-      if (dense && request_.probe.jacobians && wants("jacobian") && !request_.probe.jacobian_rows) seconds_row += 4.0 * product_cost * cubes;
-      const double product = product_cost * cubes * static_cast<double>(length);
-      const bool asked = !request_.probe.only.empty() && wants("jacobian/");
-      const bool affordable = !dense || asked || product < 10.0 * analysis_seconds;
-      dense_jacobians_.push_back(affordable);
-      if (!affordable && request_.probe.jacobians)
-        trace_.info.notes.push_back("The singular values of ds_T/ds_t of layer " + std::to_string(layer) + " were left out, they would take about " +
-                                    std::to_string(static_cast<long>(product / 60.0) + 1) + " minutes: ask for them with --record jacobian, or take a smaller width.");
+      // A factor is multiplied with what was there at least; the first one shows what more there is to do.
+      const double product = 2.0 * cubes * product_operation * static_cast<double>(length);
+      dense_jacobians_.push_back(!dense || !request_.probe.jacobians || !wants("jacobian") || may_take(layer, product));
     }
     note_without_transition();
     const bool any_backward = std::ranges::any_of(network.layers(), &Network::LayerInfo::backward);
@@ -265,16 +270,49 @@ class Run {
     every_ = request_.every;
     if (every_ <= 0) {
       const double limit = std::max<double>(1.0, static_cast<double>(request_.record_limit));
-      const double by_bytes = std::ceil(rows * row / limit), by_time = std::ceil(rows * seconds_row / analysis_seconds);
-      every_ = static_cast<std::int64_t>(std::max({1.0, by_bytes, by_time}));
+      every_ = static_cast<std::int64_t>(std::max(1.0, std::ceil(rows * row / limit)));
       if (every_ > 1)
-        trace_.info.notes.push_back("Every " + std::to_string(every_) + "th step was recorded: all " + std::to_string(length) + " would take " +
-                                    (by_bytes >= by_time ? std::to_string(static_cast<std::int64_t>(rows * row / 1048576.0)) + " MiB" :
-                                                           "about " + std::to_string(static_cast<std::int64_t>(rows * seconds_row)) + " s to analyse") +
-                                    "; --every 1 records them all.");
+        trace_.info.notes.push_back("Every " + ordinal(every_) + " step was recorded: all " + std::to_string(length) + " would take " +
+                                    std::to_string(static_cast<std::int64_t>(rows * row / 1048576.0)) + " MiB; --every 1 records them all.");
     }
     every_ = std::min(every_, length);
     trace_.info.every = every_;
+  }
+
+  /// Whether the product of all of a layer's Jacobians is worth its time; a note says where it is not.
+  bool may_take(std::size_t layer, double seconds) {
+    if (seconds <= product_seconds || (!request_.probe.only.empty() && wants("jacobian/"))) return true;
+    trace_.info.notes.push_back("The singular values of ds_T/ds_t of layer " + std::to_string(layer) + " were left out, they would take about " + about(seconds) +
+                                ": ask for them with --record jacobian, or take a smaller width.");
+    return false;
+  }
+
+  /// Of the recorded steps those that an analysis is worth its time at. All where --every was given: then it is known what is asked for.
+  std::vector<std::int64_t> worth(const std::string& key, const std::vector<std::int64_t>& steps, double seconds_row) {
+    const double all = seconds_row * static_cast<double>(steps.size());
+    if (request_.every > 0 || all <= analysis_seconds) return steps;
+    auto some = thinned(steps, std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis_seconds / seconds_row)));
+    trace_.info.notes.push_back(key + " has " + plural(std::ssize(some), "row") + " of the " + std::to_string(steps.size()) + " recorded, which would take about " + about(all) +
+                                "; --every " + std::to_string(every_) + " makes them all. Every other array is complete.");
+    return some;
+  }
+
+  /// The last recorded step of a segment in `steps`; there is one in the last segment, which analyses visit first.
+  static std::int64_t last_of(const std::vector<std::int64_t>& steps, const Rollout::Segment& segment) {
+    const auto end = std::lower_bound(steps.begin(), steps.end(), segment.first + segment.steps);
+    return end == steps.begin() ? segment.first : std::max(segment.first, end[-1]);
+  }
+  /// What some of a layer's blocks take, by the Jacobian of one step, for all of them; work(block, size).
+  template <class F>
+  static double over_blocks(Memory& memory, std::int64_t step, const F& work) {
+    constexpr std::size_t looked_at = 8;
+    const auto blocks = static_cast<std::size_t>(memory.blocks()), size = static_cast<std::size_t>(memory.width()) / blocks, some = std::min(blocks, looked_at);
+    std::vector<double> matrix(blocks * size * size);
+    memory.jacobian(step, matrix);
+    double sum = 0.0;
+    for (std::size_t block = 0; block < some; ++block)
+      sum += work(std::span<const double>(matrix).subspan(block * size * size, size * size), static_cast<std::int64_t>(size));
+    return sum * static_cast<double>(blocks) / static_cast<double>(some);
   }
 
   /// Once for all layers whose memory is none that a step maps to the next.
@@ -631,6 +669,7 @@ class Run {
       std::vector<std::complex<double>> values;
       std::int64_t n = 0;
       Transition kind = Transition::none;
+      bool known = true;  // which steps there will be; of per-step dense Jacobians when the first was seen
     };
     std::vector<LayerSpectrum> found(layers);
     for (std::size_t layer = 0; layer < layers; ++layer) {
@@ -644,6 +683,7 @@ class Run {
         own.steps = {0};
       else
         own.steps = own.kind == Transition::dense ? thinned(trace_.steps, request_.probe.spectrum_rows) : trace_.steps;
+      own.known = own.kind != Transition::dense || !trace_.info.spectra[layer].per_step || request_.probe.spectrum_rows > 0 || request_.every > 0;
       own.values.resize(own.steps.size() * static_cast<std::size_t>(own.n));
     }
     const auto visit = [&](const Rollout::Segment& segment) {
@@ -652,6 +692,11 @@ class Run {
         if (own.kind == Transition::none) continue;
         const auto n = static_cast<std::size_t>(own.n);
         const auto memories = segment.network.memories(static_cast<int>(layer));
+        if (!std::exchange(own.known, true)) {
+          const double work = over_blocks(*memories[0], own_step(segment, layer, last_of(own.steps, segment)), eigenvalue_work);
+          own.steps = worth("spectrum/" + std::to_string(layer), own.steps, work * eigenvalue_operation / cores());
+          own.values.resize(own.steps.size() * n);
+        }
         const auto begin = std::lower_bound(own.steps.begin(), own.steps.end(), segment.first);
         const auto end = std::lower_bound(begin, own.steps.end(), segment.first + segment.steps);
         const auto from = static_cast<std::size_t>(begin - own.steps.begin());
@@ -771,6 +816,27 @@ class Run {
 
   std::string product_of(std::size_t layer) const { return backward(layer) ? "ds_0/ds_t, the layer running from the end to the start" : "ds_T/ds_t"; }
 
+  /// Whether a layer's products are worth their time, and at which of the steps their singular values are, by what two factors and their
+  /// singular values take.
+  bool afford_product(std::size_t layer, Memory& memory, std::int64_t step, std::vector<std::int64_t>& steps) {
+    double values = 0.0;
+    const double factors = over_blocks(memory, step, [&](std::span<const double> jacobian, std::int64_t size) {
+      JacobianProduct product(size);
+      product.multiply(jacobian);
+      product.multiply(jacobian);
+      static_cast<void>(product.rank());  // what is pending too
+      const double multiplied = product.work();
+      static_cast<void>(product.log10_largest(request_.probe.singular_values));
+      static_cast<void>(product.log10_smallest());
+      values += product.work() - multiplied;
+      return 0.5 * multiplied;
+    });
+    values *= static_cast<double>(memory.blocks()) / static_cast<double>(std::min<std::int64_t>(memory.blocks(), 8));
+    if (!may_take(layer, factors * product_operation * static_cast<double>(request_.sequence.length))) return false;
+    if (!request_.probe.jacobian_rows) steps = worth("jacobian/" + std::to_string(layer), steps, values * product_operation);
+    return true;
+  }
+
   void jacobians() {
     if (!request_.probe.jacobians || !wants("jacobian")) return;
     const std::int64_t length = request_.sequence.length;
@@ -783,6 +849,7 @@ class Run {
       std::vector<std::unique_ptr<JacobianProduct>> dense;  // one a block
       std::unique_ptr<DiagonalProduct> diagonal;
       std::int64_t k = 0;
+      bool known = true;  // which steps there will be; of dense Jacobians when the first was seen
     };
     std::vector<LayerProduct> products(layers);
     for (std::size_t layer = 0; layer < layers; ++layer) {
@@ -794,6 +861,7 @@ class Run {
       if (own.kind == Transition::none) continue;
       own.k = std::min<std::int64_t>(request_.probe.singular_values, own.n);
       own.steps = own.kind == Transition::dense ? thinned(trace_.steps, request_.probe.jacobian_rows) : trace_.steps;
+      own.known = own.kind != Transition::dense || length == 1;
       own.largest.resize(own.steps.size() * static_cast<std::size_t>(own.k));
       own.smallest.resize(own.steps.size());
       if (own.kind == Transition::dense)
@@ -801,6 +869,8 @@ class Run {
       else
         own.diagonal = std::make_unique<DiagonalProduct>(own.n);
     }
+    const auto asked = std::ranges::count_if(products, [](const LayerProduct& own) { return own.kind != Transition::none; });
+    if (asked == 0) return;
     std::vector<double> matrix, logs;
     std::vector<std::complex<double>> factors;
     const auto visit = [&](const Rollout::Segment& segment) {
@@ -809,6 +879,12 @@ class Run {
         if (own.kind == Transition::none) continue;
         bool known = false;  // the factors of a time-invariant memory are read once
         const auto memories = segment.network.memories(static_cast<int>(layer));
+        if (!std::exchange(own.known, true) && !afford_product(layer, *memories[0], own_step(segment, layer, last_of(own.steps, segment)), own.steps)) {
+          own.kind = Transition::none;
+          continue;
+        }
+        own.largest.resize(own.steps.size() * static_cast<std::size_t>(own.k));
+        own.smallest.resize(own.steps.size());
         for (std::int64_t t = segment.steps - 1; t >= 0; --t) {
           if (stop_.stop_requested()) throw Cancelled();
           // A layer that runs backward goes on to the first step: its product is ds_0/ds_t.

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The Newton forms of stepped recurrences: they meet the sequential form where they converge, and say so; where they do not, the sequential
 // form is run instead, and that is said.
+#include <unistd.h>
+
+#include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <thread>
 
 #include "autodiff/ops.h"
 #include "experiment/experiment.h"
@@ -22,7 +26,7 @@ RunRequest request_for(const std::string& architecture, std::int64_t length) {
   return request;
 }
 
-/// Largest difference over the largest value.
+/// Largest difference over the largest value; NaN where one is.
 double difference(const Trace& trace, const TraceArray& b) {
   const TraceArray* found = trace.find(b.key);
   CHECK_SAYS(found && found->shape == b.shape, b.key);
@@ -31,7 +35,8 @@ double difference(const Trace& trace, const TraceArray& b) {
   for (std::size_t i = 0; i < a.real->size(); ++i) {
     if (std::isinf((*b.real)[i]) && (*a.real)[i] == (*b.real)[i]) continue;  // log10 of a norm that is zero
     const double distance = std::abs((*a.real)[i] - (*b.real)[i]);
-    if (!(distance <= most)) most = distance;
+    if (std::isnan(distance)) return distance;
+    most = std::max(most, distance);
     size = std::max(size, std::abs((*b.real)[i]));
   }
   return size > 0.0 ? most / size : most;
@@ -148,7 +153,44 @@ TEST_CASE("a chaotic recurrence falls back on the sequential form, says so, and 
   }
 }
 
-TEST_CASE("several layers, and a state carried over from another run, each have their own iteration") {
+TEST_CASE("differences of what is not a number are not a number, wherever it stands") {
+  Trace trace;
+  TraceArray a;
+  a.key = "x";
+  a.shape = {3};
+  a.real = std::make_shared<const std::vector<double>>(std::vector<double>{1.0, 2.0, 4.0});
+  trace.put(a);
+  for (const std::size_t place : {0, 1, 2}) {
+    std::vector<double> values{1.0, 2.0, 4.0};
+    values[place] = std::nan("");
+    TraceArray b = a;
+    b.real = std::make_shared<const std::vector<double>>(values);
+    CHECK(!(difference(trace, b) <= 1.0));
+  }
+  CHECK_EQUAL(difference(trace, a), 0.0);
+}
+
+TEST_CASE("a state carried over from another run is where the iteration begins") {
+  const auto file = std::filesystem::temp_directory_path() / ("reclab-test-newton-" + std::to_string(getpid()) + ".npz");
+  RunRequest request = request_for("lstm", 70);
+  request.set = {{"width", "8"}};
+  request.probe.spectra = request.probe.jacobians = false;
+  save_state(run(builtin_registry(), request, {}, {}).state, file);
+  const auto fresh = run(builtin_registry(), request, {}, {}).trace;
+  request.state = file;
+  const auto sequential = run(builtin_registry(), request, {}, {}).trace;
+  CHECK(difference(*fresh, *sequential->find("state/0/c")) > 1e-3);  // it matters
+  for (const std::string form : {"newton", "quasi-newton", "damped-newton"}) {
+    request.form = form;
+    const auto trace = run(builtin_registry(), request, {}, {}).trace;
+    CHECK_SAYS(said(*trace).find("converged in") != std::string::npos, form + ": " + said(*trace));
+    for (const auto& array : sequential->arrays())
+      CHECK_SAYS(difference(*trace, *array) <= 1e-9, form + ": " + array->key + " " + test::show(difference(*trace, *array)));
+  }
+  std::filesystem::remove(file);
+}
+
+TEST_CASE("several layers each have their own iteration") {
   RunRequest request = request_for("lstm", 70);
   request.set = {{"width", "8"}, {"layers", "2"}};
   request.form = "newton";
@@ -161,8 +203,20 @@ TEST_CASE("a Newton form is cancelled in the middle of an iteration") {
   RunRequest request = request_for("lstm", 20000);
   request.set = {{"width", "64"}};
   request.form = "newton";
-  std::stop_source source;
-  source.request_stop();
-  const auto result = run(builtin_registry(), request, {}, source.get_token());
-  CHECK_EQUAL(std::string(to_string(result.trace->info.outcome)), "cancelled");
+  // Whole, it takes many seconds, all of them in the one segment's iteration.
+  for (const int wait : {100, 400}) {
+    std::stop_source source;
+    std::chrono::steady_clock::time_point asked;
+    std::jthread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(wait));
+      asked = std::chrono::steady_clock::now();
+      source.request_stop();
+    });
+    const auto result = run(builtin_registry(), request, {}, source.get_token());
+    const double late = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
+    other.join();
+    CHECK_EQUAL(std::string(to_string(result.trace->info.outcome)), "cancelled");
+    CHECK_EQUAL(result.trace->info.sentence, "cancelled after 0 steps of 20000");
+    CHECK_SAYS(late < 0.1, "took " + test::show(late) + " s");
+  }
 }

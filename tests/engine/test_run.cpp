@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 #include "analysis/slope.h"
 #include "array/files.h"
 #include "experiment/experiment.h"
+#include "experiment/rollout.h"
 #include "models/registry.h"
 #include "safetensors.h"
 #include "scratch.h"
@@ -111,12 +113,41 @@ TEST_CASE("the gradient through two layers is followed below 1e-600, where plain
   for (const std::int64_t t : {0, 500, 1200, 2000}) CHECK_CLOSE(lower[static_cast<std::size_t>(t)] - lower[2399], expected(t) - expected(2399), 1e-9);
 }
 
-TEST_CASE("the same request gives the same bits, whatever the segments") {
+TEST_CASE("the same request gives the same bits") {
   for (const auto& architecture : builtin_registry().all()) {
     const RunRequest request = request_for(architecture.id, "noise", 300);
     const auto a = run_quietly(request), b = run_quietly(request);
     for (const auto& array : a->arrays()) CHECK_SAYS(same_bits(*array, *b->find(array->key)), architecture.id + " " + array->key);
   }
+}
+
+TEST_CASE("a sequence has the same bits in segments of any length") {
+  int compared = 0;
+  const Sequence sequence = make_task("noise", {.length = 150, .seed = 1});
+  for (const auto& architecture : builtin_registry().all()) {
+    const Hyper hyper(architecture.hyper);
+    const Loss loss(Loss::Kind::last, sequence);
+    NetworkOptions one;
+    one.input = sequence.width;
+    const Network network(architecture, hyper, one);
+    const Parameters parameters = network.initialise(1);
+    const auto made = [&](std::int64_t segment) {
+      Rollout::Options options;
+      options.segment = segment;
+      Rollout rollout(architecture, hyper, parameters, sequence, loss, cpu_backend(), options);
+      std::vector<double> output;
+      CHECK(!rollout.forward([&](const Rollout::Segment& s) {
+        const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+        output.insert(output.end(), values.begin(), values.end());
+      }, {}));
+      return std::pair{output, rollout.final_states()};
+    };
+    if (network.whole()) continue;  // takes one segment
+    const auto whole = made(150);
+    for (const std::int64_t segment : {149, 64, 17, 1}) CHECK_SAYS(made(segment) == whole, architecture.id + " in segments of " + std::to_string(segment));
+    ++compared;
+  }
+  CHECK(compared > 15);
 }
 
 TEST_CASE("a run that is cut anywhere and continued from its exported state is the whole run to the bit, for every preset") {
@@ -209,6 +240,53 @@ TEST_CASE("above the limit of memory every k-th step is recorded, and a note say
   for (std::size_t row = 0; row < trace->steps.size(); ++row)
     for (std::int64_t j = 0; j < 64; ++j)
       CHECK_EQUAL((*some->real)[row * 64 + static_cast<std::size_t>(j)], (*all->real)[static_cast<std::size_t>(trace->steps[row] * 64 + j)]);
+}
+
+TEST_CASE("no array has fewer rows because another takes long") {
+  // deltanet's Jacobians have 256 rows, nearly all of them of the identity.
+  const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
+  RunRequest request;
+  request.preset = library.find("deltanet");
+  request.sequence = make_task("copy", {.length = 200, .seed = 1});
+  const auto trace = run_quietly(request);
+  CHECK_EQUAL(trace->info.every, 1);
+  for (const auto& array : trace->arrays())
+    if (!array->axes.empty() && array->axes[0].name == "time") CHECK_SAYS(array->shape[0] == 200 && array->steps.empty(), array->key);
+  for (const std::string& note : trace->info.notes) CHECK_SAYS(note.find("--every") == std::string::npos, note);
+}
+
+TEST_CASE("an analysis that takes long has rows of its own, says so, and has them all with --every 1") {
+  RunRequest request = request_for("lstm", "noise", 1500);
+  request.set = {{"width", "192"}};  // a decomposition of 384 x 384 takes 50 to 100 ms
+  request.probe.gradients = request.probe.jacobians = false;
+  const auto trace = run_quietly(request);
+  CHECK_EQUAL(trace->find("state/0/c")->shape[0], 1500);
+  CHECK_EQUAL(trace->find("gate/0/forget")->shape[0], 1500);
+  const TraceArray* spectrum = trace->find("spectrum/0");
+  CHECK_SAYS(spectrum->shape[0] < 1500 && spectrum->shape[0] > 100, std::to_string(spectrum->shape[0]));
+  CHECK(spectrum->steps.back() == 1499 && spectrum->steps.front() == 0 && std::ssize(spectrum->steps) == spectrum->shape[0]);
+  const auto& notes = trace->info.notes;
+  const std::string about = "spectrum/0 has " + std::to_string(spectrum->shape[0]) + " rows of the 1500 recorded";
+  CHECK_SAYS(std::ranges::any_of(notes, [&](const std::string& note) { return note.starts_with(about) && note.find("--every 1 ") != std::string::npos; }), about);
+  request.every = 500;  // asked for by number: all of them
+  CHECK_EQUAL(run_quietly(request)->find("spectrum/0")->shape[0], 4);
+}
+
+TEST_CASE("ordinals are written as they are said") {
+  RunRequest request = request_for("gru", "noise", 4000);
+  request.probe.spectra = request.probe.jacobians = request.probe.gradients = false;
+  std::map<std::int64_t, std::string> said;
+  for (std::int64_t limit = 40; limit < 2048 && said.size() < 12; limit += 16) {
+    request.record_limit = limit << 10;
+    const auto trace = run_quietly(request);
+    if (trace->info.every > 1) said[trace->info.every] = trace->info.notes.at(0);
+  }
+  for (const auto& [every, note] : said) {
+    const bool teen = every % 100 >= 11 && every % 100 <= 13;
+    const std::string end = !teen && every % 10 == 1 ? "st" : !teen && every % 10 == 2 ? "nd" : !teen && every % 10 == 3 ? "rd" : "th";
+    CHECK_SAYS(note.starts_with("Every " + std::to_string(every) + end + " step was recorded"), note);
+  }
+  CHECK(said.contains(2) && said.contains(3) && said.contains(11));
 }
 
 TEST_CASE("what is recorded alone is what a run that records everything has of it") {

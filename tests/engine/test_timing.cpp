@@ -337,6 +337,16 @@ TEST_CASE("a length at which a form diverges is left out, with a note; the other
   CHECK(!diverged->info.notes.empty() && diverged->info.notes.front().find("4,000 was left out: its output is not finite") != std::string::npos);
 }
 
+TEST_CASE("the largest Lyapunov exponent leaves out the first quarter of the steps, where the state still comes from its start") {
+  RunRequest request;
+  request.preset = primitive_preset("diagonal");
+  request.set = {{"width", "3"}};
+  request.sequence = primitive_input("diagonal", hyper_of(primitives(), request.preset, request.set), 1024, 1);
+  for (std::size_t t = 0; t < 1024; ++t)
+    for (std::size_t j = 0; j < 3; ++j) request.sequence.input[t * 6 + j] = t < 250 ? 0.1 : 0.9;  // the factors a_t
+  CHECK_CLOSE(largest_lyapunov(primitives(), request, {}).value(), std::log(0.9), 1e-9);
+}
+
 TEST_CASE("the largest Lyapunov exponent is the logarithm that closed forms have") {
   for (const double radius : {0.5, 0.95, 1.1}) {
     RunRequest request = request_for("elman", 300);

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A run ends within 100 ms of being asked to, at sizes where a single step, decomposition or matrix of weights takes far longer.
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "analysis/eigen.h"
+#include "analysis/product.h"
+#include "array/cpu/threads.h"
+#include "array/rng.h"
+#include "array/stop.h"
+#include "experiment/experiment.h"
+#include "models/registry.h"
+#include "test.h"
+
+using namespace reclab;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr double allowed = 0.1;
+
+/// Asks for a stop so long after something happened, and knows when.
+class Stopper {
+ public:
+  /// `events`: how many happen() there are to be before the wait.
+  Stopper(int events, std::chrono::milliseconds wait)
+      : left_(events), thread_([this, wait] {
+          std::unique_lock lock(guard_);
+          happened_.wait(lock, [this] { return left_ <= 0; });
+          lock.unlock();
+          std::this_thread::sleep_for(wait);
+          asked_ = Clock::now();
+          source_.request_stop();
+        }) {}
+  void happen() {
+    const std::lock_guard lock(guard_);
+    --left_;
+    happened_.notify_all();
+  }
+  std::stop_token token() const { return source_.get_token(); }
+  /// Seconds from the request till now; what never came to its event is let go.
+  double late() {
+    const auto now = Clock::now();
+    {
+      const std::lock_guard lock(guard_);
+      left_ = 0;
+      happened_.notify_all();
+    }
+    thread_.join();
+    return std::chrono::duration<double>(now - asked_).count();
+  }
+
+ private:
+  std::mutex guard_;
+  std::condition_variable happened_;
+  int left_;
+  std::stop_source source_;
+  Clock::time_point asked_;
+  std::jthread thread_;
+};
+
+RunRequest request_for(const std::string& architecture, std::vector<std::pair<std::string, std::string>> set, std::int64_t length, const std::string& form = "sequential") {
+  RunRequest request;
+  request.preset.id = request.preset.architecture = architecture;
+  request.set = std::move(set);
+  request.sequence = make_task("noise", {.length = length, .seed = 1});
+  request.form = form;
+  return request;
+}
+
+/// Stops the run so long after its `stage`-th publication (0: after its start).
+void check_stops(const RunRequest& request, int stage, int wait) {
+  Stopper stopper(stage, std::chrono::milliseconds(wait));
+  const RunResult result = run(builtin_registry(), request, {}, stopper.token(), [&](const TracePtr&) { stopper.happen(); });
+  const std::string what = request.preset.id + " " + request.form + ", stage " + std::to_string(stage) + ", after " + std::to_string(wait) + " ms";
+  CHECK_SAYS(result.trace->info.outcome == Outcome::cancelled, what + ": had ended");
+  const double late = stopper.late();
+  CHECK_SAYS(late < allowed, what + ": took " + test::show(late) + " s");
+}
+
+}  // namespace
+
+TEST_CASE("calls of parallel work that have not begun are left out when a stop is asked for, and the next work is whole") {
+  std::stop_source source;
+  std::atomic<int> begun{0};
+  bool thrown = false;
+  {
+    const StopScope scope(source.get_token());
+    try {
+      cpu::parallel(1000, [&](std::int64_t) {
+        if (++begun == 10) source.request_stop();
+      });
+    } catch (const Cancelled&) {
+      thrown = true;
+    }
+  }
+  CHECK(thrown);
+  CHECK_SAYS(begun < 100, std::to_string(begun));
+  begun = 0;
+  cpu::parallel(1000, [&](std::int64_t) { ++begun; });
+  CHECK_EQUAL(begun.load(), 1000);
+  CHECK(!StopScope::current());
+}
+
+TEST_CASE("one decomposition and one product of large matrices stop in the middle") {
+  constexpr std::int64_t n = 1024;
+  Rng rng(1);
+  std::vector<double> matrix(n * n);
+  for (double& x : matrix) x = rng.normal() / std::sqrt(static_cast<double>(n));
+  for (const bool product : {false, true}) {
+    Stopper stopper(0, std::chrono::milliseconds(150));
+    const StopScope scope(stopper.token());
+    bool thrown = false;
+    try {
+      if (product) {
+        JacobianProduct all(n);
+        for (int i = 0; i < 20; ++i) {
+          all.multiply(matrix);
+          all.log10_smallest();
+        }
+      } else {
+        for (int i = 0; i < 20; ++i) eigenvalues(matrix, n);
+      }
+    } catch (const Cancelled&) {
+      thrown = true;
+    }
+    const double late = stopper.late();
+    CHECK(thrown);
+    CHECK_SAYS(late < allowed, (product ? "product: " : "eigenvalues: ") + test::show(late) + " s");
+  }
+}
+
+TEST_CASE("the drawing of weights is stopped") {
+  check_stops(request_for("elman", {{"width", "2048"}}, 20), 0, 300);
+  check_stops(request_for("lstm", {{"width", "2048"}, {"layers", "4"}}, 20), 0, 60);
+}
+
+TEST_CASE("a wide run is stopped forward and back") {
+  for (const int wait : {400, 1200, 2500}) check_stops(request_for("lstm", {{"width", "1024"}}, 600), 0, wait);
+  for (const int wait : {300, 900}) check_stops(request_for("transformer", {{"width", "512"}}, 3000), 0, wait);
+  for (const int wait : {300, 900}) check_stops(request_for("mamba", {{"width", "512"}, {"layers", "2"}}, 4000), 0, wait);
+}
+
+TEST_CASE("forms that take all steps at once are stopped") {
+  for (const int wait : {300, 900}) check_stops(request_for("s4d", {{"width", "512"}}, 8000, "convolution"), 0, wait);
+  for (const int wait : {300, 900}) check_stops(request_for("hyena", {{"width", "512"}}, 8000, "convolution"), 0, wait);
+  for (const int wait : {300, 900}) check_stops(request_for("lru", {{"width", "512"}, {"state", "1024"}}, 6000, "scan"), 0, wait);
+  for (const int wait : {300, 900}) check_stops(request_for("gru", {{"width", "256"}}, 500, "newton"), 0, wait);
+}
+
+TEST_CASE("eigenvalues and products of Jacobians of a wide run are stopped") {
+  RunRequest request = request_for("lstm", {{"width", "512"}}, 24);
+  request.probe.gradients = false;
+  for (const int wait : {20, 500}) check_stops(request, 1, wait);
+  request.probe.spectra = false;
+  for (const int wait : {20, 700, 1500}) check_stops(request, 1, wait);
+}
