@@ -9,6 +9,7 @@
 #include "experiment/device.h"
 #include "experiment/weights.h"
 #include "models/registry.h"
+#include "recurrence/course.h"
 
 namespace reclab {
 namespace {
@@ -111,6 +112,24 @@ void Prepared::describe(const RunRequest& request, RunInfo& info) const {
   info.dtype = real == DType::f64 ? "float64" : "float32";
   for (const Form form : probe->forms()) info.forms.emplace_back(to_string(form));
   info.devices = devices();
+}
+
+bool scans_are_one(const Prepared& prepared, const RunRequest& request) {
+  const auto forms = prepared.probe->forms();
+  const auto offers = [&](Form form) { return std::find(forms.begin(), forms.end(), form) != forms.end(); };
+  if (prepared.backend.device() == Device::cpu || !offers(Form::scan) || !offers(Form::chunkwise)) return false;
+  NetworkOptions options;
+  options.input = request.sequence.width;
+  options.form = Form::scan;
+  options.real = prepared.real;
+  options.steps = 4;
+  Network network(prepared.architecture, prepared.hyper, options);
+  bool diagonal = false;
+  network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var>) {
+    const auto* over_time = dynamic_cast<const OverTime*>(&operation);
+    diagonal = diagonal || (over_time && over_time->course().way == Course::Way::tree);
+  });
+  return diagonal;
 }
 
 std::string way_back(const Divergence& bad) { return sentence(bad) + " on the way back; gradients from there on are not to be relied on"; }

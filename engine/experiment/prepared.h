@@ -35,6 +35,9 @@ struct Prepared {
   void describe(const RunRequest& request, RunInfo& info) const;
 };
 
+/// Whether the scan and the chunkwise form are one kernel on the request's device, as those of a diagonal recurrence are on CUDA.
+bool scans_are_one(const Prepared& prepared, const RunRequest& request);
+
 /// What is to say of a gradient that is not finite.
 std::string way_back(const Divergence& bad);
 /// How a Newton form went, in words.

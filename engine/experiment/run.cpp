@@ -229,6 +229,8 @@ class Run {
     require_form(*prepared_.probe, form_, request_.preset.id);
     info.form = std::string(to_string(form_));
     info.record_form = info.form;
+    if ((form_ == Form::scan || form_ == Form::chunkwise) && scans_are_one(prepared_, request_))
+      info.notes.emplace_back("On CUDA the scan and the chunkwise form of this model are one kernel: chunks that are joined by their last states.");
     for (int layer = 0; layer < static_cast<int>(info.layers); ++layer) {
       const auto memories = prepared_.probe->memories(layer);
       const bool invariant = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return m->time_invariant(); });

@@ -139,6 +139,9 @@ class Timing {
         series_.push_back({form_from(name)});
       }
     }
+    const auto timed = [&](Form form) { return std::ranges::any_of(series_, [form](const Series& one) { return one.form == form; }); };
+    if (timed(Form::scan) && timed(Form::chunkwise) && scans_are_one(prepared_, request))
+      note("On CUDA the scan and the chunkwise form of this model are one kernel: what their times differ by is noise.");
     const std::set<std::int64_t> rising(timing.lengths.begin(), timing.lengths.end());
     lengths_.assign(rising.begin(), rising.end());
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "array/stop.h"
 #include "models/stack.h"
 #include "recurrence/attention.h"
 #include "recurrence/chunks.h"
@@ -257,7 +258,11 @@ Parameters Network::initialise(std::uint64_t seed) const {
   for (const auto& parameter : parameters_) {
     made.entries().push_back({parameter.name, parameter.text, parameter.var.shape(), {}});
     auto& entry = made.entries().back();
-    entry.values.assign(static_cast<std::size_t>(count(entry.shape)), 0.0);
+    // Some at a time: to take a gigabyte of zeros is a matter of a second.
+    constexpr std::size_t some = std::size_t{1} << 20;
+    const auto size = static_cast<std::size_t>(count(entry.shape));
+    entry.values.reserve(size);
+    for (; entry.values.size() < size; check_stop()) entry.values.resize(std::min(size, entry.values.size() + some));
     Rng rng = root.split(parameter.name);
     const std::string prefix = parameter.name.substr(0, parameter.name.find('/') + 1);
     InitContext context{rng, entry.shape, entry.values, [&](std::string_view other) -> std::span<const double> {
