@@ -222,7 +222,7 @@ TEST_CASE("running the manifest's command gives the same bits") {
     return nlohmann::json::parse(bytes_of_file(scratch / (folder + "/manifest.json"))).at("command").get<std::string>();
   };
   const std::string file = scratch.file("its, 'own' file.csv", "t,in one,\"b,c\",y\n0,1,2,9\n1,4,1,8\n2,2,2,5\n3,1,7,6\n4,0,3,1\n5,2,2,2\n").string();
-  run_to({"gru", "--input", file, "--columns", "in one", "--set", "width=6"}, "first");
+  run_to({"gru", "--input", file, "--columns", "in one", "--target", "next", "--set", "width=6"}, "first");
   const std::vector<std::vector<std::string>> lines{
       {"lstm", "--length", "20", "--set", "width=6"},  // the preset's own task and its seed
       {"lstm", "--task", "adding", "--length", "20", "--set", "width=6", "--seed", "2", "--task-seed", "5", "--every", "3", "--loss", "mean"},
