@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "array/stop.h"
+
 namespace reclab::columns {
 
 constexpr std::int64_t lanes = 8;  // doubles a chunk; columns are padded with zeros to whole chunks, so that no loop has a remainder
@@ -26,7 +28,9 @@ class Columns {
       : height_((rows + lanes - 1) / lanes * lanes),
         // Columns that lie a power of two apart would share few lines of cache.
         stride_(height_ % (4 * lanes) == 0 ? height_ + lanes : height_),
-        chunks_(static_cast<std::size_t>(stride_ / lanes * columns), Chunk{}) {}
+        chunks_(static_cast<std::size_t>(stride_ / lanes * columns), Chunk{}) {
+    check_stop();  // of large ones there are a dozen, which take a tenth of a second each
+  }
   double* operator[](std::int64_t column) { return chunks_.data()->values + column * stride_; }
   const double* operator[](std::int64_t column) const { return chunks_.data()->values + column * stride_; }
   /// Rows with the padding.
