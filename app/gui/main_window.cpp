@@ -346,10 +346,10 @@ void MainWindow::showModel(const ModelPtr& model) {
   inspector_->setModel(model);
   card_->setModel(model);
   sequence_->setModelTask(model->preset);
-  QStringList has;
-  if (!model->card.gates.empty()) has << "gates";
-  if (!model->card.states.empty()) has << "states";
-  area_->setModelHas(has);
+  modelHas_.clear();
+  if (!model->card.gates.empty()) modelHas_ << "gates";
+  if (!model->card.states.empty()) modelHas_ << "states";
+  area_->setModelHas(modelHas_);
   const QString title = QString::fromStdString(model->preset.title);
   for (FlatDock* dock : docks_)
     if (dock->objectName() == "dock.inspector" || dock->objectName() == "dock.card") dock->header()->setHeadline(title);
@@ -363,6 +363,11 @@ void MainWindow::showModel(const ModelPtr& model) {
 void MainWindow::showTrace(const TracePtr& trace) {
   status_->setRun(trace);
   showTimeOf(trace);
+  // What was to be recorded and is not there, there is not: a card also lists what is kept between runs alone.
+  QStringList has = modelHas_;
+  if (trace && session_->asked().gates && trace->matching("gate/").empty()) has.removeAll("gates");
+  if (trace && session_->asked().states && trace->matching("state/").empty()) has.removeAll("states");
+  area_->setModelHas(has);
   area_->setRuns(trace, pins_);
 }
 

@@ -120,6 +120,7 @@ class MainWindow : public QMainWindow {
   QHBoxLayout* chips_ = nullptr;
   std::vector<Panel::Run> pins_;
   LoadedSequencePtr shownSequence_;
+  QStringList modelHas_;  ///< "gates", "states": by its card
   bool restored_ = false, sessionRestored_ = false;
 };
 

@@ -43,6 +43,7 @@ class SessionController : public QObject {
   const Setup& setup() const { return setup_; }
   const TracePtr& trace() const { return shown_; }
   bool running() const { return running_; }
+  const Probe& asked() const { return lastProbe_; }  ///< what the newest run was to record
   bool exporting() const { return exporting_ > 0; }
   bool timing() const { return timingRuns_; }
 

@@ -369,6 +369,7 @@ class TestSession : public QObject {
         const QString reason = dock->panel()->emptyReason();
         if (qEnvironmentVariableIsSet("RECLAB_SENTENCES") && !reason.isEmpty()) qInfo("%s, %s: %s", preset.id.c_str(), qPrintable(dock->panel()->id()), qPrintable(reason));
         if (reason.contains("--") || reason.contains("record them") || reason.contains("state/")) found << QString::fromStdString(preset.id) + ": " + reason;
+        if (reason.contains("Press Run") || reason.contains("press Run")) found << QString::fromStdString(preset.id) + ", which ran: " + reason;
         if (dock->panel()->headline().contains("--")) found << dock->panel()->headline();
       }
       // What there is not is told from what was not recorded.
