@@ -475,7 +475,7 @@ QString TrajectoriesPanel::emptyReason() const {
   if (wanted_.width() == 0) {
     if (!trace_->info.sentence.empty()) return tr("This run has no states to show: %1").arg(QString::fromStdString(trace_->info.sentence));
     if (property("modelHas").toStringList().contains(QStringLiteral("states"))) return tr("The states of this run were not recorded. Press Run.");
-    return tr("%1 has no state that one step hands to the next, so there is no way to draw. Choose another model.")
+    return tr("%1 has no state that one step hands to the next, so there is no path to draw. Choose another model.")
         .arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title));
   }
   if (view_ == View::past) return past_->emptyReason();  // which needs none of what is computed below
