@@ -62,7 +62,7 @@ QString cardHtml(const Card& card, const QPalette& palette) {
   rows(QObject::tr("State, one layer"), entries);
   if (!card.spectrum.empty()) out += heading(QObject::tr("Spectrum")) + "<p style='margin-top:0'>" + html(card.spectrum) + "</p>";
   entries.clear();
-  for (const ParameterInfo& parameter : card.parameters) entries << row(parameter.name, shapeText(parameter.shape), parameter.text);
+  for (const ParameterInfo& parameter : card.parameters) entries << row(parameter.name, shapeText(parameter.shape), parameter.text + (parameter.when.empty() ? "" : " It is there " + parameter.when + "."));
   rows(QObject::tr("Parameters"), entries);
   entries.clear();
   for (const HyperSpec& spec : card.hyper) {

@@ -269,6 +269,18 @@ void MainWindow::connectSession() {
   connect(session_, &SessionController::setupChanged, area_, &PanelArea::askAgain);
   connect(session_, &SessionController::awaitedChanged, area_, &PanelArea::askAgain);
   connect(time_, &TimeLink::stepChanged, session_, &SessionController::setFocus);
+  connect(session_, &SessionController::sizesFit, this, [this](const QString& preset, const QString& file, const Settings& sizes) {
+    QStringList words;
+    for (const auto& [key, value] : sizes) words << QString::fromStdString(key + " " + value);
+    banner_->offer(tr("Take its sizes: %1").arg(words.join(", ")), [this, preset, file, sizes] {
+      Setup after = session_->setup();
+      if (preset.toStdString() != after.preset) return;  // another model was picked meanwhile
+      for (const auto& [key, value] : sizes) after.setValue(key, value);
+      after.weights[after.preset] = file.toStdString();
+      banner_->hide();
+      change(after, tr("weights %1 and their sizes").arg(QFileInfo(file).fileName()));
+    });
+  });
   connect(area_, &PanelArea::visiblePanelsChanged, this, [this] {
     session_->setVisiblePanels(area_->visiblePanels());
     const PanelDock* timing = area_->dock("timing");

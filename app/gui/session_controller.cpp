@@ -434,6 +434,12 @@ void SessionController::loadFile(FileKind kind, const QString& file) {
       later([this, number, kind, file, preset = QString::fromStdString(setup.preset)] {
         if (number == load_) emit fileFits(kind, preset, file);
       });
+    } catch (const MisfitError& error) {
+      later([this, number, file, preset = QString::fromStdString(setup.preset), sentence = sentenceOf(std::current_exception()), sizes = error.settings] {
+        if (number != load_) return;
+        emit said(sentence, Tone::warning);
+        if (!sizes.empty()) emit sizesFit(preset, file, sizes);
+      });
     } catch (...) {
       later([this, number, sentence = sentenceOf(std::current_exception())] {
         if (number == load_) emit said(sentence, Tone::warning);

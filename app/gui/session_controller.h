@@ -98,6 +98,8 @@ class SessionController : public QObject {
   void awaitedChanged();  ///< what awaits() says may be another now
   void said(QString sentence, reclab::Tone tone);
   void exported(QString folder);
+  /// Weights were refused that these hyper-parameters would fit.
+  void sizesFit(QString preset, QString file, reclab::Settings sizes);
   void fileFits(reclab::FileKind kind, QString preset, QString file);
   void saved(QString file);
 

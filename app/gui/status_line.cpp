@@ -7,6 +7,8 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QProgressBar>
+#include <QPushButton>
+#include <utility>
 
 #include "gui/look.h"
 
@@ -152,6 +154,12 @@ Banner::Banner(QWidget* parent) : QFrame(parent) {
   words_->setTextFormat(Qt::PlainText);
   words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   row->addWidget(words_, 1);
+  offer_ = new QPushButton(this);
+  offer_->setVisible(false);
+  row->addWidget(offer_, 0, Qt::AlignTop);
+  connect(offer_, &QPushButton::clicked, this, [this] {
+    if (const auto action = std::exchange(action_, {})) action();
+  });
   auto* shut = new QToolButton(this);
   shut->setIcon(icon("close", QPalette::Dark));
   shut->setIconSize({14, 14});
@@ -161,7 +169,15 @@ Banner::Banner(QWidget* parent) : QFrame(parent) {
   hide();
 }
 
+void Banner::offer(const QString& text, std::function<void()> action) {
+  action_ = std::move(action);
+  offer_->setText(text);
+  offer_->setVisible(true);
+}
+
 void Banner::show(const QString& sentence) {
+  action_ = {};
+  offer_->setVisible(false);
   words_->setText(sentence);
   setVisible(true);
 }

@@ -5,11 +5,13 @@
 #include <QStatusBar>
 #include <QTimer>
 #include <QToolButton>
+#include <functional>
 
 #include "gui/session_controller.h"
 
 class QLabel;
 class QProgressBar;
+class QPushButton;
 
 namespace reclab {
 
@@ -42,10 +44,14 @@ class Banner : public QFrame {
  public:
   explicit Banner(QWidget* parent = nullptr);
   void show(const QString& sentence);
+  /// A button beside the sentence that is shown, until the next one.
+  void offer(const QString& text, std::function<void()> action);
   QString sentence() const;
 
  private:
   QLabel* words_;
+  QPushButton* offer_;
+  std::function<void()> action_;
 };
 
 }  // namespace reclab

@@ -396,8 +396,19 @@ class TestWindow : public QObject {
     const auto narrow = session().trace()->find("output")->real;
     drop(mine);
     QTRY_VERIFY_WITH_TIMEOUT(window_->banner()->sentence().contains("the entry 0/weight_ih has shape [128, 2] where the model has [4, 2]"), patience);
-    QVERIFY(window_->banner()->sentence().contains("change the hyper-parameters"));
+    QVERIFY(window_->banner()->sentence().contains("the weights were made for width = 32"));
     QVERIFY(session().trace()->find("output")->real == narrow && session().setup().weights.empty());
+    // The banner takes them from the file, in one step that can be undone.
+    auto* offer = window_->banner()->findChild<QPushButton*>();
+    QVERIFY(offer && offer->isVisible());
+    QCOMPARE(offer->text(), QString("Take its sizes: width 32"));
+    const int steps = window_->undoStack()->count();
+    QTest::mouseClick(offer, Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("weights mine.npz") && *session().trace()->find("output")->real == *before, patience);
+    QVERIFY(window_->banner()->isHidden());
+    QCOMPARE(window_->undoStack()->count(), steps + 1);
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && *session().trace()->find("output")->real == *narrow, patience);
   }
 
   void theStripScrubsAndBrushes() {
