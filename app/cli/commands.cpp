@@ -202,6 +202,17 @@ void print_written(const std::filesystem::path& folder, bool csv) {
   table.print(std::cout);
 }
 
+/// --sizes weights: what the file's shapes tell goes after what was set.
+void take_sizes(const ModelOptions& options, RunRequest& request, bool tell = true) {
+  if (options.sizes.empty() || options.sizes == "preset") return;
+  one_of("--sizes", options.sizes, {"preset", "weights"});
+  if (options.weights.empty()) usage_error("--sizes", "weights needs --weights FILE, whose sizes are to be taken.");
+  for (const auto& [key, value] : settings_that_fit(builtin_registry(), request, request.weights)) {
+    if (tell) std::cout << "The weights set " << key << " = " << value << ".\n";
+    request.set.emplace_back(key, value);
+  }
+}
+
 int cancelled(const std::string& where) {
   std::cout.flush();
   std::cerr << "cancelled " << where << "; nothing was exported" << std::endl;
@@ -272,6 +283,7 @@ int run(const RunOptions& options, Interrupt& interrupt) {
     request.probe.spectrum_rows = 200;
     request.probe.jacobians = false;
   }
+  take_sizes(options, request);
 
   ProgressLine line;
   interrupt.enter(Interrupt::Phase::running);
@@ -298,6 +310,7 @@ int forms(const FormsOptions& options, Interrupt& interrupt) {
   const PresetLibrary all = library();
   RunRequest request = request_of(options, all.find(options.id), builtin_registry());
   request.sequence = sequence_of(options, request.preset, request.preset.task_length);
+  take_sizes(options, request, !options.json);
   interrupt.enter(Interrupt::Phase::running);
   std::vector<FormReport> reports;
   try {
@@ -495,11 +508,12 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
   timing.forms = options.forms;
   if (primitive) {
     for (const auto& [option, given] : {std::pair{"--input", !options.input.empty()}, {"--task", !options.task.empty()}, {"--length", !options.length.empty()},
-                                        {"--weights", !options.weights.empty()}, {"--state", !options.state.empty()}})
+                                        {"--weights", !options.weights.empty()}, {"--sizes", !options.sizes.empty()}, {"--state", !options.state.empty()}})
       if (given) usage_error(option, "belongs to a preset; a primitive is timed on random inputs.");
     request.sequence = primitive_input(options.id, hyper_of(registry, request.preset, request.set), timing.lengths.back(), request.seed);
   } else {
     request.sequence = sequence_of(options, request.preset, std::max(timing.lengths.back(), request.preset.task_length));  // repeated or cut to each length
+    take_sizes(options, request, !options.json);
   }
 
   ProgressLine line;

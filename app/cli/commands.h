@@ -31,7 +31,7 @@ int show(const ShowOptions& options);
 struct ModelOptions {
   std::string id;
   std::vector<std::string> set;
-  std::string seed, device = "auto", dtype = "f64", weights, state;
+  std::string seed, device = "auto", dtype = "f64", weights, sizes, state;
   // The sequence.
   std::string input, task, length, task_seed, time, standardise, loss;
   std::vector<std::string> columns, target;

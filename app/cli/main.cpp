@@ -12,6 +12,7 @@
 
 #include "array/error.h"
 #include "commands.h"
+#include "experiment/experiment.h"
 #include "experiment/primitives.h"
 #include "models/nearest.h"
 #include "options.h"
@@ -158,6 +159,10 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     app.exit(help);
   } catch (const CLI::ParseError& error) {
     return complain(sentence_of(error, app, argc, argv));
+  } catch (const MisfitError& error) {
+    std::string sentence = error.what();
+    if (!error.settings.empty() && sentence.ends_with('.')) sentence.replace(sentence.size() - 1, 1, ": give --sizes weights to take that from the file.");
+    return complain(sentence);
   } catch (const Error& error) {
     return complain(error.what());
   } catch (const std::bad_alloc&) {

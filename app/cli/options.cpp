@@ -26,7 +26,7 @@ void add_model(CLI::App& app, ModelOptions& options) {
 }
 
 void add_sequence(CLI::App& app, ModelOptions& options) {
-  app.add_option("--input", options.input, "A CSV, TSV, NPY or NPZ file")->type_name("FILE");
+  app.add_option("--input", options.input, "A CSV, TSV, NPY or NPZ file (arrays of an NPZ file: `reclab run --help`, below)")->type_name("FILE");
   app.add_option("--task", options.task, "A synthetic sequence (the preset's own)")->type_name("NAME");
   app.add_option("--length", options.length, "Steps of the task")->type_name("T");
   app.add_option("--task-seed", options.task_seed, "Of the task, where it is another than that of the weights")->type_name("N");
@@ -34,7 +34,8 @@ void add_sequence(CLI::App& app, ModelOptions& options) {
   app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
   add_list(app, "--target", options.target, "Columns of the file that are the target and no input, or next: the next value of the input");
   app.add_option("--standardise", options.standardise, "yes or no (yes for files, no for tasks)")->type_name("Y");
-  app.add_option("--weights", options.weights, "NPZ or safetensors file, keys as in trace.npz, with or without param/")->type_name("FILE");
+  app.add_option("--weights", options.weights, "NPZ or safetensors file, names as on the card (with or without param/) or of the reference implementation")->type_name("FILE");
+  app.add_option("--sizes", options.sizes, "preset, or weights: width, layers and whatever else their shapes tell (preset)")->type_name("FROM");
   app.add_option("--state", options.state, "NPZ or safetensors file to start from, as state.npz of an export")->type_name("FILE");
 }
 
@@ -51,6 +52,9 @@ void add_run(CLI::App& app, RunOptions& options) {
   add_loss(app, options);
   app.add_flag("--csv", options.csv, "With --export: a CSV for every array too");
   app.add_option("--export", options.folder, "Folder for manifest.json, trace.npz and state.npz")->type_name("DIR");
+  app.footer("Arrays of an NPZ file: input [T, columns], or the only array there is; time [T], increasing; target [T, outputs], which the\n"
+             "output is to be, or with classes (their number) a class from 0 on a step, [T] or [T, 1]; mask [T], 1 where the target\n"
+             "counts and 0 elsewhere (1 everywhere). Only input is needed; a model has a linear head where there is a target.");
 }
 
 void add_bench(CLI::App& app, BenchOptions& options) {

@@ -58,12 +58,13 @@ Json card_json(const Card& card, const Hyper& hyper, const Preset& preset) {
                   {"default", value_json(standard.value(row.key))}};
     if (row.kind == HyperKind::integer || row.kind == HyperKind::real) entry["low"] = row.low, entry["high"] = row.high;
     if (row.kind == HyperKind::choice) entry["choices"] = row.choices;
+    entry["draws_only"] = row.draws_only;
     entry["text"] = row.text;
     json["hyper"].push_back(entry);
   }
   json["parameters"] = Json::array();
   for (const ParameterInfo& info : card.parameters)
-    json["parameters"].push_back({{"name", info.name}, {"shape", info.shape}, {"text", info.text}});
+    json["parameters"].push_back({{"name", info.name}, {"shape", info.shape}, {"text", info.text}, {"when", info.when.empty() ? Json() : Json(info.when)}});
   json["states"] = Json::array();
   for (const StateInfo& info : card.states)
     json["states"].push_back(
@@ -116,7 +117,7 @@ void print_card(const Card& card, const Hyper& hyper, const Preset& preset, std:
 
   section("Parameters for " + counted(inputs, "input"));
   Table parameters(indent);
-  for (const ParameterInfo& info : card.parameters) parameters.row({info.name, shape_text(info.shape), info.text});
+  for (const ParameterInfo& info : card.parameters) parameters.row({info.name, shape_text(info.shape), info.text + (info.when.empty() ? "" : " It is there " + info.when + ".")});
   parameters.print(out);
 
   section("States of a layer");

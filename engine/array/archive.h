@@ -30,10 +30,11 @@ class Archive {
   bool has(std::string_view name) const {
     return std::visit([&](const auto& file) { return file.has(name); }, file_);
   }
-  /// The shape alone: to be looked at before an array of any size is read.
-  Shape shape(std::string_view name) const {
-    return std::visit([&](const auto& file) { return file.header(name).shape; }, file_);
+  /// Type and shape alone: to be looked at before an array of any size is read.
+  NpyHeader header(std::string_view name) const {
+    return std::visit([&](const auto& file) { return file.header(name); }, file_);
   }
+  Shape shape(std::string_view name) const { return header(name).shape; }
   NpyArray read(std::string_view name) const {
     return std::visit([&](const auto& file) { return file.read(name); }, file_);
   }

@@ -127,6 +127,20 @@ RunResult run(const Registry& registry, const RunRequest& request, const Progres
 /// Reads the request's weights and state, and throws the Error that run() would: whether they fit, without a run.
 void check_files(const Registry& registry, const RunRequest& request);
 
+/// Weights that are not those of the request's model.
+class MisfitError : public Error {
+ public:
+  MisfitError(const std::string& sentence, ErrorPlace where, std::vector<std::pair<std::string, std::string>> cure)
+      : Error(sentence, std::move(where)), settings(std::move(cure)) {}
+  std::vector<std::pair<std::string, std::string>> settings;  ///< after the request's own they make the file fit; empty: none do
+};
+/// The hyper-parameters that a file of weights tells by its names and shapes, as settings to put after the request's own; what no shape
+/// tells stays as it is. Empty where the file fits as it is. Throws Error where no settings make it fit.
+std::vector<std::pair<std::string, std::string>> settings_that_fit(const Registry& registry, const RunRequest& request, const std::filesystem::path& file);
+/// What has no effect on a run whose weights come from a file: the hyper-parameters that matter for drawing weights alone, and "seed".
+/// None where the request's weights are drawn.
+std::vector<std::string> settings_without_effect(const Registry& registry, const RunRequest& request);
+
 /// What a file is, by its content: of arrays, weights have "param/" and states "state/" in their names, and a sequence is an NPZ file's
 /// "input" or only array; what holds no arrays is a sequence too. Throws Error for a file of arrays that cannot be read.
 enum class FileKind { sequence, weights, state };

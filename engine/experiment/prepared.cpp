@@ -95,7 +95,7 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
   one.real = real;
   probe = std::make_unique<Network>(architecture, hyper, one);
   parameters = probe->initialise(request.seed);
-  if (!request.weights.empty()) load_weights(request.weights, parameters, request.sequence.width);
+  if (!request.weights.empty()) load_weights(request.weights, parameters, *probe, architecture, hyper);
 }
 
 void Prepared::describe(const RunRequest& request, RunInfo& info) const {

@@ -337,15 +337,12 @@ class Run {
   std::unique_ptr<Rollout> make_rollout(Form form) {
     const Probe& probe = request_.probe;  // norms of adjoints and transitions too are those of memories that keep their states
     Rollout::Options options{form, prepared_.real, 0, probe.states || probe.gradients || probe.spectra || probe.jacobians || probe.focus >= 0, 0};
-    std::map<std::string, std::vector<std::complex<double>>> initial;
-    if (!request_.state.empty()) {
-      initial = load_state(request_.state, *prepared_.probe);
-      for (const auto& state : prepared_.probe->states())
-        if (state.growing) options.past = static_cast<std::int64_t>(initial.at(Rollout::state_key(state)).size()) / count(state.shape);
-    }
+    InitialState initial;
+    if (!request_.state.empty()) initial = load_state(request_.state, *prepared_.probe);
+    options.past = initial.past;
     auto made = std::make_unique<Rollout>(prepared_.architecture, prepared_.hyper, prepared_.parameters, request_.sequence, prepared_.loss,
                                           prepared_.backend, options);
-    made->set_initial(initial);
+    made->set_initial(initial.values);
     return made;
   }
 
@@ -985,12 +982,28 @@ Hyper hyper_of(const Registry& registry, const Preset& preset, const std::vector
   return hyper;
 }
 
+namespace {
+
+/// Outputs of the head that a preset has on its own task; 0: the task has no target.
+std::int64_t outputs_of_task(const Preset& preset) {
+  try {
+    const Sequence sequence = make_task(preset.task, {.length = preset.task_length, .seed = preset.task_seed});
+    return sequence.target_kind == TargetKind::none ? 0 : Loss(Loss::Kind::task, sequence).outputs();
+  } catch (const Error&) {  // a task that is not known here: the card is of the model
+    return 0;
+  }
+}
+
+}  // namespace
+
 Card card(const Registry& registry, const Preset& preset, std::int64_t input_width) {
   const auto kept = architecture_of(registry, preset);
   const Architecture& architecture = *kept;
   const Hyper hyper = hyper_of(registry, preset);
   NetworkOptions options;
   options.input = input_width;
+  const std::int64_t outputs = outputs_of_task(preset);
+  options.head = std::max<std::int64_t>(outputs, 1);
   const Network network(architecture, hyper, options);
   Card card;
   card.id = preset.id;
@@ -1002,7 +1015,12 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
   card.notes = architecture.notes;
   card.hyper = architecture.hyper;
   for (auto& spec : card.hyper) spec.standard = hyper.value(spec.key);
-  for (const auto& parameter : network.parameters()) card.parameters.push_back({parameter.name, parameter.var.shape(), parameter.text});
+  const auto when = [&](const std::string& name) -> std::string {
+    if (name.starts_with("head/"))
+      return "where the sequence has a target, with a row for each output" + (outputs ? " (" + std::to_string(outputs) + " in the task " + preset.task + ")" : std::string());
+    return name.starts_with("encoder") ? "where what it reads is not as wide as the model" : "";
+  };
+  for (const auto& parameter : network.parameters()) card.parameters.push_back({parameter.name, parameter.var.shape(), parameter.text, when(parameter.name)});
   // Of one layer: the first, and of a stack or of two directions, the first of each.
   const auto& layers = network.layers();
   const auto shown = [&](int layer) { return layers[static_cast<std::size_t>(std::max(layer, 0))].first; };
@@ -1024,6 +1042,15 @@ void check_files(const Registry& registry, const RunRequest& request) {
   on_cpu.device = "cpu";
   const Prepared prepared(registry, on_cpu);
   if (!request.state.empty()) load_state(request.state, *prepared.probe);
+}
+
+std::vector<std::string> settings_without_effect(const Registry& registry, const RunRequest& request) {
+  std::vector<std::string> keys;
+  if (request.weights.empty()) return keys;
+  for (const auto& row : architecture_of(registry, request.preset)->hyper)
+    if (row.draws_only) keys.push_back(row.key);
+  keys.emplace_back("seed");
+  return keys;
 }
 
 RunResult run(const Registry& registry, const RunRequest& request, const Progress& progress, std::stop_token stop, const Publish& publish) {

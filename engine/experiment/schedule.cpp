@@ -790,7 +790,7 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
   one.head = loss.outputs();
   const Network probe(*architecture, hyper, one);
   Parameters parameters = probe.initialise(request.seed);
-  if (!request.weights.empty()) load_weights(request.weights, parameters, sequence.width);
+  if (!request.weights.empty()) load_weights(request.weights, parameters, probe, *architecture, hyper);
 
   Trace trace;
   trace.info.version = RECLAB_VERSION;

@@ -12,12 +12,19 @@
 
 namespace reclab {
 
-/// Replaces all values of `parameters` by the file's, keys with or without "param/". Throws Error naming the entry that is missing, extra
-/// or of another shape; then nothing is replaced. `input_width` is that of the sequence, for the cure.
-void load_weights(const std::filesystem::path& file, Parameters& parameters, std::int64_t input_width);
+/// Replaces all values of `parameters`, those of `network`, by the file's. Entries may have our names, with or without "param/", or those of
+/// the reference implementation, below any prefix (naming.h). Throws Error naming the entry that is missing, extra, of another shape, double
+/// or not finite; then nothing is replaced. What fits other hyper-parameters, of the same architecture, is a MisfitError that has them.
+void load_weights(const std::filesystem::path& file, Parameters& parameters, const Network& network, const Architecture& architecture, const Hyper& hyper);
 
+/// What a run begins from.
+struct InitialState {
+  std::map<std::string, std::vector<std::complex<double>>> values;  ///< by key, for Rollout::set_initial
+  std::int64_t past = 0;  ///< steps that have passed, for Rollout::Options; 0 where no state tells
+};
 /// Reads "state/<layer>/<name>" arrays for every state of the network, keys with or without "state/", as complex numbers. A complex state
-/// may be given as real numbers with a last axis of re and im. Throws Error as above.
-std::map<std::string, std::vector<std::complex<double>>> load_state(const std::filesystem::path& file, const Network& network);
+/// may be given as real numbers with a last axis of re and im. Throws Error, as above, also for entries that are not finite, for a position
+/// that is no number of steps, and for caches that do not hold as many rows as steps have passed.
+InitialState load_state(const std::filesystem::path& file, const Network& network);
 
 }  // namespace reclab

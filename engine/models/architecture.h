@@ -130,6 +130,14 @@ class Layer {
   int index_, first_;
 };
 
+/// What a reference implementation calls a parameter that it has in the same shape, with the same order of rows.
+struct ReferenceName {
+  /// "weight_ih_l{n}{_reverse}": {n} is the layer's number from 0, counted in its direction; {_reverse} is "_reverse" for a layer that runs
+  /// backward beside one that runs forward, else nothing; * stands for the same in both names. What stands in front ("model.rnn.") is found.
+  std::string theirs;
+  std::string ours;  ///< "weight_ih"; of what comes after the last layer "final/norm.weight"
+};
+
 struct Architecture {
   std::string id, family;  ///< set by the registry from the file's name and folder
   std::string title;
@@ -138,6 +146,7 @@ struct Architecture {
   std::vector<HyperSpec> hyper;
   std::string spectrum;  ///< what spectrum/<layer> holds
   Reference source;
+  std::vector<ReferenceName> reference;  ///< weights files are read with these names too
 
   /// The width that the first layer needs its input to have; 0: any. A linear encoder is put in front where they differ.
   std::function<std::int64_t(const Hyper&)> input_width;

@@ -21,6 +21,7 @@ struct ParameterInfo {
   std::string name;
   Shape shape;
   std::string text;  ///< role, order of its rows, initialisation, and the reference implementation's name for it
+  std::string when{};  ///< the condition under which it exists; empty: always
 };
 
 /// An array that is carried from one step to the next.
@@ -46,7 +47,7 @@ struct Card {
   std::vector<std::string> equations;  ///< one line each, plain Unicode
   std::vector<std::string> notes;      ///< conventions, where paper and reference code disagree, one sentence each
   std::vector<HyperSpec> hyper;
-  std::vector<ParameterInfo> parameters;  ///< for the preset's hyper-parameters and the given input width
+  std::vector<ParameterInfo> parameters;  ///< for the preset's hyper-parameters and the given input width, and with the head of the preset's own task
   std::vector<StateInfo> states;          ///< of one layer
   std::vector<GateInfo> gates;            ///< of one layer
   std::string spectrum;                   ///< what spectrum/<layer> holds

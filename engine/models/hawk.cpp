@@ -30,8 +30,8 @@ std::vector<HyperSpec> hyper(bool attention) {
   if (attention) rows.push_back(hyper_integer("window", "", 32, 0, 65536, "Steps before the current one that the local attention sees.", "steps"));
   rows.push_back(hyper_integer("mlp", "M", 0, 0, 65536, "Expanded width of the gated MLP; 0: three times the width.", "units"));
   rows.push_back(hyper_real("c", "c", 8.0, 0.01, 100.0, "The decay is the base to the power c r: larger lets the gate forget faster."));
-  rows.push_back(hyper_real("min_rad", "", 0.9, 0.0, 0.999999, "Smallest base of the decay at the start."));
-  rows.push_back(hyper_real("max_rad", "", 0.999, 1e-6, 0.999999, "Largest base of the decay at the start."));
+  rows.push_back(draws_only(hyper_real("min_rad", "", 0.9, 0.0, 0.999999, "Smallest base of the decay at the start.")));
+  rows.push_back(draws_only(hyper_real("max_rad", "", 0.999, 1e-6, 0.999999, "Largest base of the decay at the start.")));
   rows.push_back(hyper_flag("reset", true, "Whether the first step of a sequence writes with full strength, as the reference does; the paper has no such step."));
   rows.push_back(hyper_flag("final_norm", true, "Whether a norm follows the last block."));
   return rows;

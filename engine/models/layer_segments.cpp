@@ -78,8 +78,8 @@ Var swapped(Var x) {
 
 Var Layer::segments(const StateSpec& memory, Var first, Var x, std::int64_t length, const SegmentFunction& segment) {
   network_.whole_ = true;
-  const std::int64_t B = batch(), all = past() + steps(), full = all / length, rest = all % length, features = x.dim(-1);
-  const Schedule schedule{length, past(), steps()};
+  const std::int64_t B = batch(), unread = past() % length, all = unread + steps(), full = all / length, rest = all % length, features = x.dim(-1);
+  const Schedule schedule{length, unread, steps()};
 
   // At the start of the sequence the memory is a parameter, later what was carried over: `started` is 0 or 1.
   Shape shape = memory.shape, ones(memory.shape.size() + 1, 1);
@@ -91,8 +91,8 @@ Var Layer::segments(const StateSpec& memory, Var first, Var x, std::int64_t leng
   Held* held = operation.get();
   const Var begin = graph_.apply(std::move(operation), {start}, {{shape, graph_.real()}})[0];
 
-  const Var before = graph_.leaf(LeafKind::variable, {past(), B, features}, x.dtype());
-  if (past()) {
+  const Var before = graph_.leaf(LeafKind::variable, {unread, B, features}, x.dtype());
+  if (unread) {
     const Var parts[] = {before, x};
     x = concat(parts, 0);
   }
@@ -120,7 +120,8 @@ Var Layer::segments(const StateSpec& memory, Var first, Var x, std::int64_t leng
       network_.options_.record ? graph_.apply(std::make_unique<Spread>(graph_.real(), count(shape) / steps(), schedule), spread, {{shape, graph_.real()}})[0] : Var{};
   network_.states_.push_back({index_, memory.name, memory.text, memory.shape, held, 0, carried, trajectory, now});
   network_.states_.push_back({index_, "segment", "The layer's inputs since the start of the unfinished segment.", {features}, nullptr, 0, before, Var{}, unfinished, true});
-  return slice(reads.size() == 1 ? reads[0] : concat(reads, 0), 0, past(), all);
+  network_.states_.back().period = length;
+  return slice(reads.size() == 1 ? reads[0] : concat(reads, 0), 0, unread, all);
 }
 
 }  // namespace reclab

@@ -103,6 +103,7 @@ Var Layer::position() {
     const Var start = detach(initial);
     network_.position_ = start + graph_.constant({T, 1, 1}, std::move(numbers));
     network_.states_.push_back({std::max(index_, 0), "position", "How many steps have passed.", {1}, nullptr, 0, initial, Var{}, start + static_cast<double>(T)});
+    network_.states_.back().position = true;
   }
   return network_.position_;
 }
@@ -203,25 +204,33 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
   const bool with_bias = !hyper.has("encoder_bias") || hyper.flag("encoder_bias");
   if (wanted && wanted != x.dim(-1)) x = add_dense(hyper, "encoder" + part, x, wanted, "Linear encoder of the input to the model's width", with_bias);
   const std::string direction = hyper.has("direction") ? hyper.choice("direction") : "forward";
-  std::vector<Var> outputs;
-  for (const bool backward : {false, true})
-    if (direction == "both" || (direction == "backward") == backward) outputs.push_back(add_direction(architecture, hyper, part + (backward && direction == "both" ? "_backward" : ""), backward, x));
-  return outputs.size() == 1 ? outputs[0] : concat(outputs, -1);
+  const std::int64_t depth = hyper.has("layers") ? hyper.integer("layers") : 1;
+  // Both directions: each layer of one reads the layer below of its own, or, by layer, both outputs below.
+  const bool by_layer = direction == "both_by_layer", both = by_layer || direction == "both";
+  const std::int64_t together = by_layer ? 1 : depth;
+  for (std::int64_t from = 0; from < depth; from += together) {
+    if (from && wanted && wanted != x.dim(-1))
+      x = add_dense(hyper, "encoder" + part + "_" + std::to_string(from), x, wanted, "Linear map of both outputs below to the model's width", with_bias);
+    std::vector<Var> outputs;
+    for (const bool backward : {false, true})
+      if (both || (direction == "backward") == backward)
+        outputs.push_back(add_direction(architecture, hyper, part + (backward && both ? "_backward" : ""), backward, from, from + together, x));
+    x = outputs.size() == 1 ? outputs[0] : concat(outputs, -1);
+  }
+  return x;
 }
 
-Var Network::add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, Var x) {
+Var Network::add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from, std::int64_t to, Var x) {
   const std::size_t states = states_.size(), gates = gates_.size(), pasts = pasts_.size();
-  const auto first = static_cast<int>(layers_.size());
-  const std::int64_t depth = hyper.has("layers") ? hyper.integer("layers") : 1;
   if (backward) x = reversed(x);
-  for (std::int64_t i = 0; i < depth; ++i) {
+  for (std::int64_t i = from; i < to; ++i) {
     const auto number = static_cast<int>(layers_.size());
     layers_.push_back({&architecture, in_stack_ ? architecture.id : "", backward, i == 0});
     if (backward) layers_.back().name += layers_.back().name.empty() ? "backward" : " backward";
-    Layer layer(*this, graph_, hyper, std::to_string(number), number, first);
+    Layer layer(*this, graph_, hyper, std::to_string(number), number, number - static_cast<int>(i));
     x = architecture.layer(layer, x);
   }
-  if (architecture.finish) {
+  if (architecture.finish && to == (hyper.has("layers") ? hyper.integer("layers") : 1)) {
     Layer layer(*this, graph_, hyper, "final" + suffix, -1);
     x = architecture.finish(layer, x);
   }

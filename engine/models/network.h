@@ -37,7 +37,7 @@ struct NetworkOptions {
   Form form = Form::sequential;
   DType real = DType::f64;
   bool record = true;       ///< memories keep every state, also those they could do without
-  std::int64_t past = 0;    ///< steps that came before and that a growing cache holds
+  std::int64_t past = 0;    ///< steps that came before, where growing states hold them
 };
 
 class Network {
@@ -65,6 +65,8 @@ class Network {
     Shape recorded_shape = {}; ///< of a trajectory's row where it is not that of the state (a buffer of several steps)
     Var beside = {};           ///< the initial state again, a leaf of its own: what else reads it, with a gradient in plain units (Layer::before)
     bool backward = false;     ///< of a layer that runs from the end of the sequence to its start: row 0 is the last step
+    std::int64_t period = 0;   ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
+    bool position = false;     ///< the number of steps that have passed
     const Shape& row_shape() const { return recorded_shape.empty() ? shape : recorded_shape; }
   };
   struct GateVar {
@@ -115,7 +117,8 @@ class Network {
   Var add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role, bool with_bias = true);
   /// One architecture's layers in the direction or directions that its hyper-parameters name; `part`: "", or its number in a stack.
   Var add_stack(const Architecture& architecture, const Hyper& hyper, const std::string& part, Var x);
-  Var add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, Var x);
+  /// The layers from .. to - 1 of it in one direction; what comes after the last layer too, where that is among them.
+  Var add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from, std::int64_t to, Var x);
   NetworkOptions options_;
   Graph graph_;
   Var input_, output_;

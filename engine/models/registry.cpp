@@ -12,8 +12,8 @@ void Registry::add(std::string id, std::string family, Architecture architecture
   std::replace(family.begin(), family.end(), '_', '-');
   architecture.id = std::move(id);
   architecture.family = std::move(family);
-  architecture.hyper.push_back(hyper_choice("direction", "forward", {"forward", "backward", "both"},
-                                            "From the first step to the last, from the last to the first, or both by layers of their own, outputs side by side."));
+  architecture.hyper.push_back(hyper_choice("direction", "forward", {"forward", "backward", "both", "both_by_layer"},
+                                            "From the first step to the last, from the last to the first, or both by layers of their own: outputs side by side after the last layer, or, as in PyTorch, after each (both_by_layer)."));
   architecture.hyper.push_back(hyper_real("input_scale", "", 1.0, 1e-3, 1e3, "The input is multiplied by it: larger moves gates further.", true));
   if (architecture.input_width)
     architecture.hyper.push_back(hyper_flag("encoder_bias", true,

@@ -341,14 +341,15 @@ TEST_CASE("weights and states are refused in a sentence, entry by entry, whateve
       CHECK_ERROR(run_quietly(request), sentence);
       CHECK_ERROR(check_files(builtin_registry(), request), sentence);
     };
-    refused(file + "0/weight_ih has shape [256, 4] where the model has [256, 1]; the weights were made for 4 input columns and the sequence has 1: choose");
+    refused(file + "0/weight_ih has shape [256, 4] where the model has [256, 1]: the weights were made for 4 input columns where the sequence has 1.");
     request.set = {{"layers", "2"}};
     request.sequence = four.sequence;
     refused(file + "1/weight_ih of shape [256, 64] is missing, the file has ");
+    refused(": the weights were made for layers = 1.");
     request.set = {{"bias", "no"}};
-    refused(file + "0/bias_hh is not a parameter of this model, and has shape [256]: remove it, or change the hyper-parameters");
+    refused(file + "0/bias_hh is not a parameter of this model, and has shape [256]: the weights were made for bias = true.");
     request.set = {{"width", "32"}};
-    refused(file + "0/weight_ih has shape [256, 4] where the model has [128, 4]; save it with that shape, or change the hyper-parameters");
+    refused(file + "0/weight_ih has shape [256, 4] where the model has [128, 4]: the weights were made for width = 64.");
     request.set.clear();
     request.state = folder / ("state." + kind);
     run_quietly(request);
@@ -411,7 +412,7 @@ TEST_CASE("weights with and without param/, and a final state alone, are read as
   CHECK(C && C->shape.size() == 3 && C->shape[2] == 2);
   const Shape parts = C->shape, numbers{parts[0], parts[1]}, turned{parts[2], parts[1], parts[0]};
   refused(C->key, numbers, true, "the entry 0/C is complex, of shape " + to_string(numbers) + " where the model has " + to_string(parts) + ": save real numbers");
-  refused(C->key, turned, false, "the entry 0/C has shape " + to_string(turned) + " where the model has " + to_string(parts) + "; save it transposed");
+  refused(C->key, turned, false, "the entry 0/C has shape " + to_string(turned) + " where the model has " + to_string(parts) + ": save it transposed");
 }
 
 TEST_CASE("requests that cannot run say what can") {

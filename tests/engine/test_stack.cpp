@@ -161,6 +161,33 @@ TEST_CASE("both directions of every architecture stand side by side, each with w
   }
 }
 
+TEST_CASE("both directions by layer: of one layer they are both, of two the second reads both outputs of the first") {
+  test::Scratch scratch;
+  for (const Architecture& architecture : builtin_registry().all()) {
+    RunRequest both = request_for(architecture.id, sequence_of(2)), by_layer = both;
+    both.set.emplace_back("direction", "both");
+    by_layer.set.emplace_back("direction", "both_by_layer");
+    const bool stacks = std::ranges::find(architecture.hyper, "layers", &HyperSpec::key) != architecture.hyper.end();
+    for (RunRequest* request : {&both, &by_layer})
+      if (stacks) request->set.emplace_back("layers", "1");
+    const auto a = finished(both), b = finished(by_layer);
+    for (const auto& array : a->arrays()) {
+      CHECK_SAYS(b->find(array->key), architecture.id + ": " + array->key);
+      CHECK_SAYS(numbers(array.get()) == numbers(b->find(array->key)), architecture.id + ": " + array->key);
+    }
+    if (!stacks) continue;
+    by_layer.set.emplace_back("layers", "2");
+    const auto two = finished(by_layer);
+    CHECK_EQUAL(two->info.layers, 2 * a->info.layers);
+    for (int layer = 0; layer < 4; ++layer) CHECK_EQUAL(two->info.each_layer[static_cast<std::size_t>(layer)].backward, layer % 2 == 1);
+    // What a later step holds reaches the first output through a layer that runs backward.
+    RunRequest other = by_layer;
+    other.sequence.input[24] += 0.5;
+    const auto changed = finished(other);
+    CHECK_SAYS(numbers(two->find("output"))[0] != numbers(changed->find("output"))[0], architecture.id);
+  }
+}
+
 TEST_CASE("a stack of unlike layers is its parts, one fed with the other's output") {
   test::Scratch scratch;
   RunRequest request = request_for("", sequence_of(3));

@@ -26,6 +26,7 @@ Architecture transformer() {
              hyper_flag("final_norm", true, "Whether a norm follows the last layer."), hyper_choice("block", "residual", {"residual", "none"}, "The layer with norms, residuals and feed-forward, or the attention with its projections alone.")};
   a.spectrum = "none: softmax attention over a cache has no transition";
   a.source = {"A. Vaswani, N. Shazeer, N. Parmar, J. Uszkoreit, L. Jones, A. N. Gomez, Ł. Kaiser, I. Polosukhin", "Attention is all you need", "NeurIPS", "https://arxiv.org/abs/1706.03762", 2017};
+  a.reference = {{"layers.{n}.*", "*"}, {"norm.*", "final/norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     const std::int64_t d = h.integer("width"), heads = h.integer("heads");

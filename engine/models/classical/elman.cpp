@@ -11,16 +11,17 @@ Architecture elman() {
   Architecture a;
   a.title = "Elman network";
   a.equations = {"h_t = f(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh)", "y_t = h_t", "∂h_t/∂h_{t-1} = diag(f'(a_t)) W_hh"};
-  a.notes = {"Parameters have the names and shapes of torch.nn.RNN, without its suffix _l0.",
+  a.notes = {"Parameters have the shapes of torch.nn.RNN; its own names (weight_ih_l0, weight_ih_l0_reverse and so on, below any prefix) are read too.",
              "PyTorch starts every parameter uniform in ±1/√H; here W_hh starts orthogonal times the spectral radius unless recurrent_init says uniform."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Number of units.", "units"),
              hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
              hyper_choice("activation", "tanh", {"tanh", "relu", "identity"}, "The nonlinearity f; identity makes the network linear."),
-             hyper_real("spectral_radius", "ρ", 0.95, 0.0, 2.0, "Orthogonal W_hh is scaled by this: below 1 gradients vanish, above 1 they can explode."),
-             hyper_choice("recurrent_init", "orthogonal", {"orthogonal", "uniform"}, "How W_hh starts: orthogonal times ρ, or uniform in ±1/√H as in PyTorch."),
+             draws_only(hyper_real("spectral_radius", "ρ", 0.95, 0.0, 2.0, "Orthogonal W_hh is scaled by this: below 1 gradients vanish, above 1 they can explode.")),
+             draws_only(hyper_choice("recurrent_init", "orthogonal", {"orthogonal", "uniform"}, "How W_hh starts: orthogonal times ρ, or uniform in ±1/√H as in PyTorch.")),
              hyper_flag("bias", true, "Whether the two bias vectors exist.")};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}";
   a.source = {"J. L. Elman", "Finding structure in time", "Cognitive Science 14", "https://doi.org/10.1207/s15516709cog1402_1", 1990};
+  a.reference = {{"weight_ih_l{n}{_reverse}", "weight_ih"}, {"weight_hh_l{n}{_reverse}", "weight_hh"}, {"bias_ih_l{n}{_reverse}", "bias_ih"}, {"bias_hh_l{n}{_reverse}", "bias_hh"}};
 
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width");

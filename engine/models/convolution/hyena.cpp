@@ -87,12 +87,14 @@ Architecture hyena() {
              "The filter has l_max taps; the reference refuses longer sequences, here what is l_max steps ago or more is no longer seen.",
              "The frequencies ω of all sines of a filter are one array, and the time features z are trained, as in the reference.",
              "Linear layers start as PyTorch's; safari's language model draws them anew from N(0, 0.02²).",
+             "δ of the i-th of the C = D(O−1) filters, channel-major (d, o), goes evenly from log(target)/slow_decay_pct to log(target)/fast_decay_pct: δ_i = δ_0 + (δ_{C−1} − δ_0) i/(C−1).",
+             "norm1, norm2 and ln_f are layer norms with epsilon 1e-5; gelu is the tanh approximation.",
              "The paper writes the window as exp(−α t) and adds the shift outside; here as in the code the sum of both multiplies the filter."};
   a.hyper = {hyper_integer("width", "D", 64, 1, 4096, "Channels.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),
              hyper_integer("order", "O", 2, 2, 16, "Multiplicative branches; one long convolution fewer."), hyper_integer("l_max", "", 1024, 2, 1000000, "Taps of the long filters.", "steps"),
              hyper_integer("filter_order", "F", 64, 1, 4096, "Width of the network that makes the filters.", "units"), hyper_integer("emb_dim", "E", 3, 3, 257, "Time features of a lag; odd."),
              hyper_integer("num_inner_mlps", "", 2, 0, 16, "Hidden layers of that network after the first."), hyper_integer("short_filter_order", "K", 3, 1, 64, "Taps of the short convolution.", "steps"),
-             hyper_real("w", "ω", 1.0, 1e-3, 1000.0, "Where the frequency of the sines starts; higher: rougher filters.", true), hyper_flag("filter_bias", true, "Whether v passes beside its convolution, weighted."),
+             draws_only(hyper_real("w", "ω", 1.0, 1e-3, 1000.0, "Where the frequency of the sines starts; higher: rougher filters.", true)), hyper_flag("filter_bias", true, "Whether v passes beside its convolution, weighted."),
              hyper_flag("modulate", true, "Whether the filters are multiplied with a window that falls exponentially."), hyper_real("shift", "", 0.0, 0.0, 10.0, "What is added to the window, so that it does not fall to 0."),
              hyper_real("fast_decay_pct", "", 0.3, 1e-3, 10.0, "Part of l_max after which the fastest window is at the target.", true),
              hyper_real("slow_decay_pct", "", 1.5, 1e-3, 10.0, "The same of the slowest.", true), hyper_real("target", "", 0.01, 1e-9, 0.999, "What a window has fallen to by then.", true),
@@ -104,6 +106,7 @@ Architecture hyena() {
   a.spectrum = "none: a convolution over all of the past has no transition of a fixed size";
   a.source = {"M. Poli, S. Massaroli, E. Nguyen, D. Y. Fu, T. Dao, S. Baccus, Y. Bengio, S. Ermon, C. Ré", "Hyena hierarchy: towards larger convolutional language models", "ICML",
               "https://arxiv.org/abs/2302.10866", 2023};
+  a.reference = {{"layers.{n}.mixer.*", "*"}, {"layers.{n}.*", "*"}, {"ln_f.*", "final/ln_f.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     if (h.integer("emb_dim") % 2 == 0)

@@ -15,7 +15,7 @@ Architecture gru() {
   a.title = "GRU";
   a.equations = {"r = σ(W_ir x_t + b_ir + W_hr h_{t-1} + b_hr)", "z = σ(W_iz x_t + b_iz + W_hz h_{t-1} + b_hz)",
                  "n = tanh(W_in x_t + b_in + r ⊙ (W_hn h_{t-1} + b_hn))", "h_t = (1 − z) ⊙ n + z ⊙ h_{t-1}", "y_t = h_t"};
-  a.notes = {"Parameters have the names and shapes of torch.nn.GRU, without its suffix _l0; rows in the order reset, update, new.",
+  a.notes = {"Parameters have the shapes of torch.nn.GRU; its own names (weight_ih_l0, weight_ih_l0_reverse and so on, below any prefix) are read too. Rows in the order reset, update, new.",
              "The reset gate acts after the product with W_hn, as in PyTorch and cuDNN; reset=before is Cho et al.'s n = tanh(W_in x + b_in + W_hn (r ⊙ h) + b_hn).",
              "z multiplies the old state; the first version of the 2014 paper has the opposite sense."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Number of units.", "units"),
@@ -25,6 +25,7 @@ Architecture gru() {
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}";
   a.source = {"K. Cho, B. van Merriënboer, C. Gulcehre, D. Bahdanau, F. Bougares, H. Schwenk, Y. Bengio",
               "Learning phrase representations using RNN encoder-decoder for statistical machine translation", "EMNLP", "https://arxiv.org/abs/1406.1078", 2014};
+  a.reference = {{"weight_ih_l{n}{_reverse}", "weight_ih"}, {"weight_hh_l{n}{_reverse}", "weight_hh"}, {"bias_ih_l{n}{_reverse}", "bias_ih"}, {"bias_hh_l{n}{_reverse}", "bias_hh"}};
 
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width");

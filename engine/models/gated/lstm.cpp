@@ -14,16 +14,18 @@ Architecture lstm() {
   a.title = "LSTM";
   a.equations = {"[i f g o] = W_ih x_t + b_ih + W_hh h_{t-1} + b_hh", "c_t = σ(f) ⊙ c_{t-1} + σ(i) ⊙ tanh(g)",
                  "h_t = σ(o) ⊙ tanh(c_t), or W_hr times it with a projection", "y_t = h_t"};
-  a.notes = {"Parameters have the names and shapes of torch.nn.LSTM, without its suffix _l0; rows in the order input, forget, cell, output.",
+  a.notes = {"Parameters have the shapes of torch.nn.LSTM; its own names (weight_ih_l0, weight_ih_l0_reverse and so on, below any prefix) are read too. Rows in the order input, forget, cell, output.",
              "PyTorch has no forget bias: set forget_bias=0 for its initialisation; the value is added to the forget rows of bias_ih when they are drawn, not when the model runs.",
              "dL/ds_t takes h_t and c_t as independent coordinates of the state after step t: dL/dc_t does not include c_t's way to y_t within the same step."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Number of cells.", "units"),
              hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
-             hyper_real("forget_bias", "b_f", 1.0, -10.0, 10.0, "Added to the forget gate's bias at the start: larger keeps memories longer."),
+             draws_only(hyper_real("forget_bias", "b_f", 1.0, -10.0, 10.0, "Added to the forget gate's bias at the start: larger keeps memories longer.")),
              hyper_flag("bias", true, "Whether the two bias vectors exist."),
              hyper_integer("projection", "P", 0, 0, 4096, "Size that h is projected to (proj_size in PyTorch); 0: no projection.", "units")};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂(h_t, c_t)/∂(h_{t-1}, c_{t-1})";
   a.source = {"S. Hochreiter, J. Schmidhuber", "Long short-term memory", "Neural Computation 9", "https://doi.org/10.1162/neco.1997.9.8.1735", 1997};
+  a.reference = {{"weight_ih_l{n}{_reverse}", "weight_ih"}, {"weight_hh_l{n}{_reverse}", "weight_hh"}, {"bias_ih_l{n}{_reverse}", "bias_ih"}, {"bias_hh_l{n}{_reverse}", "bias_hh"},
+                 {"weight_hr_l{n}{_reverse}", "weight_hr"}};
 
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), projection = l.hyper.integer("projection"), P = projection ? projection : H;

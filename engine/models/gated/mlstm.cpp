@@ -22,7 +22,8 @@ Architecture mlstm() {
                  "y_t = W_down ((norm(h_t) + skip ⊙ c) ⊙ silu(z)), the norm by head;  block: u ← u + y"};
   a.notes = {"Names and shapes are those of the xlstm package: xlstm.* and xlstm_norm of a block, final/post_blocks_norm of the stack; weights of norms are stored as w and applied as 1 + w.",
              "C and n are the memory divided by e^m; spectrum and ds_T/ds_t are those of the memory itself, whose units do not change.",
-             "The gates read k before it is divided by √D; m starts at 0 as in the package's recurrent step.", "Epsilon is added after the maximum."};
+             "The gates read k before it is divided by √D; m starts at 0 as in the package's recurrent step.", "ε (eps) is added after the maximum.",
+             "All norms, that by head too, are layer norms without a shift: (x − mean)/√(variance + 10⁻⁵)."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the inner width."),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."), hyper_integer("inner", "I", 0, 0, 16384, "Inner width; 0: twice the width, up to the next multiple of 64.", "channels"),
              hyper_integer("qkv_block", "", 4, 1, 4096, "Size of the blocks of the projections to q, k and v; must divide the inner width."),
@@ -32,6 +33,7 @@ Architecture mlstm() {
   a.spectrum = "the forget gate σ(f̃) of each entry of the memory C e^m, then of n e^m";
   a.source = {"M. Beck, K. Pöppel, M. Spanring, A. Auer, O. Prudnikova, M. Kopp, G. Klambauer, J. Brandstetter, S. Hochreiter", "xLSTM: extended long short-term memory", "NeurIPS",
               "https://arxiv.org/abs/2405.04517", 2024};
+  a.reference = {{"blocks.{n}.*", "*"}, {"post_blocks_norm.*", "final/post_blocks_norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     for (const char* key : {"heads", "qkv_block"})

@@ -17,7 +17,8 @@ Architecture slstm() {
                  "layer: norm(y_t) by head;  block: u ← u + layer(norm u),  u ← u + W_down (gelu(g) ⊙ w), [g w] = W_up norm(u)"};
   a.notes = {"Names and shapes are those of the xlstm package: xlstm.*, xlstm_norm, ffn_norm and ffn.* of a block, final/post_blocks_norm; weights of norms are stored as w and applied as 1 + w.",
              "As in the package, the weights called fgate feed the input gate and those called igate the forget gate, so that trained weights load.",
-             "_recurrent_kernel_ has rows i, f, z, o of its head; _bias_ is ordered by gate i, f, z, o, then head, then unit.", "c and n are divided by e^m; all four states start at 0."};
+             "_recurrent_kernel_ has rows i, f, z, o of its head; _bias_ is ordered by gate i, f, z, o, then head, then unit.", "c and n are divided by e^m; all four states start at 0.",
+             "All norms, that by head too, are layer norms without a shift: (x − mean)/√(variance + 10⁻⁵)."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Cells.", "units"), hyper_integer("heads", "h", 4, 1, 64, "Heads: blocks of the recurrent matrix; must divide the width."),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."), hyper_integer("conv", "K", 4, 0, 64, "Taps of the causal convolution; 0: none.", "steps"),
              hyper_flag("norm_weight", true, "Whether the norm by head has a weight."), hyper_flag("ffn", true, "Whether the block has a feed-forward part."),
@@ -27,6 +28,7 @@ Architecture slstm() {
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂(y, c, n, m)_t/∂(y, c, n, m)_{t-1}";
   a.source = {"M. Beck, K. Pöppel, M. Spanring, A. Auer, O. Prudnikova, M. Kopp, G. Klambauer, J. Brandstetter, S. Hochreiter", "xLSTM: extended long short-term memory", "NeurIPS",
               "https://arxiv.org/abs/2405.04517", 2024};
+  a.reference = {{"blocks.{n}.*", "*"}, {"post_blocks_norm.*", "final/post_blocks_norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     if (h.integer("width") % h.integer("heads"))

@@ -13,11 +13,12 @@ namespace reclab::architectures {
 Architecture deltanet() {
   Architecture a;
   a.title = "DeltaNet";
-  a.equations = {"[q k v b] = W x_t,  β = σ(b)", "φ(z) = concat over j = 1..ν of r ⊙ roll(r, j), r = [relu(z); relu(−z)];  q, k ← φ/(Σφ + ε)",
+  a.equations = {"[q k v b] = W x_t,  β = σ(b)", "φ(z) = concat over j = 1..ν of r ⊙ roll(r, j), r = [relu(z); relu(−z)], roll(r, j)_i = r_{(i−j) mod 2D};  q, k ← φ/(Σφ + ε)",
                  "S_t = S_{t-1} + k_t (β (v_t − S_{t-1}ᵀ k_t))ᵀ,  o_t = S_tᵀ q_t/√D", "block: x ← norm(x + W_o o_t),  x ← norm(x + W₂ relu(W₁ x + b₁) + b₂)"};
   a.notes = {"Names and shapes are those of lmtool-fwp: dec_attn.{qkvb_net,o_net,layer_norm} and pos_ff.{CoreNet.0,CoreNet.3,layer_norm}; rows of qkvb_net are q, k, v, β of the first head, then of the next.",
              "What the key recalls is replaced by the value, by the share β, before the memory is read.",
              "sum_eps is 0 in the paper's code, where an all-zero input is 0/0 under DPFP; 1e-5 as in recurrent-fwp.",
+             "All norms are layer norms with epsilon 1e-5.",
              "With prenorm the residual is the input itself, as in recurrent-fwp; lmtool-fwp adds the normalised input back."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads."),
              hyper_integer("head_dim", "D", 0, 0, 4096, "Size of a head's queries, keys and values; 0: width/heads.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),
@@ -28,6 +29,7 @@ Architecture deltanet() {
              hyper_choice("block", "residual", {"residual", "none"}, "The layer with norms, residuals and feed-forward, or the fast weights with their projections alone.")};
   a.spectrum = "eigenvalues of ∂S_t/∂S_{t-1} = (I − β k kᵀ) ⊗ I: 1, and 1 − β|k|² once for each value dimension of a head";
   a.source = {"I. Schlag, K. Irie, J. Schmidhuber", "Linear transformers are secretly fast weight programmers", "ICML", "https://arxiv.org/abs/2102.11174", 2021};
+  a.reference = {{"layers.{n}.*", "*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     if (!h.integer("head_dim") && h.integer("width") % h.integer("heads"))

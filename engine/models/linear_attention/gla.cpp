@@ -47,6 +47,7 @@ Architecture gla() {
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or the attention layer alone.")};
   a.spectrum = "the decay exp(a_t) of each entry of S";
   a.source = {"S. Yang, B. Wang, Y. Shen, R. Panda, Y. Kim", "Gated linear attention transformers with hardware-efficient training", "ICML", "https://arxiv.org/abs/2312.06635", 2024};
+  a.reference = {{"layers.{n}.*", "*"}, {"norm.*", "final/norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     const Sizes s(h);

@@ -15,7 +15,8 @@ Architecture linear_attention() {
   a.equations = {"φ(x) = elu(x) + 1", "S_t = S_{t-1} + φ(k_t) v_tᵀ,  z_t = z_{t-1} + φ(k_t)", "o_t = S_tᵀ φ(q_t) / (φ(q_t)·z_t + 10⁻⁶)",
                  "encoder layer: x ← norm₁(x + W_o o),  x ← norm₂(x + W₂ f(W₁ x + b₁) + b₂)"};
   a.notes = {"Names and shapes are those of fast-transformers: attention.{query,key,value,out}_projection, linear1, linear2, norm1, norm2 of a layer and final/norm.",
-             "The memory is updated before it is read; there is no 1/√d; epsilon 1e-6 is added to the denominator. Heads are the slow part of the projections' rows.",
+             "The memory is updated before it is read; there is no 1/√d; epsilon 1e-6 is added to the denominator. Heads are the slow part of the rows of the query, key and value projections and of the columns of out_projection.weight.",
+             "All norms are layer norms with epsilon 1e-5.",
              "The transition is the identity: nothing is forgotten, so all eigenvalues and singular values are 1, and the normaliser z grows instead."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the width."),
              hyper_integer("layers", "L", 1, 1, 64, "Encoder layers in a row."),
@@ -26,6 +27,7 @@ Architecture linear_attention() {
   a.spectrum = "the transition of the memory: the identity";
   a.source = {"A. Katharopoulos, A. Vyas, N. Pappas, F. Fleuret", "Transformers are RNNs: fast autoregressive transformers with linear attention", "ICML",
               "https://arxiv.org/abs/2006.16236", 2020};
+  a.reference = {{"layers.{n}.*", "*"}, {"norm.*", "final/norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     if (h.integer("width") % h.integer("heads"))
@@ -36,8 +38,8 @@ Architecture linear_attention() {
   a.layer = [](Layer& l, Var x) {
     const std::int64_t d = l.hyper.integer("width"), heads = l.hyper.integer("heads"), key = d / heads;
     const double k = 1.0 / std::sqrt(static_cast<double>(d));
-    const auto project = [&](const std::string& name, const std::string& role, Var v) {
-      const Var W = l.parameter("attention." + name + "_projection.weight", {d, d}, init::uniform(-k, k), "W of the " + role + ", rows by head; starts uniform in ±1/√d.");
+    const auto project = [&](const std::string& name, const std::string& role, Var v, const char* heads_lie = "rows") {
+      const Var W = l.parameter("attention." + name + "_projection.weight", {d, d}, init::uniform(-k, k), "W of the " + role + ", " + heads_lie + " by head; starts uniform in ±1/√d.");
       const Var b = l.parameter("attention." + name + "_projection.bias", {d}, init::uniform(-k, k), "Its bias; starts uniform in ±1/√d.");
       return linear(v, W, b);
     };
@@ -48,7 +50,7 @@ Architecture linear_attention() {
     const Var ones = affine(slice(v, -1, 0, 1), 0.0, 1.0);
     const Var read = l.outer({"S", {heads, key, key}, "The sum of φ(k) vᵀ of each head, [key, value]."}, q, keys, v);
     const Var weight = l.outer({"z", {heads, key}, "The sum of φ(k) of each head: the normaliser."}, q, keys, ones);
-    const Var out = project("out", "output", reshape(read / (weight + 1e-6), {l.steps(), l.batch(), d}));
+    const Var out = project("out", "output", reshape(read / (weight + 1e-6), {l.steps(), l.batch(), d}), "columns");
     if (l.hyper.choice("block") == "none") return out;
 
     const auto norm = [&](const std::string& name, Var y) {

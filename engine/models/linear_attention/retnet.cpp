@@ -12,7 +12,7 @@ namespace reclab::architectures {
 Architecture retnet() {
   Architecture a;
   a.title = "RetNet";
-  a.equations = {"γ_h = 1 − 2^(−5−h); each pair of q_t and k_t/√d_k turned by t·10000^(−j/(n−1))", "S_t = γ S_{t-1} + k_t v_tᵀ,  o_t = S_tᵀ q_t/√c_t,  c_t = γ c_{t-1} + 1",
+  a.equations = {"γ_h = 1 − 2^(−5−h); each pair of q_t and k_t/√d_k turned by t·10000^(−j/(n−1)), j = 0..n−1, n = d_k/2, d_k = width/heads", "S_t = γ S_{t-1} + k_t v_tᵀ,  o_t = S_tᵀ q_t/√c_t,  c_t = γ c_{t-1} + 1",
                  "y_t = W_out (swish(W_g x_t) ⊙ norm(o_t)), the norm by head", "block: u ← u + retention(rms(u)),  u ← u + W₂(gelu(W₁ z) ⊙ W_gate z), z = rms(u)"};
   a.notes = {"Names and shapes are those of torchscale's RetNet decoder layer: retention.*, retention_layer_norm, ffn.*, final_layer_norm, and final/layer_norm of the stack.",
              "The read is divided by √c_t as in torchscale's recurrent form; normaliser=none leaves it raw, as flash-linear-attention does. The parallel form there divides by another positive number, which the norm takes out up to its epsilon.",
@@ -28,6 +28,7 @@ Architecture retnet() {
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or the retention alone.")};
   a.spectrum = "the decay γ of each head, the same at every step (in the frame that turns with the position, γ e^{iθ})";
   a.source = {"Y. Sun, L. Dong, S. Huang, S. Ma, Y. Xia, J. Xue, J. Wang, F. Wei", "Retentive network: a successor to Transformer for large language models", "", "https://arxiv.org/abs/2307.08621", 2023};
+  a.reference = {{"layers.{n}.*", "*"}, {"layer_norm.*", "final/layer_norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     const std::int64_t d = h.integer("width"), heads = h.integer("heads"), V = h.integer("value_width") ? h.integer("value_width") : 2 * d;

@@ -17,14 +17,16 @@ Architecture rwkv_4() {
                  "block: x ← x + TimeMix(ln₁ x),  x ← x + ChannelMix(ln₂ x)"};
   a.notes = {"Names and shapes are those of RWKV-LM's RWKV-v4: att.*, ffn.* and ln0 (first block only), ln1, ln2 of a block, and final/ln_out.",
              "p and q are the sums divided by e^o, o the running maximum, so nothing overflows; spectrum and ds_T/ds_t are those of the sums themselves, whose units do not change.",
+             "o starts at −10³⁸, before anything has been seen. All norms are layer norms with epsilon 1e-5.",
              "The current token enters with the bonus u and is read before it is written to the state.",
              "The reference starts att.key, att.receptance, att.output, ffn.value and ffn.receptance at 0, where output and gradients vanish: zero_init=yes does so, otherwise they start uniform in ±1/√in."};
   a.hyper = {hyper_integer("width", "C", 64, 1, 4096, "Channels.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
              hyper_integer("feed_forward", "F", 0, 0, 65536, "Hidden width of ChannelMix; 0: four times the width.", "units"),
-             hyper_flag("ffn_pre", false, "Whether the first block has a ChannelMix ffnPre in place of TimeMix."), hyper_flag("zero_init", false, "Whether five matrices start at 0 as in the reference."),
+             hyper_flag("ffn_pre", false, "Whether the first block has a ChannelMix ffnPre in place of TimeMix."), draws_only(hyper_flag("zero_init", false, "Whether five matrices start at 0 as in the reference.")),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and ChannelMix, or TimeMix alone.")};
   a.spectrum = "exp(w) = exp(−exp(time_decay)), of the numerator, then of the denominator; the same at every step";
   a.source = {"B. Peng et al.", "RWKV: reinventing RNNs for the Transformer era", "EMNLP", "https://arxiv.org/abs/2305.13048", 2023};
+  a.reference = {{"blocks.{n}.*", "*"}, {"ln_out.*", "final/ln_out.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
 
   a.layer = [](Layer& l, Var x) {

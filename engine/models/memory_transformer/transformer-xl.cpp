@@ -87,6 +87,7 @@ Architecture transformer_xl() {
              "Each layer has a u (r_w_bias) and a v (r_r_bias) of its own, as with untie_r in the authors' TensorFlow code; the PyTorch code shares them, which equal values reproduce.",
              "The state h is the row that step t appends to the layer's memory; dL/dh_t counts every read of it as a key and a value, those of later segments only with stop_gradient=no.",
              "The memory is a buffer that slides at each segment's start; there is no transition, hence no spectrum and no ds_T/ds_t.",
+             "All norms are layer norms with epsilon 1e-5.",
              "With block=none the layer is W_o times the attention, without norm, residual and feed-forward, whatever prenorm says."};
   a.hyper = {hyper_integer("width", "d", 64, 2, 4096, "Width of the stream; even.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads.", ""),
              hyper_integer("head_dim", "D", 0, 0, 1024, "Width of a head; 0: width/heads.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),

@@ -22,9 +22,9 @@ Architecture lru() {
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream that the block reads and writes.", "channels"),
              hyper_integer("state", "N", 64, 1, 4096, "Number of complex states.", "states"),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
-             hyper_real("r_min", "r_min", 0.0, 0.0, 0.9999, "Smallest |λ| at the start."),
-             hyper_real("r_max", "r_max", 1.0, 0.0001, 1.0, "Largest |λ| at the start: closer to 1 remembers longer."),
-             hyper_real("max_phase", "θ_max", 6.28, 0.001, 6.28, "Largest phase of λ at the start.", false, "rad/step"),
+             draws_only(hyper_real("r_min", "r_min", 0.0, 0.0, 0.9999, "Smallest |λ| at the start.")),
+             draws_only(hyper_real("r_max", "r_max", 1.0, 0.0001, 1.0, "Largest |λ| at the start: closer to 1 remembers longer.")),
+             draws_only(hyper_real("max_phase", "θ_max", 6.28, 0.001, 6.28, "Largest phase of λ at the start.", false, "rad/step")),
              hyper_choice("block", "residual", {"residual", "none"}, "The paper's block with norm, GLU and residual, or the bare recurrent layer."),
              hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise)."),
              hyper_choice("norm", "layer", {"layer", "none"}, "The block's norm.")};

@@ -26,11 +26,12 @@ Architecture mamba() {
              hyper_integer("expand", "E/D", 2, 1, 8, "Inner channels for each channel of the stream."),
              hyper_integer("conv", "K", 4, 1, 64, "Taps of the causal convolution.", "steps"),
              hyper_integer("rank", "R", 0, 0, 4096, "Rank of Δ's projection; 0: ⌈width/16⌉."),
-             hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest Δ at the start.", true), hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest Δ at the start.", true),
+             draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest Δ at the start.", true)), draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest Δ at the start.", true)),
              hyper_flag("conv_bias", true, "Whether the convolution has a bias."), hyper_flag("bias", false, "Whether in_proj and out_proj have biases."),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with rms norm and residual, and the final norm, or the mixer alone.")};
   a.spectrum = "the selective transition exp(Δ_t A) of each step";
   a.source = {"A. Gu, T. Dao", "Mamba: linear-time sequence modeling with selective state spaces", "", "https://arxiv.org/abs/2312.00752", 2023};
+  a.reference = {{"layers.{n}.mixer.*", "*"}, {"layers.{n}.norm.weight", "norm.weight"}, {"norm_f.weight", "final/norm_f.weight"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     if (h.real("dt_min") > h.real("dt_max"))

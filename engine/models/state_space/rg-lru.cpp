@@ -22,6 +22,7 @@ Architecture rg_lru() {
   a.hyper.push_back(hyper_choice("block", "residual", {"residual", "recurrent", "none"}, "The residual block with MLP, the recurrent block alone, or the RG-LRU alone."));
   a.spectrum = "the decay a_t";
   a.source = {"S. De, S. L. Smith, A. Fernando, A. Botev et al.", "Griffin: mixing gated linear recurrences with local attention for efficient language models", "", "https://arxiv.org/abs/2402.19427", 2024};
+  a.reference = {{"blocks.{n}.*", "*"}, {"final_norm.*", "final/final_norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     hawk::check(h, "rg-lru");

@@ -17,20 +17,21 @@ Architecture s4d() {
   a.title = "S4D";
   a.equations = {"A = −exp(log_A_real) + i A_imag, Δ = exp(log_dt), B = 1", "Ā = exp(ΔA), B̄ = (Ā − 1)/A   (bilinear: (1+ΔA/2)/(1−ΔA/2), Δ/(1−ΔA/2))",
                  "h_t = Ā ⊙ h_{t-1} + B̄ u_t, N/2 complex modes a channel", "y_t = 2 Re Σ_n C_n h_t,n + D u_t", "layer: v = W gelu(y_t) + b, out = v₁ ⊙ σ(v₂)"};
-  a.notes = {"Names and shapes are those of the minimal s4d.py: kernel.log_dt, kernel.log_A_real, kernel.A_imag, kernel.C (last axis re, im), D, output_linear.0.weight [2H, H, 1].",
+  a.notes = {"Shapes are those of the minimal s4d.py, whose names are read too: log_dt, log_A_real, A_imag and C (last axis re, im) are its kernel.log_dt and so on, output_linear.weight [2H, H, 1] its output_linear.0.weight, and norm.weight is norms.<l>.weight of its example.py.",
              "Imaginary parts are positive and only one of each conjugate pair is stored, hence the factor 2 in the readout.",
              "gelu is exact and the block's norm a layer norm with epsilon 1e-5, after the residual by default, as in the authors' example.py.",
              "The first imaginary part of S4D-Lin is 0 here as in the minimal file; the full code starts it at 1e-4."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Channels; each has a bank of modes of its own.", "channels"),
              hyper_integer("state", "N", 64, 2, 1024, "State size a channel, conjugates counted: N/2 complex modes are stored.", "states"),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
-             hyper_choice("init", "lin", {"lin", "inv"}, "Imaginary parts of A at the start: S4D-Lin πn, or S4D-Inv (N/π)(N/(2n+1) − 1)."),
+             draws_only(hyper_choice("init", "lin", {"lin", "inv"}, "Imaginary parts of A at the start: S4D-Lin πn, or S4D-Inv (N/π)(N/(2n+1) − 1).")),
              hyper_choice("discretisation", "zoh", {"zoh", "bilinear"}, "From continuous to discrete time: zero-order hold or bilinear."),
-             hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true), hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true),
+             draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)), draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the S4D layer alone."),
              hyper_flag("prenorm", false, "Whether the norm comes before the layer (after the residual otherwise).")};
   a.spectrum = "the discretised transition Ā, the same at every step (one of each conjugate pair)";
   a.source = {"A. Gu, A. Gupta, K. Goel, C. Ré", "On the parameterization and initialization of diagonal state space models", "NeurIPS", "https://arxiv.org/abs/2206.11893", 2022};
+  a.reference = {{"s4_layers.{n}.kernel.*", "*"}, {"s4_layers.{n}.D", "D"}, {"s4_layers.{n}.output_linear.0.*", "output_linear.*"}, {"norms.{n}.*", "norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     if (h.integer("state") % 2)

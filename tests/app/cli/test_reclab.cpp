@@ -254,8 +254,16 @@ TEST_CASE("safetensors are weights, whatever the file is called, and a wrong one
     CHECK_SAYS(NpzFile(folder / "a/trace.npz").read("output").real == NpzFile(folder / "b/trace.npz").read("output").real, name);
     CHECK(Json::parse(contents(folder / "b/manifest.json")).at("weights") == folder / name);
     refused({"run", "lstm", "--length", "30", "--weights", folder / name, "--export", outputs / "out"}, {name, "the entry 0/", "shape", "where the model has"});
-    refused({"run", "gru", "--set", "width=16", "--length", "30", "--weights", folder / name, "--export", outputs / "out"}, {name, "the entry 0/weight_ih has shape [96, ", " where the model has [48, ", "change the hyper-parameters"});
+    refused({"run", "gru", "--set", "width=16", "--length", "30", "--weights", folder / name, "--export", outputs / "out"}, {name, "the entry 0/weight_ih has shape [96, ", " where the model has [48, ", "the weights were made for width = 32: give --sizes weights to take that from the file."});
+    const std::string said = good({"run", "gru", "--set", "width=16", "--length", "30", "--weights", folder / name, "--sizes", "weights", "--export", folder / "c"}).output;
+    CHECK_SAYS(said.find("The weights set width = 32.") != std::string::npos, said);
+    CHECK(NpzFile(folder / "c/trace.npz").has("param/0/weight_hh"));
+    CHECK_EQUAL(Json::parse(contents(folder / "c/manifest.json")).at("hyper").at("width").dump(), Json::parse(contents(folder / "a/manifest.json")).at("hyper").at("width").dump());
+    const std::string command = Json::parse(contents(folder / "c/manifest.json")).at("command");
+    CHECK_SAYS(command.find("--set width=32") != std::string::npos, command);
   }
+  refused({"run", "gru", "--sizes", "weights"}, {"--sizes", "needs --weights FILE"});
+  refused({"run", "gru", "--weights", folder / "w.npz", "--sizes", "file"}, {"--sizes", "preset or weights"});
   const std::string whole = contents(folder / "w.safetensors");
   refused({"run", "gru", "--weights", folder.write("cut.safetensors", whole.substr(0, whole.size() - 8)), "--export", outputs / "out"}, {"cut.safetensors is cut short: 8 bytes", "again"});
   refused({"run", "gru", "--state", folder.write("text.safetensors", "hello, this is a text"), "--export", outputs / "out"}, {"text.safetensors is not a safetensors file", "again"});

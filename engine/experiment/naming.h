@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which entry of a file of weights is which parameter of a model, by names and shapes alone: our own names, those of the architecture's
+// reference implementation (Architecture::reference), and either below a prefix that wrappers put in front ("model.rnn.").
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/network.h"
+
+namespace reclab {
+
+/// The shapes of a file's arrays by name.
+using FileShapes = std::map<std::string, Shape, std::less<>>;
+
+struct NameMatch {
+  std::vector<std::string> entries;  ///< for each of the network's parameters the file's entry; empty: there is none
+  std::vector<std::string> unknown;  ///< entries of the file that are no parameter
+  std::string problem{};             ///< not empty: two entries claim to be one parameter; the sentence names both and the cure
+};
+NameMatch match_names(const Network& network, const FileShapes& file);
+
+/// By how much a file does not fit a network: 0 where every parameter has an entry of its shape and none is left; each missing or unknown
+/// entry and each axis of another length count.
+int misfit(const Network& network, const FileShapes& file);
+
+/// What a file of weights was made for.
+struct Fit {
+  std::vector<std::pair<std::string, std::string>> settings;  ///< to be put after the given hyper-parameters
+  std::int64_t input = 0, head = 0;                           ///< columns that the weights read and outputs of their head
+  bool found = false;                                         ///< with these everything fits
+};
+/// Looks for hyper-parameters under which the file fits, beginning from the given ones, and for the widths of input and head.
+Fit fit_to_file(const Architecture& architecture, const Hyper& hyper, std::int64_t input, std::int64_t head, const FileShapes& file);
+
+}  // namespace reclab
