@@ -80,6 +80,8 @@ def main(reclab, out):
         keep('preset', preset.name, preset.read_bytes())
     keep('cache', 'pace', json.dumps({'machine': 'x', 'yardstick_seconds': {'cpu': [0.01, 0.02]}}))
 
+    torch = [('rnn.weight_ih_l0', [4, 1]), ('rnn.weight_hh_l0', [4, 4]), ('rnn.bias_ih_l0', [4]), ('rnn.bias_hh_l0', [4])]
+    keep('weights', 'torch', safetensors([(name, 'F32', shape, bytes(4 * (shape + [1])[0] * (shape + [1])[1])) for name, shape in torch]))
     for model, more in (('elman', []), ('lru', ['--set', 'state=3']), ('transformer', [])):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([reclab, 'run', model, '--set', 'width=4', *more, '--task', 'noise', '--length', '4', '--record', 'param', '--export', folder + '/x'],
