@@ -5,6 +5,7 @@
 #include <cassert>
 
 #include "array/error.h"
+#include "array/stop.h"
 
 namespace reclab {
 
@@ -236,8 +237,12 @@ void Graph::forward(std::stop_token stop, Part part) {
 }
 
 void Graph::clear_gradients(Part part) {
-  if (part != Part::invariant && arena_[1]) backend_->zero(arena_[1], arena_bytes_[1]);
-  if (part != Part::varying && arena_[2]) backend_->zero(arena_[2], arena_bytes_[2]);
+  constexpr std::size_t some = std::size_t{64} << 20;  // of gigabytes at a time, so that a stop is heard
+  const auto clear = [&](void* arena, std::size_t bytes) {
+    for (std::size_t at = 0; arena && at < bytes; at += some, check_stop()) backend_->zero(static_cast<char*>(arena) + at, std::min(some, bytes - at));
+  };
+  if (part != Part::invariant) clear(arena_[1], arena_bytes_[1]);
+  if (part != Part::varying) clear(arena_[2], arena_bytes_[2]);
 }
 
 void Graph::backward(std::stop_token stop, Part part) {
