@@ -78,26 +78,45 @@ void Table::print(std::ostream& out) const {
     for (std::size_t i = 0; i < cells.size(); ++i) widths[i] = std::max(widths[i], columns_of(cells[i]));
   }
   constexpr std::size_t gap = 2;
+  constexpr std::size_t least = 20;  // of the last column
   std::size_t left = indent_;
   for (std::size_t i = 0; i + 1 < widths.size(); ++i) left += widths[i] + gap;
-  const std::size_t rest = page_width > left + 20 ? page_width - left : 20;
+  // Where the page is too narrow, the widest of the others is broken into lines too.
+  if (left + least > page_width && widths.size() > 2) {
+    std::size_t& widest = *std::max_element(widths.begin(), widths.end() - 1);
+    const std::size_t narrower = std::max(least, widest - std::min(widest, left + least - page_width));
+    left -= widest - std::min(widest, narrower);
+    widest = std::min(widest, narrower);
+  }
+  const std::size_t rest = page_width > left + least ? page_width - left : least;
   for (const auto& cells : rows_) {
     if (cells.size() == 1) {
       out << '\n' << std::string(indent_, ' ') << reclab::cli::heading(cells[0]) << '\n';
       continue;
     }
-    std::string line(indent_, ' ');
-    for (std::size_t i = 0; i + 1 < cells.size(); ++i) {
-      const bool right = std::ranges::find(right_, i) != right_.end();
-      if (right) line += std::string(widths[i] - columns_of(cells[i]), ' ') + cells[i];
-      if (!right) line += padded(cells[i], widths[i]);
-      line += std::string(gap, ' ');
+    std::vector<std::vector<std::string>> lines;
+    std::size_t high = 1;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const bool last = i + 1 == cells.size();
+      lines.push_back(last ? wrapped(cells[i], rest) : columns_of(cells[i]) > widths[i] ? wrapped(cells[i], widths[i]) : std::vector<std::string>{cells[i]});
+      high = std::max(high, lines.back().size());
     }
-    const auto last = wrapped(cells.back(), rest);
-    line += last.front();
-    line.erase(line.find_last_not_of(' ') + 1);
-    out << line << '\n';
-    for (std::size_t i = 1; i < last.size(); ++i) out << std::string(left, ' ') << last[i] << '\n';
+    for (std::size_t row = 0; row < high; ++row) {
+      std::string line(indent_, ' ');
+      for (std::size_t i = 0; i < cells.size(); ++i) {
+        const std::string cell = row < lines[i].size() ? lines[i][row] : std::string();
+        if (i + 1 == cells.size()) {
+          line += cell;
+          continue;
+        }
+        const bool right = std::ranges::find(right_, i) != right_.end();
+        if (right) line += std::string(widths[i] - std::min(widths[i], columns_of(cell)), ' ') + cell;
+        if (!right) line += padded(cell, widths[i]);
+        line += std::string(gap, ' ');
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      out << line << '\n';
+    }
   }
 }
 
