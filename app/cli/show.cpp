@@ -62,9 +62,12 @@ Json card_json(const Card& card, const Hyper& hyper, const Preset& preset) {
     entry["text"] = row.text;
     json["hyper"].push_back(entry);
   }
+  // Of a head, which a run without a target has not, scripts that read "parameters" know nothing.
   json["parameters"] = Json::array();
+  json["head"] = Json::array();
   for (const ParameterInfo& info : card.parameters)
-    json["parameters"].push_back({{"name", info.name}, {"shape", info.shape}, {"text", info.text}, {"when", info.when.empty() ? Json() : Json(info.when)}});
+    json[info.name.starts_with("head/") ? "head" : "parameters"].push_back(
+        {{"name", info.name}, {"shape", info.shape}, {"text", info.text}, {"when", info.when.empty() ? Json() : Json(info.when)}});
   json["states"] = Json::array();
   for (const StateInfo& info : card.states)
     json["states"].push_back(

@@ -147,6 +147,11 @@ TEST_CASE("show is a card of 100 columns, and its JSON has the shapes of what ru
       CHECK_SAYS(trace.has(key), id + ": " + key);
       CHECK_SAYS(trace.read(key).shape == parameter.at("shape").get<Shape>(), id + ": " + key);
     }
+    CHECK_EQUAL(json.at("head").size(), std::size_t{2});
+    for (const Json& parameter : json.at("head")) {
+      CHECK(!trace.has("param/" + parameter.at("name").get<std::string>()));
+      CHECK(parameter.at("when").get<std::string>().find("the sequence has a target") != std::string::npos);
+    }
   }
   const Json wide = Json::parse(good({"show", "lstm", "--set", "width=5", "--json"}).output);
   CHECK(std::ranges::any_of(wide.at("parameters"), [](const Json& parameter) { return parameter.at("shape").at(0) == 20; }));
