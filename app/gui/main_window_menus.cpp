@@ -182,6 +182,7 @@ void MainWindow::buildMenus() {
   action("nextPart")->setShortcuts({QKeySequence(Qt::Key_F6), QKeySequence(Qt::CTRL | Qt::Key_Tab)});
   action("lastPart")->setShortcuts({QKeySequence(Qt::SHIFT | Qt::Key_F6), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab)});
   view->addAction(add("allTime", {}, tr("Show all of the time"), QKeySequence(tr("Ctrl+0")), [this] { time_->resetRange(); }));
+  view->addAction(add("zoomBack", {}, tr("Back to the zoom before"), QKeySequence(tr("Alt+Left")), [this] { time_->zoomBack(); }));
 
   QMenu* run = menuBar()->addMenu(tr("&Run"));
   run->addActions({action("run"), action("stop")});

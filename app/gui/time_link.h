@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QElapsedTimer>
 #include <QObject>
 #include <QTimer>
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace reclab {
 
@@ -27,6 +31,7 @@ class TimeLink : public QObject {
     const bool same = length == length_;
     length_ = std::max<std::int64_t>(length, 1);
     if (!same) {
+      before_.clear();
       first_ = 0;
       last_ = length_ - 1;
       rangeMoved_ = true;
@@ -47,12 +52,28 @@ class TimeLink : public QObject {
     last = std::clamp<std::int64_t>(last, 0, length_ - 1);
     if (last - first < 1) return;
     if (first == first_ && last == last_) return;
+    // All turns of a wheel are one zoom.
+    constexpr std::int64_t one_gesture = 500;  // ms
+    if (!sinceRange_.isValid() || sinceRange_.elapsed() > one_gesture) before_.emplace_back(first_, last_);
+    sinceRange_.start();
     first_ = first;
     last_ = last;
     rangeMoved_ = true;
     soon();
   }
-  void resetRange() { setRange(0, length_ - 1); }
+  void resetRange() {
+    sinceRange_.invalidate();
+    setRange(0, length_ - 1);
+  }
+  /// The range before the last zoom; nothing when there was none.
+  void zoomBack() {
+    if (before_.empty()) return;
+    std::tie(first_, last_) = before_.back();
+    before_.pop_back();
+    sinceRange_.invalidate();
+    rangeMoved_ = true;
+    soon();
+  }
 
  signals:
   void stepChanged(std::int64_t step);
@@ -69,6 +90,8 @@ class TimeLink : public QObject {
     if (std::exchange(stepMoved_, false)) emit stepChanged(step_);
   }
   std::int64_t step_ = 0, length_ = 1, first_ = 0, last_ = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> before_;  ///< ranges, the last one last
+  QElapsedTimer sinceRange_;
   bool stepMoved_ = false, rangeMoved_ = false;
   QTimer pace_;
 };

@@ -201,6 +201,38 @@ class TestDrag : public QObject {
       if (dock->panel()->id() != "timing") QCOMPARE(dock->formerName(), QString());
   }
 
+  void theZoomBeforeComesBack() {
+    Options options;
+    options.model = "elman";
+    open(options);
+    TimeLink* time = window_->time();
+    const std::int64_t last = time->length() - 1;
+    const auto range = [&] { return std::pair(time->first(), time->last()); };
+    // Several turns of the wheel over a plot are one zoom.
+    auto* plot = dynamic_cast<PlotPanel*>(panel("gradients"))->plot();
+    const auto zoomIn = [&] {
+      const QPointF at = plot->axisRect()->rect().center();
+      for (int i = 0; i < 3; ++i) {
+        QWheelEvent event(at, plot->mapToGlobal(at), {}, {0, 120}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+        QApplication::sendEvent(plot, &event);
+      }
+    };
+    zoomIn();
+    const auto once = range();
+    QVERIFY(once.second - once.first < last / 1.5);
+    QTest::qWait(600);  // another gesture
+    zoomIn();
+    QVERIFY(range() != once);
+    QAction* back = window_->action("zoomBack");
+    back->trigger();
+    QCOMPARE(range(), once);
+    back->trigger();
+    QCOMPARE(range(), std::pair(std::int64_t{0}, last));
+    back->trigger();
+    QCOMPARE(range(), std::pair(std::int64_t{0}, last));
+    QTRY_COMPARE(plot->lastStep(), last);
+  }
+
   void theFormerModelIsNamedUntilTheNewOneIsThere() {
     Options options;
     options.model = "elman";
