@@ -266,7 +266,7 @@ void GradientsPanel::fitValues() {
 
 QVariantMap GradientsPanel::choices() const { return {{QStringLiteral("lag"), plot_->lag()}}; }
 
-void GradientsPanel::setChoices(const QVariantMap& saved) { plot_->setLag(saved.value(QStringLiteral("lag")).toBool()); }
+void GradientsPanel::setChoices(const QVariantMap& saved) { plot_->setLag(saved.value(QStringLiteral("lag")).toString() == u"true"); }
 
 void GradientsPanel::setPinned(const std::vector<Run>& runs) {
   pinned_ = runs;

@@ -182,13 +182,20 @@ SpectrumPanel::SpectrumPanel(QWidget* parent) : PlotPanel(parent) {
   cloud_ = new SpectrumPicture(this, QStringLiteral("main"), false);
   now_ = new SpectrumPicture(this, QStringLiteral("now"), true);
   connect(layers_, &QComboBox::activated, this, &SpectrumPanel::choose);
-  const auto zoom = [this](const QPointF& at) { zoomed_ = zoomed_ || rect_->rect().contains(at.toPoint()); };
+  lock_ = new QAction(tr("Hold the axes"), this);
+  lock_->setCheckable(true);
+  lock_->setToolTip(tr("The axes stay as they are whatever is changed; a zoom holds them too. A double click fits them again."));
+  addAction(lock_);
+  connect(lock_, &QAction::toggled, plot_, &Plot::redraw);
+  const auto zoom = [this](const QPointF& at) {
+    if (rect_->rect().contains(at.toPoint())) lock_->setChecked(true);
+  };
   connect(plot_, &QCustomPlot::mouseWheel, this, [zoom](QWheelEvent* event) { zoom(event->position()); });
   connect(plot_, &QCustomPlot::mouseMove, this, [zoom](QMouseEvent* event) {
     if (event->buttons() & Qt::LeftButton) zoom(event->position());
   });
   plot_->setResetHandler([this] {
-    zoomed_ = false;
+    lock_->setChecked(false);
     plot_->redraw();
   });
   plot_->setHoverHandler([this](const QPointF& at) { return tipAt(at); });
@@ -244,7 +251,7 @@ void SpectrumPanel::choose(int index) {
   }
   cloud_->forget();
   findHome();
-  if (was_continuous_ != info_.continuous) zoomed_ = false;
+  if (was_continuous_ != info_.continuous) lock_->setChecked(false);
   was_continuous_ = info_.continuous;
   moveTime();
   plot_->redraw();
@@ -285,7 +292,7 @@ void SpectrumPanel::findHome() {
 /// A circle is to be round: the axis that has pixels to spare shows more.
 void SpectrumPanel::keepRound() {
   QCPAxis *re = rect_->axis(QCPAxis::atBottom), *im = rect_->axis(QCPAxis::atLeft);
-  if (!zoomed_) {
+  if (!lock_->isChecked()) {
     re->setRange(home_re_);
     im->setRange(home_im_);
   }

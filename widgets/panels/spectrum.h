@@ -26,6 +26,7 @@ class SpectrumPanel : public PlotPanel {
   /// The text of the tooltip at a position of the plot: the eigenvalue that is near enough, or empty.
   QString tipAt(const QPointF& position) const;
   QCPAxisRect* rect() const { return rect_; }
+  QAction* lockAction() const { return lock_; }
   /// Where an eigenvalue is drawn, in the plot's pixels.
   QPointF pixelOf(std::complex<double> eigenvalue) const;
   QString note() const { return note_->text(); }
@@ -58,7 +59,8 @@ class SpectrumPanel : public PlotPanel {
   QString layer_ = QStringLiteral("0");
   std::vector<Run> pinned_;
   QCPRange home_re_, home_im_;  // what holds all eigenvalues
-  bool zoomed_ = false, was_continuous_ = false, held_ = false;
+  bool was_continuous_ = false, held_ = false;
+  QAction* lock_;  ///< checked: the axes stay as they are, as after a zoom
 };
 
 }  // namespace reclab
