@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "array/backend.h"
+#include "array/stop.h"
 #include "experiment/schedule.h"
 #include "gui/words.h"
 #include "models/registry.h"
@@ -428,8 +429,9 @@ void SessionController::loadFile(FileKind kind, const QString& file) {
   setup.weights.clear();  // the sentence is to be about this file alone
   setup.states.clear();
   setup.files(kind)[setup.preset] = file.toStdString();
-  files_.post([this, number, kind, file, library = library_, setup](std::stop_token) {
+  files_.post([this, number, kind, file, library = library_, setup](std::stop_token stop) {
     try {
+      const StopScope scope(stop);  // weights of wide models are drawn for minutes before they are compared
       check_files(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), {}));
       later([this, number, kind, file, preset = QString::fromStdString(setup.preset)] {
         if (number == load_) emit fileFits(kind, preset, file);

@@ -32,6 +32,9 @@ constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 /// What the rows of a dense analysis may take before fewer of them are computed, and what products of Jacobians may take at all unless they
 /// are asked for by name; seconds. What an operation of eigenvalue_work() and of JacobianProduct::work() takes on one core of the slower kind.
 constexpr double analysis_seconds = 30.0, product_seconds = 300.0, eigenvalue_operation = 1.5e-10, product_operation = 8e-11;
+/// What a cell takes that is run forward and back for as many copies as it has states: an operation of one copy, a call, and an entry of what
+/// a call makes.
+constexpr double cell_operation = 1e-10, cell_call = 6e-7, cell_entry = 2e-10;
 /// What the eigenvalues of one step may take before the states and gradients are published without waiting for them, and what they take at
 /// most, in seconds a (size)^3.
 constexpr double focus_seconds = 0.1, eigenvalue_cost = 4e-9;
@@ -303,6 +306,12 @@ class Run {
   static std::int64_t last_of(const std::vector<std::int64_t>& steps, const Rollout::Segment& segment) {
     const auto end = std::lower_bound(steps.begin(), steps.end(), segment.first + segment.steps);
     return end == steps.begin() ? segment.first : std::max(segment.first, end[-1]);
+  }
+  /// What making the Jacobian of one step takes: a pass forward and two back.
+  static double jacobian_seconds(const Memory& memory, std::int64_t steps) {
+    const Cost cost = memory.cost();
+    const double n = static_cast<double>(memory.width()), entries = n * n / static_cast<double>(memory.blocks());
+    return 3.0 * (cost.flops * n * cell_operation + cost.launches * (cell_call + entries * cell_entry)) / static_cast<double>(steps);
   }
   /// What some of a layer's blocks take, by the Jacobian of one step, for all of them; work(block, size).
   template <class F>
@@ -693,7 +702,7 @@ class Run {
         const auto memories = segment.network.memories(static_cast<int>(layer));
         if (!std::exchange(own.known, true)) {
           const double work = over_blocks(*memories[0], own_step(segment, layer, last_of(own.steps, segment)), eigenvalue_work);
-          own.steps = worth("spectrum/" + std::to_string(layer), own.steps, work * eigenvalue_operation / cores());
+          own.steps = worth("spectrum/" + std::to_string(layer), own.steps, work * eigenvalue_operation / cores() + jacobian_seconds(*memories[0], segment.steps));
           own.values.resize(own.steps.size() * n);
         }
         const auto begin = std::lower_bound(own.steps.begin(), own.steps.end(), segment.first);
@@ -817,7 +826,8 @@ class Run {
 
   /// Whether a layer's products are worth their time, and at which of the steps their singular values are, by what two factors and their
   /// singular values take.
-  bool afford_product(std::size_t layer, Memory& memory, std::int64_t step, std::vector<std::int64_t>& steps) {
+  bool afford_product(std::size_t layer, Memory& memory, const Rollout::Segment& segment, std::vector<std::int64_t>& steps) {
+    const std::int64_t step = own_step(segment, layer, last_of(steps, segment));
     double values = 0.0;
     const double factors = over_blocks(memory, step, [&](std::span<const double> jacobian, std::int64_t size) {
       JacobianProduct product(size);
@@ -831,7 +841,7 @@ class Run {
       return 0.5 * multiplied;
     });
     values *= static_cast<double>(memory.blocks()) / static_cast<double>(std::min<std::int64_t>(memory.blocks(), 8));
-    if (!may_take(layer, factors * product_operation * static_cast<double>(request_.sequence.length))) return false;
+    if (!may_take(layer, (factors * product_operation + jacobian_seconds(memory, segment.steps)) * static_cast<double>(request_.sequence.length))) return false;
     if (!request_.probe.jacobian_rows) steps = worth("jacobian/" + std::to_string(layer), steps, values * product_operation);
     return true;
   }
@@ -878,7 +888,7 @@ class Run {
         if (own.kind == Transition::none) continue;
         bool known = false;  // the factors of a time-invariant memory are read once
         const auto memories = segment.network.memories(static_cast<int>(layer));
-        if (!std::exchange(own.known, true) && !afford_product(layer, *memories[0], own_step(segment, layer, last_of(own.steps, segment)), own.steps)) {
+        if (!std::exchange(own.known, true) && !afford_product(layer, *memories[0], segment, own.steps)) {
           own.kind = Transition::none;
           continue;
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A device that fails in the middle of a run: at every allocation and every launch there is, thinned. The run is then the CPU's, to the
 // bit, says so in one sentence, and nothing is left behind. And the computer's own memory that runs out: an Error, and nothing else.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -261,4 +262,25 @@ TEST_CASE("auto is the CPU for float64, for small work and without a device, and
   CHECK(worth_cuda({{1.3e8, 8e8, 20.0}, 6.7e7}));
   CHECK(!worth_cuda({{1.3e8, 8e8, 20.0}, 1024.0}));
   CHECK(!worth_cuda({{0.0, 0.0, 1.0}, 0.0}));
+}
+
+TEST_CASE("where the scan and the chunkwise form are one kernel a run and a timing say so, and where they are two they do not") {
+  FaultyBackend device;
+  const auto said = [](const Trace& trace) {
+    return std::ranges::any_of(trace.info.notes, [](const std::string& note) { return note.find("the scan and the chunkwise form of this model are one kernel") != std::string::npos; });
+  };
+  for (const std::string form : {"scan", "chunkwise", "sequential"}) {
+    RunRequest request = request_for("lru", 20, form);
+    CHECK(!said(*run(builtin_registry(), request, {}, {}).trace));  // on the CPU
+    request.device = "cuda";
+    request.cuda = &device;
+    const auto trace = run(builtin_registry(), request, {}, {}).trace;
+    CHECK_EQUAL(trace->info.device, "cuda");
+    CHECK_EQUAL(said(*trace), form != "sequential");
+  }
+  // With decays by head both are there too, and are made of other operations.
+  RunRequest request = request_for("retnet", 24, "chunkwise");
+  request.device = "cuda";
+  request.cuda = &device;
+  CHECK(!said(*run(builtin_registry(), request, {}, {}).trace));
 }
