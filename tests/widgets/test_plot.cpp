@@ -212,6 +212,41 @@ class TestPlot : public QObject {
     QCOMPARE(zoomed.size(), 0);  // nobody touched the mouse
   }
 
+  void aLowPlotLeavesOutTextsThenLegends() {
+    Bench bench;
+    auto* words = new Paragraph(&bench.plot);
+    bench.plot.plotLayout()->addElement(2, 0, words);
+    words->setText("what is to be said of it, in a sentence that takes more than one line of a plot that is as narrow as this one");
+    for (int i = 0; i < 12; ++i) bench.legend->add(QString("more%1").arg(i), QString("another curve %1").arg(i), bench.line->pen(), {bench.line});
+    using Room = Plot::Room;
+    const auto at = [&](int height) {
+      bench.plot.resize(360, height);
+      bench.plot.replot();
+      return std::pair{bench.plot.roomFor(words), bench.plot.roomFor(bench.legend)};
+    };
+    QVERIFY((at(500) == std::pair{Room::all, Room::all}));
+    QVERIFY(bench.plot.leftOut().isEmpty());
+    QVERIFY((at(300) == std::pair{Room::none, Room::all}));
+    QVERIFY(bench.rect->height() >= 120 && bench.plot.leftOut().contains("in a sentence"));
+    QVERIFY((at(240) == std::pair{Room::none, Room::line}));
+    QVERIFY2(bench.rect->height() >= 120, qPrintable(QString::number(bench.rect->height())));
+    QVERIFY(!bench.legend->placeOf("sine").isNull() && bench.legend->placeOf("more11").isNull());
+    QVERIFY(bench.plot.leftOut().contains("another curve 11") && !bench.plot.leftOut().contains("sine"));
+    QVERIFY((at(180) == std::pair{Room::none, Room::none}));
+    QVERIFY2(bench.rect->height() >= 120, qPrintable(QString::number(bench.rect->height())));
+    QVERIFY(bench.plot.leftOut().contains("sine"));
+    // Its figure has all of it, and is the higher for it.
+    QTemporaryDir folder;
+    const QString file = folder.filePath("low.svg");
+    QCOMPARE(bench.plot.saveFigure(file, Panel::Format::svg, "A title"), QString());
+    QFile saved(file);
+    QVERIFY(saved.open(QIODevice::ReadOnly));
+    const QByteArray drawn = saved.readAll();
+    QVERIFY(drawn.contains("another curve 11") && drawn.contains("in a sentence"));
+    QVERIFY((at(500) == std::pair{Room::all, Room::all}));
+    QVERIFY(!bench.legend->placeOf("more11").isNull());
+  }
+
   void legendHidesAndRemembers() {
     Bench bench;
     QSignalSpy toggled(&bench.plot, &Plot::curvesToggled), picked(&bench.plot, &Plot::timePicked);

@@ -240,7 +240,7 @@ QSize Paragraph::minimumOuterSizeHint() const {
 QSize Paragraph::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
 
 void Paragraph::draw(QCPPainter* painter) {
-  if (text_.isEmpty() || outerRect().height() < wantedHeight()) return;
+  if (text_.isEmpty() || outerRect().height() < 5) return;  // it gave way; text that moves with the cursor may be a line longer than its row
   const Theme& theme = themeOf(mParentPlot);
   painter->setFont(small_ ? theme.small : theme.normal);
   painter->setPen(muted_ ? theme.muted : theme.text);
@@ -618,29 +618,33 @@ void Plot::showEvent(QShowEvent* event) {
   redraw();
 }
 
-Plot::Room Plot::roomFor(const QCPLayoutElement* one) const {
+Plot::Beside Plot::beside() const {
   constexpr int least_further = 70;  // of one more picture under the first
-  std::vector<const Paragraph*> texts;
-  std::vector<const Legend*> legends;
-  int wanted = 0, pictures = 0;
+  Beside all;
+  int pictures = 0;
   QCPLayoutGrid* grid = plotLayout();
   for (int row = 0; row < grid->rowCount(); ++row) {
     bool picture = false;
     for (int column = 0; column < grid->columnCount(); ++column) {
       const QCPLayoutElement* element = grid->hasElement(row, column) ? grid->element(row, column) : nullptr;
       if (const auto* text = qobject_cast<const Paragraph*>(element)) {
-        texts.push_back(text);
-        wanted += text->wantedHeight();
+        all.texts.push_back(text);
+        all.wanted += text->wantedHeight();
       } else if (const auto* names = qobject_cast<const Legend*>(element)) {
-        legends.push_back(names);
-        wanted += names->wantedHeight();
+        all.legends.push_back(names);
+        all.wanted += names->wantedHeight();
       } else {
         picture = picture || (element && element->visible());
       }
     }
     pictures += picture;
   }
-  const int room = viewport().height() - least_picture_ - least_further * std::max(0, pictures - 1);
+  all.room = viewport().height() - least_picture_ - least_further * std::max(0, pictures - 1);
+  return all;
+}
+
+Plot::Room Plot::roomFor(const QCPLayoutElement* one) const {
+  auto [texts, legends, wanted, room] = beside();
   for (auto text = texts.rbegin(); text != texts.rend() && wanted > room; ++text) {
     wanted -= (*text)->wantedHeight();
     if (*text == one) return Room::none;
@@ -876,7 +880,16 @@ void Plot::leaveEvent(QEvent* event) {
 
 // --------------------------------------------------------------------------------------------------------------- figures
 
-QSize Plot::figureSize() const { return size().width() < 200 || size().height() < 140 ? QSize(640, 420) : size(); }
+QSize Plot::figureSize() {
+  QSize whole = size().width() < 200 || size().height() < 140 ? QSize(640, 420) : size();
+  // A figure leaves nothing out: it is higher by what there is no room for on the screen.
+  const QRect on_screen = viewport();
+  setViewport(QRect(QPoint(0, 0), whole));
+  const Beside all = beside();
+  setViewport(on_screen);
+  whole.rheight() += std::max(0, all.wanted - all.room);
+  return whole;
+}
 
 void Plot::drawFigure(QCPPainter* painter, QSize size, const QString& title) {
   const QFontMetrics metrics(theme_.large, this);

@@ -197,6 +197,13 @@ class Plot : public QCustomPlot {
     QPointer<QCPAxisRect> rect;
     std::function<QString(double)> format;
   };
+  /// What stands beside the pictures, the height that all of it wants, and the height that the pictures leave it.
+  struct Beside {
+    std::vector<const Paragraph*> texts;
+    std::vector<const Legend*> legends;
+    int wanted = 0, room = 0;
+  };
+  Beside beside() const;
   enum class Drag { none, pending, scrub, zoom, pan, values };
 
   void applyTheme();
@@ -212,7 +219,7 @@ class Plot : public QCustomPlot {
   bool onTimeName(const QPointF& position) const;
   ValueAxis* valueAxisAt(const QPointF& position) const;
   void pickRange(double first, double last);
-  QSize figureSize() const;
+  QSize figureSize();
   void drawFigure(QCPPainter* painter, QSize size, const QString& title);
 
   Theme theme_;
