@@ -118,18 +118,22 @@ bool scans_are_one(const Prepared& prepared, const RunRequest& request) {
   const auto forms = prepared.probe->forms();
   const auto offers = [&](Form form) { return std::find(forms.begin(), forms.end(), form) != forms.end(); };
   if (prepared.backend.device() == Device::cpu || !offers(Form::scan) || !offers(Form::chunkwise)) return false;
-  NetworkOptions options;
-  options.input = request.sequence.width;
-  options.form = Form::scan;
-  options.real = prepared.real;
-  options.steps = 4;
-  Network network(prepared.architecture, prepared.hyper, options);
-  bool diagonal = false;
-  network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var>) {
-    const auto* over_time = dynamic_cast<const OverTime*>(&operation);
-    diagonal = diagonal || (over_time && over_time->course().way == Course::Way::tree);
-  });
-  return diagonal;
+  /// Whether the form is one of s_t = a_t s_{t-1} + b_t, all steps at once.
+  const auto of_diagonal = [&](Form form, Course::Way way) {
+    NetworkOptions options;
+    options.input = request.sequence.width;
+    options.form = form;
+    options.real = prepared.real;
+    options.steps = 4;
+    Network network(prepared.architecture, prepared.hyper, options);
+    bool found = false;
+    network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var>) {
+      const auto* over_time = dynamic_cast<const OverTime*>(&operation);
+      found = found || (over_time && over_time->course().way == way);
+    });
+    return found;
+  };
+  return of_diagonal(Form::scan, Course::Way::tree) && of_diagonal(Form::chunkwise, Course::Way::chunks);
 }
 
 std::string way_back(const Divergence& bad) { return sentence(bad) + " on the way back; gradients from there on are not to be relied on"; }
