@@ -42,6 +42,20 @@ Reconstruction::Reconstruction(const Network& network, const Network::PastVar& p
   most_ = std::clamp(static_cast<std::int64_t>(most_work / std::max(each, 1.0)), least_places, most_places);
 }
 
+void Reconstruction::measure(const Parameters& parameters) {
+  if (basis_.inverse_window.empty()) return;
+  const std::string key = name_.substr(0, name_.find('/') + 1) + basis_.inverse_window;
+  for (const auto& entry : parameters.entries()) {
+    if (entry.name != key) continue;
+    if (entry.values[0] > 0.0) {
+      basis_.window = 1.0 / entry.values[0];
+    } else {
+      basis_.last = -1;
+      unknown_ = "The memory of state/" + name_ + " has no window, since " + key + " is not above 0.";
+    }
+  }
+}
+
 double Reconstruction::window(std::int64_t step) const {
   if (step > basis_.last) return none;
   if (basis_.window > 0.0) return basis_.window;

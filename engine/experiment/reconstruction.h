@@ -22,6 +22,8 @@ class Reconstruction {
   /// known.
   Reconstruction(const Network& network, std::size_t number, std::int64_t rows, bool continued);
 
+  /// For a window that is a parameter's (PastBasis::inverse_window): what that parameter is.
+  void measure(const Parameters& parameters);
   /// Takes the segment's signal, and the error after each of its recorded steps. Throws Cancelled.
   void add(const Rollout::Segment& segment, const std::function<bool(std::int64_t)>& recorded, const std::stop_token& stop);
   /// The first `rows` recorded rows, under the keys that are wanted: signal/, basis/ and reconstruction/<layer>/<state>.

@@ -379,7 +379,10 @@ class Run {
           grow(timed(Rollout::state_key(state), state.row_shape(), axes_of(state.row_shape(), "unit"), "", state.text), network,
                [i](const Network& n) { return n.states()[i].trajectory; }, state.backward);
     for (std::size_t i = 0; i < network.pasts().size(); ++i)
-      if (wants_past(network.pasts()[i])) pasts_.emplace_back(network, i, std::ssize(trace_.steps), !request_.state.empty());
+      if (wants_past(network.pasts()[i])) {
+        pasts_.emplace_back(network, i, std::ssize(trace_.steps), !request_.state.empty());
+        pasts_.back().measure(prepared_.parameters);
+      }
     if (request_.probe.gates)
       for (std::size_t i = 0; i < network.gates().size(); ++i) {
         const auto& gate = network.gates()[i];

@@ -41,6 +41,7 @@ struct PastBasis {
   /// The last step after which the coefficients are those of the window, and what the user is told about later ones.
   std::int64_t last = std::numeric_limits<std::int64_t>::max();
   std::string beyond{};
+  std::string inverse_window{};  ///< not empty: the layer's parameter [1] whose reciprocal is the window, whatever `window` says
   std::string coefficient;  ///< what one of them is called: "Legendre coefficient"
   /// values [order, places]: each basis function at each place. signal(place) = sum_n values[n, place] state[n].
   std::function<void(std::span<const double> places, std::span<double> values)> values;
@@ -62,6 +63,8 @@ class Layer {
 
   /// A trainable array; `text` names its role, the order of its rows and the reference implementation's name for it.
   Var parameter(const std::string& name, Shape shape, const Init& init, const std::string& text);
+  /// A parameter that all layers of the stack share: it stands under the first of them.
+  Var shared_parameter(const std::string& name, Shape shape, const Init& init, const std::string& text);
   /// Names a sequence as a gate and returns it. low = high = 0: unbounded.
   Var gate(const std::string& name, Var value, double low, double high, const std::string& text);
 
@@ -111,6 +114,8 @@ class Layer {
   /// All of a sequence that came before, and it: [past + steps, batch, ...]. `x` is recorded as the state that each step appends. The
   /// sequence is then run as one segment.
   Var cache(const StateSpec& state, Var x);
+  /// The same as a buffer: carried over, but neither recorded nor what takes the layer's transition away. No gradient passes.
+  Var cache(const std::string& name, Var x, const std::string& text);
   /// recurrence/attention.h: row by row in the sequential form, in blocks of rows in the form attention.
   Var attention(const SoftmaxAttention& a);
   /// The state before each step: a trajectory that a memory of this layer made, one step later, its first row the initial state.
@@ -120,6 +125,9 @@ class Layer {
   void reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis);
   /// The number of each step, counted from the start of the sequence, 0 first; [steps, batch, 1], without gradient.
   Var position();
+  /// 1 where a document begins in the direction of this layer, that is where the network's input column `column` (the first is 1) is above
+  /// 0, and 0 elsewhere; [steps, batch, 1], without gradient. Run backward, a document begins with the step before the next one's mark.
+  Var document_starts(std::int64_t column);
 
  private:
   void offer(std::initializer_list<Form> forms);
@@ -150,6 +158,8 @@ struct Architecture {
 
   /// The width that the first layer needs its input to have; 0: any. A linear encoder is put in front where they differ.
   std::function<std::int64_t(const Hyper&)> input_width;
+  /// The input column, the first being 1, that only marks where documents begin: it is taken out before the first layer. 0: none.
+  std::function<std::int64_t(const Hyper&)> marker;
   /// Throws Error for values that do not go together.
   std::function<void(const Hyper&)> check;
   /// One layer: [steps, batch, in] -> [steps, batch, out].

@@ -33,6 +33,7 @@ std::vector<HyperSpec> hyper(bool attention) {
   rows.push_back(draws_only(hyper_real("min_rad", "", 0.9, 0.0, 0.999999, "Smallest base of the decay at the start.")));
   rows.push_back(draws_only(hyper_real("max_rad", "", 0.999, 1e-6, 0.999999, "Largest base of the decay at the start.")));
   rows.push_back(hyper_flag("reset", true, "Whether the first step of a sequence writes with full strength, as the reference does; the paper has no such step."));
+  if (!attention) rows.push_back(hyper_integer("reset_column", "", 0, 0, 4096, "Input column, the first being 1, that is above 0 where a document begins, and is not read otherwise; 0: none."));
   rows.push_back(hyper_flag("final_norm", true, "Whether a norm follows the last block."));
   return rows;
 }
@@ -49,7 +50,8 @@ Block block_of(const Hyper& h, const std::string& prefix, std::int64_t residual_
           h.real("min_rad"),
           h.real("max_rad"),
           2.0 / static_cast<double>(residual_blocks),
-          h.flag("reset")};
+          h.flag("reset"),
+          h.has("reset_column") ? h.integer("reset_column") : 0};
 }
 
 void check(const Hyper& h, const std::string& model) {
@@ -89,14 +91,40 @@ Var rg_lru(Layer& l, const Block& b, Var x) {
   const Var r = l.gate(b.prefix + "recurrence", gate("a_gate", "recurrence gate"), 0.0, 1.0, "r: how far the decay goes from 1 to the base's c-th power.");
   const Var log_a = r * softplus(a_param) * -b.c;
   Var decay = exp(log_a), strength = bounded_sqrt(one_less_exp(log_a * 2.0));
-  if (b.reset) {
-    const Var later = sign(l.position());  // 0 at the first step of the sequence
+  Var later;  // 0 where a document begins, 1 elsewhere
+  if (b.reset) later = sign(l.position());
+  if (b.reset_column) {
+    const Var inside = 1.0 - l.document_starts(b.reset_column);
+    later = later ? later * inside : inside;
+  }
+  if (later) {
     decay = decay * later;
     strength = strength * later + (1.0 - later);
   }
   l.gate(b.prefix + "decay", decay, 0.0, 1.0, "a_t: what is kept of the state.");
   return l.diagonal({b.prefix + "h", {W}, "The state of the RG-LRU."}, decay, strength * (i * x));
 }
+
+namespace {
+
+/// The convolution of `inputs` [taps - 1 + steps, batch, W] with w [taps, W], without what came before the current document.
+Var within_documents(Layer& l, const Block& b, Var inputs, Var w) {
+  const std::int64_t T = l.steps(), last = b.taps - 1;
+  const Var starts = l.history(b.prefix + "starts", l.document_starts(b.reset_column), last, "Where the last documents began, for the convolution.");
+  Var sum, inside;
+  for (std::int64_t back = 0; back <= last; ++back) {
+    Var term = slice(inputs, 0, last - back, last - back + T) * slice(w, 0, last - back, b.taps - back);
+    if (back) {  // no document began in the steps from that one's next to this one
+      const Var same = 1.0 - slice(starts, 0, last - back + 1, last - back + 1 + T);
+      inside = inside ? inside * same : same;
+      term = term * inside;
+    }
+    sum = sum ? sum + term : term;
+  }
+  return sum;
+}
+
+}  // namespace
 
 Var recurrent(Layer& l, const Block& b, Var u) {
   const std::string name = b.prefix + "recurrent_block.";
@@ -105,7 +133,8 @@ Var recurrent(Layer& l, const Block& b, Var u) {
   const Var z = normal_linear(l, name + "linear_x", u, b.lru_width, 1.0, true, "W_x of the recurrent branch");
   const Var w = l.parameter(name + "conv_1d.w", {b.taps, b.lru_width}, init::normal(std::sqrt(0.01 / static_cast<double>(b.taps))), "Taps of each channel, [tap, channel], the last the current step; start N(0, 0.01/K).");
   const Var shift = l.parameter(name + "conv_1d.b", {b.lru_width}, init::constant(0.0), "Its bias; starts at 0.");
-  const Var convolved = depthwise(l.history(b.prefix + "conv", z, b.taps - 1, "The convolution's last inputs, oldest first."), transpose(w)) + shift;
+  const Var inputs = l.history(b.prefix + "conv", z, b.taps - 1, "The convolution's last inputs, oldest first.");
+  const Var convolved = (b.reset_column ? within_documents(l, b, inputs, w) : depthwise(inputs, transpose(w))) + shift;
   return normal_linear(l, name + "linear_out", rg_lru(l, b, convolved) * branch, b.width, b.variance, true, "W_out");
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <set>
 
 #include "array/error.h"
 #include "array/stop.h"
@@ -33,6 +34,13 @@ Var Layer::parameter(const std::string& name, Shape shape, const Init& init, con
   const Var var = graph_.leaf(LeafKind::variable, std::move(shape), graph_.real());
   network_.parameters_.push_back({key, text, var, init});
   return var;
+}
+
+Var Layer::shared_parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) {
+  for (const auto& present : network_.parameters_)
+    if (present.name == std::to_string(first_) + "/" + name) return present.var;
+  assert(index() == 0);
+  return parameter(name, std::move(shape), init, text);
 }
 
 void Layer::offer(std::initializer_list<Form> forms) {
@@ -79,6 +87,12 @@ Var Layer::cache(const StateSpec& state, Var x) {
   return joined;
 }
 
+Var Layer::cache(const std::string& name, Var x, const std::string& text) {
+  const Var joined = cache(StateSpec{name, Shape(x.shape().begin() + 2, x.shape().end()), text}, detach(x));
+  network_.states_.back().trajectory = Var{};
+  return joined;
+}
+
 Var Layer::before(Var trajectory) {
   for (auto& state : network_.states_) {
     if (state.trajectory.id != trajectory.id) continue;
@@ -106,6 +120,15 @@ Var Layer::position() {
     network_.states_.back().position = true;
   }
   return network_.position_;
+}
+
+Var Layer::document_starts(std::int64_t column) {
+  const Var marks = detach(sign(relu(slice(network_.input_, -1, column - 1, column))));
+  if (!network_.layers_[static_cast<std::size_t>(index_)].backward) return marks;
+  const Var turned = reversed(marks), none = affine(slice(turned, 0, 0, 1), 0.0, 0.0);
+  if (steps() == 1) return none;
+  const Var parts[] = {none, slice(turned, 0, 0, steps() - 1)};
+  return concat(parts, 0);
 }
 
 Var Layer::diagonal(const StateSpec& state, Var a, Var b, Var shown) {
@@ -177,8 +200,14 @@ Var Layer::attention(const SoftmaxAttention& a) {
 Network::Network(const Architecture& architecture, const Hyper& hyper, const NetworkOptions& options) : options_(options), graph_(options.real) {
   if (architecture.check) architecture.check(hyper);
   input_ = graph_.leaf(LeafKind::variable, {options.steps, options.batch, options.input}, graph_.real());
-  Var x = input_;
   in_stack_ = !architecture.stack.empty();
+  std::set<std::int64_t> markers;
+  const auto mark = [&](const Architecture& part, const Hyper& values) {
+    if (part.marker && part.marker(values)) markers.insert(part.marker(values));
+  };
+  if (!in_stack_) mark(architecture, hyper);
+  for (std::size_t i = 0; i < architecture.stack.size(); ++i) mark(*architecture.stack[i], hyper_of_stack(architecture, hyper, i));
+  Var x = without_markers(markers);
   if (!in_stack_) {
     x = add_stack(architecture, hyper, "", x);
   } else {
@@ -187,6 +216,20 @@ Network::Network(const Architecture& architecture, const Hyper& hyper, const Net
   }
   if (options.head) x = add_dense(hyper, "head", x, options.head, "Linear head from the model's output to the target");
   output_ = x;
+}
+
+Var Network::without_markers(const std::set<std::int64_t>& markers) const {
+  if (markers.empty()) return input_;
+  const std::int64_t columns = options_.input;
+  if (*markers.rbegin() > columns)
+    throw Error("Column " + std::to_string(*markers.rbegin()) + " should mark where documents begin, and the input has " + std::to_string(columns) + (columns == 1 ? " column" : " columns") +
+                    ": choose one of them, or 0 for none.",
+                {.value = std::to_string(*markers.rbegin()), .range = "0.." + std::to_string(columns)});
+  std::vector<Var> kept;
+  for (std::int64_t i = 0; i < columns; ++i)
+    if (!markers.count(i + 1)) kept.push_back(slice(input_, -1, i, i + 1));
+  if (kept.empty()) throw Error("The input has only the column that marks where documents begin: give it a column to read, too, or choose 0 for none.", {.value = "1", .range = "0"});
+  return kept.size() == 1 ? kept[0] : concat(kept, -1);
 }
 
 Var Network::add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role, bool with_bias) {

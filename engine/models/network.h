@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,8 @@ class Network {
 
  private:
   friend class Layer;
+  /// The input without the columns that mark where documents begin (Architecture::marker).
+  Var without_markers(const std::set<std::int64_t>& markers) const;
   Var add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role, bool with_bias = true);
   /// One architecture's layers in the direction or directions that its hyper-parameters name; `part`: "", or its number in a stack.
   Var add_stack(const Architecture& architecture, const Hyper& hyper, const std::string& part, Var x);

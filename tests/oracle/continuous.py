@@ -2,7 +2,8 @@
 """coRNN and LTC as plain step loops, checked against rounds of all steps at once (harness.settle).
 
 coRNN  Rusch and Mishra 2021; tk-rusch/coRNN, network.py: the concatenation is (x, z, y), the damping explicit, y moves with the new z.
-LTC    Hasani et al. 2021; raminmh/liquid_time_constant_networks, ltc_model.py: a row of a synapse matrix is where it comes from.
+LTC    Hasani et al. 2021; raminmh/liquid_time_constant_networks, ltc_model.py: a row of a synapse matrix is where it comes from. The output
+       map is that of mlech26l/ncps, torch/ltc_cell.py.
 """
 import numpy as np
 import torch
@@ -85,7 +86,9 @@ def ltc(record, settings, parameters, x):
                 return (v,)
 
             v = record.state(layer, "v", record.step(layer, step, v)[0])
-            outputs.append(v)
+            y = v[: settings["motor"]] if settings.get("motor", 0) else v
+            y = y * p["output_w"] if settings.get("output_mapping", "identity") != "identity" else y
+            outputs.append(y + p["output_b"] if settings.get("output_mapping", "identity") == "affine" else y)
         x = torch.stack(outputs)
     return x
 
@@ -125,7 +128,8 @@ def numpy_ltc(settings, values, x):
                     v = v + 0.1 * (first / 6 + second / 3 + third / 3 + slope(v + 0.1 * third) / 6)
             return (v,)
 
-        x = settle(update, len(x), (settings["width"],))[0]
+        v = settle(update, len(x), (settings["width"],))[0]
+        x = v[:, : settings.get("motor", 0) or None] * p.get("output_w", 1.0) + p.get("output_b", 0.0)
     return x
 
 
@@ -153,7 +157,11 @@ def ltc_case(name, settings, T, d_in, loss, seed):
             shapes |= {f"{layer}/{kind}mu": ((rows, H), 0.3, 0.5), f"{layer}/{kind}sigma": ((rows, H), 0.8, 3.0),
                        f"{layer}/{kind}W": ((rows, H), 0.1, 0.6), f"{layer}/{kind}erev": ((rows, H), 1.0)}
         shapes |= {f"{layer}/vleak": ((H,), 0.3), f"{layer}/gleak": ((H,), 0.1, 0.7), f"{layer}/cm_t": ((H,), 0.15, 2.0)}
-        inputs = H
+        inputs = settings.get("motor", 0) or H
+        if settings.get("output_mapping", "identity") != "identity":
+            shapes |= {f"{layer}/output_w": ((inputs,), 0.3, 1.0)}
+        if settings.get("output_mapping", "identity") == "affine":
+            shapes |= {f"{layer}/output_b": ((inputs,), 0.3)}
     x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
     make(name, "ltc", settings, loss, "step loop from the equations of LTC, checked against rounds of all steps at once", draw(seed, shapes), x,
          lambda record, p, v: ltc(record, settings, p, v), second=lambda p, v: numpy_ltc(settings, p, v), seed=seed)
@@ -164,6 +172,8 @@ def main():
     cornn_case("cornn-layers", {"width": 4, "layers": 2, "dt": 0.15, "gamma": 2.7, "epsilon": 4.7}, 20, 3, "mean", 222)
     ltc_case("ltc", {"width": 6, "layers": 1}, 24, 3, "last", 231)
     ltc_case("ltc-explicit", {"width": 4, "layers": 2, "solver": "explicit", "mapping": "linear", "ode_unfolds": 4}, 16, 2, "mean", 232)
+    ltc_case("ltc-motor", {"width": 5, "layers": 2, "motor": 2, "output_mapping": "affine", "ode_unfolds": 3}, 16, 3, "mean", 234)
+    ltc_case("ltc-output-linear", {"width": 4, "layers": 1, "output_mapping": "linear"}, 14, 2, "last", 235)
     ltc_case("ltc-runge-kutta", {"width": 5, "layers": 1, "solver": "runge_kutta", "mapping": "identity", "ode_unfolds": 2}, 18, 4, "mean", 233)
 
 

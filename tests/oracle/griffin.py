@@ -41,14 +41,20 @@ def block_diagonal(p, name, x):
     return torch.cat([part @ w + b for part, w, b in zip(parts, p[f"{name}.w"], p[f"{name}.b"])])
 
 
-def rg_lru(record, layer, state, settings, p, x):
+def same_document(starts):
+    """[t, s]: whether s is not after t, and in the same document."""
+    document = np.cumsum(starts)
+    return np.tril(document[:, None] == document[None, :])
+
+
+def rg_lru(record, layer, state, settings, p, x, starts):
     h = torch.zeros(x.shape[1])
     outputs = []
     for t, u in enumerate(x):
         i, r = torch.sigmoid(block_diagonal(p, "input_gate", u)), torch.sigmoid(block_diagonal(p, "a_gate", u))
         log_a = -settings.get("c", 8.0) * r * torch.log1p(torch.exp(p["a_param"]))
         a, write = torch.exp(log_a), torch.sqrt(1.0 - torch.exp(2.0 * log_a))
-        if t == 0 and settings.get("reset", True):
+        if (t == 0 and settings.get("reset", True)) or starts[t]:
             a, write = torch.zeros_like(a), torch.ones_like(a)
         if state == "h":  # a layer with an attention cache has no transition
             record.transition(layer, a, constant=False)
@@ -57,8 +63,8 @@ def rg_lru(record, layer, state, settings, p, x):
     return torch.stack(outputs)
 
 
-def numpy_rg_lru(settings, p, x):
-    """h_t = sum over s <= t of exp(L_t - L_s) w_s i_s x_s, with L the running sum of log a."""
+def numpy_rg_lru(settings, p, x, starts):
+    """h_t = sum over s <= t of the same document of exp(L_t - L_s) w_s i_s x_s, with L the running sum of log a."""
     gate = {}
     for name in ("input_gate", "a_gate"):
         blocks = x.reshape(len(x), len(p[f"{name}.w"]), -1)
@@ -67,28 +73,31 @@ def numpy_rg_lru(settings, p, x):
     write = np.sqrt(-np.expm1(2.0 * log_a))
     if settings.get("reset", True):
         write[0] = 1.0
+    write[starts] = 1.0
     elapsed = np.cumsum(log_a, axis=0)
-    lower = np.tril(np.ones((len(x), len(x))))[:, :, None] > 0
+    lower = same_document(starts)[:, :, None]
     decay = np.where(lower, np.exp(np.where(lower, elapsed[:, None] - elapsed[None, :], 0.0)), 0.0)
     return np.einsum("tsd,sd->td", decay, write * gate["input_gate"] * x)
 
 
-def recurrent_block(record, layer, state, settings, p, x):
+def recurrent_block(record, layer, state, settings, p, x, starts):
     y, z = gelu(affine(p, "linear_y", x)), affine(p, "linear_x", x)
     K, W = p["conv_1d.w"].shape
     window = [torch.zeros(W) for _ in range(K)]
     mixed = []
-    for u in z:
-        window = window[1:] + [u]
+    for u, start in zip(z, starts):
+        window = (window[1:] if not start else [torch.zeros(W) for _ in range(K - 1)]) + [u]
         mixed.append(p["conv_1d.b"] + sum(w * past for w, past in zip(p["conv_1d.w"], window)))
-    return affine(p, "linear_out", rg_lru(record, layer, state, settings, under(p, "rg_lru."), torch.stack(mixed)) * y)
+    return affine(p, "linear_out", rg_lru(record, layer, state, settings, under(p, "rg_lru."), torch.stack(mixed), starts) * y)
 
 
-def numpy_recurrent_block(settings, p, x):
+def numpy_recurrent_block(settings, p, x, starts):
     y, z = numpy_gelu(affine(p, "linear_y", x)), affine(p, "linear_x", x)
     taps = p["conv_1d.w"][::-1]
-    z = np.stack([np.convolve(z[:, e], taps[:, e])[: len(x)] for e in range(z.shape[1])], axis=1) + p["conv_1d.b"]
-    return affine(p, "linear_out", numpy_rg_lru(settings, under(p, "rg_lru."), z) * y)
+    age = np.arange(len(x))[:, None] - np.arange(len(x))[None, :]
+    weights = np.where((same_document(starts) & (age < len(taps)))[:, :, None], taps[np.clip(age, 0, len(taps) - 1)], 0.0)
+    z = np.einsum("tse,se->te", weights, z) + p["conv_1d.b"]
+    return affine(p, "linear_out", numpy_rg_lru(settings, under(p, "rg_lru."), z, starts) * y)
 
 
 # ----------------------------------------------------------------------------------------------------- local attention
@@ -145,18 +154,27 @@ def residual(norm, activation, mixer, p, x):
     return x + mlp(activation, under(p, "mlp_block."), norm(p, "channel_pre_norm", x))
 
 
+def documents(settings, x):
+    """The input without the column that marks documents, and where they begin (recurrentgemma: where segment_pos is 0)."""
+    column = settings.get("reset_column", 0)
+    if not column:
+        return x, np.zeros(len(x), dtype=bool)
+    return x[:, [j for j in range(x.shape[1]) if j != column - 1]], np.array([bool(value > 0.0) for value in x[:, column - 1]])
+
+
 def hawk(norm, activation, recurrent, bare, settings):
     def run(parameters, x):
+        x, starts = documents(settings, x)
         x = encode(parameters, x)
         for layer in range(settings["layers"]):
             p = under(parameters, f"{layer}/")
             inner = under(p, "recurrent_block.")
             if settings["block"] == "none":
-                x = bare(layer, under(inner, "rg_lru."), x)
+                x = bare(layer, under(inner, "rg_lru."), x, starts)
             elif settings["block"] == "recurrent":
-                x = recurrent(layer, inner, x)
+                x = recurrent(layer, inner, x, starts)
             else:
-                x = residual(norm, activation, lambda v: recurrent(layer, inner, v), p, x)
+                x = residual(norm, activation, lambda v: recurrent(layer, inner, v, starts), p, x)
         return norm(parameters, "final/final_norm", x) if "final/final_norm.scale" in parameters else x
     return run
 
@@ -164,6 +182,7 @@ def hawk(norm, activation, recurrent, bare, settings):
 def griffin(norm, activation, recurrent, attend, settings):
     def run(parameters, x):
         x = encode(parameters, x)
+        anywhere = np.zeros(len(x), dtype=bool)
         for layer in range(settings["layers"]):
             p = under(parameters, f"{layer}/")
             if settings["block"] == "none":
@@ -172,7 +191,7 @@ def griffin(norm, activation, recurrent, attend, settings):
             for i in range(3):
                 b = under(p, f"blocks.{i}.")
                 if i < 2:
-                    x = residual(norm, activation, lambda v: recurrent(layer, f"blocks.{i}.h", under(b, "recurrent_block."), v), b, x)
+                    x = residual(norm, activation, lambda v: recurrent(layer, f"blocks.{i}.h", under(b, "recurrent_block."), v, anywhere), b, x)
                 else:
                     x = residual(norm, activation, lambda v: attend(layer, "blocks.2.", under(b, "attention_block."), v), b, x)
         return norm(parameters, "final/final_norm", x) if "final/final_norm.scale" in parameters else x
@@ -218,7 +237,7 @@ def final_shapes(settings):
 
 
 def rg_lru_case(name, settings, T, d_in, loss, seed):
-    shapes = encoder_shapes(settings, d_in)
+    shapes = encoder_shapes(settings, d_in - (1 if settings.get("reset_column", 0) else 0))
     for layer in range(settings["layers"]):
         if settings["block"] == "none":
             shapes |= rg_lru_shapes(f"{layer}/recurrent_block.rg_lru.", settings["width"], settings["heads"])
@@ -230,11 +249,11 @@ def rg_lru_case(name, settings, T, d_in, loss, seed):
     x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
 
     def forward(record, parameters, inputs):
-        return hawk(rms, gelu, lambda layer, p, v: recurrent_block(record, layer, "h", settings, p, v),
-                    lambda layer, p, v: rg_lru(record, layer, "h", settings, p, v), settings)(parameters, inputs)
+        return hawk(rms, gelu, lambda layer, p, v, starts: recurrent_block(record, layer, "h", settings, p, v, starts),
+                    lambda layer, p, v, starts: rg_lru(record, layer, "h", settings, p, v, starts), settings)(parameters, inputs)
 
-    second = hawk(numpy_rms, numpy_gelu, lambda layer, p, v: numpy_recurrent_block(settings, p, v),
-                  lambda layer, p, v: numpy_rg_lru(settings, p, v), settings)
+    second = hawk(numpy_rms, numpy_gelu, lambda layer, p, v, starts: numpy_recurrent_block(settings, p, v, starts),
+                  lambda layer, p, v, starts: numpy_rg_lru(settings, p, v, starts), settings)
     make(name, "rg-lru", settings, loss, "step loop from the equations of recurrentgemma, checked against its attention-like sum",
          draw(seed, shapes), x, forward, second=second, seed=seed)
 
@@ -253,10 +272,10 @@ def griffin_case(name, settings, T, d_in, loss, seed):
     x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
 
     def forward(record, parameters, inputs):
-        return griffin(rms, gelu, lambda layer, state, p, v: recurrent_block(record, layer, state, settings, p, v),
+        return griffin(rms, gelu, lambda layer, state, p, v, starts: recurrent_block(record, layer, state, settings, p, v, starts),
                        lambda layer, prefix, p, v: attention(record, layer, prefix, settings, p, v), settings)(parameters, inputs)
 
-    second = griffin(numpy_rms, numpy_gelu, lambda layer, state, p, v: numpy_recurrent_block(settings, p, v),
+    second = griffin(numpy_rms, numpy_gelu, lambda layer, state, p, v, starts: numpy_recurrent_block(settings, p, v, starts),
                      lambda layer, prefix, p, v: numpy_attention(settings, p, v), settings)
     make(name, "griffin", settings, loss, "step loop from the equations of recurrentgemma, checked against sums over all pairs of steps",
          draw(seed, shapes), x, forward, second=second, seed=seed)
@@ -271,6 +290,10 @@ def main():
     rg_lru_case("rg-lru", {"width": 4, "heads": 2, "layers": 2, "block": "residual"}, 20, 3, "mean", 204)
     bare = {"width": 4, "heads": 1, "layers": 1, "block": "residual", "final_norm": False, "mlp": 5}
     rg_lru_case("rg-lru-no-final-norm", bare, 16, 4, "last", 205)
+    resets = {"width": 4, "heads": 2, "layers": 2, "block": "residual", "mlp": 5, "reset_column": 2}
+    rg_lru_case("rg-lru-documents", resets, 20, 4, "mean", 206)
+    bare = {"width": 4, "heads": 2, "layers": 1, "block": "recurrent", "reset": False, "conv": 3, "reset_column": 1}
+    rg_lru_case("rg-lru-documents-no-reset", bare, 18, 5, "last", 207)
     griffin_case("griffin-attention", {"width": 8, "heads": 2, "layers": 1, "block": "none", "window": 5}, 20, 8, "last", 211)
     griffin_case("griffin", {"width": 8, "heads": 2, "layers": 1, "block": "pattern", "window": 6, "mlp": 6}, 20, 3, "mean", 212)
     narrow = {"width": 4, "heads": 1, "layers": 2, "block": "pattern", "window": 3, "mlp": 5, "lru_width": 6, "conv": 2, "final_norm": False}

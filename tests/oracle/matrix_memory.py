@@ -59,7 +59,9 @@ def gla_inputs(ops, s, p, x):
 
 def gla_output(ops, s, p, x, o):
     gated = s.get("output_gate", True)
-    o = ops.rms_norm(o, p.get("attn.g_norm_swish_gate.weight" if gated else "attn.g_norm.weight"), s.get("norm_eps", 1e-6)).reshape(len(x), -1)
+    if s.get("norm", True):
+        o = ops.rms_norm(o, p.get("attn.g_norm_swish_gate.weight" if gated else "attn.g_norm.weight"), s.get("norm_eps", 1e-6))
+    o = o.reshape(len(x), -1)
     if gated:
         o = o * ops.activation("swish", x @ p["attn.g_proj.weight"].T)
     return o @ p["attn.o_proj.weight"].T
@@ -112,7 +114,7 @@ def gla_shapes(s, layer):
               | linear_shapes("attn.o_proj", d, value))
     if gated:
         shapes |= linear_shapes("attn.g_proj", value, d)
-    if s.get("norm_affine", True):
+    if s.get("norm", True) and s.get("norm_affine", True):
         shapes |= norm_shapes("attn.g_norm_swish_gate" if gated else "attn.g_norm", value // heads, bias=False)
     if K:
         for which, width in (("q", key), ("k", key // shared), ("v", value // shared)):
@@ -167,29 +169,39 @@ def retention(record, layer, s, p, x):
     gamma = torch.tensor(decays(s["heads"]))
     S = torch.zeros(k.shape[1], k.shape[2], v.shape[2])
     scale = torch.zeros_like(gamma)
-    reads = []
+    turned = turn if s.get("rotation", True) else lambda z, t: z
+    keys, reads = [], []
     for t in range(len(x)):
         record.transition(layer, gamma[:, None, None].expand(S.shape), constant=True)
-        S = record.state(layer, "S", gamma[:, None, None] * S + turn(k[t], t)[:, :, None] * v[t][:, None, :])
+        S = record.state(layer, "S", gamma[:, None, None] * S + turned(k[t], t)[:, :, None] * v[t][:, None, :])
         scale = gamma * scale + 1.0
-        read = (S * turn(q[t], t)[:, :, None]).sum(1)
-        reads.append(read / torch.sqrt(scale)[:, None] if s.get("normaliser", "row") == "row" else read)
+        keys.append(turned(k[t], t))
+        read = (S * turned(q[t], t)[:, :, None]).sum(1)
+        if s.get("normaliser", "row") != "none":
+            read = read / torch.sqrt(scale)[:, None]
+        if s.get("normaliser", "row") == "absolute":
+            weights = sum(abs((key * turned(q[t], t)).sum(1)) * gamma ** (t - i) for i, key in enumerate(keys)) / torch.sqrt(scale)
+            read = read / torch.clamp(weights, 1.0, 5e4).detach()[:, None]
+        reads.append(read)
     return retention_output(Torch, s, p, x, torch.stack(reads))
 
 
-def retention_pairs(s, p, x):
-    """All pairs at once: the turns of a query and a key leave a rotation by their distance, and the decays one matrix a head."""
+def retention_pairs(s, p, x, held=None):
+    """All pairs at once: the turns of a query and a key leave a rotation by their distance, and the decays one matrix a head. `held` keeps
+    the sums of absolute weights of the first call, through which no gradient passes."""
     q, k, v = retention_inputs(Numpy, s, p, x)
     steps, half = np.arange(len(x)), q.shape[2] // 2
     distance = steps[:, None] - steps[None, :]
-    phase = distance[:, :, None] * angles(half)
+    phase = distance[:, :, None] * angles(half) * (1.0 if s.get("rotation", True) else 0.0)
     even, odd = slice(0, None, 2), slice(1, None, 2)
     along = np.einsum("thj,shj->htsj", q[..., even], k[..., even]) + np.einsum("thj,shj->htsj", q[..., odd], k[..., odd])
     across = np.einsum("thj,shj->htsj", q[..., odd], k[..., even]) - np.einsum("thj,shj->htsj", q[..., even], k[..., odd])
     decay = np.tril(decays(s["heads"])[:, None, None] ** np.maximum(distance, 0))
-    if s.get("normaliser", "row") == "row":
+    if s.get("normaliser", "row") != "none":
         decay = decay / np.sqrt(decay.sum(2, keepdims=True))
     scores = (along * np.cos(phase) - across * np.sin(phase)).sum(3) * decay
+    if s.get("normaliser", "row") == "absolute":
+        scores = scores / held.setdefault("sums", np.clip(np.abs(scores).sum(2, keepdims=True), 1.0, 5e4))
     return retention_output(Numpy, s, p, x, np.einsum("hts,shv->thv", scores, v))
 
 
@@ -229,7 +241,10 @@ def retnet_shapes(s, layer):
 
 
 def retnet_case(name, settings, T, d_in, loss, seed):
-    run_case(name, "retnet", settings, T, d_in, loss, seed, retnet_shapes, retnet_layer, retnet_finish, retention, retention_pairs,
+    held = {}
+    assert settings.get("normaliser", "row") != "absolute" or settings["layers"] == 1
+    run_case(name, "retnet", settings, T, d_in, loss, seed, retnet_shapes, retnet_layer, retnet_finish, retention,
+             lambda s, p, x: retention_pairs(s, p, x, held),
              "step loop from the equations of torchscale's RetNet, checked against its parallel form")
 
 
@@ -243,7 +258,7 @@ def delta_inputs(ops, s, p, x, feature):
     q, k = feature(s, q), feature(s, k)
     if s.get("normalise", "sum") == "sum":
         q, k = (z / (z.sum(-1)[..., None] + s.get("sum_eps", 1e-5)) for z in (q, k))
-    return q, k, v, ops.sigmoid(b)
+    return q, k, v, ops.sigmoid(b) * (2.0 if s.get("negative_eigenvalues", False) else 1.0)
 
 
 def delta_output(s, p, o):
@@ -269,23 +284,38 @@ def numpy_delta_feature(s, z):
 def deltanet(record, layer, s, p, x):
     q, k, v, beta = delta_inputs(Torch, s, p, x, delta_feature)
     heads, keys, values = k.shape[1], k.shape[2], v.shape[2]
-    S = torch.zeros(heads, keys, values)
-    reads = []
+    S, z = torch.zeros(heads, keys, values), torch.zeros(heads, keys)
+    normaliser, reads = s.get("attention_normaliser", "none"), []
     for t in range(len(x)):
+        if normaliser != "none":
+            recalled = (z * k[t]).sum(1, keepdim=True) if t else torch.ones(heads, 1)
+            z = record.state(layer, "z", z + k[t])
+            if normaliser == "both":
+                k, beta = list(k), list(beta)
+                k[t], beta[t] = k[t] / (recalled + 1e-5), beta[t] * recalled
+                k, beta = torch.stack(k), torch.stack(beta)
         blocks = [torch.eye(keys) - beta[t, h] * torch.outer(k[t, h], k[t, h]) for h in range(heads)]
         record.linear(layer, [block for block in blocks for _ in range(values)], constant=False)  # alike for each column of S
         old = (S * k[t][:, :, None]).sum(1)
         S = record.state(layer, "S", S + k[t][:, :, None] * (beta[t] * (v[t] - old))[:, None, :])
-        reads.append((S * q[t][:, :, None]).sum(1))
+        read = (S * q[t][:, :, None]).sum(1)
+        reads.append(read if normaliser == "none" else read / ((z * q[t]).sum(1, keepdim=True) + 1e-5))
     return delta_output(s, p, torch.stack(reads))
 
 
 def delta_pairs(s, p, x):
     """What each step writes solves one triangular system; the reads are then a masked T x T product."""
     q, k, v, beta = delta_inputs(Numpy, s, p, x, numpy_delta_feature)
+    normaliser, seen = s.get("attention_normaliser", "none"), np.tril(np.ones((len(x), len(x))))
+    total = np.einsum("ts,shk,thk->th", seen, k, q)[:, :, None] + 1e-5
+    if normaliser == "both":
+        earlier = np.einsum("ts,shk,thk->th", np.tril(seen, -1), k, k)[:, :, None]
+        earlier[0] = 1.0
+        k, beta = k / (earlier + 1e-5), beta * earlier
     overlaps = beta.transpose(1, 0, 2) * np.einsum("thk,shk->hts", k, k)
     written = np.linalg.solve(np.eye(len(x)) + np.tril(overlaps, -1), (beta * v).transpose(1, 0, 2))
-    return delta_output(s, p, np.einsum("hts,hsv->thv", np.tril(np.einsum("thk,shk->hts", q, k)), written))
+    read = np.einsum("hts,hsv->thv", np.tril(np.einsum("thk,shk->hts", q, k)), written)
+    return delta_output(s, p, read if normaliser == "none" else read / total)
 
 
 def deltanet_layer(ops, mixer, s, p, x):
@@ -342,7 +372,9 @@ def mlstm_inputs(ops, s, p, x):
 
 
 def mlstm_output(ops, s, p, z, c, h):
-    h = ops.group_norm(h.reshape(c.shape), one_plus(p, "xlstm.mlstm_cell.outnorm"), s["heads"])
+    h = h.reshape(c.shape)
+    if s.get("norm", True):
+        h = ops.group_norm(h, one_plus(p, "xlstm.mlstm_cell.outnorm"), s["heads"])
     return affine(p, "xlstm.proj_down", (h + p["xlstm.learnable_skip"] * c) * ops.activation("silu", z))
 
 
@@ -393,8 +425,10 @@ def mlstm_shapes(s, layer):
     for which in "qkv":
         shapes |= {f"xlstm.{which}_proj.weight": ((inner // B, B, B), 1.2)} | ({f"xlstm.{which}_proj.bias": ((inner,), 0.3)} if bias else {})
     shapes |= {"xlstm.mlstm_cell.igate.weight": ((heads, 3 * inner), 0.5), "xlstm.mlstm_cell.igate.bias": ((heads,), 1.0, -0.5),
-               "xlstm.mlstm_cell.fgate.weight": ((heads, 3 * inner), 0.5), "xlstm.mlstm_cell.fgate.bias": ((heads,), 0.5, 1.0),
-               "xlstm.mlstm_cell.outnorm.weight": ((inner,), 0.3), "xlstm.learnable_skip": ((inner,), 0.4, 1.0)}
+               "xlstm.mlstm_cell.fgate.weight": ((heads, 3 * inner), 0.5), "xlstm.mlstm_cell.fgate.bias": ((heads,), 0.5, 1.0)}
+    if s.get("norm", True):
+        shapes |= {"xlstm.mlstm_cell.outnorm.weight": ((inner,), 0.3)}
+    shapes |= {"xlstm.learnable_skip": ((inner,), 0.4, 1.0)}
     shapes |= linear_shapes("xlstm.proj_down", d, inner, bias)
     return shapes if s["block"] == "none" else shapes | {"xlstm_norm.weight": ((d,), 0.3)}
 
@@ -416,6 +450,8 @@ def main():
     plain = {"width": 4, "heads": 2, "layers": 1, "gate_rank": 2, "conv": 2, "feature_map": "silu", "output_gate": False, "block": "none",
              "expand_k": 1.0}
     gla_case("gla-no-output-gate", plain, 18, 4, "last", 104)
+    bare = {"width": 4, "heads": 2, "layers": 2, "gate_rank": 2, "norm": False, "expand_k": 1.0, "block": "none"}
+    gla_case("gla-no-norm", bare, 18, 3, "mean", 105)
 
     retnet_case("retnet", {"width": 8, "heads": 2, "layers": 1, "block": "none"}, 24, 8, "last", 111)
     retnet_case("retnet-block", {"width": 8, "heads": 2, "layers": 2, "value_width": 6, "feed_forward": 5, "block": "residual"}, 16, 3, "mean", 112)
@@ -424,6 +460,12 @@ def main():
     deep = {"width": 4, "heads": 1, "layers": 2, "prenorm": False, "deepnorm": True, "gate": "gelu", "activation": "swish",
             "normaliser": "none", "norm_eps": 1e-5, "block": "residual"}
     retnet_case("retnet-deepnorm", deep, 16, 4, "last", 114)
+    still = {"width": 8, "heads": 2, "layers": 2, "value_width": 6, "feed_forward": 5, "rotation": False, "block": "residual"}
+    retnet_case("retnet-no-rotation", still, 16, 3, "mean", 115)
+    absolute = {"width": 8, "heads": 2, "layers": 1, "value_width": 4, "normaliser": "absolute", "norm": False, "block": "none"}
+    retnet_case("retnet-absolute", absolute, 24, 8, "mean", 116)
+    normed = {"width": 4, "heads": 2, "layers": 1, "feed_forward": 5, "normaliser": "absolute", "rotation": False, "block": "residual"}
+    retnet_case("retnet-absolute-norm", normed, 18, 3, "last", 117)
 
     deltanet_case("deltanet", {"width": 6, "heads": 2, "layers": 1, "feature_map": "dpfp", "nu": 2, "block": "none"}, 20, 6, "last", 121)
     block = {"width": 6, "heads": 2, "head_dim": 2, "layers": 2, "feature_map": "elu", "feed_forward": 7, "block": "residual"}
@@ -433,12 +475,19 @@ def main():
     deltanet_case("deltanet-no-normalisation", free, 16, 6, "mean", 123)
     one = {"width": 4, "heads": 1, "layers": 1, "feature_map": "dpfp", "nu": 1, "sum_eps": 0.0, "block": "none"}
     deltanet_case("deltanet-nu-1", one, 18, 4, "mean", 124)
+    reading = {"width": 6, "heads": 2, "layers": 2, "feature_map": "elu", "attention_normaliser": "output", "feed_forward": 5, "block": "residual"}
+    deltanet_case("deltanet-normalised-output", reading, 14, 3, "mean", 125)
+    both = {"width": 6, "heads": 2, "layers": 1, "feature_map": "elu", "attention_normaliser": "both", "block": "none"}
+    deltanet_case("deltanet-normalised", both, 18, 6, "last", 126)
+    signed = {"width": 6, "heads": 2, "layers": 1, "feature_map": "none", "normalise": "none", "negative_eigenvalues": True, "block": "none"}
+    deltanet_case("deltanet-negative-eigenvalues", signed, 18, 6, "mean", 127)
 
     mlstm_case("mlstm", {"width": 6, "heads": 2, "layers": 1, "inner": 8, "qkv_block": 4, "conv": 4, "block": "none"}, 24, 6, "mean", 131)
     block = {"width": 4, "heads": 2, "layers": 2, "inner": 8, "qkv_block": 2, "conv": 3, "bias": True, "block": "residual"}
     mlstm_case("mlstm-block", block, 16, 3, "mean", 135)
     bare = {"width": 4, "heads": 1, "layers": 1, "inner": 4, "qkv_block": 1, "conv": 1, "eps": 0.01, "post_norm": False, "block": "residual"}
     mlstm_case("mlstm-eps", bare, 20, 4, "last", 133)
+    mlstm_case("mlstm-no-norm", {"width": 6, "heads": 2, "layers": 2, "inner": 8, "qkv_block": 4, "conv": 2, "norm": False, "block": "none"}, 18, 3, "mean", 134)
 
 
 if __name__ == "__main__":

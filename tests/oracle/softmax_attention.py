@@ -227,13 +227,22 @@ def xl_layer(ops, mixer, s, p, x):
     return norm("pos_ff.layer_norm", x + feed_forward(x))
 
 
+def tied(s, parameters):
+    """With shared biases those of the first layer stand for all."""
+    if not s.get("shared_biases", False):
+        return parameters
+    return parameters | {f"{layer}/{name}": parameters[f"0/{name}"] for layer in range(s["layers"]) for name in ("r_w_bias", "r_r_bias")}
+
+
 def xl_case(name, s, T, d_in, loss, seed):
     d, heads, F = s["width"], s["heads"], s.get("feed_forward", 0) or 4 * s["width"]
     D = s.get("head_dim", 0) or d // heads
     shapes = encoder_shapes(d, d_in)
     for layer in range(s["layers"]):
         one = (linear_shapes("dec_attn.qkv_net", 3 * heads * D, d) | linear_shapes("dec_attn.r_net", heads * D, d)
-               | linear_shapes("dec_attn.o_net", d, heads * D) | {"r_w_bias": ((heads, D), 0.6), "r_r_bias": ((heads, D), 0.6)})
+               | linear_shapes("dec_attn.o_net", d, heads * D))
+        if layer == 0 or not s.get("shared_biases", False):
+            one |= {"r_w_bias": ((heads, D), 0.6), "r_r_bias": ((heads, D), 0.6)}
         if s["block"] != "none":
             one |= norm_shapes("dec_attn.layer_norm", d) | norm_shapes("pos_ff.layer_norm", d)
             one |= linear_shapes("pos_ff.CoreNet.0", F, d, True) | linear_shapes("pos_ff.CoreNet.3", d, F, True)
@@ -244,13 +253,13 @@ def xl_case(name, s, T, d_in, loss, seed):
 
     def forward(record, parameters, inputs):
         one = lambda layer, p, v: xl_layer(Torch, lambda p, v: xl_attention(record, layer, s, p, v), s, p, v)
-        return stack(one, lambda p, v: nothing_follows(Torch, s, p, v), s)(parameters, inputs)
+        return stack(one, lambda p, v: nothing_follows(Torch, s, p, v), s)(tied(s, parameters), inputs)
 
     def second(values, x):
         def mixer(layer, p, v):
             first = frozen.setdefault(layer, v)  # the first call is at the golden weights and input
             return xl_matrix(s, p, v, first if s.get("stop_gradient", True) else v)
-        return stack(lambda layer, p, v: xl_layer(Numpy, lambda p, v: mixer(layer, p, v), s, p, v), lambda p, v: v, s)(values, x)
+        return stack(lambda layer, p, v: xl_layer(Numpy, lambda p, v: mixer(layer, p, v), s, p, v), lambda p, v: v, s)(tied(s, values), x)
 
     make(name, "transformer-xl", s, loss, "token by token with a list as the memory, checked against one masked matrix", values, x, forward,
          second=second, seed=seed)
@@ -371,6 +380,8 @@ def main():
     xl_case("transformer-xl-same-length", same, 17, 4, "last", 173)
     none = {"width": 4, "heads": 2, "layers": 1, "segment": 4, "memory": 0, "feed_forward": 5, "block": "residual"}
     xl_case("transformer-xl-no-memory", none, 10, 4, "mean", 174)
+    shared = {"width": 4, "heads": 2, "layers": 3, "segment": 4, "memory": 3, "feed_forward": 5, "shared_biases": True, "block": "residual"}
+    xl_case("transformer-xl-shared-biases", shared, 14, 3, "mean", 175)
 
     rmt_case("recurrent-memory-transformer", {"width": 6, "heads": 2, "depth": 2, "memory": 2, "segment": 4, "feed_forward": 7}, 18, 3, "mean", 181)
     short = {"width": 4, "heads": 1, "depth": 1, "memory": 1, "segment": 3, "position": "none"}

@@ -65,6 +65,8 @@ def channel_mix(ops, p, part, x):
 def rwkv_layer(ops, mixer, s, p, x):
     if s["block"] == "none":
         return mixer(p, x)
+    if s["block"] == "channel_mix":
+        return channel_mix(ops, p, "ffn", x)
     norm = lambda name, v: ops.layer_norm(v, p[f"{name}.weight"], p[f"{name}.bias"])
     x = norm("ln0", x) if "ln0.weight" in p else x
     x = x + (channel_mix(ops, p, "ffnPre", norm("ln1", x)) if "ffnPre.key.weight" in p else mixer(p, norm("ln1", x)))
@@ -72,9 +74,10 @@ def rwkv_layer(ops, mixer, s, p, x):
 
 
 def rwkv_finish(ops, s, p, x):
+    final = s["block"] == "residual" and s.get("final_norm", True)
     if ops is None:
-        return {} if s["block"] == "none" else norm_shapes("ln_out", s["width"])
-    return x if s["block"] == "none" else ops.layer_norm(x, p["ln_out.weight"], p["ln_out.bias"])
+        return norm_shapes("ln_out", s["width"]) if final else {}
+    return ops.layer_norm(x, p["ln_out.weight"], p["ln_out.bias"]) if final else x
 
 
 def mix_shapes(C, names):
@@ -85,6 +88,8 @@ def rwkv_shapes(s, layer):
     C, F = s["width"], s.get("feed_forward", 0) or 4 * s["width"]
     channel = mix_shapes(C, "kr") | linear_shapes("key", F, C) | linear_shapes("receptance", C, C) | linear_shapes("value", C, F)
     shapes = {}
+    if s["block"] == "channel_mix":
+        return prefixed("ffn.", channel)
     if s["block"] != "none":
         for name in ("ln0", "ln1", "ln2") if layer == 0 else ("ln1", "ln2"):
             shapes |= norm_shapes(name, C)
@@ -118,6 +123,8 @@ def slstm_inputs(ops, s, p, x):
 
 
 def slstm_output(ops, s, p, y):
+    if not s.get("norm", True):
+        return y
     weight = one_plus(p, "xlstm.group_norm") if s.get("norm_weight", True) else None
     return ops.group_norm(y, weight, s["heads"])
 
@@ -176,7 +183,7 @@ def slstm_shapes(s, layer):
     if s["conv"]:
         shapes |= {"xlstm.conv1d.conv.weight": ((H, 1, s["conv"]), 0.8), "xlstm.conv1d.conv.bias": ((H,), 0.3)}
     shapes |= {"xlstm.slstm_cell._recurrent_kernel_": ((heads, 4 * D, D), 0.6), "xlstm.slstm_cell._bias_": ((4 * H,), 0.8)}
-    if s.get("norm_weight", True):
+    if s.get("norm", True) and s.get("norm_weight", True):
         shapes |= {"xlstm.group_norm.weight": ((H,), 0.3)}
     if s["block"] == "none":
         return shapes
@@ -196,6 +203,8 @@ def main():
     rwkv_case("rwkv-4", {"width": 6, "layers": 1, "block": "none"}, 24, 6, "last", 141)
     rwkv_case("rwkv-4-block", {"width": 6, "layers": 2, "block": "residual", "feed_forward": 8}, 18, 3, "mean", 142)
     rwkv_case("rwkv-4-ffn-pre", {"width": 4, "layers": 2, "block": "residual", "ffn_pre": True}, 16, 4, "mean", 143)
+    rwkv_case("rwkv-4-no-final-norm", {"width": 4, "layers": 2, "block": "residual", "feed_forward": 6, "final_norm": False}, 16, 3, "last", 144)
+    rwkv_case("rwkv-4-channel-mix", {"width": 5, "layers": 2, "block": "channel_mix", "feed_forward": 7}, 12, 3, "mean", 145)
 
     slstm_case("slstm", {"width": 6, "heads": 2, "layers": 1, "conv": 4, "block": "none"}, 24, 6, "last", 151)
     slstm_case("slstm-block", {"width": 6, "heads": 2, "layers": 2, "conv": 3, "feed_forward": 5, "block": "residual"}, 14, 3, "mean", 152)
@@ -203,6 +212,7 @@ def main():
     slstm_case("slstm-no-convolution", bare, 18, 4, "mean", 153)
     relu = {"width": 4, "heads": 2, "layers": 1, "conv": 2, "feed_forward": 6, "activation": "relu", "block": "residual"}
     slstm_case("slstm-relu", relu, 14, 4, "mean", 154)
+    slstm_case("slstm-no-norm", {"width": 4, "heads": 2, "layers": 2, "conv": 2, "norm": False, "block": "none"}, 16, 3, "mean", 155)
 
 
 if __name__ == "__main__":

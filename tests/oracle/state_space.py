@@ -94,12 +94,16 @@ def s4d_mixer(record, layer, settings, p, x):
     else:
         transition = (1.0 + step * A / 2.0) / (1.0 - step * A / 2.0)
         drive = step / (1.0 - step * A / 2.0)
+    if "B" in p:
+        drive = drive * torch.complex(p["B"][..., 0], p["B"][..., 1])
     h = torch.zeros_like(A)
     outputs = []
     for u in x:
         record.transition(layer, transition, constant=True)
         h = record.state(layer, "h", transition * h + drive * u[:, None])
         outputs.append(2.0 * (C * h).sum(1).real + p["D"] * u)
+    if settings.get("output", "glu") == "none":
+        return torch.stack(outputs)
     y = torch.nn.functional.gelu(torch.stack(outputs))
     out, gate = torch.chunk(y @ p["output_linear.weight"][:, :, 0].T + p["output_linear.bias"], 2, dim=1)
     return out * torch.sigmoid(gate)
@@ -111,6 +115,7 @@ def numpy_s4d_mixer(settings, p, x):
     A = -np.exp(p["log_A_real"]) + 1j * p["A_imag"]
     step_A = A * np.exp(p["log_dt"])[:, None]
     C = p["C"][..., 0] + 1j * p["C"][..., 1]
+    C = C * (p["B"] @ [1, 1j]) if "B" in p else C  # a kernel sees their product alone
     if settings["discretisation"] == "zoh":
         log_transition, weight = step_A, C * np.expm1(step_A) / A
     else:
@@ -119,6 +124,8 @@ def numpy_s4d_mixer(settings, p, x):
     kernel = 2.0 * np.einsum("hn,hnt->ht", weight, np.exp(log_transition[:, :, None] * np.arange(T))).real
     spectrum = np.fft.rfft(kernel, n=2 * T, axis=1) * np.fft.rfft(x.T, n=2 * T, axis=1)
     y = np.fft.irfft(spectrum, n=2 * T, axis=1)[:, :T].T + x * p["D"]
+    if settings.get("output", "glu") == "none":
+        return y
     y = y * (1.0 - 0.5 * (1.0 - erf(y / math.sqrt(2.0))))
     projected = np.einsum("oi,ti->to", p["output_linear.weight"].squeeze(2), y) + p["output_linear.bias"]
     H = settings["width"]
@@ -237,8 +244,11 @@ def s4d_case(name, settings, T, d_in, loss, seed):
     shapes = encoder_shapes(settings, d_in)
     for layer in range(settings["layers"]):
         shapes |= {f"{layer}/log_dt": ((H,), 0.5, -1.8), f"{layer}/log_A_real": ((H, N), 0.4, -0.7), f"{layer}/A_imag": ((H, N), 2.0, 3.0),
-                   f"{layer}/C": ((H, N, 2), 0.9), f"{layer}/D": ((H,), 0.8),
-                   f"{layer}/output_linear.weight": ((2 * H, H, 1), 0.6), f"{layer}/output_linear.bias": ((2 * H,), 0.3)}
+                   f"{layer}/C": ((H, N, 2), 0.9), f"{layer}/D": ((H,), 0.8)}
+        if settings.get("output", "glu") == "glu":
+            shapes |= {f"{layer}/output_linear.weight": ((2 * H, H, 1), 0.6), f"{layer}/output_linear.bias": ((2 * H,), 0.3)}
+        if settings.get("input_matrix", "ones") == "trained":
+            shapes |= {f"{layer}/B": ((H, N, 2), 0.8)}
         if settings["block"] != "none":
             shapes |= {f"{layer}/norm.weight": ((H,), 0.3, 1.0), f"{layer}/norm.bias": ((H,), 0.3)}
     x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
@@ -285,6 +295,10 @@ def main():
     s4d_case("s4d-block", block, 16, 4, "mean", 53)
     block = {"width": 5, "state": 4, "layers": 2, "discretisation": "bilinear", "block": "residual", "prenorm": True}
     s4d_case("s4d-block-prenorm", block, 14, 3, "last", 54)
+    bare = {"width": 4, "state": 6, "layers": 1, "discretisation": "zoh", "input_matrix": "trained", "output": "none", "block": "none"}
+    s4d_case("s4d-bare", bare, 20, 4, "last", 55)
+    trained = {"width": 4, "state": 4, "layers": 2, "discretisation": "bilinear", "input_matrix": "trained", "block": "residual", "prenorm": True}
+    s4d_case("s4d-input-matrix", trained, 14, 3, "mean", 56)
     mamba_case("mamba-mixer", {"width": 4, "state": 3, "layers": 1, "block": "none"}, 18, 4, "last", 61)
     mamba_case("mamba-mixer-rank", {"width": 4, "state": 4, "layers": 1, "block": "none", "rank": 3, "conv": 3}, 14, 2, "mean", 62)
     biases = {"width": 4, "state": 3, "layers": 1, "block": "none", "expand": 3, "bias": True, "conv_bias": False}

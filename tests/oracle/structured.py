@@ -80,21 +80,22 @@ def legendre_delay(order, theta):
     return scale * np.where(i < j, -1.0, (-1.0) ** (i - j + 1)), (scale * (-1.0) ** i)[:, 0]
 
 
-def lmu_matrices(settings):
+def lmu_matrices(settings, p):
     """By the exponential of the matrix in which A and B stand together."""
     q = settings["order"]
-    A, B = legendre_delay(q, settings["theta"])
+    if "theta_inv" in p:
+        A, B = (torch.tensor(value) * p["theta_inv"] for value in legendre_delay(q, 1.0))
+    else:
+        A, B = (torch.tensor(value) for value in legendre_delay(q, settings["theta"]))
     if settings.get("discretisation", "zoh") == "euler":
-        return torch.tensor(np.eye(q) + A), torch.tensor(B)
-    both = torch.zeros(q + 1, q + 1)
-    both[:q, :q], both[:q, q] = torch.tensor(A), torch.tensor(B)
-    both = torch.linalg.matrix_exp(both)
+        return torch.eye(q) + A, B
+    both = torch.linalg.matrix_exp(torch.cat([torch.cat([A, B[:, None]], dim=1), torch.zeros(1, q + 1)]))
     return both[:q, :q], both[:q, q]
 
 
-def numpy_lmu_matrices(settings):
+def numpy_lmu_matrices(settings, p):
     """By the eigenvectors of A."""
-    A, B = legendre_delay(settings["order"], settings["theta"])
+    A, B = legendre_delay(settings["order"], 1.0 / p["theta_inv"][0] if "theta_inv" in p else settings["theta"])
     if settings.get("discretisation", "zoh") == "euler":
         return np.eye(len(A)) + A, B
     w, V = np.linalg.eig(A)
@@ -106,10 +107,10 @@ ACTIVATIONS = {"tanh": (torch.tanh, np.tanh), "relu": (torch.relu, lambda a: np.
 
 def lmu(record, settings, parameters, x):
     q, M, H = settings["order"], settings.get("memory", 1), settings["width"]
-    A, B = lmu_matrices(settings)
     act = ACTIVATIONS[settings.get("activation", "tanh")][0]
     for layer in range(settings["layers"]):
         p = under(parameters, f"{layer}/")
+        A, B = lmu_matrices(settings, p)
         hidden = settings.get("hidden", "rnn") == "rnn"
 
         def memory(u, m, h):
@@ -141,11 +142,11 @@ def lmu(record, settings, parameters, x):
 
 def numpy_lmu(settings, values, x):
     q, M, H, T = settings["order"], settings.get("memory", 1), settings["width"], len(x)
-    A, B = numpy_lmu_matrices(settings)
-    A, B = np.kron(np.eye(M), A), np.kron(np.eye(M), B[:, None])  # all memories as one
     act = ACTIVATIONS[settings.get("activation", "tanh")][1]
     for layer in range(settings["layers"]):
         p = under(values, f"{layer}/")
+        A, B = numpy_lmu_matrices(settings, p)
+        A, B = np.kron(np.eye(M), A), np.kron(np.eye(M), B[:, None])  # all memories as one
         feedback = p.get("memory_encoders", np.zeros((M * q, M)))
         drive = x @ p["input_encoders"] + p.get("memory_bias", 0.0)
         if settings.get("hidden", "rnn") == "none":
@@ -291,8 +292,20 @@ def s4_parameters(settings, p):
     return diagonal, pair("P")[copies], pair("B")[copies], pair("C"), step
 
 
+def s4_readout(A, P, tilde, step, L):
+    """C of which (1 - Abar^L)^T C is what is stored: dense matrices of all conjugates, and a solve."""
+    whole = lambda z: torch.cat([z, z.conj()], dim=1)
+    one = torch.eye(2 * A.shape[1], dtype=A.dtype)
+    dense = torch.diag_embed(whole(A)) - whole(P)[:, :, None] * whole(P).conj()[:, None, :]
+    half = step[:, :, None] / 2.0 * dense
+    discrete = torch.linalg.matrix_power(torch.linalg.solve(one - half, one + half), L)
+    return torch.linalg.solve((one - discrete).transpose(1, 2), whole(tilde)[:, :, None])[:, : A.shape[1], 0]
+
+
 def s4_mixer(record, layer, settings, p, x):
     A, P, B, C, step = s4_parameters(settings, p)
+    if settings.get("l_kernel", 0):
+        C = s4_readout(A, P, C, step, settings["l_kernel"])
     inverse, forward = 1.0 / (2.0 / step - A), 2.0 / step + A
     weight = 1.0 + 2.0 * (P.abs() ** 2 * inverse).sum(1, keepdim=True).real
 
@@ -323,9 +336,11 @@ def s4_mixer(record, layer, settings, p, x):
 
 def numpy_s4_mixer(settings, p, x):
     """The published kernel: a Cauchy sum at roots of unity, Woodbury's correction, an inverse FFT; then the convolution by FFT. The
-    kernel's length is odd, since at an even one a node has no finite image."""
-    T, H = len(x), settings["width"]
-    L = T + 1 - T % 2
+    kernel's length is odd, since at an even one a node has no finite image. A stored C~ of an odd length from T on is what the kernel takes;
+    of another one the eigenvectors of the transition give C first."""
+    T, H, stored = len(x), settings["width"], settings.get("l_kernel", 0)
+    ready = stored >= T and stored % 2
+    L = stored if ready else T + 1 - T % 2
     copies = np.arange(H) % len(p["A_real"])
     both = lambda z: np.concatenate([z, z.conj()], axis=-1)
     A = both(-np.exp(p["A_real"]) - 1j * p["A_imag"])[copies]
@@ -337,7 +352,10 @@ def numpy_s4_mixer(settings, p, x):
         dense = np.diag(A[h]) - np.outer(P[h], P[h].conj())
         half = step[h, 0] / 2.0 * dense
         discrete = np.linalg.solve(np.eye(len(dense)) - half, np.eye(len(dense)) + half)
-        truncated = C[h] - np.linalg.matrix_power(discrete, L).T @ C[h]
+        if stored and not ready:
+            w, V = np.linalg.eig(discrete)
+            C[h] = np.linalg.solve(V.T, (V.T @ C[h]) / (1.0 - w**stored))
+        truncated = C[h] if ready else C[h] - np.linalg.matrix_power(discrete, L).T @ C[h]
         zeta = 2.0 / step[h, 0] * (1.0 - node) / (1.0 + node)
 
         def cauchy(left, right):
@@ -387,6 +405,8 @@ def lmu_case(name, settings, T, d_in, loss, seed):
             shapes |= {f"{layer}/memory_encoders": ((M * q, M), 0.2)}
         if settings.get("memory_bias", False):
             shapes |= {f"{layer}/memory_bias": ((M,), 0.3)}
+        if settings.get("trainable_theta", False):
+            shapes |= {f"{layer}/theta_inv": ((1,), 0.02, 0.15)}
         if hidden:
             shapes |= {f"{layer}/input_kernel": ((inputs, H), 0.5)} if settings.get("input_to_hidden", True) else {}
             shapes |= {f"{layer}/hidden_kernel": ((H, H), 0.5), f"{layer}/memory_kernel": ((M * q, H), 0.5)}
@@ -453,6 +473,11 @@ def main():
     lmu_case("lmu-memory", bare, 24, 3, "last", 254)
     feedback = bare | {"order": 4, "memory_to_memory": True, "input_to_hidden": True, "memory_bias": True, "layers": 2}
     lmu_case("lmu-memory-feedback", feedback, 16, 2, "mean", 255)
+    # theta says where 1/theta starts, which loaded weights are not: one longer, one much shorter than they are.
+    lmu_case("lmu-theta", {"width": 4, "order": 6, "theta": 900.0, "layers": 2, "trainable_theta": True}, 24, 2, "mean", 256)
+    lmu_case("lmu-theta-euler", recurrent | {"order": 3, "trainable_theta": True, "theta": 0.5}, 18, 3, "last", 257)
+    lmu_case("lmu-theta-memory", bare | {"trainable_theta": True}, 20, 3, "mean", 258)
+    lmu_case("lmu-theta-feedback", feedback | {"trainable_theta": True, "layers": 1}, 16, 2, "last", 259)
 
     hippo_case("hippo-legs", {"width": 5, "order": 6, "layers": 1}, 24, 2, "last", 261)
     wide = {"width": 4, "layers": 2, "memory": 2, "order": 3, "hh": True, "init_t": 1, "l_max": 9}
@@ -471,6 +496,9 @@ def main():
     s4_case("s4-tied", tied, 18, 3, "mean", 272)
     s4_case("s4", {"width": 4, "state": 6, "layers": 2, "block": "residual", "prenorm": True}, 18, 3, "mean", 273)
     s4_case("s4-postnorm", {"width": 3, "state": 4, "layers": 1, "block": "residual", "prenorm": False}, 16, 3, "last", 274)
+    s4_case("s4-kernel-length", {"width": 4, "state": 8, "layers": 1, "block": "none", "output": "none", "l_kernel": 25}, 24, 4, "last", 275)
+    short = {"width": 4, "state": 6, "layers": 2, "block": "residual", "prenorm": True, "n_ssm": 2, "l_kernel": 10}
+    s4_case("s4-kernel-length-short", short, 16, 3, "mean", 276)
 
 
 if __name__ == "__main__":

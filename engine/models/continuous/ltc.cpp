@@ -2,6 +2,7 @@
 //   dv/dt = (g_l (v_l - v) + Σ_j a_jk (e_jk - v) + Σ_j s_jk (e^s_jk - v))/c_m,   a_jk = w_jk σ(σ_jk (v_j - μ_jk)), s_jk alike from the input
 //   fused solver, `unfolds` times: v ← (c_m v + g_l v_l + Σ a e + Σ s e^s)/(c_m + g_l + Σ a + Σ s)
 // R. Hasani, M. Lechner, A. Amini, D. Rus, R. Grosu, Liquid time-constant networks, AAAI 2021. Names and conventions of the authors' LTCCell.
+#include "array/error.h"
 #include "models/parts.h"
 
 namespace reclab::architectures {
@@ -11,14 +12,22 @@ Architecture ltc() {
   a.title = "LTC";
   a.equations = {"x ← x ⊙ input_w + input_b;  s_jk = W^s_jk σ(σ^s_jk (x_j − μ^s_jk)),  a_jk = W_jk σ(σ_jk (v_j − μ_jk))",
                  "semi-implicit: v_k ← (c_k v_k + g_k v^l_k + Σ_j a_jk e_jk + Σ_j s_jk e^s_jk)/(c_k + g_k + Σ_j a_jk + Σ_j s_jk), ode_unfolds times", "explicit: v ← v + 0.1 f(v);  Runge–Kutta: its fourth-order step of 0.1",
-                 "f(v)_k = (g_k (v^l_k − v_k) + Σ_j s_jk (e^s_jk − v_k) + Σ_j a_jk (e_jk − v_k))/c_k"};
+                 "f(v)_k = (g_k (v^l_k − v_k) + Σ_j s_jk (e^s_jk − v_k) + Σ_j a_jk (e_jk − v_k))/c_k", "y_t = (v_1 … v_M) ⊙ output_w + output_b of the M motor neurons"};
   a.notes = {"Names and shapes are those of the authors' LTCCell: input_w, input_b, sensory_{mu,sigma,W,erev}, {mu,sigma,W,erev}, vleak, gleak, cm_t; row j is where a synapse comes from, column k where it goes.",
+             "The output map is that of ncps' LTCCell, output_w and output_b [M]; the authors' LTCCell returns v itself, as do output_mapping=identity and motor=0.",
              "The elapsed time is part of cm_t, as in the code; the paper's fused step has it by itself.", "The reference clips cm_t, gleak and the weights to positive ranges after an optimiser's step, not here."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 1024, "Neurons.", "units"), hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
              hyper_integer("ode_unfolds", "", 6, 1, 100, "Solver steps a time step."), hyper_choice("solver", "semi_implicit", {"semi_implicit", "explicit", "runge_kutta"}, "How the equation is solved."),
-             hyper_choice("mapping", "affine", {"affine", "linear", "identity"}, "How the input is scaled: with input_w and input_b, input_w alone, or not.")};
+             hyper_choice("mapping", "affine", {"affine", "linear", "identity"}, "How the input is scaled: with input_w and input_b, input_w alone, or not."),
+             hyper_integer("motor", "M", 0, 0, 1024, "Motor neurons: the first ones, which alone are read out; 0: all.", "units"),
+             hyper_choice("output_mapping", "identity", {"identity", "linear", "affine"}, "How what is read out is scaled: not, with output_w alone, or with output_w and output_b.")};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂v_t/∂v_{t-1} over all solver steps";
   a.source = {"R. Hasani, M. Lechner, A. Amini, D. Rus, R. Grosu", "Liquid time-constant networks", "AAAI", "https://arxiv.org/abs/2006.04439", 2021};
+  a.check = [](const Hyper& h) {
+    if (h.integer("motor") > h.integer("width"))
+      throw Error("ltc: motor = " + h.text("motor") + " is more than the width = " + h.text("width") + ": choose at most so many, or 0 for all.",
+                  {.model = "ltc", .parameter = "motor", .value = h.text("motor"), .range = "0.." + h.text("width")});
+  };
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1), T = l.steps(), B = l.batch(), unfolds = l.hyper.integer("ode_unfolds");
     const std::string &mapping = l.hyper.choice("mapping"), solver = l.hyper.choice("solver");
@@ -42,7 +51,7 @@ Architecture ltc() {
     const Var s = conductance(sensory, reshape(x, {T, B, in, 1}));
     const Var current = sum(s * sensory.reversal, -2), total = l.gate("sensory", sum(s, -2), 0.0, 0.0, "The sensory conductance of each neuron, unbounded above.");
     const Var at_rest = gleak * vleak, standing = cm + gleak;
-    return l.step({{"v", {H}, "The membrane potentials: what is read out."}}, {current, total}, [=](Cell& cell, std::span<const Var> u, std::span<const Var> state) {
+    Var y = l.step({{"v", {H}, "The membrane potentials: what is read out."}}, {current, total}, [=](Cell& cell, std::span<const Var> u, std::span<const Var> state) {
       Var v = state[0];
       const std::int64_t rows = v.dim(0);
       const auto currents = [&](Var at) {
@@ -68,6 +77,12 @@ Architecture ltc() {
       }
       return std::vector<Var>{v};
     })[0];
+    const std::int64_t M = l.hyper.integer("motor") ? l.hyper.integer("motor") : H;
+    const std::string& output = l.hyper.choice("output_mapping");
+    if (M < H) y = slice(y, -1, 0, M);
+    if (output != "identity") y = y * l.parameter("output_w", {M}, init::constant(1.0), "Scale of what is read out; starts at 1.");
+    if (output == "affine") y = y + l.parameter("output_b", {M}, init::constant(0.0), "Shift of what is read out; starts at 0.");
+    return y;
   };
   return a;
 }

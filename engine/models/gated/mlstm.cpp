@@ -19,7 +19,7 @@ Architecture mlstm() {
   a.title = "mLSTM";
   a.equations = {"[x z] = W_up u_t,  c = silu(conv(x));  q, k from c and v from x by blocks;  ĩ, f̃ from [q k v]", "m_t = max(log σ(f̃) + m_{t-1}, ĩ)",
                  "C_t = e^{log σ(f̃) + m_{t-1} − m_t} C_{t-1} + e^{ĩ − m_t} k vᵀ/√D,  n_t alike with k/√D", "h_t = C_tᵀ q/(max(|n_t·q|, e^{−m_t}) + ε)",
-                 "y_t = W_down ((norm(h_t) + skip ⊙ c) ⊙ silu(z)), the norm by head;  block: u ← u + y"};
+                 "y_t = W_down ((norm(h_t) + skip ⊙ c) ⊙ silu(z)), the norm by head (norm=no: h_t itself);  block: u ← u + y"};
   a.notes = {"Names and shapes are those of the xlstm package: xlstm.* and xlstm_norm of a block, final/post_blocks_norm of the stack; weights of norms are stored as w and applied as 1 + w.",
              "C and n are the memory divided by e^m; spectrum and ds_T/ds_t are those of the memory itself, whose units do not change.",
              "The gates read k before it is divided by √D; m starts at 0 as in the package's recurrent step.", "ε (eps) is added after the maximum.",
@@ -28,7 +28,7 @@ Architecture mlstm() {
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."), hyper_integer("inner", "I", 0, 0, 16384, "Inner width; 0: twice the width, up to the next multiple of 64.", "channels"),
              hyper_integer("qkv_block", "", 4, 1, 4096, "Size of the blocks of the projections to q, k and v; must divide the inner width."),
              hyper_integer("conv", "K", 4, 1, 64, "Taps of the causal convolution.", "steps"), hyper_flag("bias", false, "Whether the projections have biases."),
-             hyper_real("eps", "ε", 1e-6, 0.0, 1.0, "Added to the denominator."), hyper_flag("post_norm", true, "Whether a norm follows the last block."),
+             hyper_real("eps", "ε", 1e-6, 0.0, 1.0, "Added to the denominator."), hyper_flag("norm", true, "Whether the read is normalised by head."), hyper_flag("post_norm", true, "Whether a norm follows the last block."),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the layer alone.")};
   a.spectrum = "the forget gate σ(f̃) of each entry of the memory C e^m, then of n e^m";
   a.source = {"M. Beck, K. Pöppel, M. Spanring, A. Auer, O. Prudnikova, M. Kopp, G. Klambauer, J. Brandstetter, S. Hochreiter", "xLSTM: extended long short-term memory", "NeurIPS",
@@ -79,7 +79,7 @@ Architecture mlstm() {
     // e^-m neither 0, which would leave 0/0 where nothing was recalled, nor infinite, which has no slope.
     const Var least = exp_in_range(-minimum(reshape(m, {T, B, heads, 1}), m.dtype() == DType::f64 ? 700.0 : 85.0));
     const Var hidden = read / (maximum(abs(weight), least) + h.real("eps"));
-    const Var normed = parts::flat(l, parts::normalised(hidden, 1e-5)) * parts::one_plus(l, "xlstm.mlstm_cell.outnorm.weight", I);
+    const Var normed = h.flag("norm") ? parts::flat(l, parts::normalised(hidden, 1e-5)) * parts::one_plus(l, "xlstm.mlstm_cell.outnorm.weight", I) : parts::flat(l, hidden);
     const Var skip = l.parameter("xlstm.learnable_skip", {I}, init::constant(1.0), "What of the convolution's output is added; starts at 1.");
     const Var open = l.gate("output", silu(both[1]), 0.0, 0.0, "silu(z): what multiplies the output; unbounded above.");
     const double last = 2.0 / (static_cast<double>(h.integer("layers")) * std::sqrt(width));

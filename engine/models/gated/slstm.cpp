@@ -14,14 +14,14 @@ Architecture slstm() {
   a.title = "sLSTM";
   a.equations = {"x_c = silu(conv(x_t));  ĩ, f̃ from x_c and z̃, õ from x_t, each + R y_{t-1} + b, by head", "m_t = max(ĩ, log σ(f̃) + m_{t-1}), in the first step m_t = ĩ",
                  "i = min(e^{ĩ−m_t}, 1),  f = min(e^{log σ(f̃)+m_{t-1}−m_t}, 1)", "c_t = f ⊙ c_{t-1} + i ⊙ tanh(z̃),  n_t = f ⊙ n_{t-1} + i,  y_t = σ(õ) ⊙ c_t/n_t",
-                 "layer: norm(y_t) by head;  block: u ← u + layer(norm u),  u ← u + W_down (gelu(g) ⊙ w), [g w] = W_up norm(u)"};
+                 "layer: norm(y_t) by head (norm=no: y_t itself);  block: u ← u + layer(norm u),  u ← u + W_down (gelu(g) ⊙ w), [g w] = W_up norm(u)"};
   a.notes = {"Names and shapes are those of the xlstm package: xlstm.*, xlstm_norm, ffn_norm and ffn.* of a block, final/post_blocks_norm; weights of norms are stored as w and applied as 1 + w.",
              "As in the package, the weights called fgate feed the input gate and those called igate the forget gate, so that trained weights load.",
              "_recurrent_kernel_ has rows i, f, z, o of its head; _bias_ is ordered by gate i, f, z, o, then head, then unit.", "c and n are divided by e^m; all four states start at 0.",
              "All norms, that by head too, are layer norms without a shift: (x − mean)/√(variance + 10⁻⁵)."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Cells.", "units"), hyper_integer("heads", "h", 4, 1, 64, "Heads: blocks of the recurrent matrix; must divide the width."),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."), hyper_integer("conv", "K", 4, 0, 64, "Taps of the causal convolution; 0: none.", "steps"),
-             hyper_flag("norm_weight", true, "Whether the norm by head has a weight."), hyper_flag("ffn", true, "Whether the block has a feed-forward part."),
+             hyper_flag("norm", true, "Whether what is read out is normalised by head."), hyper_flag("norm_weight", true, "Whether the norm by head has a weight."), hyper_flag("ffn", true, "Whether the block has a feed-forward part."),
              hyper_integer("feed_forward", "F", 0, 0, 65536, "Its hidden width; 0: 1.3 times the width, up to the next multiple of 64.", "units"),
              hyper_choice("activation", "gelu", {"gelu", "relu", "swish", "sigmoid", "selu"}, "Activation of the feed-forward part."), hyper_flag("post_norm", true, "Whether a norm follows the last block."),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or the layer alone.")};
@@ -73,8 +73,8 @@ Architecture slstm() {
           const Var c = keep * s[1] + write * tanh(raw(2)), n = keep * s[2] + write;
           return std::vector<Var>{open * c / n, c, n, m};
         });
-    Var y = parts::flat(l, parts::normalised(reshape(states[0], {T, B, heads, D}), 1e-5));
-    if (h.flag("norm_weight")) y = y * parts::one_plus(l, "xlstm.group_norm.weight", H);
+    Var y = h.flag("norm") ? parts::flat(l, parts::normalised(reshape(states[0], {T, B, heads, D}), 1e-5)) : states[0];
+    if (h.flag("norm") && h.flag("norm_weight")) y = y * parts::one_plus(l, "xlstm.group_norm.weight", H);
     if (!block) return y;
     const Var after = u + y;
     if (!h.flag("ffn")) return after;

@@ -26,7 +26,7 @@ struct Sizes {
 Architecture gla() {
   Architecture a;
   a.title = "Gated linear attention";
-  a.equations = {"a_t = log σ(W₁ W₀ x_t + b)/τ", "S_t = diag(exp a_t) S_{t-1} + k_t v_tᵀ,  o_t = S_tᵀ q_t/√d_k", "y_t = W_o (norm(o_t) ⊙ silu(W_g x_t)), the norm by head",
+  a.equations = {"a_t = log σ(W₁ W₀ x_t + b)/τ", "S_t = diag(exp a_t) S_{t-1} + k_t v_tᵀ,  o_t = S_tᵀ q_t/√d_k", "y_t = W_o (norm(o_t) ⊙ silu(W_g x_t)), the norm by head (norm=no: o_t itself)",
                  "block: u ← u + attention(rms(u)),  u ← u + W_down(silu(W_gate z) ⊙ W_up z), z = rms(u)"};
   a.notes = {"Names and shapes are those of flash-linear-attention: attn.*, attn_norm, mlp_norm and mlp.* of a GLABlock, and final/norm.",
              "The memory is updated before it is read; the decay acts on the key axis and the scale 1/√d_k on the query, d_k being the key size of a head.",
@@ -41,7 +41,7 @@ Architecture gla() {
              hyper_real("clamp_min", "", 0.0, -100.0, 0.0, "Least logarithm of the decay; 0: none."),
              hyper_choice("feature_map", "none", {"none", "relu", "silu"}, "Applied to queries and keys."),
              hyper_integer("conv", "K", 0, 0, 64, "Taps of causal convolutions of queries, keys and values; 0: none.", "steps"), hyper_flag("conv_bias", false, "Whether the convolutions have biases."),
-             hyper_flag("output_gate", true, "Whether silu(W_g x) multiplies the output."), hyper_flag("norm_affine", true, "Whether the norm by head has a scale."),
+             hyper_flag("output_gate", true, "Whether silu(W_g x) multiplies the output."), hyper_flag("norm", true, "Whether the read is normalised by head."), hyper_flag("norm_affine", true, "Whether the norm by head has a scale."),
              hyper_real("norm_eps", "ε", 1e-6, 1e-12, 1.0, "Epsilon of all norms.", true),
              hyper_integer("feed_forward", "F", 0, 0, 65536, "Hidden width of the feed-forward part; 0: 8/3 of the width, up to the next multiple of 256.", "units"),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or the attention layer alone.")};
@@ -93,8 +93,8 @@ Architecture gla() {
     l.gate("forget", exp(by_head), 0.0, 1.0, "exp(a): how much of each key dimension of the memory is kept.");
     const Var read = l.outer({"S", {s.heads, dk, dv}, "The memory of each head, [key, value]."}, reshape(mapped(q), {T, B, s.heads, dk}) / std::sqrt(static_cast<double>(dk)),
                              heads(mapped(k), dk), heads(v, dv), by_head);
-    Var o = parts::unit_rms(read, eps);
-    if (h.flag("norm_affine"))
+    Var o = h.flag("norm") ? parts::unit_rms(read, eps) : read;
+    if (h.flag("norm") && h.flag("norm_affine"))
       o = o * l.parameter(gated ? "attn.g_norm_swish_gate.weight" : "attn.g_norm.weight", {dv}, init::constant(1.0), "Scale of the norm by head, the same for all heads; starts at 1.");
     o = parts::flat(l, o);
     if (gated) o = o * l.gate("output", silu(project("attn.g_proj", x, s.value, "W_g of the output gate, rows by head")), 0.0, 0.0, "silu(W_g x): what multiplies the output; unbounded above.");

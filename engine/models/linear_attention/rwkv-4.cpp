@@ -18,12 +18,13 @@ Architecture rwkv_4() {
   a.notes = {"Names and shapes are those of RWKV-LM's RWKV-v4: att.*, ffn.* and ln0 (first block only), ln1, ln2 of a block, and final/ln_out.",
              "p and q are the sums divided by e^o, o the running maximum, so nothing overflows; spectrum and ds_T/ds_t are those of the sums themselves, whose units do not change.",
              "o starts at −10³⁸, before anything has been seen. All norms are layer norms with epsilon 1e-5.",
-             "The current token enters with the bonus u and is read before it is written to the state.",
+             "The current token enters with the bonus u and is read before it is written to the state.", "ChannelMix alone remembers nothing but the step before: it has no spectrum and no ds_T/ds_t.",
              "The reference starts att.key, att.receptance, att.output, ffn.value and ffn.receptance at 0, where output and gradients vanish: zero_init=yes does so, otherwise they start uniform in ±1/√in."};
   a.hyper = {hyper_integer("width", "C", 64, 1, 4096, "Channels.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
              hyper_integer("feed_forward", "F", 0, 0, 65536, "Hidden width of ChannelMix; 0: four times the width.", "units"),
-             hyper_flag("ffn_pre", false, "Whether the first block has a ChannelMix ffnPre in place of TimeMix."), draws_only(hyper_flag("zero_init", false, "Whether five matrices start at 0 as in the reference.")),
-             hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and ChannelMix, or TimeMix alone.")};
+             hyper_flag("ffn_pre", false, "Whether the first block has a ChannelMix ffnPre in place of TimeMix."), hyper_flag("final_norm", true, "Whether the norm ln_out follows the last block."),
+             draws_only(hyper_flag("zero_init", false, "Whether five matrices start at 0 as in the reference.")),
+             hyper_choice("block", "residual", {"residual", "none", "channel_mix"}, "The block with norms, residuals and ChannelMix, TimeMix alone, or ChannelMix alone.")};
   a.spectrum = "exp(w) = exp(−exp(time_decay)), of the numerator, then of the denominator; the same at every step";
   a.source = {"B. Peng et al.", "RWKV: reinventing RNNs for the Transformer era", "EMNLP", "https://arxiv.org/abs/2305.13048", 2023};
   a.reference = {{"blocks.{n}.*", "*"}, {"ln_out.*", "final/ln_out.*"}};
@@ -34,7 +35,7 @@ Architecture rwkv_4() {
     const std::int64_t C = h.integer("width"), F = h.integer("feed_forward") ? h.integer("feed_forward") : 4 * C, L = h.integer("layers");
     const double channels = static_cast<double>(C), layer = static_cast<double>(l.index());
     const double up = L > 1 ? layer / static_cast<double>(L - 1) : 0.0, down = 1.0 - layer / static_cast<double>(L);  // 0..1 and 1..0 through the stack
-    const bool block = h.choice("block") == "residual", zero = h.flag("zero_init");
+    const bool zero = h.flag("zero_init");
     const auto matrix = [&](const std::string& name, Var z, std::int64_t out, const std::string& role, double orthogonal, bool zeroed) {
       const Init start = orthogonal > 0.0 ? init::orthogonal(orthogonal) : zeroed && zero ? init::constant(0.0) : parts::torch_uniform(z.dim(-1));
       return parts::linear(l, name, z, out, {start, {}, role, orthogonal > 0.0 ? "starts orthogonal" : zeroed && zero ? "starts at 0" : "starts uniform in ±1/√in"});
@@ -72,13 +73,14 @@ Architecture rwkv_4() {
       const Var own = k + bonus, n = detach(maximum(old, own)), past = exp(old - n), present = exp(own - n);
       return matrix("att.output", r * ((past * p + present * v) / (past * q + present)), C, "W_o", 0.0, true);
     };
-    if (!block) return time_mix(x);
+    if (h.choice("block") == "none") return time_mix(x);
+    if (h.choice("block") == "channel_mix") return channel_mix("ffn", "ffn_x", "ffn_receptance", x);
     if (l.index() == 0) x = parts::layer_norm(l, "ln0", x);
     const Var first = parts::layer_norm(l, "ln1", x);
     x = x + (l.index() == 0 && h.flag("ffn_pre") ? channel_mix("ffnPre", "ffnPre_x", "ffnPre_receptance", first) : time_mix(first));
     return x + channel_mix("ffn", "ffn_x", "ffn_receptance", parts::layer_norm(l, "ln2", x));
   };
-  a.finish = [](Layer& l, Var x) { return l.hyper.choice("block") == "none" ? x : parts::layer_norm(l, "ln_out", x); };
+  a.finish = [](Layer& l, Var x) { return l.hyper.choice("block") == "residual" && l.hyper.flag("final_norm") ? parts::layer_norm(l, "ln_out", x) : x; };
   return a;
 }
 

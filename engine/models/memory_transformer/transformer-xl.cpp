@@ -40,8 +40,12 @@ Var relative_attention(Layer& l, Var x) {
   const auto weights = split(l.parameter("dec_attn.qkv_net.weight", {3 * heads * D, d}, small, "W_q, W_k, W_v: rows of q, k, v, each by head; starts N(0, 0.02²)."), 0, 3);
   const Var W_r = l.parameter("dec_attn.r_net.weight", {heads * D, d}, small, "W_r, of the distances; rows by head; starts N(0, 0.02²).");
   const Var W_o = l.parameter("dec_attn.o_net.weight", {d, heads * D}, small, "W_o; starts N(0, 0.02²).");
-  const Var u = l.parameter("r_w_bias", {heads, D}, small, "u, added to the query where it meets keys; starts N(0, 0.02²).");
-  const Var v = l.parameter("r_r_bias", {heads, D}, small, "v, added to the query where it meets distances; starts N(0, 0.02²).");
+  const bool shared = h.flag("shared_biases");
+  const auto bias = [&](const std::string& name, const std::string& role) {
+    const std::string text = role + (shared ? ", the same in all layers" : "") + "; starts N(0, 0.02²).";
+    return shared ? l.shared_parameter(name, {heads, D}, small, text) : l.parameter(name, {heads, D}, small, text);
+  };
+  const Var u = bias("r_w_bias", "u, added to the query where it meets keys"), v = bias("r_r_bias", "v, added to the query where it meets distances");
 
   const Var rows = l.history({"h", {d}, "The layer's input, which each step appends to the memory and which later steps read as a key and a value."}, x, reach);
   const auto projected = [&](Var from, Var W) { return parts::heads_first(reshape(linear(norm(from), W), {from.dim(0), B, heads, D})); };
@@ -84,7 +88,7 @@ Architecture transformer_xl() {
                  "score_tj = ((q_t + u)·k_j + (q_t + v)·W_r R_{t−j})/√D,  R_n = [sin(n w); cos(n w)], w_i = 10000^{−2i/d}", "att_t = W_o concat_h Σ_j softmax_j(score_tj) v_j, without gradient to h_j where j < t₀",
                  "x ← LN(x + att),  x ← LN(x + W₂ relu(W₁ x + b₁) + b₂);  prenorm: x ← x + att,  x ← x + FF(LN x)"};
   a.notes = {"Names and shapes are those of RelPartialLearnableDecoderLayer: dec_attn.qkv_net, r_net and o_net without biases, pos_ff.CoreNet.0 and .3, and the two layer norms.",
-             "Each layer has a u (r_w_bias) and a v (r_r_bias) of its own, as with untie_r in the authors' TensorFlow code; the PyTorch code shares them, which equal values reproduce.",
+             "Each layer has a u (r_w_bias) and a v (r_r_bias) of its own, as with untie_r in the authors' TensorFlow code. With shared_biases, as in the PyTorch code, the first layer's are those of all layers.",
              "The state h is the row that step t appends to the layer's memory; dL/dh_t counts every read of it as a key and a value, those of later segments only with stop_gradient=no.",
              "The memory is a buffer that slides at each segment's start; there is no transition, hence no spectrum and no ds_T/ds_t.",
              "All norms are layer norms with epsilon 1e-5.",
@@ -96,6 +100,7 @@ Architecture transformer_xl() {
              hyper_integer("clamp_length", "", 0, 0, 65536, "Distances are cut here; 0: not at all.", "steps"),
              hyper_flag("same_length", false, "Whether each step sees as many steps as the memory has, however far it is into its segment."),
              hyper_flag("stop_gradient", true, "Whether no gradient passes from a segment into the memory."), hyper_flag("prenorm", false, "Whether norms come first."),
+             hyper_flag("shared_biases", false, "Whether all layers have the same u and v."),
              hyper_choice("block", "residual", {"residual", "none"}, "The layer with norms, residuals and feed-forward, or the attention with its projections alone.")};
   a.spectrum = "none: softmax attention over a memory of rows has no transition";
   a.source = {"Z. Dai, Z. Yang, Y. Yang, J. Carbonell, Q. V. Le, R. Salakhutdinov", "Transformer-XL: attentive language models beyond a fixed-length context", "ACL", "https://arxiv.org/abs/1901.02860", 2019};

@@ -4,6 +4,9 @@
 // A. Voelker, I. Kajić, C. Eliasmith, Legendre memory units, NeurIPS 2019. Names of abr/neurips2019 lmu/lmu.py; the switches of keras-lmu.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <tuple>
+#include <utility>
 
 #include "models/architecture.h"
 #include "models/legendre.h"
@@ -42,14 +45,24 @@ std::vector<double> exponential(std::vector<double> x, std::size_t n) {
 struct Delay {
   std::vector<double> A, B;  // [order, order] and [order]
 };
-/// The Legendre delay line over theta steps, moved on by one step.
-Delay delay_line(std::size_t order, double theta, bool euler) {
-  const std::size_t n = order + 1;
-  std::vector<double> both(n * n, 0.0);  // [A B; 0 0]
+/// The Legendre delay line over theta steps in continuous time.
+Delay continuous(std::size_t order, double theta = 1.0) {
+  Delay line;
   for (std::size_t i = 0; i < order; ++i) {
     const double scale = (2.0 * static_cast<double>(i) + 1.0) / theta;
-    for (std::size_t j = 0; j < order; ++j) both[i * n + j] = scale * (i < j || (i - j) % 2 == 0 ? -1.0 : 1.0);
-    both[i * n + order] = i % 2 ? -scale : scale;
+    for (std::size_t j = 0; j < order; ++j) line.A.push_back(scale * (i < j || (i - j) % 2 == 0 ? -1.0 : 1.0));
+    line.B.push_back(i % 2 ? -scale : scale);
+  }
+  return line;
+}
+/// The same, moved on by one step.
+Delay delay_line(std::size_t order, double theta, bool euler) {
+  const std::size_t n = order + 1;
+  const Delay flow = continuous(order, theta);
+  std::vector<double> both(n * n, 0.0);  // [A B; 0 0]
+  for (std::size_t i = 0; i < order; ++i) {
+    for (std::size_t j = 0; j < order; ++j) both[i * n + j] = flow.A[i * order + j];
+    both[i * n + order] = flow.B[i];
   }
   if (euler)
     for (std::size_t i = 0; i < n; ++i) both[i * n + i] += 1.0;
@@ -61,6 +74,43 @@ Delay delay_line(std::size_t order, double theta, bool euler) {
     line.B.push_back(both[i * n + order]);
   }
   return line;
+}
+
+/// The same with theta a parameter [1], given as 1/theta. exp of a multiple of a constant matrix has the slope matrix exp, so the exponential
+/// is made of held values, with as many squarings as they need; the graph has room for those of any theta from 0.001 steps on.
+std::pair<Var, Var> delay_line(std::int64_t order, Var theta_inv, bool euler) {
+  const std::int64_t n = order + 1;
+  Graph& graph = *theta_inv.graph;
+  const Delay unit = continuous(static_cast<std::size_t>(order));
+  std::vector<double> entries, identity;
+  double norm = 0.0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    double row = 0.0;
+    for (std::int64_t j = 0; j < n; ++j) {
+      entries.push_back(i == order ? 0.0 : j < order ? unit.A[static_cast<std::size_t>(i * order + j)] : unit.B[static_cast<std::size_t>(i)]);
+      identity.push_back(i == j ? 1.0 : 0.0);
+      row += std::abs(entries.back());
+    }
+    norm = std::max(norm, row);
+  }
+  const Var matrix = graph.constant({n, n}, std::move(entries)), one = graph.constant({n, n}, std::move(identity));
+  Var both;
+  if (euler) {
+    both = one + matrix * theta_inv;
+  } else {
+    const Var held = detach(theta_inv);
+    const Var squarings = -floor(minimum(-log(abs(held) * (2.0 * norm)) / std::numbers::ln2, 0.0));
+    const Var scaled = matrix * (held * exp(squarings * -std::numbers::ln2));
+    both = one;
+    for (int k = 16; k > 0; --k) both = one + matmul(scaled, both) / k;
+    for (double k = 0.0; k < std::log2(2000.0 * norm); k += 1.0) {
+      const Var more = sign(relu(squarings - (k + 0.5)));
+      both = more * matmul(both, both) + (1.0 - more) * both;
+    }
+    both = both + (theta_inv - held) * matmul(matrix, both);
+  }
+  const Var rows = slice(both, 0, 0, order);
+  return {slice(rows, 1, 0, order), reshape(slice(rows, 1, order, n), {order})};
 }
 
 /// u(t - a) = sum_i m_i P_i(2a/theta - 1): what has just come in meets P_i(-1) = (-1)^i, the sign of B.
@@ -88,7 +138,7 @@ Architecture lmu() {
   a.notes = {"Parameters have the names and the [in, out] storage of abr/neurips2019 lmu/lmu.py; m counts as [M, q], memory by memory.",
              "hidden_to_memory, memory_to_memory and input_to_hidden are on as in the original, and off by default in keras-lmu, whose "
              "kernel is input_encoders over hidden_encoders and whose recurrent_kernel is memory_encoders.",
-             "Ā and B̄ are constants; the trainable θ of keras-lmu is not offered.",
+             "Ā and B̄ are constants. With trainable_theta they are made of the parameter theta_inv = 1/θ [1], as in keras-lmu, which keeps it at 0 or above; it starts at 1/theta.",
              "The original replaces the hidden state's sum by 0 when include_bias is false; the equation of the paper is taken.",
              "m reconstructs the last θ steps of u: u(t − a) ≈ Σ m_i P_i(2a/θ − 1).",
              "dL/ds_t takes m_t and h_t as independent coordinates of the state after step t: dL/dm_t does not include m_t's way into h_t "
@@ -99,6 +149,7 @@ Architecture lmu() {
       hyper_integer("order", "q", 16, 1, 256, "Legendre coefficients a memory: more follow faster changes.", "coefficients"),
       hyper_integer("memory", "M", 1, 1, 256, "Memories, each with a signal of its own.", "memories"),
       hyper_real("theta", "θ", 100.0, 0.1, 1e6, "The window that the memory holds.", true, "steps"),
+      hyper_flag("trainable_theta", false, "Whether 1/θ is a parameter of each layer, which starts with the value of theta."),
       hyper_choice("hidden", "rnn", {"rnn", "none"}, "A nonlinear hidden state beside the memory, or the bare memory, which is linear."),
       hyper_flag("hidden_to_memory", true, "Whether h feeds the memory (where there is an h)."),
       hyper_flag("memory_to_memory", true, "Whether the memory feeds itself, beside Ā."),
@@ -124,9 +175,20 @@ Architecture lmu() {
     const auto glorot = [](std::int64_t rows, std::int64_t columns) {
       return init::truncated_normal(std::sqrt(2.0 / static_cast<double>(rows + columns)));
     };
-    const Delay line = delay_line(static_cast<std::size_t>(q), l.hyper.real("theta"), l.hyper.choice("discretisation") == "euler");
     Graph& graph = *x.graph;
-    const Var A = graph.constant({q, q}, line.A), B = graph.constant({q}, line.B);
+    const double theta = l.hyper.real("theta");
+    const bool trained = l.hyper.flag("trainable_theta"), euler = l.hyper.choice("discretisation") == "euler";
+    Var A, B;
+    if (trained) {
+      const Var theta_inv = l.parameter("theta_inv", {1}, init::constant(1.0 / theta), "1/θ, one over the window in steps; starts at 1/theta.");
+      std::tie(A, B) = delay_line(q, theta_inv, euler);
+    } else {
+      const Delay line = delay_line(static_cast<std::size_t>(q), theta, euler);
+      A = graph.constant({q, q}, line.A);
+      B = graph.constant({q}, line.B);
+    }
+    PastBasis past = legendre_past(theta);
+    if (trained) past.inverse_window = "theta_inv";
 
     Var u = matmul(x, l.parameter("input_encoders", {in, M}, lecun(in), "e_x [in, M]; starts uniform in ±√(3/in)."));
     const Var e_h = hidden && l.hyper.flag("hidden_to_memory")
@@ -146,19 +208,17 @@ Architecture lmu() {
     if (!hidden) {
       Var m;
       if (e_m) {  // one matrix for all memories, since each may feed any other
-        std::vector<double> apart(static_cast<std::size_t>(M * q * M * q), 0.0);
-        for (std::int64_t k = 0; k < M; ++k)
-          for (std::int64_t i = 0; i < q; ++i)
-            for (std::int64_t j = 0; j < q; ++j)
-              apart[static_cast<std::size_t>((k * q + i) * M * q + k * q + j)] = line.A[static_cast<std::size_t>(i * q + j)];
+        std::vector<double> each(static_cast<std::size_t>(M * M), 0.0);
+        for (std::int64_t k = 0; k < M; ++k) each[static_cast<std::size_t>(k * M + k)] = 1.0;
+        const Var apart = reshape(graph.constant({M, 1, M, 1}, std::move(each)) * reshape(A, {1, q, 1, q}), {M * q, M * q});
         const Var feedback = reshape(transpose(e_m), {M, 1, M * q}) * reshape(B, {q, 1});
-        m = l.linear(memory, graph.constant({M * q, M * q}, std::move(apart)) + reshape(feedback, {M * q, M * q}),
+        m = l.linear(memory, apart + reshape(feedback, {M * q, M * q}),
                      reshape(reshape(u, {T, batch, M, 1}) * B, {T, batch, 1, M * q}));
       } else {
         m = l.linear_driven(memory, A, B, u);
       }
       l.reconstruction(
-          "m", [&] { return e_m ? detach(u) + fed(m, M * q, e_m) : u; }, legendre_past(l.hyper.real("theta")));
+          "m", [&] { return e_m ? detach(u) + fed(m, M * q, e_m) : u; }, past);
       const Var parts[] = {reshape(m, {T, batch, M * q}), x};
       return sees_input ? concat(parts, -1) : parts[0];
     }
@@ -196,7 +256,7 @@ Architecture lmu() {
           if (e_m) signal = signal + fed(states[0], M * q, e_m);
           return signal;
         },
-        legendre_past(l.hyper.real("theta")));
+        past);
     return states[1];
   };
   return a;

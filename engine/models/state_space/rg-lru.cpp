@@ -11,9 +11,10 @@ Architecture rg_lru() {
   Architecture a;
   a.title = "RG-LRU (Hawk)";
   a.equations = {"r = σ(W_a x_t + b_a),  i = σ(W_x x_t + b_x), block-diagonal by head", "a_t = exp(−c r softplus(Λ)),  h_t = a_t ⊙ h_{t-1} + √(1 − a_t²) ⊙ (i ⊙ x_t)",
-                 "recurrent block: W_out (RG-LRU(conv(W_x u)) ⊙ gelu(W_y u))", "residual block: x ← x + block(rms(x)),  x ← x + W_down (gelu(v W₀) ⊙ v W₁), v = rms(x)"};
+                 "where a document begins: a_t = 0 and 1 in place of √(1 − a_t²)", "recurrent block: W_out (RG-LRU(conv(W_x u)) ⊙ gelu(W_y u))", "residual block: x ← x + block(rms(x)),  x ← x + W_down (gelu(v W₀) ⊙ v W₁), v = rms(x)"};
   a.notes = {"Names and shapes are those of recurrentgemma's torch modules below blocks.<l>.: temporal_pre_norm, recurrent_block, channel_pre_norm, mlp_block; final/final_norm is that of the stack.",
              "At position 0 the reference sets a_0 = 0 and writes with strength 1 (reset); the paper has no such step.",
+             "With reset_column every document of the sequence begins so, and the convolution does not reach before it: where that column is above 0 (which a column of 0 and 1 is, standardised too), segment_pos is 0 in the reference.",
              "The paper writes a = σ(Λ); the reference stores a_param = −Λ, so that a = exp(−softplus(a_param)). Its start draws the base, not its c-th power, between min_rad and max_rad.",
              "The slope of √(1 − a²) is bounded by 1000, as the reference does. gelu is the tanh approximation; the norms' epsilon is 1e-6 and their scale 1 + s."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Residual blocks in a row."),
@@ -30,6 +31,7 @@ Architecture rg_lru() {
       throw Error("rg-lru: lru_width = " + h.text("lru_width") + " is not the width " + h.text("width") + ", which the RG-LRU alone reads: choose lru_width=0, or block=recurrent.",
                   {.model = "rg-lru", .parameter = "lru_width", .value = h.text("lru_width"), .range = "0"});
   };
+  a.marker = [](const Hyper& h) { return h.integer("reset_column"); };
   a.layer = [](Layer& l, Var x) {
     const auto block = hawk::block_of(l.hyper, "", l.hyper.integer("layers"));
     if (l.hyper.choice("block") == "none") return hawk::rg_lru(l, block, x);
