@@ -129,7 +129,9 @@ void write_generic_weights(const RunRequest& request, double spread) {
   Rng numbers(11);
   Parameters parameters = network.initialise(request.seed);
   for (auto& entry : parameters.entries()) {
-    for (double& value : entry.values) value += spread * numbers.normal();
+    // 1/theta stays above 0, since a memory whose window is negative grows beyond all bounds.
+    const bool positive = entry.name.ends_with("theta_inv");
+    for (double& value : entry.values) value = positive ? value * std::exp(spread * numbers.normal()) : value + spread * numbers.normal();
     writer.add("param/" + entry.name, entry.shape, std::span<const double>(entry.values));
   }
   writer.finish();
@@ -250,7 +252,11 @@ std::vector<Settings> variants(const Architecture& architecture) {
     if (spec.kind == HyperKind::flag) all.push_back(changed(small, spec.key, std::get<bool>(spec.standard) ? "no" : "yes"));
     if (spec.kind == HyperKind::choice)
       for (const std::string& choice : spec.choices)
-        if (choice != std::get<std::string>(spec.standard)) all.push_back(changed(small, spec.key, choice));
+        if (choice != std::get<std::string>(spec.standard)) {
+          all.push_back(changed(small, spec.key, choice));
+          // The sum of absolute weights is held. A norm takes it out but for its epsilon, and then holding it is exact.
+          if (architecture.id == "retnet" && choice == "absolute") all.back() = changed(all.back(), "norm_eps", "1e-12");
+        }
     if (spec.kind == HyperKind::integer && std::get<std::int64_t>(spec.standard) == 0 && spec.key != "inner")
       for (const char* value : {"2", "4", "8"})
         if (possible(architecture, changed(small, spec.key, value))) {

@@ -13,10 +13,15 @@
 #include <set>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "array/backend.h"
 #include "array/npz.h"
 #include "experiment/experiment.h"
+#include "experiment/rollout.h"
+#include "learning/loss.h"
+#include "models/network.h"
 #include "models/registry.h"
 #include "test.h"
 
@@ -195,7 +200,9 @@ void compare_with_engine(const fs::path& file) {
   const auto undefined = meta.value("undefined", std::vector<std::string>());
   for (const auto& array : trace.arrays())
     for (const char* prefix : {"param/", "gradient/", "state/", "spectrum/", "jacobian"})
-      if (starts(array->key, prefix) && !golden.count(array->key) && std::find(undefined.begin(), undefined.end(), array->key) == undefined.end()) wrong.push_back(array->key + " is not in the golden file");
+      if (starts(array->key, prefix) && !golden.count(array->key) &&
+          std::find(undefined.begin(), undefined.end(), array->key) == undefined.end())
+        wrong.push_back(array->key + " is not in the golden file");
 
   // Every other exact form gives the same output and the same gradients.
   for (const std::string& form : card(builtin_registry(), request.preset, request.sequence.width).forms) {
@@ -220,6 +227,73 @@ void compare_with_engine(const fs::path& file) {
   CHECK_SAYS(wrong.empty(), name + all);
 }
 
+/// A run that is cut and continued from its exported state gives the whole one's outputs and states to the bit.
+void continue_anywhere(const fs::path& path) {
+  const Folder folder;
+  const Golden golden = read_golden(path);
+  RunRequest whole = request_of(path.stem().string(), golden, meta_of(golden), folder);
+  whole.probe.gradients = whole.probe.spectra = whole.probe.jacobians = false;
+  const RunResult all = run(builtin_registry(), whole, {}, {});
+  const std::int64_t length = whole.sequence.length, width = whole.sequence.width;
+  for (const std::int64_t cut : {std::int64_t{1}, length / 3, length - 1}) {
+    RunRequest first = whole, second = whole;
+    for (auto& [part, from, to] : {std::tuple(&first, std::int64_t{0}, cut), std::tuple(&second, cut, length)}) {
+      part->sequence.length = to - from;
+      part->sequence.input.assign(whole.sequence.input.begin() + from * width, whole.sequence.input.begin() + to * width);
+      part->sequence.time.assign(whole.sequence.time.begin() + from, whole.sequence.time.begin() + to);
+    }
+    export_run(run(builtin_registry(), first, {}, {}), folder.path / "first", false);
+    second.state = folder.path / "first/state.npz";
+    const RunResult rest = run(builtin_registry(), second, {}, {});
+    for (const auto& array : rest.trace->arrays()) {
+      if (array->key != "output" && !starts(array->key, "state/")) continue;
+      const TraceArray* full = all.trace->find(array->key);
+      const auto skip = static_cast<std::ptrdiff_t>(cut * array->row_size());
+      const bool same =
+          array->is_complex()
+              ? std::equal(array->complex->begin(), array->complex->end(), full->complex->begin() + skip, full->complex->end())
+              : std::equal(array->real->begin(), array->real->end(), full->real->begin() + skip, full->real->end());
+      CHECK_SAYS(same, array->key + " of a run that was cut at " + std::to_string(cut) + " is not that of the whole one");
+    }
+  }
+}
+
+/// Two sequences side by side give what each gives alone, in every form.
+void run_a_batch(const fs::path& path) {
+  const Folder folder;
+  const Golden golden = read_golden(path);
+  const RunRequest request = request_of(path.stem().string(), golden, meta_of(golden), folder);
+  const Architecture& architecture = builtin_registry().find(request.preset.architecture);
+  const Hyper hyper = hyper_of(builtin_registry(), request.preset, {});
+  const Network probe(architecture, hyper, {.input = request.sequence.width});
+  Parameters parameters = probe.initialise(1);
+  for (auto& entry : parameters.entries()) entry.values = golden.at("param/" + entry.name).real;
+  const std::vector<double>& expected = golden.at("output").real;
+  const auto steps = static_cast<std::size_t>(request.sequence.length), row = expected.size() / steps;
+  for (const Form form : probe.forms()) {
+    Rollout::Options options;
+    options.form = form;
+    options.batch = 2;
+    Rollout rollout(architecture, hyper, parameters, request.sequence, Loss(Loss::Kind::mean, request.sequence), cpu_backend(), options);
+    std::vector<double> outputs;
+    CHECK(!rollout.forward(
+        [&](const Rollout::Segment& s) {
+          const auto values =
+              to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+          outputs.insert(outputs.end(), values.begin(), values.end());
+        },
+        {}));
+    CHECK_EQUAL(outputs.size(), 2 * expected.size());
+    std::vector<double> twice;
+    for (std::size_t t = 0; t < steps; ++t)
+      for (int b = 0; b < 2; ++b)
+        twice.insert(twice.end(), expected.begin() + static_cast<std::ptrdiff_t>(t * row),
+                     expected.begin() + static_cast<std::ptrdiff_t>((t + 1) * row));
+    const double error = relative_error(outputs, twice);
+    CHECK_SAYS(error <= relative_tolerance, std::string(to_string(form)) + " of two sequences side by side is off by " + test::show(error));
+  }
+}
+
 std::vector<fs::path> golden_files() {
   std::vector<fs::path> files;
   const fs::path folder = fs::path(RECLAB_SOURCE_DIR) / "tests/oracle/golden";
@@ -230,19 +304,41 @@ std::vector<fs::path> golden_files() {
   return files;
 }
 
-/// One case a golden file, so that each is reported by its name.
+/// Cases of their own for each golden file, so that each is reported by its name.
 const bool registered = [] {
-  for (const fs::path& file : golden_files())
+  for (const fs::path& file : golden_files()) {
     test::cases().push_back({"oracle " + file.stem().string(), [file] { compare_with_engine(file); }});
+    test::cases().push_back({"continued " + file.stem().string(), [file] { continue_anywhere(file); }});
+    test::cases().push_back({"batch " + file.stem().string(), [file] { run_a_batch(file); }});
+  }
   return true;
 }();
 
 }  // namespace
 
-TEST_CASE("there is golden data, and it is of architectures that exist") {
+TEST_CASE("there is golden data of every architecture, and of every value that a flag or a choice has") {
   CHECK(registered);
-  std::set<std::string> covered;
-  for (const fs::path& file : golden_files()) covered.insert(meta_of(read_golden(file)).at("architecture").get<std::string>());
-  for (const auto& architecture : builtin_registry().all()) CHECK_SAYS(covered.contains(architecture.id), architecture.id + " has no golden data");
-  CHECK_EQUAL(covered.size(), builtin_registry().all().size());
+  std::map<std::string, std::map<std::string, std::set<std::string>>> covered;  // architecture, key, values
+  for (const fs::path& file : golden_files()) {
+    const nlohmann::json meta = meta_of(read_golden(file));
+    Preset preset;
+    preset.id = preset.architecture = meta.at("architecture").get<std::string>();
+    for (const auto& [key, value] : meta.at("set").items()) preset.hyper.emplace_back(key, value_of(value));
+    const Hyper hyper = hyper_of(builtin_registry(), preset, {});
+    for (const HyperSpec& spec : hyper.table()) covered[preset.architecture][spec.key].insert(hyper.text(spec.key));
+  }
+  std::string missing;
+  for (const Architecture& architecture : builtin_registry().all()) {
+    CHECK_SAYS(covered.count(architecture.id), "no golden data of " + architecture.id);
+    for (const HyperSpec& spec : architecture.hyper) {
+      // These say how weights are drawn, or are the network's round any architecture (test_stack.cpp).
+      if (spec.key.ends_with("init") || spec.key == "direction" || spec.key == "encoder_bias") continue;
+      const auto& values = covered.at(architecture.id).at(spec.key);
+      std::vector<std::string> all = spec.choices;
+      if (spec.kind == HyperKind::flag) all = {"true", "false"};
+      for (const std::string& value : all)
+        if (!values.count(value)) missing += "\n  " + architecture.id + " " + spec.key + "=" + value;
+    }
+  }
+  CHECK_SAYS(missing.empty(), "no golden data has" + missing);
 }

@@ -298,6 +298,7 @@ def main():
     griffin_case("griffin", {"width": 8, "heads": 2, "layers": 1, "block": "pattern", "window": 6, "mlp": 6}, 20, 3, "mean", 212)
     narrow = {"width": 4, "heads": 1, "layers": 2, "block": "pattern", "window": 3, "mlp": 5, "lru_width": 6, "conv": 2, "final_norm": False}
     griffin_case("griffin-layers", narrow, 14, 4, "last", 213)
+    griffin_case("griffin-no-reset", narrow | {"layers": 1, "reset": False}, 14, 4, "mean", 214)
 
 
 if __name__ == "__main__":

@@ -156,6 +156,8 @@ def main():
     plain = {"width": 4, "layers": 1, "block": "none", "l_max": 18, "filter_order": 4, "num_inner_mlps": 0, "modulate": False, "normalized": True,
              "filter_bias": False, "order": 4, "activation": "tanh"}
     case("hyena-normalized", plain, 16, 4, "mean", 283)
+    bare = {"width": 4, "layers": 1, "block": "residual", "l_max": 16, "filter_order": 4, "mlp": 5, "activation": "relu", "final_norm": False}
+    case("hyena-relu", bare, 14, 3, "last", 285)
     case("hyena", {"width": 4, "layers": 2, "block": "residual", "l_max": 24, "filter_order": 5, "mlp": 6}, 20, 3, "mean", 284)
 
 

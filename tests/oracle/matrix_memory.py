@@ -460,6 +460,8 @@ def main():
     deep = {"width": 4, "heads": 1, "layers": 2, "prenorm": False, "deepnorm": True, "gate": "gelu", "activation": "swish",
             "normaliser": "none", "norm_eps": 1e-5, "block": "residual"}
     retnet_case("retnet-deepnorm", deep, 16, 4, "last", 114)
+    unit = {"width": 4, "heads": 2, "layers": 1, "feed_forward": 5, "activation": "relu", "block": "residual"}
+    retnet_case("retnet-relu", unit, 14, 4, "mean", 118)
     still = {"width": 8, "heads": 2, "layers": 2, "value_width": 6, "feed_forward": 5, "rotation": False, "block": "residual"}
     retnet_case("retnet-no-rotation", still, 16, 3, "mean", 115)
     absolute = {"width": 8, "heads": 2, "layers": 1, "value_width": 4, "normaliser": "absolute", "norm": False, "block": "none"}

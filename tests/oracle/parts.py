@@ -38,7 +38,7 @@ class Torch:
         functional = torch.nn.functional
         if name in ("gelu", "gelu_tanh"):
             return functional.gelu(x, approximate="none" if name == "gelu" else "tanh")
-        return {"relu": torch.relu, "swish": functional.silu, "silu": functional.silu}[name](x)
+        return {"relu": torch.relu, "swish": functional.silu, "silu": functional.silu, "sigmoid": torch.sigmoid, "selu": functional.selu}[name](x)
 
     @staticmethod
     def convolve(x, weight, bias):
@@ -87,6 +87,10 @@ class Numpy:
             return x * (1.0 - 0.5 * (1.0 - erf(x / math.sqrt(2.0))))
         if name == "gelu_tanh":
             return x * Numpy.sigmoid(2.0 * math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x))
+        if name == "sigmoid":
+            return Numpy.sigmoid(x)
+        if name == "selu":  # Klambauer et al. 2017: the two numbers that keep mean 0 and variance 1
+            return 1.0507009873554805 * np.where(x > 0.0, x, 1.6732632423543772 * np.expm1(np.minimum(x, 0.0)))
         return x * Numpy.sigmoid(x)
 
     @staticmethod

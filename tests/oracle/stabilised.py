@@ -212,6 +212,8 @@ def main():
     slstm_case("slstm-no-convolution", bare, 18, 4, "mean", 153)
     relu = {"width": 4, "heads": 2, "layers": 1, "conv": 2, "feed_forward": 6, "activation": "relu", "block": "residual"}
     slstm_case("slstm-relu", relu, 14, 4, "mean", 154)
+    for seed, activation in enumerate(("swish", "sigmoid", "selu"), 156):
+        slstm_case(f"slstm-{activation}", relu | {"layers": 1, "activation": activation}, 12, 4, "mean", seed)
     slstm_case("slstm-no-norm", {"width": 4, "heads": 2, "layers": 2, "conv": 2, "norm": False, "block": "none"}, 16, 3, "mean", 155)
 
 

@@ -473,6 +473,7 @@ def main():
     lmu_case("lmu-memory", bare, 24, 3, "last", 254)
     feedback = bare | {"order": 4, "memory_to_memory": True, "input_to_hidden": True, "memory_bias": True, "layers": 2}
     lmu_case("lmu-memory-feedback", feedback, 16, 2, "mean", 255)
+    lmu_case("lmu-identity", {"width": 4, "order": 4, "theta": 6.0, "layers": 1, "activation": "identity"}, 20, 2, "last", 260)
     # theta says where 1/theta starts, which loaded weights are not: one longer, one much shorter than they are.
     lmu_case("lmu-theta", {"width": 4, "order": 6, "theta": 900.0, "layers": 2, "trainable_theta": True}, 24, 2, "mean", 256)
     lmu_case("lmu-theta-euler", recurrent | {"order": 3, "trainable_theta": True, "theta": 0.5}, 18, 3, "last", 257)

@@ -76,8 +76,8 @@ Delay delay_line(std::size_t order, double theta, bool euler) {
   return line;
 }
 
-/// The same with theta a parameter [1], given as 1/theta. exp of a multiple of a constant matrix has the slope matrix exp, so the exponential
-/// is made of held values, with as many squarings as they need; the graph has room for those of any theta from 0.001 steps on.
+/// The same with theta a parameter [1], given as 1/theta. exp of a multiple of a constant matrix has the slope matrix exp, so the
+/// exponential is made of held values, with as many squarings as they need; the graph has room for those of any theta from 0.001 steps on.
 std::pair<Var, Var> delay_line(std::int64_t order, Var theta_inv, bool euler) {
   const std::int64_t n = order + 1;
   Graph& graph = *theta_inv.graph;
@@ -87,7 +87,9 @@ std::pair<Var, Var> delay_line(std::int64_t order, Var theta_inv, bool euler) {
   for (std::int64_t i = 0; i < n; ++i) {
     double row = 0.0;
     for (std::int64_t j = 0; j < n; ++j) {
-      entries.push_back(i == order ? 0.0 : j < order ? unit.A[static_cast<std::size_t>(i * order + j)] : unit.B[static_cast<std::size_t>(i)]);
+      entries.push_back(i == order  ? 0.0
+                        : j < order ? unit.A[static_cast<std::size_t>(i * order + j)]
+                                    : unit.B[static_cast<std::size_t>(i)]);
       identity.push_back(i == j ? 1.0 : 0.0);
       row += std::abs(entries.back());
     }
@@ -138,7 +140,8 @@ Architecture lmu() {
   a.notes = {"Parameters have the names and the [in, out] storage of abr/neurips2019 lmu/lmu.py; m counts as [M, q], memory by memory.",
              "hidden_to_memory, memory_to_memory and input_to_hidden are on as in the original, and off by default in keras-lmu, whose "
              "kernel is input_encoders over hidden_encoders and whose recurrent_kernel is memory_encoders.",
-             "Ā and B̄ are constants. With trainable_theta they are made of the parameter theta_inv = 1/θ [1], as in keras-lmu, which keeps it at 0 or above; it starts at 1/theta.",
+             "Ā and B̄ are constants. With trainable_theta they are made of the parameter theta_inv = 1/θ [1], as in keras-lmu, which keeps "
+             "it at 0 or above; it starts at 1/theta.",
              "The original replaces the hidden state's sum by 0 when include_bias is false; the equation of the paper is taken.",
              "m reconstructs the last θ steps of u: u(t − a) ≈ Σ m_i P_i(2a/θ − 1).",
              "dL/ds_t takes m_t and h_t as independent coordinates of the state after step t: dL/dm_t does not include m_t's way into h_t "
@@ -180,7 +183,8 @@ Architecture lmu() {
     const bool trained = l.hyper.flag("trainable_theta"), euler = l.hyper.choice("discretisation") == "euler";
     Var A, B;
     if (trained) {
-      const Var theta_inv = l.parameter("theta_inv", {1}, init::constant(1.0 / theta), "1/θ, one over the window in steps; starts at 1/theta.");
+      const Var theta_inv =
+          l.parameter("theta_inv", {1}, init::constant(1.0 / theta), "1/θ, one over the window in steps; starts at 1/theta.");
       std::tie(A, B) = delay_line(q, theta_inv, euler);
     } else {
       const Delay line = delay_line(static_cast<std::size_t>(q), theta, euler);
@@ -212,8 +216,7 @@ Architecture lmu() {
         for (std::int64_t k = 0; k < M; ++k) each[static_cast<std::size_t>(k * M + k)] = 1.0;
         const Var apart = reshape(graph.constant({M, 1, M, 1}, std::move(each)) * reshape(A, {1, q, 1, q}), {M * q, M * q});
         const Var feedback = reshape(transpose(e_m), {M, 1, M * q}) * reshape(B, {q, 1});
-        m = l.linear(memory, apart + reshape(feedback, {M * q, M * q}),
-                     reshape(reshape(u, {T, batch, M, 1}) * B, {T, batch, 1, M * q}));
+        m = l.linear(memory, apart + reshape(feedback, {M * q, M * q}), reshape(reshape(u, {T, batch, M, 1}) * B, {T, batch, 1, M * q}));
       } else {
         m = l.linear_driven(memory, A, B, u);
       }

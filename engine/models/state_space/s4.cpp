@@ -27,7 +27,8 @@ Var solved_readout(const LowRankSystem& system, Var c, std::int64_t length) {
   const auto diagonal = [&](Var v) { return reshape(v, {H, n, 1}) * one; };
   const auto product = [&](Var p, Var q) { return reshape(p, {H, n, 1}) * reshape(q, {H, 1, n}) * 2.0; };
   const Var a = real(system.a), b = imag(system.a), p = real(system.p), s = imag(system.p), q = real(system.q), r = imag(system.q);
-  const Var above[] = {diagonal(a) - product(p, q), product(p, r) - diagonal(b)}, below[] = {diagonal(b) - product(s, q), diagonal(a) + product(s, r)};
+  const Var above[] = {diagonal(a) - product(p, q), product(p, r) - diagonal(b)},
+            below[] = {diagonal(b) - product(s, q), diagonal(a) + product(s, r)};
   const Var rows[] = {concat(above, -1), concat(below, -1)};
   Var power = concat(rows, -2), M;
   for (std::int64_t left = length; left > 0; left /= 2) {
@@ -52,14 +53,15 @@ Architecture s4() {
   a.equations = {"A = Λ − P P*, Λ = −exp(A_real) − i A_imag and its conjugates",
                  "Ā = (1 − Δ/2 A)⁻¹(1 + Δ/2 A), B̄ = (1 − Δ/2 A)⁻¹ Δ B, Δ = exp(inv_dt)",
                  "h_t = Ā h_{t-1} + B̄ u_t, N modes a channel, of which one of each conjugate pair is stored",
-                 "y_t = 2 Re Σ_n C_n h_t,n + D u_t;  l_kernel = L > 0: with (1 − Ā^L)⁻ᵀ C in place of C", "layer: v = W gelu(y_t) + b, out = v₁ ⊙ σ(v₂)"};
+                 "y_t = 2 Re Σ_n C_n h_t,n + D u_t;  l_kernel = L > 0: with (1 − Ā^L)⁻ᵀ C in place of C",
+                 "layer: v = W gelu(y_t) + b, out = v₁ ⊙ σ(v₂)"};
   a.notes = {
       "Names and shapes are those of the reference's SSMKernelDPLR and S4Block without layer. and kernel., and output_linear without .0; "
       "the last axis of B, P, C is re, im.",
       "C is the readout of the recurrence; the reference overwrites its C with C̃ = (1 − Ā^L)ᵀ C at its first forward pass and trains that. "
       "For weights that were saved later, set l_kernel to the reference's buffer of that name: C is then C̃.",
-      "B starts as the eigenvectors' V* B. The reference's has another phase, that of eigenvectors whose first entry is real, and its imaginary "
-      "part there is cut to ±2, which B_clip=2 does here too; P is not cut.",
+      "B starts as the eigenvectors' V* B. The reference's has another phase, that of eigenvectors whose first entry is real, and its "
+      "imaginary part there is cut to ±2, which B_clip=2 does here too; P is not cut.",
       "Channel h uses copy h mod n_ssm of A, B, P.",
       "Ā is a diagonal less a product of two vectors, so a step costs O(N) a channel; the forms scan and convolution go through the real N "
       "× N matrix.",
@@ -75,7 +77,8 @@ Architecture s4() {
              draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
              hyper_choice("dt_transform", "exp", {"exp", "softplus"}, "How the time step comes from inv_dt."),
              draws_only(hyper_real("B_clip", "", 0.0, 0.0, 1000.0, "Where the imaginary part of B is cut at the start (2 in the reference); 0: nowhere.")),
-             hyper_integer("l_kernel", "L", 0, 0, 1 << 20, "Length that the reference's kernel was made for, where C is its C̃; 0: C is the readout itself.", "steps"),
+             hyper_integer("l_kernel", "L", 0, 0, 1 << 20,
+                           "Length that the reference's kernel was made for, where C is its C̃; 0: C is the readout itself.", "steps"),
              hyper_choice("output", "glu", {"glu", "none"}, "After the system: gelu and a gated linear map, or nothing."),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the S4 layer alone."),
              hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise).")};
