@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "array/files.h"
+#include "array/npz.h"
 #include "experiment/experiment.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "scratch.h"
 #include "sequence/sequence.h"
 #include "test.h"
 
@@ -120,6 +124,36 @@ TEST_CASE("shared biases stand once, and are what equal ones in all layers are")
   for (const TraceArray* array : trace->matching("param/")) found += array->key.ends_with("r_w_bias");
   CHECK_EQUAL(found, std::size_t{2});  // one a direction: the layers 0 to 2 and 3 to 5
   CHECK(trace->find("param/0/r_w_bias") && trace->find("param/3/r_w_bias"));
+}
+
+TEST_CASE("the past that a trained window holds is compared over that window, not over the one it started with") {
+  const test::Scratch scratch;
+  const auto with_window = [&](const std::string& theta, double inverse) {
+    RunRequest request;
+    request.preset.id = request.preset.title = request.preset.architecture = "lmu";
+    request.set = {{"hidden", "none"}, {"memory_to_memory", "no"}, {"input_to_hidden", "no"}, {"order", "6"}, {"theta", theta}};
+    if (inverse != 0.0) request.set.emplace_back("trainable_theta", "yes");
+    request.sequence = make_task("noise", {.length = 90, .seed = 2});
+    for (std::size_t t = 0; t < 90; ++t) request.sequence.input[t] = std::sin(0.21 * static_cast<double>(t));
+    request.every = 1;
+    request.weights = scratch / ("weights" + std::to_string(inverse) + ".npz");
+    AtomicFile file(request.weights);
+    NpzWriter writer(file);
+    writer.add("param/0/input_encoders", {1, 1}, std::span<const double>(std::vector<double>{1.0}));
+    if (inverse != 0.0) writer.add("param/0/theta_inv", {1}, std::span<const double>(std::vector<double>{inverse}));
+    writer.finish();
+    file.commit();
+    return finished(request);
+  };
+  const auto fixed = with_window("20", 0.0), trained = with_window("300", 0.05), turned = with_window("300", -1e-3);
+  for (const std::string key : {"reconstruction/0/m/error", "reconstruction/0/m/window", "output"}) {
+    const std::vector<double>&a = values_of(*fixed, key), &b = values_of(*trained, key);
+    CHECK_EQUAL(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i)
+      CHECK_SAYS((std::isnan(a[i]) && std::isnan(b[i])) || std::abs(a[i] - b[i]) <= 1e-9, key + "[" + std::to_string(i) + "]");
+  }
+  CHECK_EQUAL(values_of(*trained, "reconstruction/0/m/window").back(), 20.0);
+  CHECK(std::ranges::all_of(values_of(*turned, "reconstruction/0/m/window"), [](double x) { return std::isnan(x); }));
 }
 
 TEST_CASE("S4's B starts as the reference's, where that is cut too") {
