@@ -158,8 +158,9 @@ struct Architecture {
 
   /// The width that the first layer needs its input to have; 0: any. A linear encoder is put in front where they differ.
   std::function<std::int64_t(const Hyper&)> input_width;
-  /// The input column, the first being 1, that only marks where documents begin: it is taken out before the first layer. 0: none.
-  std::function<std::int64_t(const Hyper&)> marker;
+  /// Not empty: the integer hyper-parameter that names an input column, the first being 1, which only marks where documents begin. The
+  /// network takes that column out before the first layer. 0: none.
+  std::string marker;
   /// Throws Error for values that do not go together.
   std::function<void(const Hyper&)> check;
   /// One layer: [steps, batch, in] -> [steps, batch, out].

@@ -203,7 +203,13 @@ Network::Network(const Architecture& architecture, const Hyper& hyper, const Net
   in_stack_ = !architecture.stack.empty();
   std::set<std::int64_t> markers;
   const auto mark = [&](const Architecture& part, const Hyper& values) {
-    if (part.marker && part.marker(values)) markers.insert(part.marker(values));
+    const std::int64_t column = part.marker.empty() ? 0 : values.integer(part.marker), columns = options.input;
+    if (column > 0) markers.insert(column);
+    const std::string given = part.id + ": " + part.marker + " = " + std::to_string(column) + ", ";
+    const ErrorPlace where{.model = part.id, .parameter = part.marker, .value = std::to_string(column), .range = "0.." + std::to_string(columns)};
+    if (column > columns)
+      throw Error(given + "and the input has " + std::to_string(columns) + (columns == 1 ? " column" : " columns") + ": choose the one that marks where documents begin, or 0 for none.", where);
+    if (columns > 0 && std::ssize(markers) == columns) throw Error(given + "and that leaves no column to read: give the input another one, or choose 0 for none.", where);
   };
   if (!in_stack_) mark(architecture, hyper);
   for (std::size_t i = 0; i < architecture.stack.size(); ++i) mark(*architecture.stack[i], hyper_of_stack(architecture, hyper, i));
@@ -220,15 +226,9 @@ Network::Network(const Architecture& architecture, const Hyper& hyper, const Net
 
 Var Network::without_markers(const std::set<std::int64_t>& markers) const {
   if (markers.empty()) return input_;
-  const std::int64_t columns = options_.input;
-  if (*markers.rbegin() > columns)
-    throw Error("Column " + std::to_string(*markers.rbegin()) + " should mark where documents begin, and the input has " + std::to_string(columns) + (columns == 1 ? " column" : " columns") +
-                    ": choose one of them, or 0 for none.",
-                {.value = std::to_string(*markers.rbegin()), .range = "0.." + std::to_string(columns)});
   std::vector<Var> kept;
-  for (std::int64_t i = 0; i < columns; ++i)
+  for (std::int64_t i = 0; i < options_.input; ++i)
     if (!markers.count(i + 1)) kept.push_back(slice(input_, -1, i, i + 1));
-  if (kept.empty()) throw Error("The input has only the column that marks where documents begin: give it a column to read, too, or choose 0 for none.", {.value = "1", .range = "0"});
   return kept.size() == 1 ? kept[0] : concat(kept, -1);
 }
 

@@ -113,7 +113,7 @@ TEST_CASE("a column of marks may be standardised, and one that is not there is r
   narrow.set = set;
   narrow.sequence = make_task("noise", {.length = 5, .seed = 1});
   CHECK_EQUAL(narrow.sequence.width, 1);
-  CHECK_ERROR(finished(narrow), "give it a column to read, too");
+  CHECK_ERROR(finished(narrow), "leaves no column to read");
 }
 
 TEST_CASE("shared biases stand once, and are what equal ones in all layers are") {

@@ -31,7 +31,7 @@ Architecture rg_lru() {
       throw Error("rg-lru: lru_width = " + h.text("lru_width") + " is not the width " + h.text("width") + ", which the RG-LRU alone reads: choose lru_width=0, or block=recurrent.",
                   {.model = "rg-lru", .parameter = "lru_width", .value = h.text("lru_width"), .range = "0"});
   };
-  a.marker = [](const Hyper& h) { return h.integer("reset_column"); };
+  a.marker = "reset_column";
   a.layer = [](Layer& l, Var x) {
     const auto block = hawk::block_of(l.hyper, "", l.hyper.integer("layers"));
     if (l.hyper.choice("block") == "none") return hawk::rg_lru(l, block, x);
