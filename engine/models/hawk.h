@@ -14,6 +14,7 @@ struct Block {
   std::int64_t width, lru_width, heads, taps, expanded;
   double c, min_rad, max_rad, variance;  ///< variance: of the last projections at the start, times the fan in
   bool reset;
+  double conv_variance = 0.01;
 };
 /// The rows of the hyper-parameter table that the block needs, after width, layers and heads.
 std::vector<HyperSpec> hyper(bool attention);
