@@ -32,6 +32,7 @@ std::vector<HyperSpec> hyper(bool attention) {
   rows.push_back(hyper_real("c", "c", 8.0, 0.01, 100.0, "The decay is the base to the power c r: larger lets the gate forget faster."));
   rows.push_back(draws_only(hyper_real("min_rad", "", 0.9, 0.0, 0.999999, "Smallest base of the decay at the start.")));
   rows.push_back(draws_only(hyper_real("max_rad", "", 0.999, 1e-6, 0.999999, "Largest base of the decay at the start.")));
+  rows.push_back(draws_only(hyper_real("conv_variance", "", 0.01, 1e-6, 100.0, "Variance of the convolution's output at the start, for inputs of variance 1: larger lets the input move the gates further.", true)));
   rows.push_back(hyper_flag("reset", true, "Whether the first step of a sequence writes with full strength, as the reference does; the paper has no such step."));
   if (!attention) rows.push_back(hyper_integer("reset_column", "", 0, 0, 4096, "Input column, the first being 1, that is above 0 where a document begins, and is not read otherwise; 0: none."));
   rows.push_back(hyper_flag("final_norm", true, "Whether a norm follows the last block."));
@@ -51,7 +52,8 @@ Block block_of(const Hyper& h, const std::string& prefix, std::int64_t residual_
           h.real("max_rad"),
           2.0 / static_cast<double>(residual_blocks),
           h.flag("reset"),
-          h.has("reset_column") ? h.integer("reset_column") : 0};
+          h.has("reset_column") ? h.integer("reset_column") : 0,
+          h.real("conv_variance")};
 }
 
 void check(const Hyper& h, const std::string& model) {
@@ -131,7 +133,7 @@ Var recurrent(Layer& l, const Block& b, Var u) {
   const Var branch = l.gate(b.prefix + "branch", gelu_tanh(normal_linear(l, name + "linear_y", u, b.lru_width, 1.0, true, "W_y of the multiplicative branch")), 0.0, 0.0,
                             "gelu(W_y u): what multiplies the recurrence's output; unbounded above.");
   const Var z = normal_linear(l, name + "linear_x", u, b.lru_width, 1.0, true, "W_x of the recurrent branch");
-  const Var w = l.parameter(name + "conv_1d.w", {b.taps, b.lru_width}, init::normal(std::sqrt(0.01 / static_cast<double>(b.taps))), "Taps of each channel, [tap, channel], the last the current step; start N(0, 0.01/K).");
+  const Var w = l.parameter(name + "conv_1d.w", {b.taps, b.lru_width}, init::normal(std::sqrt(b.conv_variance / static_cast<double>(b.taps))), "Taps of each channel, [tap, channel], the last the current step; start N(0, conv_variance/K).");
   const Var shift = l.parameter(name + "conv_1d.b", {b.lru_width}, init::constant(0.0), "Its bias; starts at 0.");
   const Var inputs = l.history(b.prefix + "conv", z, b.taps - 1, "The convolution's last inputs, oldest first.");
   const Var convolved = (b.reset_column ? within_documents(l, b, inputs, w) : depthwise(inputs, transpose(w))) + shift;

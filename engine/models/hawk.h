@@ -15,6 +15,7 @@ struct Block {
   double c, min_rad, max_rad, variance;  ///< variance: of the last projections at the start, times the fan in
   bool reset;
   std::int64_t reset_column;  ///< that marks where documents begin; 0: none
+  double conv_variance = 0.01;
 };
 /// The rows of the hyper-parameter table that the block needs, after width, layers and heads.
 std::vector<HyperSpec> hyper(bool attention);

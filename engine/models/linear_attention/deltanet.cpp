@@ -31,6 +31,7 @@ Architecture deltanet() {
              hyper_flag("negative_eigenvalues", false, "Whether β goes from 0 to 2, not to 1."),
              hyper_flag("output_scale", true, "Whether the read is divided by √D."), hyper_flag("prenorm", false, "Whether norms come first (after the residual otherwise)."),
              hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
+             draws_only(hyper_real("init_std", "", 0.02, 1e-6, 10.0, "Deviation that the matrices start with: larger lets the input move β further.", true)),
              hyper_choice("block", "residual", {"residual", "none"}, "The layer with norms, residuals and feed-forward, or the fast weights with their projections alone.")};
   a.spectrum = "eigenvalues of ∂S_t/∂S_{t-1} = (I − β k kᵀ) ⊗ I: 1, and 1 − β|k|² once for each value dimension of a head";
   a.source = {"I. Schlag, K. Irie, J. Schmidhuber", "Linear transformers are secretly fast weight programmers", "ICML", "https://arxiv.org/abs/2102.11174", 2021};
@@ -46,13 +47,13 @@ Architecture deltanet() {
     const Hyper& h = l.hyper;
     const std::int64_t d = h.integer("width"), heads = h.integer("heads"), D = h.integer("head_dim") ? h.integer("head_dim") : d / heads, nu = h.integer("nu");
     const bool block = h.choice("block") == "residual", prenorm = h.flag("prenorm"), dpfp = h.choice("feature_map") == "dpfp";
-    const Init small = init::normal(0.02);
+    const Init small = init::normal(h.real("init_std"));
     const auto norm = [&](const std::string& name, Var x) {
       const Var scale = l.parameter(name + ".weight", {d}, init::each([](Rng& rng, std::int64_t) { return 1.0 + 0.02 * rng.normal(); }), "Scale of the layer norm; starts N(1, 0.02²).");
       return layer_norm(x, scale, l.parameter(name + ".bias", {d}, init::constant(0.0), "Shift of the layer norm; starts at 0."), 1e-5);
     };
     const Var x = block && prenorm ? norm("dec_attn.layer_norm", u) : u;
-    const Var all = parts::by_head(l, parts::linear(l, "dec_attn.qkvb_net", x, heads * (3 * D + 1), {small, {}, "rows q, k, v (D each) and β of each head in turn", "starts N(0, 0.02²)"}), heads);
+    const Var all = parts::by_head(l, parts::linear(l, "dec_attn.qkvb_net", x, heads * (3 * D + 1), {small, {}, "rows q, k, v (D each) and β of each head in turn", "starts N(0, init_std²)"}), heads);
     const auto features = [&](Var z) {
       if (dpfp) {
         const Var both[] = {relu(z), relu(-z)};
@@ -97,12 +98,12 @@ Architecture deltanet() {
     Var read = l.delta({"S", {heads, E, D}, "The fast weights of each head, [key, value]."}, q, k, slice(all, -1, 2 * D, 3 * D), beta);
     if (overlap) read = read / overlap;
     const Var o = parts::flat(l, h.flag("output_scale") ? read / std::sqrt(static_cast<double>(D)) : read);
-    const Var y = parts::linear(l, "dec_attn.o_net", o, d, {small, {}, "W_o", "starts N(0, 0.02²)"});
+    const Var y = parts::linear(l, "dec_attn.o_net", o, d, {small, {}, "W_o", "starts N(0, init_std²)"});
     if (!block) return y;
     const std::int64_t F = h.integer("feed_forward") ? h.integer("feed_forward") : 4 * d;
     const auto feed = [&](Var z) {
-      const Var hidden = relu(parts::linear(l, "pos_ff.CoreNet.0", z, F, {small, init::constant(0.0), "W₁", "starts N(0, 0.02²), its bias at 0"}));
-      return parts::linear(l, "pos_ff.CoreNet.3", hidden, d, {small, init::constant(0.0), "W₂", "starts N(0, 0.02²), its bias at 0"});
+      const Var hidden = relu(parts::linear(l, "pos_ff.CoreNet.0", z, F, {small, init::constant(0.0), "W₁", "starts N(0, init_std²), its bias at 0"}));
+      return parts::linear(l, "pos_ff.CoreNet.3", hidden, d, {small, init::constant(0.0), "W₂", "starts N(0, init_std²), its bias at 0"});
     };
     if (prenorm) {
       const Var after = u + y;

@@ -27,6 +27,7 @@ Architecture mamba() {
              hyper_integer("conv", "K", 4, 1, 64, "Taps of the causal convolution.", "steps"),
              hyper_integer("rank", "R", 0, 0, 4096, "Rank of Δ's projection; 0: ⌈width/16⌉."),
              draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest Δ at the start.", true)), draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest Δ at the start.", true)),
+             draws_only(hyper_real("dt_scale", "", 1.0, 1e-3, 1e3, "W_dt starts uniform in ± this over √R: larger lets the input move Δ further.", true)),
              hyper_flag("conv_bias", true, "Whether the convolution has a bias."), hyper_flag("bias", false, "Whether in_proj and out_proj have biases."),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with rms norm and residual, and the final norm, or the mixer alone.")};
   a.spectrum = "the selective transition exp(Δ_t A) of each step";
@@ -58,7 +59,7 @@ Architecture mamba() {
     x = silu(x);
 
     const Var W_x = l.parameter("x_proj.weight", {R + 2 * N, E}, flat(bound(E)), "W_x: rows of Δ's rank, of B, of C; starts uniform in ±1/√E.");
-    const Var W_dt = l.parameter("dt_proj.weight", {E, R}, flat(bound(R)), "W_dt; starts uniform in ±1/√R.");
+    const Var W_dt = l.parameter("dt_proj.weight", {E, R}, flat(bound(R) * l.hyper.real("dt_scale")), "W_dt; starts uniform in ±dt_scale/√R.");
     const double low = std::log(l.hyper.real("dt_min")), high = std::log(l.hyper.real("dt_max"));
     const Var b_dt = l.parameter("dt_proj.bias", {E}, init::each([=](Rng& rng, std::int64_t) {
                                    const double dt = std::max(std::exp(rng.uniform(low, high)), 1e-4);
