@@ -150,6 +150,9 @@ void InspectorView::build() {
                       : spec.kind == HyperKind::choice ? choiceEditor(spec, editor)
                                                        : numberEditor(spec, editor);
       made->setToolTip(tip(spec));
+      editor.cell = made;
+      editor.tip = tip(spec);
+      editor.drawsOnly = spec.draws_only;
       rows_->addWidget(made);
       editors_[spec.key] = editor;
     }
@@ -237,6 +240,11 @@ void InspectorView::showWeights() {
   seed_->setToolTip(seedLabel_->toolTip());
   dice_->setToolTip(drawn ? tr("Another seed") : why);
   for (QWidget* one : std::initializer_list<QWidget*>{seedLabel_, seed_, dice_}) one->setEnabled(drawn);
+  for (auto& [key, editor] : editors_) {
+    if (!editor.drawsOnly) continue;
+    editor.cell->setEnabled(drawn);
+    editor.cell->setToolTip(drawn ? editor.tip : QString("<p>%1</p>").arg(why.toHtmlEscaped()) + editor.tip);
+  }
 }
 
 void InspectorView::setLoss(const std::string& choice, bool hasTarget) {

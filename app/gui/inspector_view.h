@@ -49,7 +49,9 @@ class InspectorView : public QScrollArea {
 
  private:
   struct Editor {
-    QWidget* label = nullptr;
+    QWidget *label = nullptr, *cell = nullptr;
+    QString tip;             ///< of the cell, when it can be edited
+    bool drawsOnly = false;  ///< it has no effect on weights that are read from a file
     std::function<void(const HyperValue&)> show;
     std::function<bool()> held = [] { return false; };
   };

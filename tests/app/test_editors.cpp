@@ -149,6 +149,9 @@ class TestEditors : public QObject {
     seed = window().inspector()->seedBox();
     QVERIFY(!seed->isEnabled());
     QVERIFY2(seed->toolTip().contains("The weights come from w32.npz"), qPrintable(seed->toolTip()));
+    QWidget* bias = window().inspector()->slider("forget_bias")->parentWidget();
+    QVERIFY(!bias->isEnabled() && bias->toolTip().contains("w32.npz"));
+    QVERIFY(window().inspector()->slider("width")->parentWidget()->isEnabled());
     // Another model has weights of its own.
     window_->clickModel("gru");
     QVERIFY(window().inspector()->seedBox()->isEnabled());
@@ -156,6 +159,7 @@ class TestEditors : public QObject {
     QVERIFY(!window().inspector()->seedBox()->isEnabled());
     window().action("forget")->trigger();
     QVERIFY(window().inspector()->seedBox()->isEnabled());
+    QVERIFY(window().inspector()->slider("forget_bias")->parentWidget()->isEnabled());
     QVERIFY(window_->settle());
   }
 
