@@ -32,6 +32,7 @@ class Panel : public QWidget {
     std::shared_ptr<const Trace> trace;
     QColor colour;
     QString label;
+    QString tip = {};  ///< how it differs from the run that is shown, in rich text
   };
   virtual void setTrace(std::shared_ptr<const Trace> trace) = 0;
   /// What the keys of the arrays begin with that the picture is made of: a trace with none of them has nothing for this panel. Empty: anything.
@@ -48,6 +49,14 @@ class Panel : public QWidget {
   virtual void setTimeRange(std::int64_t first, std::int64_t last) {
     Q_UNUSED(first)
     Q_UNUSED(last)
+  }
+
+  /// What of the picture matters for a preset, as it says itself: "forget", a gate; "lines:h", a view and a state. It is shown as soon as that
+  /// preset's run is, unless something else was chosen by hand for it; `asked`: the user wants this now, whatever was chosen.
+  virtual void lookAt(const QString& preset, const QString& detail, bool asked) {
+    Q_UNUSED(preset)
+    Q_UNUSED(detail)
+    Q_UNUSED(asked)
   }
 
   /// The one number that matters, for the header line: "|λ|max 0.997". Empty when there is nothing.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/card_view.h"
 
+#include <QDesktopServices>
 #include <QRegularExpression>
 #include <QScrollBar>
 
 #include "gui/look.h"
+#include "panel.h"
 
 namespace reclab {
 namespace {
@@ -26,7 +28,15 @@ QString mathHtml(const std::string& text) {
   return html(text).replace(low, "<sub style='font-size:13.5pt'>\\1\\2</sub>").replace(high, "<sup style='font-size:13.5pt'>\\1\\2</sup>").replace("t-1", QString::fromUtf8("t−1"));
 }
 
-QString cardHtml(const Card& card, const QPalette& palette) {
+QString placeInWords(const std::string& place) {
+  const QStringList parts = QString::fromStdString(place).split(':');
+  QString title = parts.front();
+  for (const PanelInfo& info : panels())
+    if (info.id == parts.front()) title = info.title;
+  return parts.size() > 1 ? QString("%1 (%2)").arg(title, parts.mid(1).join(", ").replace('_', ' ')) : title;
+}
+
+QString cardHtml(const Card& card, const QPalette& palette, const std::vector<std::string>& places) {
   const QString muted = palette.color(QPalette::PlaceholderText).name(), link = palette.color(QPalette::Link).name();
   const QString shade = palette.color(QPalette::Window).name();
   const auto heading = [&](const QString& text) {
@@ -38,6 +48,9 @@ QString cardHtml(const Card& card, const QPalette& palette) {
   if (!source.authors.empty())
     out += QString("<p style='margin-top:0; color:%1'>%2%3</p>").arg(muted, html(source.authors), source.year > 0 ? QString(", %1").arg(source.year) : QString());
   if (!card.idea.empty()) out += "<p>" + html(card.idea) + "</p>";
+  QStringList links;
+  for (const std::string& place : places) links << QString("<a style='color:%1' href='look:%2'>%3</a>").arg(link, html(place), placeInWords(place).toHtmlEscaped());
+  if (!links.isEmpty()) out += "<p>" + QObject::tr("Look at: %1").arg(links.join(" · ")) + "</p>";
 
   if (!card.equations.empty()) {
     out += heading(QObject::tr("Equations"));
@@ -93,7 +106,13 @@ QString cardHtml(const Card& card, const QPalette& palette) {
 }
 
 CardView::CardView(QWidget* parent) : QTextBrowser(parent) {
-  setOpenExternalLinks(true);
+  setOpenLinks(false);
+  connect(this, &QTextBrowser::anchorClicked, this, [this](const QUrl& url) {
+    if (url.scheme() == "look")
+      emit lookWanted(url.path());
+    else
+      QDesktopServices::openUrl(url);
+  });
   setFrameShape(NoFrame);
   setFont(smallFont());
   document()->setDocumentMargin(10);
@@ -118,7 +137,7 @@ void CardView::setModel(const ModelPtr& model) {
 
 void CardView::redraw() {
   const int at = verticalScrollBar()->value();
-  setHtml(model_ ? cardHtml(model_->card, palette()) : QString());
+  setHtml(model_ ? cardHtml(model_->card, palette(), model_->preset.look_at) : QString());
   verticalScrollBar()->setValue(at);
 }
 

@@ -16,6 +16,9 @@ class CardView : public QTextBrowser {
   void setModel(const ModelPtr& model);
   void redraw();  ///< after the theme changed
 
+ signals:
+  void lookWanted(QString place);  ///< "gating:forget", from a link
+
  private:
   ModelPtr model_;
   QTimer soon_;  ///< shapes follow a moving slider when it rests
@@ -24,6 +27,9 @@ class CardView : public QTextBrowser {
 /// Plain Unicode mathematics as HTML: W_hh, h_{t-1} and R^(T-t) with their indices low and high.
 QString mathHtml(const std::string& text);
 /// The card as HTML in the colours of the palette.
-QString cardHtml(const Card& card, const QPalette& palette);
+/// `places`: what its preset says to look at, "gating:forget", as links to look:gating:forget.
+QString cardHtml(const Card& card, const QPalette& palette, const std::vector<std::string>& places = {});
+/// "Gating (forget)" for "gating:forget".
+QString placeInWords(const std::string& place);
 
 }  // namespace reclab

@@ -36,6 +36,7 @@ int drawFigures(const Options& options) {
       panel->setAttribute(Qt::WA_DontShowOnScreen);
       panel->resize(900, 560);
       panel->show();
+      tellPlace(request.preset, panel);
       panel->setTrace(trace);
       panel->setTimeRange(0, length - 1);
       panel->setTime(length / 2);

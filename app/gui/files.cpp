@@ -46,6 +46,12 @@ QString writeText(const QString& file, const QString& text) {
   return QObject::tr("%1 cannot be written: %2; choose another place.").arg(QDir::toNativeSeparators(file), out.errorString());
 }
 
+void tellPlace(const Preset& preset, Panel* panel) {
+  for (const std::string& place : preset.look_at)
+    if (const QString text = QString::fromStdString(place); text.section(':', 0, 0) == panel->id())
+      return panel->lookAt(QString::fromStdString(preset.id), text.section(':', 1), false);  // of two places in a panel the first counts
+}
+
 QStringList saveFigures(const std::vector<Panel*>& panels, const QString& folder, Panel::Format format, QString* sentence) {
   QStringList written;
   *sentence = makeFolder(folder);

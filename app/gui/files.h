@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "experiment/experiment.h"
 #include "panel.h"
 
 class QWidget;
@@ -26,6 +27,9 @@ QString suffixOf(Panel::Format format);  ///< "png"
 
 /// Writes atomically. Empty, or one sentence.
 QString writeText(const QString& file, const QString& text);
+
+/// Tells a panel what its preset says to look at there, if anything.
+void tellPlace(const Preset& preset, Panel* panel);
 
 /// Every panel's figure as <folder>/<panel id>.<suffix>. Returns the paths; `sentence` gets the first thing that went wrong.
 QStringList saveFigures(const std::vector<Panel*>& panels, const QString& folder, Panel::Format format, QString* sentence);

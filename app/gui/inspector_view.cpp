@@ -4,20 +4,24 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDoubleSpinBox>
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
 #include <QRandomGenerator>
 #include <QSlider>
-#include <QSpinBox>
+#include <QStandardItemModel>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <QWheelEvent>
 #include <cmath>
-#include <limits>
+#include <initializer_list>
+#include <tuple>
 
 #include "gui/card_view.h"
 #include "gui/look.h"
+#include "gui/whole_box.h"
+#include "plot/theme.h"
 
 namespace reclab {
 namespace {
@@ -47,11 +51,17 @@ class CalmBox : public Box {
   }
 };
 
-/// Shows a number as briefly as it can be said.
+/// The shortest text that reads back to the same number: what is shown may be taken for what is, and is when Enter reads it.
+QString exact(double value) {
+  const double size = std::abs(value);
+  const bool plain = size == 0.0 || (size >= 1e-5 && size < 1e15);
+  return QLocale::c().toString(value, plain ? 'f' : 'g', QLocale::FloatingPointShortest).remove('+').remove(QLocale::c().groupSeparator());
+}
+
 class RealBox : public CalmBox<QDoubleSpinBox> {
  public:
   using CalmBox<QDoubleSpinBox>::CalmBox;
-  QString textFromValue(double value) const override { return QLocale::c().toString(value, 'g', 5).remove('+'); }
+  QString textFromValue(double value) const override { return exact(value); }
   double valueFromText(const QString& text) const override { return QLocale::c().toDouble(text); }
   QValidator::State validate(QString& text, int&) const override {
     bool good = false;
@@ -85,7 +95,7 @@ double number(const HyperValue& value) {
 }
 
 QString textOf(const HyperSpec& spec, double value) {
-  return spec.kind == HyperKind::integer ? QString::number(std::llround(value)) : QString::number(value, 'g', 15);
+  return spec.kind == HyperKind::integer ? QString::number(std::llround(value)) : exact(value);
 }
 
 /// A logarithmic slider needs a range that has logarithms; one from 0 (or below) gets a straight one.
@@ -140,6 +150,9 @@ void InspectorView::build() {
                       : spec.kind == HyperKind::choice ? choiceEditor(spec, editor)
                                                        : numberEditor(spec, editor);
       made->setToolTip(tip(spec));
+      editor.cell = made;
+      editor.tip = tip(spec);
+      editor.drawsOnly = spec.draws_only;
       rows_->addWidget(made);
       editors_[spec.key] = editor;
     }
@@ -154,30 +167,52 @@ void InspectorView::build() {
   rows_->addSpacing(4);
   rows_->addWidget(rule);
   rows_->addSpacing(4);
-  const std::uint64_t seed = seed_ != nullptr ? static_cast<std::uint64_t>(seed_->value()) : 1;
+  const quint64 seed = seed_ != nullptr ? seed_->value() : 1;
   auto* seedRow = new QHBoxLayout;
   seedRow->setSpacing(4);
-  auto* seedLabel = new QLabel(tr("Seed"));
-  seedRow->addWidget(seedLabel);
+  seedLabel_ = new QLabel(tr("Seed"));
+  seedRow->addWidget(seedLabel_);
   seedRow->addStretch();
-  seed_ = new CalmBox<QSpinBox>;
+  seed_ = new WholeBox;
   seed_->setObjectName("seed");
-  seed_->setRange(0, std::numeric_limits<int>::max());
-  seed_->setValue(static_cast<int>(seed));
-  seed_->setKeyboardTracking(false);
+  seed_->setValue(seed);
   seed_->setMaximumWidth(110);
-  seed_->setToolTip(tr("What the weights are drawn from: the same seed, model and device give the same bits."));
-  seedLabel->setToolTip(seed_->toolTip());
-  auto* dice = new QToolButton;
-  dice->setIcon(icon("dice"));
-  dice->setToolTip(tr("Another seed"));
+  dice_ = new QToolButton;
+  dice_->setIcon(icon("dice"));
   seedRow->addWidget(seed_);
-  seedRow->addWidget(dice);
+  seedRow->addWidget(dice_);
   rows_->addLayout(seedRow);
-  connect(seed_, &QSpinBox::valueChanged, this, [this](int value) {
-    if (!showing_) emit seedEdited(static_cast<quint64>(value), ++gesture_);
+
+  auto* lossRow = new QHBoxLayout;
+  lossRow->setContentsMargins(0, 4, 0, 0);
+  lossRow->setSpacing(4);
+  auto* lossLabel = new QLabel(tr("Loss"));
+  lossLabel->setToolTip(tr("What the gradients are of"));
+  loss_ = new CalmBox<QComboBox>;
+  loss_->setObjectName("loss");
+  loss_->setMinimumWidth(108);
+  for (const auto& [text, value, tip] :
+       {std::tuple{tr("auto"), "auto", tr("The target's when the sequence has one, else that of the last step")},
+        {tr("last step"), "last", tr("L = ½ |y_T|²: only what reaches the last output counts, so its gradient shows what is remembered until then")},
+        {tr("mean"), "mean", tr("L = 1/(2T) Σ_t |y_t|²: every output counts")},
+        {tr("target"), "task", tr("Half the squared error, or the cross-entropy, of the steps at which the target counts")}}) {
+    loss_->addItem(text, value);
+    loss_->setItemData(loss_->count() - 1, tip, Qt::ToolTipRole);
+  }
+  lossRow->addWidget(lossLabel);
+  lossRow->addStretch();
+  lossRow->addWidget(loss_);
+  rows_->addLayout(lossRow);
+  lossText_ = label({}, "muted");
+  lossText_->setObjectName("lossText");
+  lossText_->setWordWrap(true);
+  lossText_->setFont(smallFont());
+  rows_->addWidget(lossText_);
+  connect(loss_, &QComboBox::activated, this, [this](int index) { emit lossEdited(loss_->itemData(index).toString()); });
+  connect(seed_, &WholeBox::valueChanged, this, [this](quint64 value) {
+    if (!showing_) emit seedEdited(value, ++gesture_);
   });
-  connect(dice, &QToolButton::clicked, this, [this] { seed_->setValue(QRandomGenerator::global()->bounded(1, 10000)); });
+  connect(dice_, &QToolButton::clicked, this, [this] { seed_->setValue(QRandomGenerator::global()->bounded(1, 10000)); });
 
   reset_ = new QPushButton(icon("reset"), tr("Back to the preset"));
   reset_->setProperty("link", true);
@@ -188,7 +223,54 @@ void InspectorView::build() {
   connect(reset_, &QPushButton::clicked, this, &InspectorView::resetWanted);
   reset_->setEnabled(false);
   setWidget(page);
+  showWeights();
+  showLoss();
 }
+
+void InspectorView::setWeights(const QString& file) {
+  weights_ = file;
+  showWeights();
+}
+
+void InspectorView::showWeights() {
+  const bool drawn = weights_.isEmpty();
+  const QString why = tr("The weights come from %1, so nothing is drawn from a seed. File ▸ Forget weights and initial state draws them again.")
+                          .arg(QFileInfo(weights_).fileName());
+  seedLabel_->setToolTip(drawn ? tr("What the weights are drawn from: the same seed, model and device give the same bits.") : why);
+  seed_->setToolTip(seedLabel_->toolTip());
+  dice_->setToolTip(drawn ? tr("Another seed") : why);
+  for (QWidget* one : std::initializer_list<QWidget*>{seedLabel_, seed_, dice_}) one->setEnabled(drawn);
+  for (auto& [key, editor] : editors_) {
+    if (!editor.drawsOnly) continue;
+    editor.cell->setEnabled(drawn);
+    editor.cell->setToolTip(drawn ? editor.tip : QString("<p>%1</p>").arg(why.toHtmlEscaped()) + editor.tip);
+  }
+}
+
+void InspectorView::setLoss(const std::string& choice, bool hasTarget) {
+  lossChoice_ = choice;
+  hasTarget_ = hasTarget;
+  showLoss();
+}
+
+void InspectorView::setLossValue(const RunInfo& run) {
+  // "last: L = ..."
+  const QString loss = QString::fromStdString(run.loss), formula = loss.section(": ", 1);
+  lossShown_ = loss.isEmpty() ? QString() : tr("%1. It is %2.").arg(formula.isEmpty() ? loss : formula, number(run.loss_value, 5));
+  if (lossText_->text() != lossShown_) lossText_->setText(lossShown_);
+}
+
+void InspectorView::showLoss() {
+  loss_->setCurrentIndex(std::max(0, loss_->findData(QString::fromStdString(lossChoice_))));
+  const int target = loss_->findData("task");
+  auto* item = qobject_cast<QStandardItemModel*>(loss_->model())->item(target);
+  item->setEnabled(hasTarget_);
+  item->setToolTip(hasTarget_ ? tr("Half the squared error, or the cross-entropy, of the steps at which the target counts")
+                              : tr("The sequence has no target: choose one under Sequence, or a task that has one."));
+  lossText_->setText(lossShown_);
+}
+
+QString InspectorView::lossText() const { return lossText_->text(); }
 
 QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   auto* cell = new QWidget;
@@ -206,7 +288,7 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   editor.label = name;
   top->addWidget(name, 1);
   auto* box = new RealBox;
-  box->setDecimals(15);
+  box->setDecimals(30);  // it rounds to these
   box->setRange(spec.low, spec.high);
   box->setSingleStep(spec.kind == HyperKind::integer ? std::max(1.0, spec.step) : spec.step > 0.0 ? spec.step : (spec.high - spec.low) / 100.0);
   if (ratio(spec) && spec.kind == HyperKind::real) box->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
@@ -327,7 +409,7 @@ void InspectorView::setModel(const ModelPtr& model) {
 
 void InspectorView::setSeed(std::uint64_t seed) {
   showing_ = true;
-  seed_->setValue(static_cast<int>(seed));
+  seed_->setValue(seed);
   showing_ = false;
 }
 

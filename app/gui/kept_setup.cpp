@@ -40,14 +40,17 @@ QByteArray toJson(const Setup& setup) {
   QJsonObject root{{"preset", text(setup.preset)},   {"set", set},
                    {"weights", toObject(setup.weights)}, {"states", toObject(setup.states)},
                    {"seed", QString::number(setup.seed)}, {"form", text(setup.form)},
-                   {"device", text(setup.device)},   {"dtype", text(setup.dtype)}};
+                   {"device", text(setup.device)},   {"dtype", text(setup.dtype)},
+                   {"loss", text(setup.loss)}};
   if (setup.sequence) {
     const SequenceChoice& choice = setup.sequence->choice;
     QJsonObject sequence;
     if (choice.isFile) {
       QJsonArray columns;
       for (const std::string& column : choice.load.columns) columns.append(text(column));
-      sequence = {{"file", text(choice.file)}, {"columns", columns}, {"standardise", choice.load.standardise}};
+      QJsonArray target;
+      for (const std::string& column : choice.load.target) target.append(text(column));
+      sequence = {{"file", text(choice.file)}, {"columns", columns}, {"target", target}, {"standardise", choice.load.standardise}};
       if (choice.load.time) sequence["time"] = text(*choice.load.time);
     } else {
       sequence = {{"task", text(choice.task)},
@@ -72,6 +75,7 @@ std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& librar
   setup.form = word(root, "form", "auto");
   setup.device = word(root, "device", "auto");
   setup.dtype = word(root, "dtype", "f64");
+  setup.loss = word(root, "loss", "auto");
   setup.weights = filesOf(root["weights"].toObject());
   setup.states = filesOf(root["states"].toObject());
   const QJsonObject set = root["set"].toObject();
@@ -84,6 +88,7 @@ std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& librar
     choice.file = word(sequence, "file", "");
     choice.load.standardise = sequence["standardise"].toBool(true);
     for (const QJsonValue column : sequence["columns"].toArray()) choice.load.columns.push_back(column.toString().toStdString());
+    for (const QJsonValue column : sequence["target"].toArray()) choice.load.target.push_back(column.toString().toStdString());
     if (sequence.contains("time")) choice.load.time = word(sequence, "time", "");
   } else {
     choice.task = word(sequence, "task", "noise");
@@ -93,7 +98,7 @@ std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& librar
   }
   try {
     const auto kind = [](const std::string& one, std::initializer_list<const char*> all) { return std::find(all.begin(), all.end(), one) != all.end(); };
-    if (!kind(setup.device, {"auto", "cpu", "cuda"}) || !kind(setup.dtype, {"f64", "f32"})) return {};
+    if (!kind(setup.device, {"auto", "cpu", "cuda"}) || !kind(setup.dtype, {"f64", "f32"}) || !kind(setup.loss, {"auto", "last", "mean", "task"})) return {};
     hyper_of(builtin_registry(), library.presets.find(setup.preset), setup.settings());
   } catch (const Error&) {
     return {};  // of a preset or a table that is not what it was

@@ -18,6 +18,7 @@
 #include <QToolButton>
 #include <QUndoStack>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <utility>
 
 #include "gui/card_view.h"
@@ -27,6 +28,7 @@
 #include "gui/kept_setup.h"
 #include "gui/models_view.h"
 #include "gui/panel_area.h"
+#include "gui/pins.h"
 #include "gui/scrubber.h"
 #include "gui/sequence_view.h"
 #include "gui/status_line.h"
@@ -37,7 +39,7 @@ namespace reclab {
 
 MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
     : look_(look), options_(std::move(options)), first_(std::move(first)), session_(new SessionController(this)), time_(new TimeLink(this)),
-      undo_(new QUndoStack(this)) {
+      undo_(new QUndoStack(this)), pins_(new Pins(session_, this)) {
   setWindowTitle(tr("Recurrence Lab"));
   setAcceptDrops(true);
   setDockNestingEnabled(true);
@@ -81,6 +83,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   resize(wanted.boundedTo(room));
   if (wanted.boundedTo(room) != wanted) setWindowState(windowState() | Qt::WindowMaximized);
   session_->setVisiblePanels(area_->visiblePanels());
+  pins_->setProbe(probeFor(area_->visiblePanels(), false));
   session_->open();
 }
 
@@ -117,7 +120,9 @@ void MainWindow::buildDocks() {
     after.preset = id.toStdString();
     after.form = "auto";  // another model may not have the form that this one was run in
     change(after, tr("model %1").arg(id));
+    lookAtPlaces(id, true);
   });
+  connect(card_, &CardView::lookWanted, this, &MainWindow::lookAtPlace);
   connect(inspector_, &InspectorView::edited, this, [this](const QString& key, const QString& text, bool live, int gesture) {
     Setup after = session_->setup();
     after.setValue(key.toStdString(), text.toStdString());
@@ -128,6 +133,11 @@ void MainWindow::buildDocks() {
     Setup after = session_->setup();
     after.seed = seed;
     change(after, tr("seed"), gesture);
+  });
+  connect(inspector_, &InspectorView::lossEdited, this, [this](const QString& loss) {
+    Setup after = session_->setup();
+    after.loss = loss.toStdString();
+    if (after.loss != session_->setup().loss) change(after, tr("loss"));
   });
   connect(inspector_, &InspectorView::resetWanted, this, [this] {
     Setup after = session_->setup();
@@ -237,6 +247,8 @@ void MainWindow::connectSession() {
   connect(session_, &SessionController::sequenceLoaded, this, [this](const LoadedSequencePtr& loaded) {
     Setup after = session_->setup();
     after.sequence = loaded;
+    const bool targetless = after.loss == "task" && loaded->sequence.target_kind == TargetKind::none;
+    if (targetless) after.loss = "auto";
     if (session_->setup().sequence) {
       banner_->hide();
       if (loaded->choice.isFile) noteRecentFile(QString::fromStdString(loaded->choice.file));
@@ -245,6 +257,7 @@ void MainWindow::connectSession() {
       change(after, tr("sequence %1").arg(QString::fromStdString(loaded->sequence.name)));
     else
       session_->apply(after, false);  // the start is nothing to undo
+    if (targetless) say(tr("%1 has no target, so the loss is that of the last step.").arg(QString::fromStdString(loaded->sequence.name)), Tone::warning);
   });
   connect(session_, &SessionController::sequenceRefused, this, [this] {
     // What was looked at last may be gone; then the window begins as it does the first time.
@@ -281,11 +294,15 @@ void MainWindow::connectSession() {
       change(after, tr("weights %1 and their sizes").arg(QFileInfo(file).fileName()));
     });
   });
-  connect(area_, &PanelArea::visiblePanelsChanged, this, [this] {
+  const auto panelsChanged = [this] {
     session_->setVisiblePanels(area_->visiblePanels());
+    pins_->setProbe(probeFor(area_->visiblePanels(), false));
     const PanelDock* timing = area_->dock("timing");
     session_->setTimingInSight(timing != nullptr && timing->inSight());
-  });
+  };
+  connect(area_, &PanelArea::visiblePanelsChanged, this, panelsChanged);
+  connect(pins_, &Pins::changed, this, &MainWindow::showPins);
+  connect(pins_, &Pins::runningChanged, session_, &SessionController::setOthersRunning);
   if (auto* timing = area_->findChild<TimingPanel*>()) {
     connect(timing, &TimingPanel::timingWanted, session_, &SessionController::wantTiming);
     connect(timing, &TimingPanel::timingStopped, session_, &SessionController::stopTiming);
@@ -321,6 +338,7 @@ void MainWindow::begin() {
     sessionRestored_ = kept.has_value();
     const Setup setup = first_ ? *first_ : kept ? kept->setup : beginning(options_, library);
     session_->apply(setup, false);
+    if (!options_.model.isEmpty()) lookAtPlaces(QString::fromStdString(setup.preset), true);
     if (!setup.sequence) session_->loadSequence(kept ? kept->sequence : beginningSequence(options_, library));
   } catch (const Error& error) {
     say(inWindowWords(error.what()), Tone::warning);
@@ -331,6 +349,10 @@ void MainWindow::showSetup() {
   const Setup& setup = session_->setup();
   models_->setCurrent(QString::fromStdString(setup.preset));
   inspector_->setSeed(setup.seed);
+  const auto weights = setup.weights.find(setup.preset);
+  inspector_->setWeights(weights == setup.weights.end() ? QString() : QString::fromStdString(weights->second.string()));
+  inspector_->setLoss(setup.loss, setup.sequence && setup.sequence->sequence.target_kind != TargetKind::none);
+  if (session_->library() && lookedAt_ != QString::fromStdString(setup.preset)) lookAtPlaces(QString::fromStdString(setup.preset), false);
   const auto select = [](QComboBox* box, const std::string& value) { box->setCurrentIndex(std::max(0, box->findData(QString::fromStdString(value)))); };
   select(device_, setup.device);
   select(form_, setup.form);
@@ -374,13 +396,38 @@ void MainWindow::showModel(const ModelPtr& model) {
 
 void MainWindow::showTrace(const TracePtr& trace) {
   status_->setRun(trace);
+  inspector_->setLossValue(trace->info);
   showTimeOf(trace);
   // What was to be recorded and is not there, there is not: a card also lists what is kept between runs alone.
   QStringList has = modelHas_;
   if (trace && session_->asked().gates && trace->matching("gate/").empty()) has.removeAll("gates");
   if (trace && session_->asked().states && trace->matching("state/").empty()) has.removeAll("states");
   area_->setModelHas(has);
-  area_->setRuns(trace, pins_);
+  pins_->follow();
+  area_->setRuns(trace, pins_->runs());
+}
+
+/// Panels are told what the preset says to look at; one that is closed stays closed. Raised is the first, when the user opens the model.
+void MainWindow::lookAtPlaces(const QString& preset, bool raise) {
+  if (!session_->library()) return;
+  const auto& presets = session_->library()->presets.presets();
+  const auto found = std::find_if(presets.begin(), presets.end(), [&](const Preset& one) { return one.id == preset.toStdString(); });
+  if (found == presets.end()) return;
+  lookedAt_ = preset;
+  for (PanelDock* dock : area_->docks()) tellPlace(*found, dock->panel());
+  if (!raise || raised_.contains(preset) || found->look_at.empty()) return;
+  raised_.insert(preset);
+  PanelDock* first = area_->dock(QString::fromStdString(found->look_at.front()).section(':', 0, 0));
+  if (first != nullptr && !first->isHidden()) first->raise();
+}
+
+/// A link of the card: the user wants to see this place, so its panel is opened where it is closed.
+void MainWindow::lookAtPlace(const QString& place) {
+  PanelDock* dock = area_->dock(place.section(':', 0, 0));
+  if (dock == nullptr) return;
+  dock->show();
+  dock->raise();
+  dock->panel()->lookAt(QString::fromStdString(session_->setup().preset), place.section(':', 1), true);
 }
 
 void MainWindow::say(const QString& sentence, Tone tone) {
@@ -389,60 +436,6 @@ void MainWindow::say(const QString& sentence, Tone tone) {
     banner_->show(sentence);
   else if (tone == Tone::info)
     banner_->hide();
-}
-
-void MainWindow::pin() {
-  const TracePtr& trace = session_->trace();
-  if (!trace) return say(tr("There is no run to pin yet."), Tone::info);
-  if (pins_.size() >= 4) return say(tr("Four runs are pinned already; unpin one of them first."), Tone::warning);
-  const RunInfo& run = trace->info;
-  const QString name = QString::fromStdString(run.title.empty() ? run.preset : run.title);
-  QStringList same;
-  for (const Panel::Run& one : pins_) same << one.label;
-  QString unique = name;
-  for (int i = 2; same.contains(unique); ++i) unique = tr("%1 (%2)").arg(name).arg(i);
-  int colour = 0;  // the first that is free, so that the others keep theirs
-  const auto taken = [&](int i) { return std::any_of(pins_.begin(), pins_.end(), [i](const Panel::Run& one) { return one.colour == pinColour(i); }); };
-  while (taken(colour)) ++colour;
-  pins_.push_back({trace, pinColour(colour), unique});
-  showPins();
-}
-
-void MainWindow::unpin(std::size_t index) {
-  if (index >= pins_.size()) return;
-  session_->discard(std::move(pins_[index].trace));
-  pins_.erase(pins_.begin() + static_cast<std::ptrdiff_t>(index));
-  showPins();
-}
-
-void MainWindow::showPins() {
-  while (QLayoutItem* old = chips_->takeAt(0)) {
-    if (old->widget() != nullptr) old->widget()->deleteLater();
-    delete old;
-  }
-  for (std::size_t i = 0; i < pins_.size(); ++i) {
-    auto* chip = new QFrame;
-    chip->setObjectName("chip");
-    auto* row = new QHBoxLayout(chip);
-    row->setContentsMargins(8, 1, 4, 1);
-    row->setSpacing(6);
-    auto* dot = new QLabel;
-    dot->setFixedSize(9, 9);
-    dot->setStyleSheet(QString("background:%1; border-radius:4px").arg(pins_[i].colour.name()));
-    auto* shut = new QToolButton;
-    shut->setIcon(icon("close", QPalette::Dark));
-    shut->setIconSize({10, 10});
-    shut->setToolTip(tr("Unpin"));
-    row->addWidget(dot);
-    row->addWidget(new ElidedLabel(pins_[i].label));
-    row->addWidget(shut);
-    connect(shut, &QToolButton::clicked, this, [this, i] { unpin(i); });
-    QStringList hyper;
-    for (const auto& [key, value] : pins_[i].trace->info.hyper) hyper << QString::fromStdString(key + " = " + value);
-    chip->setToolTip(tr("%1, seed %2\n%3").arg(pins_[i].label).arg(pins_[i].trace->info.seed).arg(hyper.join("\n")));
-    chips_->addWidget(chip);
-  }
-  area_->setRuns(session_->trace(), pins_);
 }
 
 void MainWindow::openFile(const QString& file) {

@@ -4,6 +4,7 @@
 
 #include <QMainWindow>
 #include <QTimer>
+#include <QSet>
 #include <optional>
 #include <vector>
 
@@ -27,6 +28,7 @@ class FlatDock;
 class InspectorView;
 class ModelsView;
 class PanelArea;
+class Pins;
 class Scrubber;
 class SequenceView;
 class StatusLine;
@@ -48,6 +50,7 @@ class MainWindow : public QMainWindow {
   SequenceView* sequenceView() const { return sequence_; }
   Scrubber* scrubber() const { return scrubber_; }
   PanelArea* area() const { return area_; }
+  Pins* pins() const { return pins_; }
   StatusLine* statusLine() const { return status_; }
   Banner* banner() const { return banner_; }
   FirstHint* hint() const { return hint_; }
@@ -77,9 +80,12 @@ class MainWindow : public QMainWindow {
   void showTrace(const TracePtr& trace);
   void showTimeOf(const TracePtr& trace);
   void showModel(const ModelPtr& model);
+  void lookAtPlaces(const QString& preset, bool raise);
+  void lookAtPlace(const QString& place);
   void pin();
-  void unpin(std::size_t index);
   void showPins();
+  QWidget* makeChip(std::size_t index);
+  void comparePins();
   void say(const QString& sentence, Tone tone);
   void saveAllFigures(Panel::Format format);
   void exportData();
@@ -103,6 +109,7 @@ class MainWindow : public QMainWindow {
   SessionController* session_;
   TimeLink* time_;
   QUndoStack* undo_;
+  Pins* pins_;
   PanelArea* area_ = nullptr;
   ModelsView* models_ = nullptr;
   SequenceView* sequence_ = nullptr;
@@ -118,9 +125,10 @@ class MainWindow : public QMainWindow {
   QTimer sidesSoon_;
   QComboBox *device_ = nullptr, *form_ = nullptr, *precision_ = nullptr, *layout_ = nullptr;
   QHBoxLayout* chips_ = nullptr;
-  std::vector<Panel::Run> pins_;
   LoadedSequencePtr shownSequence_;
   QStringList modelHas_;  ///< "gates", "states": by its card
+  QString lookedAt_;      ///< the preset whose places the panels were told last
+  QSet<QString> raised_;  ///< presets whose first place was raised: once is enough, afterwards the tabs are as they were left
   bool restored_ = false, sessionRestored_ = false;
 };
 

@@ -112,11 +112,23 @@ void Scrubber::tell() {
   QString when;
   if (sequence_) {
     const Sequence& sequence = sequence_->sequence;
-    const auto row = static_cast<std::size_t>(std::min(time_->step(), sequence.length - 1));
-    const QString value = locale.toString(sequence.input[row * static_cast<std::size_t>(sequence.width)], 'g', 4);
-    const QString name = sequence.names.empty() ? tr("input") : QString::fromStdString(sequence.names.front());
-    when = sequence.time_name == "step" ? tr("%1 = %2").arg(name, value)
-                                        : tr("%1 %2,  %3 = %4").arg(QString::fromStdString(sequence.time_name), locale.toString(sequence.time[row], 'g', 7), name, value);
+    const auto row = static_cast<std::size_t>(std::min(time_->step(), sequence.length - 1)), width = static_cast<std::size_t>(sequence.width);
+    const auto nameOf = [&](std::size_t channel) { return channel < sequence.names.size() ? QString::fromStdString(sequence.names[channel]) : tr("input"); };
+    QString what;
+    if (sequence_->overview.symbols > 0) {  // the one that is there
+      std::size_t on = 0;
+      while (on + 1 < width && sequence.input[row * width + on] == 0.0) ++on;
+      what = nameOf(on);
+    } else {
+      const double value = sequence.input[row * width];
+      what = tr("%1 = %2").arg(nameOf(0), locale.toString(value, 'g', 4));
+      // Standardised is what the model sees; the file has the unit that a reader knows.
+      if (sequence.standardised && !sequence.mean.empty() && !sequence.deviation.empty())
+        what = tr("%1 = %2 (standardised %3)").arg(nameOf(0), locale.toString(value * sequence.deviation[0] + sequence.mean[0], 'g', 5), locale.toString(value, 'g', 3));
+    }
+    if (sequence.target_kind == TargetKind::regress && sequence.target_width > 0 && row < sequence.mask.size() && sequence.mask[row] > 0.0)
+      what += tr(",  target %1").arg(locale.toString(sequence.target[row * static_cast<std::size_t>(sequence.target_width)], 'g', 4));
+    when = sequence.time_name == "step" ? what : tr("%1 %2,  %3").arg(QString::fromStdString(sequence.time_name), locale.toString(sequence.time[row], 'g', 7), what);
   }
   when_->setText(when);
   // Wide enough for any step, so that the strip does not tremble while time runs.

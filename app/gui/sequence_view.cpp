@@ -15,10 +15,10 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <limits>
 
 #include "gui/look.h"
 #include "gui/series_view.h"
+#include "gui/whole_box.h"
 
 namespace reclab {
 
@@ -71,6 +71,12 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   time_->setMinimumContentsLength(8);
   time_->setToolTip(tr("Which column is the time"));
   fileForm->addRow(tr("Time"), time_);
+  target_ = new QComboBox;
+  target_->setObjectName("target");
+  target_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  target_->setMinimumContentsLength(8);
+  target_->setToolTip(tr("What the outputs should be, for the loss: a column that is no input then, or the next value of each input"));
+  fileForm->addRow(tr("Target"), target_);
   standardise_ = new QCheckBox(tr("Standardise"));
   standardise_->setToolTip(tr("Subtract each column's mean and divide by its standard deviation"));
   standardise_->setChecked(true);
@@ -89,16 +95,15 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   taskForm->addRow(tr("Task"), task_);
   length_ = new QSpinBox;
   length_->setObjectName("length");
-  length_->setRange(2, 10'000'000);
+  length_->setRange(1, 1'000'000'000);  // as on the command line
   length_->setValue(200);
   length_->setKeyboardTracking(false);
   length_->setSuffix(tr(" steps"));
   length_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
   taskForm->addRow(tr("Length"), length_);
-  seed_ = new QSpinBox;
-  seed_->setRange(0, std::numeric_limits<int>::max());
+  seed_ = new WholeBox;
+  seed_->setObjectName("taskSeed");
   seed_->setValue(1);
-  seed_->setKeyboardTracking(false);
   seed_->setToolTip(tr("What the sequence is drawn from; the model's own seed is in the inspector"));
   taskForm->addRow(tr("Seed"), seed_);
   modelsOwn_ = new ElidedButton(tr("The model's own task"));
@@ -130,16 +135,24 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   });
   connect(taskTab_, &QPushButton::clicked, this, [this] {
     pages_->setCurrentIndex(1);
-    if (!shown_ || shown_->choice.isFile) chooseTask();
+    if (!shown_ || shown_->choice.isFile) chooseTask(TaskField::all);
   });
-  connect(task_, &QComboBox::activated, this, &SequenceView::chooseTask);
-  connect(length_, &QSpinBox::valueChanged, this, &SequenceView::chooseTask);
-  connect(seed_, &QSpinBox::valueChanged, this, &SequenceView::chooseTask);
+  connect(task_, &QComboBox::activated, this, [this] { chooseTask(TaskField::all); });
+  connect(length_, &QSpinBox::valueChanged, this, [this] { chooseTask(TaskField::length); });
+  connect(seed_, &WholeBox::valueChanged, this, [this] { chooseTask(TaskField::seed); });
   connect(modelsOwn_, &QPushButton::clicked, this, [this] { emit chosen(modelTask_); });
   connect(standardise_, &QCheckBox::toggled, this, [this](bool on) {
     if (showing_ || !shown_ || !shown_->choice.isFile) return;
     SequenceChoice choice = shown_->choice;
     choice.load.standardise = on;
+    emit chosen(choice);
+  });
+  connect(target_, &QComboBox::activated, this, [this](int index) {
+    if (!shown_ || !shown_->choice.isFile) return;
+    SequenceChoice choice = shown_->choice;
+    choice.load.target.clear();
+    for (const QString& name : target_->itemData(index).toStringList()) choice.load.target.push_back(name.toStdString());
+    for (const std::string& name : choice.load.target) std::erase(choice.load.columns, name);
     emit chosen(choice);
   });
   connect(time_, &QComboBox::activated, this, [this](int index) {
@@ -149,6 +162,7 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
     choice.load.time.reset();
     if (!picked.isEmpty()) choice.load.time = picked.toStdString();
     std::erase(choice.load.columns, picked.toStdString());
+    std::erase(choice.load.target, picked.toStdString());
     emit chosen(choice);
   });
 }
@@ -174,12 +188,14 @@ void SequenceView::setModelTask(const Preset& preset) {
 
 bool SequenceView::wantsStandardised() const { return standardise_->isChecked(); }
 
-void SequenceView::chooseTask() {
+void SequenceView::chooseTask(TaskField edited) {
   if (showing_ || task_->count() == 0) return;
-  SequenceChoice choice;
+  // Editing one field leaves the others as they are, also where a field cannot show what is.
+  const bool before = shown_ && !shown_->choice.isFile;
+  SequenceChoice choice = before ? shown_->choice : SequenceChoice{};
   choice.task = task_->currentData().toString().toStdString();
-  choice.options.length = length_->value();
-  choice.options.seed = static_cast<std::uint64_t>(seed_->value());
+  if (!before || edited == TaskField::length) choice.options.length = length_->value();
+  if (!before || edited == TaskField::seed) choice.options.seed = seed_->value();
   emit chosen(choice);
 }
 
@@ -198,6 +214,7 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
     name_->setToolTip(lastFile_);
     standardise_->setChecked(choice.load.standardise);
     buildColumns();
+    buildTargets();
     time_->clear();
     time_->addItem(choice.load.time ? tr("found by looking") : series.time_name == "step" ? tr("found by looking: none") : tr("%1 (found)").arg(QString::fromStdString(series.time_name)), QString());
     time_->addItem(tr("none, count steps"), "none");
@@ -206,7 +223,7 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
   } else {
     task_->setCurrentIndex(std::max(0, task_->findData(QString::fromStdString(choice.task))));
     length_->setValue(static_cast<int>(std::min<std::int64_t>(choice.options.length, length_->maximum())));
-    seed_->setValue(static_cast<int>(choice.options.seed));
+    seed_->setValue(choice.options.seed);
     if (library_)
       for (const TaskInfo& task : library_->tasks)
         if (task.name == choice.task) task_->setToolTip(QString::fromStdString(task.text + "\n" + task.source));
@@ -216,9 +233,38 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
   QString facts = series.width == 1 ? tr("%1 steps, 1 input").arg(steps) : tr("%1 steps, %2 inputs").arg(steps).arg(series.width);
   if (series.standardised && !series.mean.empty() && series.width == 1)
     facts += tr("; mean %1, deviation %2 taken out").arg(locale.toString(series.mean[0], 'g', 4), locale.toString(series.deviation[0], 'g', 4));
-  if (series.target_kind != TargetKind::none) facts += series.target_kind == TargetKind::classify ? tr("; %1 classes to tell").arg(series.classes) : tr("; with a target");
+  QStringList targets;
+  for (const std::string& name : series.target_names) targets << QString::fromStdString(name);
+  if (series.target_kind == TargetKind::classify)
+    facts += tr("; %1 classes to tell").arg(series.classes);
+  else if (series.target_kind == TargetKind::regress)
+    facts += targets.isEmpty() ? tr("; with a target") : tr("; target: %1").arg(targets.size() <= 3 ? targets.join(", ") : tr("%1 columns").arg(targets.size()));
   facts_->setText(facts);
   showing_ = false;
+}
+
+/// None, the next value, or a column; several columns where they were given from elsewhere.
+void SequenceView::buildTargets() {
+  target_->clear();
+  const Sequence& series = shown_->sequence;
+  QStringList chosen;
+  for (const std::string& name : shown_->choice.load.target) chosen << QString::fromStdString(name);
+  const bool brought = chosen.isEmpty() && series.target_kind != TargetKind::none;  // by an NPZ file of its own
+  target_->addItem(brought ? tr("as in the file") : tr("none"), QStringList());
+  target_->addItem(tr("next value"), QStringList{"next"});
+  for (const auto& name : shown_->columns) {
+    const QString text = QString::fromStdString(name);
+    // The last input cannot be the target.
+    const bool only = series.names.size() == 1 && series.names.front() == name;
+    if (name != series.time_name && !only) target_->addItem(text, QStringList{text});
+  }
+  const auto place = [&] {
+    for (int i = 0; i < target_->count(); ++i)
+      if (target_->itemData(i).toStringList() == chosen) return i;
+    return -1;
+  };
+  if (place() < 0) target_->addItem(chosen.join(", "), chosen);
+  target_->setCurrentIndex(place());
 }
 
 void SequenceView::buildColumns() {
@@ -226,6 +272,7 @@ void SequenceView::buildColumns() {
   const Sequence& series = shown_->sequence;
   std::vector<std::string> inputs = shown_->columns;
   std::erase(inputs, series.time_name);
+  for (const std::string& name : shown_->choice.load.target) std::erase(inputs, name);  // a target is no input
   for (const auto& name : inputs) {
     QAction* action = columnsMenu_->addAction(QString::fromStdString(name));
     action->setCheckable(true);

@@ -17,6 +17,7 @@ class QToolButton;
 namespace reclab {
 
 class SeriesView;
+class WholeBox;
 
 /// What the model is run on: a file and how it is read, or a task; with a look at it.
 class SequenceView : public QWidget {
@@ -31,6 +32,8 @@ class SequenceView : public QWidget {
   bool wantsStandardised() const;  ///< for the next file
   QComboBox* taskBox() const { return task_; }
   QSpinBox* lengthBox() const { return length_; }
+  WholeBox* seedBox() const { return seed_; }
+  QComboBox* targetBox() const { return target_; }
   QCheckBox* standardiseBox() const { return standardise_; }
   QToolButton* columnsButton() const { return columns_; }
 
@@ -40,7 +43,9 @@ class SequenceView : public QWidget {
 
  private:
   void buildColumns();
-  void chooseTask();
+  void buildTargets();
+  enum class TaskField { all, length, seed };
+  void chooseTask(TaskField edited);
   LibraryPtr library_;
   LoadedSequencePtr shown_;
   SequenceChoice modelTask_;
@@ -51,9 +56,10 @@ class SequenceView : public QWidget {
   QPushButton* open_;
   QToolButton* columns_;
   QMenu* columnsMenu_;
-  QComboBox *time_, *task_;
+  QComboBox *time_, *target_, *task_;
   QCheckBox* standardise_;
-  QSpinBox *length_, *seed_;
+  QSpinBox* length_;
+  WholeBox* seed_;
   SeriesView* preview_;
   bool showing_ = false;
 };

@@ -50,9 +50,40 @@ void SeriesView::paintLines(QPainter& painter) {
     lineInk_ = ink;
     QPainter drawer(&lines_);
     drawer.setRenderHint(QPainter::Antialiasing);
-    drawLines(drawer, ink, base);
+    if (sequence_->overview.symbols > 0)
+      drawSymbols(drawer, ink);
+    else
+      drawLines(drawer, ink, base);
   }
   painter.drawPixmap(0, 0, lines_);
+}
+
+/// A row a symbol, the first at the bottom, a mark at each step that has it.
+void SeriesView::drawSymbols(QPainter& painter, const QColor& ink) const {
+  const QRectF area = plotArea();
+  const Overview& overview = sequence_->overview;
+  const auto symbols = static_cast<std::size_t>(overview.symbols), bins = overview.raster.size() / symbols;
+  const std::size_t columns = std::min(bins, static_cast<std::size_t>(std::max(1.0, area.width())));
+  const double height = area.height() / static_cast<double>(symbols), length = static_cast<double>(sequence_->sequence.length);
+  painter.setRenderHint(QPainter::Antialiasing, false);
+  for (std::size_t column = 0; column < columns; ++column) {
+    const std::size_t first = column * bins / columns, end = std::max(first + 1, (column + 1) * bins / columns);
+    // A mark stands around its step, which has its place on the time line as a point has.
+    const double left = xOfStep(static_cast<double>(first) / static_cast<double>(bins) * length - 0.5);
+    const double right = xOfStep(static_cast<double>(end) / static_cast<double>(bins) * length - 0.5);
+    for (std::size_t symbol = 0; symbol < symbols; ++symbol) {
+      float on = 0.0f, all = 0.0f;
+      for (std::size_t bin = first; bin < end; ++bin) {
+        on += overview.raster[bin * symbols + symbol];
+        for (std::size_t other = 0; other < symbols; ++other) all += overview.raster[bin * symbols + other];
+      }
+      if (!(on > 0.0f)) continue;
+      QColor shade = ink;
+      shade.setAlphaF(0.25f + 0.45f * on / all);
+      const double bottom = area.bottom() - static_cast<double>(symbol) * height;
+      painter.fillRect(QRectF(QPointF(std::max(left, area.left()), bottom - height), QPointF(std::min(std::max(right, left + 1.0), area.right() + 1.0), bottom - std::min(1.0, 0.2 * height))), shade);
+    }
+  }
 }
 
 void SeriesView::drawLines(QPainter& painter, const QColor& ink, const QColor& base) const {

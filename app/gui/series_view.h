@@ -28,6 +28,7 @@ class SeriesView : public QWidget {
 
  private:
   void drawLines(QPainter& painter, const QColor& ink, const QColor& base) const;
+  void drawSymbols(QPainter& painter, const QColor& ink) const;
   LoadedSequencePtr sequence_;
   QPixmap lines_;
   QColor lineInk_;

@@ -95,6 +95,7 @@ RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& pro
   request.form = setup.form;
   request.device = setup.device;
   request.dtype = setup.dtype;
+  request.loss = setup.loss == "last" ? LossKind::last : setup.loss == "mean" ? LossKind::mean : setup.loss == "task" ? LossKind::task : LossKind::automatic;
   if (const auto found = setup.weights.find(setup.preset); found != setup.weights.end()) request.weights = found->second;
   if (const auto found = setup.states.find(setup.preset); found != setup.states.end()) request.state = found->second;
   request.probe = probe;
@@ -303,7 +304,9 @@ QString SessionController::summary() const {
   const RunInfo& run = shown_->info;
   QStringList words{tr("%1 on %2, %3 steps").arg(QString::fromStdString(run.title.empty() ? run.preset : run.title), QString::fromStdString(run.input_name),
                                                  QLocale(QLocale::English).toString(static_cast<qlonglong>(run.length)))};
-  for (const std::string& note : run.notes) words << QString::fromStdString(note);
+  // What is about some arrays alone stands in the panel that shows them.
+  for (const std::string& note : run.notes)
+    if (std::none_of(run.note_kinds.begin(), run.note_kinds.end(), [&](const auto& about) { return about.second == note; })) words << QString::fromStdString(note);
   return words.join(". ");
 }
 
@@ -321,6 +324,12 @@ TracePtr continued(const TracePtr& before, const TracePtr& now) {
   return both;
 }
 }  // namespace
+
+Probe SessionController::shownProbe() const {
+  Probe nothing;
+  nothing.states = nothing.gates = nothing.gradients = nothing.spectra = nothing.jacobians = false;
+  return running_ || !complete_ ? nothing : lastProbe_;
+}
 
 void SessionController::show(const TracePtr& trace, const std::shared_ptr<const Setup>& setup, std::shared_ptr<const FinalState> state) {
   state_ = std::move(state);
@@ -565,6 +574,14 @@ void SessionController::stopTiming() {
   timingRefused_ = costKey();
   endTiming();
   emit timingWaits({});
+}
+
+void SessionController::setOthersRunning(bool running) {
+  if (std::exchange(othersRun_, running) == running) return;
+  if (running)
+    interruptTiming();
+  else
+    considerTiming();
 }
 
 void SessionController::endTiming() {

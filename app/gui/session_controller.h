@@ -42,6 +42,9 @@ class SessionController : public QObject {
   const LibraryPtr& library() const { return library_; }
   const Setup& setup() const { return setup_; }
   const TracePtr& trace() const { return shown_; }
+  const Setup& shownSetup() const { return shownSetup_ ? *shownSetup_ : setup_; }  ///< what the trace is of, while a newer setup() may be running
+  /// What the trace records: nothing for sure while its run goes on.
+  Probe shownProbe() const;
   bool running() const { return running_; }
   const Probe& asked() const { return lastProbe_; }  ///< what the newest run was to record
   bool exporting() const { return exporting_ > 0; }
@@ -69,6 +72,8 @@ class SessionController : public QObject {
   /// What is timed beside a run while the panel is visible, without being asked for.
   void setTimingChoice(const TimingChoice& choice) { timingChoice_ = choice; }
   void wantTiming(const TimingChoice& choice);  ///< now, or as soon as what runs is done; instead of what is being timed
+  /// Runs that are not this one's own, beside which nothing can be measured.
+  void setOthersRunning(bool running);
   void stopTiming();                            ///< what was timed until now stays
   /// Whether the panel that shows timings is in sight: then what is not timed yet is timed by itself, once nothing runs and no hand has
   /// moved for a while.
@@ -112,7 +117,7 @@ class SessionController : public QObject {
   void interruptTiming();  ///< something else is to compute: nothing is measured beside it
   void considerTiming();   ///< now, later or not at all
   void scheduleTiming();
-  bool busy() const { return running_ || exporting_ > 0 || !stepsRunOf_.empty(); }
+  bool busy() const { return running_ || othersRun_ || exporting_ > 0 || !stepsRunOf_.empty(); }
   bool timingHolds() const;
   void startSteps();
   void forgetSteps();
@@ -141,7 +146,7 @@ class SessionController : public QObject {
   ModelPtr model_;                      ///< as last described
   std::uint64_t run_ = 0, description_ = 0, load_ = 0, timingRun_ = 0;  ///< numbers of the newest request of each kind
   bool running_ = false, firstStage_ = false, liveWaits_ = false, timingAsked_ = false, stopping_ = false, timingRuns_ = false;
-  bool timingByHand_ = false, timingWhole_ = false, timingInSight_ = false;
+  bool timingByHand_ = false, timingWhole_ = false, timingInSight_ = false, othersRun_ = false;
   std::size_t exporting_ = 0;  ///< exports that run or wait
   Probe lastProbe_;
   std::int64_t focus_ = 0;

@@ -14,10 +14,24 @@ namespace reclab {
 bool SequenceChoice::operator==(const SequenceChoice& other) const {
   if (isFile != other.isFile) return false;
   if (isFile)
-    return std::tie(file, load.columns, load.time, load.standardise) ==
-           std::tie(other.file, other.load.columns, other.load.time, other.load.standardise);
+    return std::tie(file, load.columns, load.time, load.target, load.standardise) ==
+           std::tie(other.file, other.load.columns, other.load.time, other.load.target, other.load.standardise);
   return std::tie(task, options.length, options.seed, options.standardise) ==
          std::tie(other.task, other.options.length, other.options.seed, other.options.standardise);
+}
+
+bool isOneHot(const Sequence& sequence) {
+  const auto width = static_cast<std::size_t>(sequence.width);
+  for (std::size_t t = 0; t < static_cast<std::size_t>(sequence.length); ++t) {
+    int on = 0;
+    for (std::size_t channel = 0; channel < width; ++channel) {
+      const double value = sequence.input[t * width + channel];
+      if (value != 0.0 && value != 1.0) return false;
+      on += value == 1.0;
+    }
+    if (on != 1) return false;
+  }
+  return true;
 }
 
 Overview overviewOf(const Sequence& sequence) {
@@ -43,6 +57,16 @@ Overview overviewOf(const Sequence& sequence) {
     }
     overview.channels.push_back(std::move(made));
   }
+  constexpr std::int64_t most_symbols = 256;
+  if (width >= 3 && width <= most_symbols && isOneHot(sequence)) {
+    overview.symbols = width;
+    overview.raster.assign(static_cast<std::size_t>(bins * width), 0.0f);
+    for (std::int64_t t = 0; t < sequence.length; ++t) {
+      const std::int64_t bin = t * bins / sequence.length;
+      for (std::int64_t channel = 0; channel < width; ++channel)
+        if (sequence.input[static_cast<std::size_t>(t * width + channel)] != 0.0) overview.raster[static_cast<std::size_t>(bin * width + channel)] += 1.0f;
+    }
+  }
   if (!(overview.low < overview.high)) {
     overview.low = std::isfinite(overview.low) ? overview.low - 1.0 : -1.0;
     overview.high = overview.low + 2.0;
@@ -56,7 +80,7 @@ LoadedSequencePtr loadChoice(const SequenceChoice& choice) {
   if (choice.isFile) {
     loaded->sequence = load_sequence(choice.file, choice.load);
     // With columns chosen, the others are still there to be chosen.
-    const bool all = choice.load.columns.empty() && !choice.load.time;
+    const bool all = choice.load.columns.empty() && !choice.load.time && choice.load.target.empty();
     const Sequence whole = all ? Sequence{} : load_sequence(choice.file, LoadOptions{});
     const Sequence& source = all ? loaded->sequence : whole;
     loaded->columns = source.names;
@@ -90,7 +114,7 @@ std::filesystem::path fileOf(const std::map<std::string, std::filesystem::path>&
 }  // namespace
 
 bool Setup::sameRun(const Setup& other) const {
-  return preset == other.preset && settings() == other.settings() && sequence == other.sequence && seed == other.seed && form == other.form &&
+  return preset == other.preset && settings() == other.settings() && sequence == other.sequence && seed == other.seed && form == other.form && loss == other.loss &&
          device == other.device && dtype == other.dtype && fileOf(weights, preset) == fileOf(other.weights, preset) &&
          fileOf(states, preset) == fileOf(other.states, preset);
 }
@@ -116,6 +140,7 @@ QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now) {
   if (its.form != now.form) words << QCoreApplication::translate("Setup", "form %1").arg(QString::fromStdString(run.form));
   if (its.device != now.device) words << QString::fromStdString(run.device);
   if (its.dtype != now.dtype) words << QString::fromStdString(run.dtype);
+  if (its.loss != now.loss) words << QCoreApplication::translate("Setup", "loss %1").arg(QString::fromStdString(run.loss).section(':', 0, 0));
   return words.join(QStringLiteral(", "));
 }
 

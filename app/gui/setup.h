@@ -32,8 +32,13 @@ struct Overview {
   };
   std::vector<Channel> channels;  ///< the first four
   double low = 0.0, high = 1.0;   ///< of all of them
+  /// Of symbols (each step one channel of several is 1, all others 0): how often each channel is on, [bins, symbols], as lines would hide each other.
+  std::vector<float> raster;
+  std::int64_t symbols = 0;       ///< channels of the raster; 0: these are no symbols
 };
 Overview overviewOf(const Sequence& sequence);
+/// Whether every step has one channel that is 1 and the others 0.
+bool isOneHot(const Sequence& sequence);
 
 /// A sequence as it was chosen, loaded, and how it looks from afar. Immutable.
 struct LoadedSequence {
@@ -55,6 +60,7 @@ struct Setup {
   LoadedSequencePtr sequence;
   std::uint64_t seed = 1;
   std::string form = "auto", device = "auto", dtype = "f64";
+  std::string loss = "auto";  ///< auto, last, mean or task, as on the command line
 
   Settings settings() const;                                 ///< of the present preset
   void setValue(const std::string& key, const std::string& text);

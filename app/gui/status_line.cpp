@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "gui/look.h"
+#include "plot/theme.h"
 
 namespace reclab {
 namespace {
@@ -47,6 +48,7 @@ StatusLine::StatusLine(QWidget* parent) : QStatusBar(parent) {
   what_ = add(tr("The device, form and precision that really ran"));
   time_ = add(tr("Wall time of the forward and the backward pass"));
   memory_ = add(tr("Memory that the arrays of the run took, with what was recorded"));
+  loss_ = add({});
   weights_ = add({});
   state_ = add({});
   dot_ = new QLabel(line);
@@ -74,7 +76,7 @@ StatusLine::StatusLine(QWidget* parent) : QStatusBar(parent) {
 }
 
 void StatusLine::setRun(const TracePtr& trace) {
-  for (QLabel* one : {what_, time_, memory_, weights_}) one->setVisible(trace != nullptr);
+  for (QLabel* one : {what_, time_, memory_, loss_, weights_}) one->setVisible(trace != nullptr);
   state_->setVisible(trace && !trace->info.state.empty());
   if (!trace) return;
   const RunInfo& run = trace->info;
@@ -84,6 +86,8 @@ void StatusLine::setRun(const TracePtr& trace) {
   what_->setText(what);
   time_->setText(duration(run.seconds));
   memory_->setText(memory(run.bytes));
+  loss_->setText(tr("L %1").arg(number(run.loss_value, 4)));
+  loss_->setToolTip(tr("The loss that gradients are of, %1").arg(QString::fromStdString(run.loss)));
   // A file by its name, and in full where the pointer rests.
   const auto showFile = [](QLabel* where, const QString& text, const std::string& file, const QString& tip) {
     const QString path = QString::fromStdString(file);
@@ -101,7 +105,7 @@ void StatusLine::setRun(const TracePtr& trace) {
 
 QString StatusLine::facts() const {
   QStringList texts;
-  for (const QLabel* one : {what_, time_, memory_, weights_, state_})
+  for (const QLabel* one : {what_, time_, memory_, loss_, weights_, state_})
     if (!one->isHidden()) texts << one->text();
   return texts.join(" | ");
 }

@@ -32,7 +32,7 @@ class StatusLine : public QStatusBar {
 
  private:
   void elide();
-  QLabel *what_, *time_, *memory_, *weights_, *state_, *dot_, *words_;
+  QLabel *what_, *time_, *memory_, *loss_, *weights_, *state_, *dot_, *words_;
   QProgressBar* bar_;
   QTimer patience_;  ///< short runs do not flicker
   QString sentence_;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -213,6 +214,10 @@ class Run {
     prepared_.describe(request_, info);
     info.input_name = sequence.name;
     info.input_sha256 = sequence.sha256;
+    if (sequence.standardised) {
+      info.input_mean = sequence.mean;
+      info.input_deviation = sequence.deviation;
+    }
     info.loss = prepared_.loss.name() + ": " + prepared_.loss.formula();
     info.length = sequence.length;
     info.layers = std::ssize(prepared_.probe->layers());
@@ -287,7 +292,7 @@ class Run {
   /// Whether the product of all of a layer's Jacobians is worth its time; a note says where it is not.
   bool may_take(std::size_t layer, double seconds) {
     if (seconds <= product_seconds || (!request_.probe.only.empty() && wants("jacobian/"))) return true;
-    trace_.info.notes.push_back("The singular values of ds_T/ds_t of layer " + std::to_string(layer) + " were left out, they would take about " + about(seconds) +
+    note({"jacobian/"}, "The singular values of ds_T/ds_t of layer " + std::to_string(layer) + " were left out, they would take about " + about(seconds) +
                                 ": ask for them with --record jacobian, or take a smaller width.");
     return false;
   }
@@ -297,7 +302,7 @@ class Run {
     const double all = seconds_row * static_cast<double>(steps.size());
     if (request_.every > 0 || all <= analysis_seconds) return steps;
     auto some = thinned(steps, std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis_seconds / seconds_row)));
-    trace_.info.notes.push_back(key + " has " + plural(std::ssize(some), "row") + " of the " + std::to_string(steps.size()) + " recorded, which would take about " + about(all) +
+    note({key.substr(0, key.find('/') + 1)}, key + " has " + plural(std::ssize(some), "row") + " of the " + std::to_string(steps.size()) + " recorded, which would take about " + about(all) +
                                 "; --every " + std::to_string(every_) + " makes them all. Every other array is complete.");
     return some;
   }
@@ -326,6 +331,12 @@ class Run {
     return sum * static_cast<double>(blocks) / static_cast<double>(some);
   }
 
+  /// A note that is about arrays of these kinds, so that whoever shows them can say it beside them.
+  void note(std::initializer_list<std::string> kinds, const std::string& sentence) {
+    trace_.info.notes.push_back(sentence);
+    for (const std::string& kind : kinds) trace_.info.note_kinds.emplace_back(kind, sentence);
+  }
+
   /// Once for all layers whose memory is none that a step maps to the next.
   void note_without_transition() {
     if (!request_.probe.spectra && !request_.probe.jacobians && request_.probe.focus < 0) return;
@@ -337,7 +348,7 @@ class Run {
     }
     if (!without) return;
     const bool all = without == trace_.info.layers;
-    trace_.info.notes.push_back(std::string("There are no eigenvalues and no singular values of ds_T/ds_t") + (all ? "" : " of " + std::string(without == 1 ? "layer " : "layers ") + names) +
+    note({"spectrum/", "jacobian/"}, std::string("There are no eigenvalues and no singular values of ds_T/ds_t") + (all ? "" : " of " + std::string(without == 1 ? "layer " : "layers ") + names) +
                                 ": what is carried from step to step is a record of the past, or changes once a segment, and no step maps it to the next as a state of fixed size.");
   }
 
@@ -473,7 +484,7 @@ class Run {
     }
     states_ = rollout_->final_states();
     if (rollout_->loss_step() >= 0)
-      trace_.info.notes.push_back("The loss became non-finite at step " + std::to_string(rollout_->loss_step()) + ", where the output is still finite: its square is out of range.");
+      note({"gradient/"}, "The loss became non-finite at step " + std::to_string(rollout_->loss_step()) + ", where the output is still finite: its square is out of range.");
     std::map<std::string, std::vector<double>> norms;
     std::vector<double> input_gradient;
     const bool gradients = request_.probe.gradients && wants("gradient/");
@@ -545,7 +556,7 @@ class Run {
         high = std::max(high, squares);
       }
       if (width > 1 && high > 0.0 && high - low < 1e-2 * high)
-        trace_.info.notes.push_back("The last layer normalises its output, so ½|y|² hardly depends on the state and its gradients are close to zero: their course "
+        note({"gradient/"}, "The last layer normalises its output, so ½|y|² hardly depends on the state and its gradients are close to zero: their course "
                                     "through time is right, their level says little; a task with a target has a loss that does depend on it.");
     }
   }
@@ -666,7 +677,7 @@ class Run {
     for (std::ptrdiff_t i = 0; i < entries; ++i)
       if (!fine(static_cast<std::size_t>(i))) {
         const auto row = static_cast<std::size_t>(i / (entries / std::ssize(steps)));
-        trace_.info.notes.push_back(key + " is not finite, first at step " + std::to_string(steps[row]) + ": a transition has entries out of range.");
+        note({key.substr(0, key.find('/') + 1)}, key + " is not finite, first at step " + std::to_string(steps[row]) + ": a transition has entries out of range.");
         return;
       }
   }

@@ -70,6 +70,7 @@ struct RunInfo {
   std::int64_t batch = 1;            ///< sequences side by side
   std::string record_form;          ///< the form that states, gates and gradients were recorded with (same as form if it forms them)
   std::string input_name, input_sha256;
+  std::vector<double> input_mean, input_deviation;  ///< what was subtracted from each channel and divided by; empty when it is as it was
   std::string loss;                 ///< "last", "mean" or "task", with its formula in words
   double loss_value = 0.0;
   std::int64_t length = 0;          ///< time steps of the sequence
@@ -82,6 +83,7 @@ struct RunInfo {
   std::string sentence;             ///< what is to say about the outcome: "gate/0/forget became non-finite at step 31", a reduced record, the
                                     ///< first gradient of a finished run that is not finite
   std::vector<std::string> notes;   ///< everything else that was decided for the user, a sentence each
+  std::vector<std::pair<std::string, std::string>> note_kinds;  ///< of those that are about arrays of a kind: the kind ("gradient/") and the note
   std::vector<SpectrumInfo> spectra;  ///< one a layer
   std::string command;              ///< the reclab line that repeats this run
 };

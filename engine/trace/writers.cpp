@@ -79,6 +79,11 @@ std::string manifest_json(const Trace& trace, const std::vector<WrittenFile>& fi
     spectra.push_back({{"of", spectrum.of}, {"continuous", spectrum.continuous}, {"per_step", spectrum.per_step}});
   for (const LayerInfo& layer : info.each_layer) each_layer.push_back({{"name", layer.name}, {"backward", layer.backward}});
   for (const auto& array : trace.arrays()) arrays.push_back(of_array(*array));
+  Json input = {{"name", info.input_name}, {"sha256", info.input_sha256}, {"length", info.length}, {"channels", trace.input_names}};
+  if (!info.input_mean.empty()) {
+    input["mean"] = info.input_mean;
+    input["deviation"] = info.input_deviation;
+  }
   const Json manifest = {
       {"schema", 1},
       {"version", info.version},
@@ -99,7 +104,7 @@ std::string manifest_json(const Trace& trace, const std::vector<WrittenFile>& fi
       {"forms", info.forms},
       {"devices", info.devices},
       {"batch", info.batch},
-      {"input", {{"name", info.input_name}, {"sha256", info.input_sha256}, {"length", info.length}, {"channels", trace.input_names}}},
+      {"input", input},
       {"output", {{"channels", trace.output_names}}},
       {"time", {{"name", trace.time_name}, {"unit", trace.time_unit}, {"rows", trace.steps.size()}, {"every", info.every}}},
       {"loss", {{"kind", info.loss}, {"value", info.loss_value}}},

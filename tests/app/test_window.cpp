@@ -39,6 +39,7 @@
 #include "gui/scrubber.h"
 #include "gui/sequence_view.h"
 #include "gui/status_line.h"
+#include "gui/whole_box.h"
 #include "panels/steps/steps_panel.h"
 #include "panels/timing.h"
 #include "safetensors.h"
@@ -285,8 +286,7 @@ class TestWindow : public QObject {
     QVERIFY(window_->statusLine()->sentence().contains("mine.npz"));
     QVERIFY(fact("seed 1") && !window_->action("forget")->isEnabled());
 
-    auto* seed = window_->inspector()->findChild<QSpinBox*>("seed");
-    seed->setValue(5);
+    window_->inspector()->seedBox()->setValue(5);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("seed 5"), patience);
     const auto five = output();
     QVERIFY(five != drawn);

@@ -225,6 +225,27 @@ TEST_CASE("a run that leaves the finite numbers stops there, names the step, and
   CHECK_SAYS(trace->info.sentence.find("step " + std::to_string(h->shape[0])) != std::string::npos, trace->info.sentence);
 }
 
+TEST_CASE("a note about arrays of a kind says of which, for whoever shows them") {
+  const auto trace = run_quietly(request_for("hyena", "noise", 40));
+  for (const std::string kind : {"spectrum/", "jacobian/"})
+    CHECK_SAYS(std::ranges::any_of(trace->info.note_kinds,
+                                   [&](const auto& about) {
+                                     return about.first == kind && about.second.starts_with("There are no eigenvalues") &&
+                                            std::ranges::find(trace->info.notes, about.second) != trace->info.notes.end();
+                                   }),
+               kind);
+}
+
+TEST_CASE("a run says what was subtracted from a standardised input and divided by") {
+  RunRequest request = request_for("elman", "noise", 40);
+  CHECK(run_quietly(request)->info.input_mean.empty());
+  request.sequence = make_task("noise", {.length = 40, .seed = 1, .standardise = true});
+  const auto trace = run_quietly(request);
+  CHECK(trace->info.input_mean == request.sequence.mean && trace->info.input_deviation == request.sequence.deviation);
+  const Sequence raw = make_task("noise", {.length = 40, .seed = 1});
+  CHECK_CLOSE((*trace->find("input")->real)[7] * trace->info.input_deviation[0] + trace->info.input_mean[0], raw.input[7], 1e-12);
+}
+
 TEST_CASE("above the limit of memory every k-th step is recorded, and a note says so") {
   RunRequest request = request_for("gru", "noise", 5000);
   request.record_limit = 1 << 20;

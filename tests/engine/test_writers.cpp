@@ -161,6 +161,13 @@ TEST_CASE("the manifest has every field of the run") {
                      R"J("command":"reclab run lru-demo")J"});
 }
 
+TEST_CASE("the manifest has the mean and deviation of a standardised input") {
+  Trace trace = example();
+  trace.info.input_mean = {4.5};
+  trace.info.input_deviation = {0.25};
+  check_holds(dense(manifest_json(trace)), {R"J("channels":["v, w"],"mean":[4.5],"deviation":[0.25]})J"});
+}
+
 TEST_CASE("the manifest describes every array") {
   const std::string json = dense(manifest_json(example()));
   check_holds(json, {R"J({"key":"input","shape":[3,1],"dtype":"float64","unit":"","axes":[{"name":"time","unit":"year"},)J"

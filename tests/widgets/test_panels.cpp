@@ -473,14 +473,95 @@ class TestPanels : public QObject {
     Shown<GradientsPanel> shown(synthetic_trace());
     const int before = shown.plot()->graphCount();
     shown->setPinned({{synthetic_trace(), QColor(255, 0, 255), "width 32"}});
-    QCOMPARE(shown.plot()->graphCount(), before + 2);  // hidden and cell
+    QCOMPARE(shown.plot()->graphCount(), before + 4);  // hidden and cell, the largest and the smallest singular value
     shown.plot()->replot();
     QVERIFY(!shown->legend()->placeOf("pinned/width 32").isNull());
     QTest::mouseClick(shown.plot(), Qt::LeftButton, {}, shown->legend()->placeOf("pinned/width 32").center());
     int pink = 0;
     for (int i = 0; i < shown.plot()->graphCount(); ++i)
-      pink += shown.plot()->graph(i)->pen().color() == QColor(255, 0, 255) && !shown.plot()->graph(i)->visible();
-    QCOMPARE(pink, 2);
+      pink += shown.plot()->graph(i)->pen().color().rgb() == QColor(255, 0, 255).rgb() && !shown.plot()->graph(i)->visible();
+    QCOMPARE(pink, 4);
+    // Its two states have one colour and differ in their dashes, and the one entry says which states it stands for.
+    QSet<Qt::PenStyle> styles;
+    for (int i = 0; i < shown.plot()->graphCount(); ++i)
+      if (shown.plot()->graph(i)->pen().color() == QColor(255, 0, 255)) styles << shown.plot()->graph(i)->pen().style();
+    QCOMPARE(styles, (QSet<Qt::PenStyle>{Qt::SolidLine, Qt::DashLine}));
+    QVERIFY(shown->legend()->tipAt(QPointF(shown->legend()->placeOf("pinned/width 32").center())).contains("dashed cell"));
+    const QString header = lines(shown->dataAsCsv())[0];
+    QVERIFY2(header.contains("log10 gradient/state/0/hidden [width 32]") && header.contains("log10 jacobian_min/0 [width 32]"), qPrintable(header));
+  }
+
+  void noPinnedRunIsLeftOutWithoutAWord() {
+    SyntheticOptions bare;
+    bare.gates = bare.spectra = bare.gradients = bare.timing = false;
+    const std::vector<Panel::Run> runs{{synthetic_trace(bare), QColor(255, 0, 255), "bare"}, {synthetic_trace(), QColor(0, 200, 200), "full"}};
+    const auto check = [&](auto& shown, const QString& word) {
+      shown->setPinned(runs);
+      shown.plot()->replot();
+      QVERIFY2(!shown->legend()->placeOf("pinned/bare").isNull() && !shown->legend()->placeOf("pinned/full").isNull(), qPrintable(word));
+      QTemporaryDir folder;
+      const QString file = folder.filePath("figure.svg");
+      QCOMPARE(shown->saveFigure(file, Panel::Format::svg), QString());
+      const QStringList texts = textsOf(file);  // the figure names them too
+      QVERIFY2(texts.contains("bare: " + word), qPrintable(texts.join('|')));
+      QVERIFY2(std::any_of(texts.begin(), texts.end(), [](const QString& one) { return one.startsWith("full"); }), qPrintable(texts.join('|')));
+    };
+    Shown<GradientsPanel> gradients(synthetic_trace());
+    check(gradients, "no gradients");
+    Shown<SpectrumPanel> spectrum(synthetic_trace());
+    check(spectrum, "no spectrum");
+    QVERIFY(lines(spectrum->dataAsCsv())[0].endsWith(",run"));
+    QVERIFY(lines(spectrum->dataAsCsv()).back().endsWith(",full"));
+    Shown<GatingPanel> gating(synthetic_trace());
+    check(gating, "no gates");
+    QVERIFY(lines(gating->dataAsCsv())[0].endsWith(",mean [full]"));
+  }
+
+  void pinnedGatesAreLinesAndOutlines() {
+    SyntheticOptions wide;
+    wide.units = 32;
+    Shown<GatingPanel> shown(synthetic_trace());
+    const int graphs = shown.plot()->graphCount();
+    shown->setPinned({{synthetic_trace(wide), QColor(255, 0, 255), "width 32"}});
+    QCOMPARE(shown.plot()->graphCount(), graphs + 1);
+    const QCPGraph* mean = shown.plot()->graph(graphs);
+    QCOMPARE(mean->pen().color(), QColor(255, 0, 255));
+    const auto trace = synthetic_trace(wide);
+    const TraceArray* gate = trace->find(shown->findChild<QComboBox*>("gate")->currentData().toString().toStdString());
+    double expected = 0;
+    for (int j = 0; j < 32; ++j) expected += (*gate->real)[static_cast<std::size_t>(50 * 32 + j)] / 32.0;
+    QVERIFY(std::abs(mean->data()->at(50)->value - expected) < 1e-12);
+    // Gone when it is unpinned.
+    shown->setPinned({});
+    QCOMPARE(shown.plot()->graphCount(), graphs);
+    QVERIFY(shown->legend()->placeOf("pinned/width 32").isNull());
+  }
+
+  void theGateThatMattersIsShownUntilAnotherIsPicked() {
+    Shown<GatingPanel> shown(synthetic_trace());
+    auto* gates = shown->findChild<QComboBox*>("gate");
+    QVERIFY(gates->count() >= 2);
+    const QString second = gates->itemData(1).toString();
+    shown->lookAt("lstm", second.section('/', 2), false);
+    QCOMPARE(gates->currentData().toString(), second);
+    // A choice by hand stays when the model comes again, until it is asked for.
+    gates->setFocus();
+    QTest::keyClick(gates, Qt::Key_Up);
+    const QString picked = gates->currentData().toString();
+    QVERIFY(picked != second);
+    shown->lookAt("lstm", second.section('/', 2), false);
+    shown->setTrace(synthetic_trace());
+    QCOMPARE(gates->currentData().toString(), picked);
+    shown->lookAt("lstm", second.section('/', 2), true);
+    QCOMPARE(gates->currentData().toString(), second);
+  }
+
+  void theLossIsNamedAndValued() {
+    auto trace = std::make_shared<Trace>(*synthetic_trace());
+    trace->info.loss = "last: L = ½ |y_T|², the output of the last step";
+    trace->info.loss_value = 0.03125;
+    Shown<GradientsPanel> shown(trace);
+    QCOMPARE(shown->lossText(), QString("L = ½ |y_T|², the output of the last step. It is 0.03125."));
   }
 
   void gradientsOfManyLayersShareTheLegend() {

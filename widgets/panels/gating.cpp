@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plot/pinned.h"
+
 namespace reclab {
 
 namespace {
@@ -41,7 +43,9 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
   said_->setLayer(QStringLiteral("overlay"));  // it moves with the cursor
   grid_ = new QCPLayoutGrid;
   plot_->plotLayout()->addElement(0, 0, grid_);
-  plot_->plotLayout()->addElement(1, 0, said_);
+  legend_ = new Legend(plot_);
+  plot_->plotLayout()->addElement(1, 0, legend_);
+  plot_->plotLayout()->addElement(2, 0, said_);
   grid_->setRowSpacing(2);
   grid_->setColumnSpacing(2);
   map_rect_ = plot_->makeRect([this] { fitRows(); });
@@ -106,7 +110,8 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
   histogram_->setLayer(QStringLiteral("now"));
 
   connect(gates_, &QComboBox::activated, this, [this](int index) {
-    choose(gates_->itemData(index).toString());
+    key_ = gates_->itemData(index).toString();
+    if (trace_) chosen_[QString::fromStdString(trace_->info.preset)] = key_;
     refresh();
   });
   connect(plot_, &Plot::timeRangeChanged, this, [this] {
@@ -140,11 +145,68 @@ QString GatingPanel::whyEmpty() const {
   return tr("%1 has no gates. Choose a gated model, such as LSTM, GRU or Mamba.").arg(model);
 }
 
-std::span<const double> GatingPanel::row(std::int64_t index) const {
-  return {values_->data() + index * units(), static_cast<std::size_t>(units())};
+void GatingPanel::setPinned(const std::vector<Run>& runs) {
+  pinned_ = runs;
+  refresh();
 }
 
-void GatingPanel::choose(const QString& key) { key_ = key; }
+void GatingPanel::lookAt(const QString& preset, const QString& detail, bool asked) {
+  if (detail.isEmpty()) return;
+  wanted_[preset] = detail;
+  if (asked) chosen_.remove(preset);
+  refresh();
+}
+
+/// What was picked by hand for this model, else what its preset names ("forget": the first gate of that name), else what was looked at.
+QString GatingPanel::gateToShow() const {
+  const QString preset = QString::fromStdString(trace_->info.preset), by_hand = chosen_.value(preset), named = wanted_.value(preset);
+  QString found;
+  for (const TraceArray* array : trace_->matching("gate/")) {
+    const QString key = QString::fromStdString(array->key);
+    if (!usable(*array)) continue;
+    if (key == by_hand) return key;
+    if (found.isEmpty() && !named.isEmpty() && (key.section(u'/', 2) == named || key.section(u'/', 1) == named)) found = key;
+  }
+  return found.isEmpty() ? key_ : found;
+}
+
+/// Pinned runs have the mean of the gate over time and its histogram at the cursor, as an outline; the map has room for one run.
+void GatingPanel::makePins() {
+  for (const PinnedGate& pin : pins_) {
+    plot_->removePlottable(pin.mean);
+    plot_->removePlottable(pin.outline);
+  }
+  pins_.clear();
+  legend_->clear();
+  for (const Run& run : pinned_) {
+    if (!run.trace) continue;
+    const TraceArray* gate = run.trace->find(gate_->key);
+    if (gate == nullptr || !usable(*gate)) {
+      addPinWithout(legend_, run, plot_->theme(),
+                    run.trace->matching("gate/").empty() ? tr("no gates") : tr("no %1").arg(gateLabel(*trace_, gate_->key)));
+      continue;
+    }
+    QCPGraph* mean = plot_->addCurve(mean_rect_, run.colour, 1.4);
+    auto* outline = new QCPCurve(histogram_rect_->axis(QCPAxis::atBottom), histogram_rect_->axis(QCPAxis::atLeft));
+    outline->setPen(QPen(run.colour, 1.4));
+    outline->setSelectable(QCP::stNone);
+    outline->setLayer(QStringLiteral("now"));
+    pins_.push_back({run.trace, gate, realValues(*gate), mean, outline});
+    if (!bounded()) {  // the value axis holds theirs too
+      const std::vector<double>& values = *pins_.back().values;
+      for (std::size_t i = 0, stride = 1 + values.size() / 1'000'000; i < values.size(); i += stride)
+        if (std::isfinite(values[i])) low_ = std::min(low_, values[i]), high_ = std::max(high_, values[i]);
+    }
+    addPin(legend_, run, QPen(run.colour, 1.4), {mean, outline}, {}, tr("Its mean over time, and how many of its units have which value at the cursor."));
+  }
+}
+
+GatingPanel::Rows GatingPanel::visibleRows(const std::vector<std::int64_t>& at, const TraceArray& array) const {
+  const auto first = std::max<std::int64_t>(0, std::lower_bound(at.begin(), at.end(), plot_->firstStep()) - at.begin() - 1);
+  const auto last = std::min<std::int64_t>(array.shape[0] - 1, std::upper_bound(at.begin(), at.end(), plot_->lastStep()) - at.begin());
+  const std::int64_t affordable = std::max<std::int64_t>(400, entries_a_pass / array.row_size());
+  return {first, last, std::max<std::int64_t>(1, (last - first) / affordable)};
+}
 
 void GatingPanel::rebuild() {
   const QSignalBlocker quiet(gates_);
@@ -154,8 +216,7 @@ void GatingPanel::rebuild() {
     gates_->addItem(gateLabel(*trace_, array->key), QString::fromStdString(array->key));
     gates_->setItemData(gates_->count() - 1, QString::fromStdString(array->text), Qt::ToolTipRole);
   }
-  // The gate that was looked at, when this run has it too.
-  const int index = std::max(0, gates_->findData(key_));
+  const int index = std::max(0, gates_->findData(gateToShow()));
   gates_->setCurrentIndex(index);
   key_ = gates_->itemData(index).toString();
   gate_ = trace_->find(key_.toStdString());
@@ -177,6 +238,7 @@ void GatingPanel::rebuild() {
   map_rect_->axis(QCPAxis::atLeft)->setRange(-0.5, static_cast<double>(units()) - 0.5);
   bar_->show(*heatmap_, gateLabel(*trace_, gate_->key) +
                             (gate_->unit.empty() ? QString() : QStringLiteral(" (%1)").arg(QString::fromStdString(gate_->unit))));
+  makePins();
   const double pad = 0.04 * (high_ - low_);
   for (QCPAxisRect* rect : {mean_rect_, histogram_rect_}) rect->axis(QCPAxis::atLeft)->setRange(low_ - pad, high_ + pad);
 
@@ -231,10 +293,7 @@ void GatingPanel::fitRows() {
 
 void GatingPanel::drawStatistics() {
   const std::vector<std::int64_t>& at = steps();
-  const auto first = std::max<std::int64_t>(0, std::lower_bound(at.begin(), at.end(), plot_->firstStep()) - at.begin() - 1);
-  const auto last = std::min<std::int64_t>(gate_->shape[0] - 1, std::upper_bound(at.begin(), at.end(), plot_->lastStep()) - at.begin());
-  const std::int64_t affordable = std::max<std::int64_t>(400, entries_a_pass / units());
-  const std::int64_t stride = std::max<std::int64_t>(1, (last - first) / affordable);
+  const auto [first, last, stride] = visibleRows(at, *gate_);
   QVector<QCPGraphData> mean, q10, q90, below, above;
   std::vector<double> scratch;
   for (std::int64_t r = first; r <= last; r += stride) {
@@ -251,6 +310,13 @@ void GatingPanel::drawStatistics() {
   q90_->data()->set(q90, true);
   below_->data()->set(bounded() ? below : QVector<QCPGraphData>(), true);
   above_->data()->set(bounded() ? above : QVector<QCPGraphData>(), true);
+  for (const PinnedGate& pin : pins_) {
+    const Rows rows = visibleRows(pin.steps(), *pin.gate);
+    QVector<QCPGraphData> means;
+    for (std::int64_t r = rows.first; r <= rows.last; r += rows.stride)
+      means.append({static_cast<double>(pin.steps()[static_cast<std::size_t>(r)]), gateStatistics(rowOf(*pin.gate, *pin.values, r), pin.gate->low, pin.gate->high, scratch).mean});
+    pin.mean->data()->set(means, true);
+  }
   plot_->redraw();
 }
 
@@ -266,6 +332,18 @@ void GatingPanel::moveTime() {
   for (int i = 0; i < bins; ++i)
     bars.append({low_ + (i + 0.5) * (high_ - low_) / bins, static_cast<double>(counts[static_cast<std::size_t>(i)])});
   histogram_->data()->set(bars, true);
+  for (const PinnedGate& pin : pins_) {
+    const std::vector<int> its = gateHistogram(rowOf(*pin.gate, *pin.values, pin.trace->row_of_step(*pin.gate, step_)), low_, high_, bins);
+    // Of another width the outline is as long as that of as many units would be.
+    const double scale = static_cast<double>(units()) / static_cast<double>(pin.gate->row_size()), side = (high_ - low_) / bins;
+    QVector<double> along{0.0}, up{low_};
+    for (int i = 0; i < bins; ++i) {
+      const double count = scale * its[static_cast<std::size_t>(i)];
+      along << count << count;
+      up << low_ + i * side << low_ + (i + 1) * side;
+    }
+    pin.outline->setData(along << 0.0, up << high_);
+  }
 
   const std::int64_t recorded = steps()[static_cast<std::size_t>(at)];
   QString text = recorded == step_ ? tr("At step %1").arg(grouped(step_))
@@ -309,6 +387,13 @@ QString GatingPanel::dataAsCsv() const {
   if (bounded()) text += ",share_below,share_above";
   for (std::int64_t j = 0; j < n; ++j)
     text += ',' + csvCell(QString::fromStdString(gate_->key)).toUtf8() + '/' + QByteArray::number(static_cast<qlonglong>(j));
+  std::vector<std::pair<const PinnedGate*, std::size_t>> others;  // and how far their rows were read
+  for (const Run& run : pinned_)
+    for (const PinnedGate& pin : pins_)
+      if (pin.trace == run.trace) {
+        text += ',' + csvCell(QStringLiteral("mean [%1]").arg(run.label)).toUtf8();
+        others.emplace_back(&pin, 0);
+      }
   text += '\n';
   std::vector<double> scratch;
   const std::vector<std::int64_t>& at = steps();
@@ -321,6 +406,13 @@ QString GatingPanel::dataAsCsv() const {
     text += ',' + csvNumber(found.mean) + ',' + csvNumber(found.q10) + ',' + csvNumber(found.q90);
     if (bounded()) text += ',' + csvNumber(found.below) + ',' + csvNumber(found.above);
     for (const double v : row(r)) text += ',' + csvNumber(v);
+    for (auto& [pin, at_row] : others) {
+      const std::vector<std::int64_t>& its = pin->steps();
+      while (at_row < its.size() && its[at_row] < step) ++at_row;
+      text += ',';
+      if (at_row < its.size() && its[at_row] == step)
+        text += csvNumber(gateStatistics(rowOf(*pin->gate, *pin->values, static_cast<std::int64_t>(at_row)), pin->gate->low, pin->gate->high, scratch).mean);
+    }
     text += '\n';
   }
   return QString::fromUtf8(text);

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+
+#include "plot/pinned.h"
 
 namespace reclab {
 
@@ -49,6 +52,9 @@ GradientsPanel::GradientsPanel(QWidget* parent) : PlotPanel(parent) {
   plot_->plotLayout()->addElement(0, 0, sentence_);
   plot_->plotLayout()->addElement(1, 0, legend_);
   plot_->plotLayout()->addElement(2, 0, rect_);
+  loss_ = new Paragraph(plot_);
+  loss_->setSmall(true);
+  plot_->plotLayout()->addElement(3, 0, loss_);
   plot_->addTimeRect(rect_, [](double v) { return powerAsNumber(v, 2); });
   rect_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
   values_ = plot_->addValueAxis(rect_);
@@ -131,8 +137,12 @@ void GradientsPanel::judge() {
   for (const bool jacobian : {!at_end, at_end}) {
     const std::vector<const TraceArray*> arrays = trace_->matching(jacobian ? "jacobian/" : "gradient/state/");
     std::vector<Verdict> verdicts;
+    // The state that the preset names, where this run has it.
+    const QString named = wanted_.value(QString::fromStdString(trace_->info.preset));
+    const auto is_named = [&](const TraceArray* array) { return !jacobian && !named.isEmpty() && QString::fromStdString(array->key).section(u'/', 3) == named; };
+    const bool only = std::any_of(arrays.begin(), arrays.end(), is_named);
     for (const TraceArray* array : arrays) {
-      if (!usable(*array)) continue;
+      if (!usable(*array) || (only && !is_named(array))) continue;
       const QString key = QString::fromStdString(array->key), layer = key.section(u'/', jacobian ? 1 : 2, jacobian ? 1 : 2);
       const bool backward = runsBackward(*trace_, layer);
       QString subject = !jacobian ? tr("The gradient") : backward ? tr("The Jacobian ∂s_0/∂s_t") : tr("The Jacobian ∂s_T/∂s_t");
@@ -158,26 +168,56 @@ void GradientsPanel::judge() {
   verdict_.sentence += note;
 }
 
+/// One colour a run: its states differ in their dashes, and what the memory alone does is thin and faint.
+void GradientsPanel::drawPins() {
+  const Theme& theme = plot_->theme();
+  for (const Run& run : pinned_) {
+    if (!run.trace) continue;
+    QStringList states, layers;
+    QList<QCPLayerable*> shown;
+    const std::vector<Curve> found = curves(*run.trace);
+    for (const Curve& curve : found) {
+      if (curve.kind == Kind::gradient && !states.contains(curve.state)) states << curve.state;
+      if (!layers.contains(curve.layer)) layers << curve.layer;
+    }
+    for (const Curve& curve : found) {
+      const bool gradient = curve.kind == Kind::gradient;
+      const auto depth = static_cast<double>(layers.indexOf(curve.layer));
+      QColor ink = layers.size() > 1 ? mixed(run.colour, theme.base, 1.0 - 0.5 * depth / static_cast<double>(layers.size() - 1)) : run.colour;
+      if (!gradient) ink.setAlphaF(0.7f);
+      QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.2 : 0.7, gradient ? pinStyle(static_cast<int>(states.indexOf(curve.state))) : Qt::DotLine);
+      graph->setProperty("least", curve.kind == Kind::smallest);
+      if (!gradient || layers.size() > 1) Plot::setQuiet(graph);
+      // Counted back from the end, runs of other lengths end together.
+      fill(graph, stepsOf(*run.trace, *curve.array), column(*curve.array, 0), plot_->lag() ? trace_->info.length - run.trace->info.length : 0);
+      shown << graph;
+    }
+    if (shown.isEmpty()) {
+      addPinWithout(legend_, run, theme, tr("no gradients"));
+      continue;
+    }
+    QString how = states.size() > 1 ? tr("Its states by their dashes: solid %1, dashed %2; ").arg(states[0], states.mid(1).join(tr(" and on "))) : QString();
+    how += layers.size() > 1 ? tr("deeper layers are fainter; dotted: σ max and σ min.") : tr("dotted: σ max and σ min.");
+    how[0] = how[0].toUpper();
+    addPin(legend_, run, QPen(run.colour, 1.2), shown, states.size() > 1 ? states : QStringList(), how);
+  }
+}
+
 void GradientsPanel::rebuild() {
   plot_->clearPlottables();
   legend_->clear();
   const Theme& theme = plot_->theme();
   one_->setPen(QPen(theme.axis, 1, Qt::DashLine));
-  // Pinned runs lie under the run itself.
-  for (const Run& run : pinned_) {
-    if (!run.trace) continue;
-    QList<QCPLayerable*> shown;
-    for (const TraceArray* array : run.trace->matching("gradient/state/")) {
-      if (!usable(*array)) continue;
-      QCPGraph* graph = plot_->addCurve(rect_, run.colour, 1.0);
-      // Counted back from the end, runs of other lengths end together.
-      fill(graph, stepsOf(*run.trace, *array), column(*array, 0), plot_->lag() ? trace_->info.length - run.trace->info.length : 0);
-      shown << graph;
-    }
-    if (!shown.isEmpty()) legend_->add(QStringLiteral("pinned/") + run.label, run.label, QPen(run.colour, 1.0), shown);
-  }
+  drawPins();  // under the run itself
   judge();
   sentence_->setText(verdict_.sentence);
+  const QString loss = QString::fromStdString(trace_->info.loss);
+  const QString formula = loss.section(QStringLiteral(": "), 1);  // "last: L = ..."
+  QStringList said;
+  if (!loss.isEmpty()) said << tr("%1. It is %2.").arg(formula.isEmpty() ? loss : formula, number(trace_->info.loss_value, 5));
+  said << notesOn(*trace_, {"gradient/", "jacobian/"});
+  said.removeAll(QString());
+  loss_->setText(said.join(u' '), true);
   QCPGraph* fit = nullptr;
   if (verdict_.fate != Fate::unknown) {
     fit = plot_->addCurve(rect_, theme.muted, 1.0, Qt::DashLine);
@@ -268,6 +308,11 @@ QVariantMap GradientsPanel::choices() const { return {{QStringLiteral("lag"), pl
 
 void GradientsPanel::setChoices(const QVariantMap& saved) { plot_->setLag(saved.value(QStringLiteral("lag")).toString() == u"true"); }
 
+void GradientsPanel::lookAt(const QString& preset, const QString& detail, bool) {
+  wanted_[preset] = detail;
+  refresh();
+}
+
 void GradientsPanel::setPinned(const std::vector<Run>& runs) {
   pinned_ = runs;
   refresh();
@@ -284,26 +329,40 @@ QString GradientsPanel::dataAsCsv() const {
   if (!trace_) return {};
   // One line a recorded step; arrays with steps of their own leave cells empty between theirs.
   struct Column {
+    const Trace* trace;
     const TraceArray* array;
     std::int64_t j;
     std::size_t row = 0;
   };
   std::vector<Column> columns;
   QStringList header = {QStringLiteral("step"), QStringLiteral("time")};
-  for (const Curve& curve : curves(*trace_)) {
-    const std::int64_t k = curve.array->row_size();
-    for (std::int64_t j = 0; j < k; ++j) {
-      header << csvCell(QStringLiteral("log10 ") + curve.name + (k > 1 ? QStringLiteral("/%1").arg(j) : QString()));
-      columns.push_back({curve.array, j});
+  std::vector<std::int64_t> all = trace_->steps;
+  const auto add = [&](const Trace& trace, const QString& run) {
+    for (const Curve& curve : curves(trace)) {
+      const std::int64_t k = curve.array->row_size();
+      for (std::int64_t j = 0; j < k; ++j) {
+        header << csvCell(QStringLiteral("log10 ") + curve.name + (k > 1 ? QStringLiteral("/%1").arg(j) : QString()) + run);
+        columns.push_back({&trace, curve.array, j});
+      }
     }
+  };
+  add(*trace_, {});
+  for (const Run& run : pinned_) {
+    if (!run.trace) continue;
+    add(*run.trace, QStringLiteral(" [%1]").arg(run.label));
+    // It may have been recorded at other steps.
+    std::vector<std::int64_t> both;
+    std::set_union(all.begin(), all.end(), run.trace->steps.begin(), run.trace->steps.end(), std::back_inserter(both));
+    all = std::move(both);
   }
   QByteArray text = header.join(u',').toUtf8() + '\n';
-  for (std::size_t row = 0; row < trace_->steps.size(); ++row) {
-    const std::int64_t step = trace_->steps[row];
-    text +=
-        QByteArray::number(static_cast<qlonglong>(step)) + ',' + (row < trace_->time.size() ? csvNumber(trace_->time[row]) : QByteArray());
+  std::size_t row = 0;
+  for (const std::int64_t step : all) {
+    while (row < trace_->steps.size() && trace_->steps[row] < step) ++row;
+    const bool timed = row < trace_->time.size() && row < trace_->steps.size() && trace_->steps[row] == step;
+    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' + (timed ? csvNumber(trace_->time[row]) : QByteArray());
     for (Column& column_ : columns) {
-      const std::vector<std::int64_t>& steps = stepsOf(*trace_, *column_.array);
+      const std::vector<std::int64_t>& steps = stepsOf(*column_.trace, *column_.array);
       while (column_.row < steps.size() && steps[column_.row] < step) ++column_.row;
       text += ',';
       if (column_.row < steps.size() && steps[column_.row] == step && static_cast<std::int64_t>(column_.row) < column_.array->shape[0])

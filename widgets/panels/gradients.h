@@ -17,12 +17,14 @@ class GradientsPanel : public PlotPanel {
   QString hint() const override;
   std::vector<std::string> draws() const override { return {"gradient/state/", "jacobian/", "jacobian_min/"}; }
   void setPinned(const std::vector<Run>& runs) override;
+  void lookAt(const QString& preset, const QString& detail, bool asked) override;
   void holdAxes(bool hold) override { values_->hold(hold); }
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
   QString dataAsCsv() const override;
   const Verdict& verdict() const { return verdict_; }
   Legend* legend() const { return legend_; }
+  QString lossText() const { return loss_->text(); }
   QCPAxisRect* rect() const { return rect_; }
   ValueAxis* values() const { return values_; }
 
@@ -42,6 +44,7 @@ class GradientsPanel : public PlotPanel {
   };
   std::vector<Curve> curves(const Trace& trace) const;
   std::vector<Curve> drawnCurves() const;  ///< of the run, and singular values of the former where it has none yet
+  void drawPins();
   void judge();
   void fitValues();
 
@@ -52,6 +55,8 @@ class GradientsPanel : public PlotPanel {
   QCPItemStraightLine* one_;  ///< where a gradient is as large as it was
   QAction* lag_;
   std::vector<Run> pinned_;
+  QHash<QString, QString> wanted_;  ///< the state that a preset's verdict is on, by preset
+  Paragraph* loss_;                 ///< what the gradients are of
   Verdict verdict_;
 };
 

@@ -6,14 +6,20 @@
 #include <cmath>
 #include <numbers>
 
+#include "plot/pinned.h"
+
 namespace reclab {
 
 using Complex = std::complex<double>;
 
-/// One of the two parts of the picture: the ground with the cloud of all steps, or the eigenvalues of now.
+/// A part of the picture: the ground with the cloud of all steps, the eigenvalues of now, or those of a pinned run under them.
 class SpectrumPicture : public QCPLayerable {
  public:
   SpectrumPicture(SpectrumPanel* panel, const QString& layer, bool now) : QCPLayerable(panel->plot_, layer), panel_(panel), now_(now) {}
+  SpectrumPicture(SpectrumPanel* panel, std::shared_ptr<const Trace> pinned, const QColor& colour)
+      : QCPLayerable(panel->plot_, QStringLiteral("now")), panel_(panel), now_(true), pinned_(std::move(pinned)), ink_(colour) {
+    moveToLayer(this->layer(), true);
+  }
   void forget() { image_ = {}; }
 
  protected:
@@ -115,10 +121,10 @@ class SpectrumPicture : public QCPLayerable {
   }
 
   void drawNow(QCPPainter* painter) const {
-    const Theme& theme = panel_->plot_->theme();
-    for (const Panel::Run& run : panel_->pinned_)
-      if (run.trace) drawPoints(painter, panel_->rowAt(*run.trace, panel_->step_), run.colour, false);
-    drawPoints(painter, panel_->rowAt(*panel_->trace_, panel_->step_), theme.series(0), true);
+    if (pinned_)
+      drawPoints(painter, panel_->rowAt(*pinned_, panel_->step_), ink_, false);
+    else
+      drawPoints(painter, panel_->rowAt(*panel_->trace_, panel_->step_), panel_->plot_->theme().series(0), true);
   }
 
   /// Discs, or rings for pinned runs. On the screen very many are stamped, in a vector figure each is a path.
@@ -161,6 +167,8 @@ class SpectrumPicture : public QCPLayerable {
 
   SpectrumPanel* panel_;
   bool now_;
+  std::shared_ptr<const Trace> pinned_;
+  QColor ink_;
   QImage image_;
   QCPRange re_, im_;
   QColor colour_;
@@ -175,8 +183,10 @@ SpectrumPanel::SpectrumPanel(QWidget* parent) : PlotPanel(parent) {
   note_ = new Paragraph(plot_);
   note_->setLayer(QStringLiteral("overlay"));  // it moves with the cursor
   rect_ = plot_->makeRect([this] { keepRound(); });
-  plot_->plotLayout()->addElement(0, 0, rect_);
-  plot_->plotLayout()->addElement(1, 0, note_);
+  legend_ = new Legend(plot_);
+  plot_->plotLayout()->addElement(0, 0, legend_);
+  plot_->plotLayout()->addElement(1, 0, rect_);
+  plot_->plotLayout()->addElement(2, 0, note_);
   rect_->axis(QCPAxis::atBottom)->setLabel(tr("Re λ"));
   rect_->axis(QCPAxis::atLeft)->setLabel(tr("Im λ"));
   cloud_ = new SpectrumPicture(this, QStringLiteral("main"), false);
@@ -254,7 +264,7 @@ void SpectrumPanel::choose(int index) {
   if (was_continuous_ != info_.continuous) lock_->setChecked(false);
   was_continuous_ = info_.continuous;
   moveTime();
-  plot_->redraw();
+  showPins();
 }
 
 std::span<const Complex> SpectrumPanel::rowAt(const Trace& trace, std::int64_t step, std::int64_t* at) const {
@@ -324,6 +334,7 @@ void SpectrumPanel::writeNote() {
                 .arg(grouped(unstable), grouped(static_cast<std::int64_t>(values.size())),
                      info_.continuous ? tr("right of the imaginary axis") : tr("outside the unit circle"));
   text += u'.';
+  if (const QString said = notesOn(*trace_, {"spectrum/"}); !said.isEmpty()) text += u' ' + said;
   const QSize before = note_->minimumOuterSizeHint();
   if (text == note_->text()) return;
   note_->setText(text, true);
@@ -381,28 +392,53 @@ QString SpectrumPanel::tipAt(const QPointF& position) const {
 
 void SpectrumPanel::setPinned(const std::vector<Run>& runs) {
   pinned_ = runs;
-  if (emptyReason().isEmpty()) plot_->redrawNow();
+  if (emptyReason().isEmpty()) showPins();
+}
+
+void SpectrumPanel::showPins() {
+  for (SpectrumPicture* picture : pictures_) delete picture;
+  pictures_.clear();
+  legend_->clear();
+  for (const Run& run : pinned_) {
+    if (!run.trace) continue;
+    if (rowAt(*run.trace, step_).empty()) {
+      addPinWithout(legend_, run, plot_->theme(), layers_->count() > 1 ? tr("no %1").arg(layerName(*trace_, layer_)) : tr("no spectrum"));
+      continue;
+    }
+    pictures_.push_back(new SpectrumPicture(this, run.trace, run.colour));
+    addPin(legend_, run, QPen(run.colour, 1.2), {pictures_.back()}, {}, tr("Its eigenvalues at the cursor are the rings of this colour."));
+  }
+  plot_->redraw();
 }
 
 QString SpectrumPanel::dataAsCsv() const {
   if (!trace_) return {};
-  QByteArray text = "layer,step,eigenvalue,real,imaginary,modulus\n";
-  for (const TraceArray* array : trace_->matching("spectrum/")) {
-    if (!array->complex) continue;
-    const QByteArray layer = csvCell(QString::fromStdString(array->key).section(u'/', 1)).toUtf8();
-    const std::vector<std::int64_t>& steps = array->steps.empty() ? trace_->steps : array->steps;
-    const std::int64_t rows = array->shape[0], n = array->row_size();
-    for (std::int64_t row = 0; row < rows; ++row) {
-      // One row for the whole run belongs to no step.
-      const bool all = rows == 1 && array->steps.empty();
-      const QByteArray step = all ? QByteArray("all") : QByteArray::number(static_cast<qlonglong>(steps[static_cast<std::size_t>(row)]));
-      for (std::int64_t j = 0; j < n; ++j) {
-        const Complex z = (*array->complex)[static_cast<std::size_t>(row * n + j)];
-        text += layer + ',' + step + ',' + QByteArray::number(static_cast<qlonglong>(j)) + ',' + csvNumber(z.real()) + ',' +
-                csvNumber(z.imag()) + ',' + csvNumber(std::abs(z)) + '\n';
+  // With pinned runs, whose each line is stands in a column after the others.
+  const bool several = std::any_of(pinned_.begin(), pinned_.end(), [](const Run& run) { return run.trace != nullptr; });
+  QByteArray text = "layer,step,eigenvalue,real,imaginary,modulus";
+  text += several ? ",run\n" : "\n";
+  const auto add = [&](const Trace& trace, const QByteArray& run) {
+    for (const TraceArray* array : trace.matching("spectrum/")) {
+      if (!array->complex) continue;
+      const QByteArray layer = csvCell(QString::fromStdString(array->key).section(u'/', 1)).toUtf8();
+      const std::vector<std::int64_t>& steps = array->steps.empty() ? trace.steps : array->steps;
+      const std::int64_t rows = array->shape[0], n = array->row_size();
+      for (std::int64_t row = 0; row < rows; ++row) {
+        // One row for the whole run belongs to no step.
+        const bool all = rows == 1 && array->steps.empty();
+        const QByteArray step = all ? QByteArray("all") : QByteArray::number(static_cast<qlonglong>(steps[static_cast<std::size_t>(row)]));
+        for (std::int64_t j = 0; j < n; ++j) {
+          const Complex z = (*array->complex)[static_cast<std::size_t>(row * n + j)];
+          text += layer + ',' + step + ',' + QByteArray::number(static_cast<qlonglong>(j)) + ',' + csvNumber(z.real()) + ',' +
+                  csvNumber(z.imag()) + ',' + csvNumber(std::abs(z)) + run + '\n';
+        }
       }
     }
-  }
+  };
+  const auto named = [&](const QString& run) { return several ? ',' + csvCell(run).toUtf8() : QByteArray(); };
+  add(*trace_, named(tr("shown")));
+  for (const Run& run : pinned_)
+    if (run.trace) add(*run.trace, named(run.label));
   return QString::fromUtf8(text);
 }
 

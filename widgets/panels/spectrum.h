@@ -30,6 +30,7 @@ class SpectrumPanel : public PlotPanel {
   /// Where an eigenvalue is drawn, in the plot's pixels.
   QPointF pixelOf(std::complex<double> eigenvalue) const;
   QString note() const { return note_->text(); }
+  Legend* legend() const { return legend_; }
 
  protected:
   QString whyEmpty() const override;
@@ -46,8 +47,11 @@ class SpectrumPanel : public PlotPanel {
   void findHome();
   void keepRound();
   void writeNote();
+  void showPins();
 
   Paragraph* note_;
+  Legend* legend_;  ///< of pinned runs
+  std::vector<SpectrumPicture*> pictures_;  ///< one for each that has a spectrum
   QCPAxisRect* rect_;
   SpectrumPicture* cloud_;
   SpectrumPicture* now_;

@@ -509,6 +509,22 @@ QPointF TimingPanel::pixelOf(const QString& form, double length) const {
 
 void TimingPanel::copyCommand() { QGuiApplication::clipboard()->setText(QString::fromStdString(timings_.info.command)); }
 
-QString TimingPanel::dataAsCsv() const { return trace_ ? QString::fromUtf8(timingsAsCsv(timingsOf(*trace_))) : QString(); }
+QString TimingPanel::dataAsCsv() const {
+  if (!trace_) return {};
+  const QByteArray own = timingsAsCsv(timingsOf(*trace_));
+  // With pinned runs, whose each line is stands in a column after the others.
+  const auto timed = [](const Run& run) { return run.trace && !timingsOf(*run.trace).forms.empty(); };
+  if (std::none_of(pinned_.begin(), pinned_.end(), timed)) return QString::fromUtf8(own);
+  QStringList lines;
+  const auto add = [&](const QByteArray& csv, const QString& run) {
+    const QStringList its = QString::fromUtf8(csv).split(u'\n', Qt::SkipEmptyParts);
+    if (lines.isEmpty()) lines << its.front() + QStringLiteral(",run");
+    for (const QString& line : its.mid(1)) lines << line + u',' + csvCell(run);
+  };
+  add(own, tr("shown"));
+  for (const Run& run : pinned_)
+    if (timed(run)) add(timingsAsCsv(timingsOf(*run.trace)), run.label);
+  return lines.join(u'\n') + u'\n';
+}
 
 }  // namespace reclab

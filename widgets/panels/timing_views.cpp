@@ -5,6 +5,7 @@
 
 #include "panels/timing.h"
 #include "panels/timing_names.h"
+#include "plot/pinned.h"
 
 namespace reclab {
 
@@ -155,6 +156,8 @@ void TimingPanel::rebuild() {
     case View::error: drawError(); break;
     case View::newton: drawNewton(); break;
   }
+  if (view() == View::roofline || view() == View::error || view() == View::newton)
+    for (const Run& run : pinned_) addPinWithout(legend_, run, plot_->theme(), tr("not in this view"), tr("Pinned runs are in the views over the length."));
   if (most_x_ > 0 && most_y_ > 0) {
     // A range of one point has some room too.
     const double x = std::max(0.03 * std::log(most_x_ / least_x_), 0.25), y = std::max(0.05 * std::log(most_y_ / least_y_), 0.35);
@@ -216,21 +219,27 @@ void TimingPanel::drawAgainstLength(const Quantity& quantity) {
       add(form.name, form.name, passOf(form), Qt::SolidLine);
     }
   }
-  // Pinned runs, faint beside them.
+  // Pinned runs, faint beside them; their forms by their dashes.
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
     const Timings other = timingsOf(*run.trace);
     QList<QCPLayerable*> curves;
+    QStringList forms, how;
     for (const TimedForm& form : other.forms) {
       const Measured seconds = view() == View::throughput ? throughputOf(form, passOf(form), other.batch()) : quantity(form, passOf(form));
-      QCPGraph* curve = plot_->addCurve(rect_, mixed(run.colour, theme.base, 0.7), 1.2, Qt::DotLine);
+      const auto index = static_cast<int>(forms.size());
+      QCPGraph* curve = plot_->addCurve(rect_, mixed(run.colour, theme.base, 0.7), 1.2, pinStyle(index));
       for (std::size_t i = 0; i < form.length.size(); ++i)
         addPoint(curve, form.length[i], seconds.value[i], 0, i, run.label + QStringLiteral(": ") + described(other, form, i));
       curves << curve;
+      forms << form.name;
+      how << QString(index == 0 ? tr("solid: %1") : index == 1 ? tr("dashed: %1") : tr("dash and dots: %1")).arg(form.name);
     }
-    if (!curves.isEmpty())
-      legend_->add(QStringLiteral("pinned/") + run.label, run.label, QPen(run.colour, 1.2, Qt::DotLine), curves,
-                   tr("Its forms: %1").arg(circumstances(other.info)));
+    if (curves.isEmpty())
+      addPinWithout(legend_, run, theme, tr("not timed"), tr("Look at this run again and time its forms, then pin it."));
+    else
+      addPin(legend_, run, QPen(run.colour, 1.2), curves, forms,
+             tr("Timed: %1; %2.").arg(circumstances(other.info), how.join(QStringLiteral(", "))));
   }
 }
 

@@ -16,6 +16,7 @@
 
 #include "panels/past_view.h"
 #include "plot/heatmap.h"
+#include "plot/pinned.h"
 #include "plot/plot.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
@@ -86,6 +87,11 @@ TrajectoriesPanel::TrajectoriesPanel(QWidget* parent, bool openGl) : Panel(paren
   pages_->addWidget(past_);
   pages_->addWidget(empty);
   layout()->addWidget(pages_);
+  unpinned_ = new QLabel(tr("Pinned runs are in “3-D” and “lines”; this view has room for one run."));
+  unpinned_->setWordWrap(true);
+  unpinned_->setForegroundRole(QPalette::PlaceholderText);
+  unpinned_->setContentsMargins(8, 0, 8, 2);
+  layout()->addWidget(unpinned_);
   static_cast<QVBoxLayout*>(layout())->setStretchFactor(pages_, 1);
 
   connect(scene_, &TrajectoryView::picked, this, [this](qint64 row) {
@@ -153,10 +159,10 @@ void TrajectoriesPanel::makeControls() {
     views->addButton(button);
     row->addWidget(button);
   }
-  connect(sceneButton_, &QToolButton::clicked, this, [this] { setView(View::scene); });
-  connect(mapButton_, &QToolButton::clicked, this, [this] { setView(View::map); });
-  connect(linesButton_, &QToolButton::clicked, this, [this] { setView(View::lines); });
-  connect(pastButton_, &QToolButton::clicked, this, [this] { setView(View::past); });
+  connect(sceneButton_, &QToolButton::clicked, this, [this] { pickView(View::scene); });
+  connect(mapButton_, &QToolButton::clicked, this, [this] { pickView(View::map); });
+  connect(linesButton_, &QToolButton::clicked, this, [this] { pickView(View::lines); });
+  connect(pastButton_, &QToolButton::clicked, this, [this] { pickView(View::past); });
 
   array_ = smallChoice(tr("Which layer's state, and which array of it"));
   array_->setObjectName("stateChoice");
@@ -174,7 +180,10 @@ void TrajectoriesPanel::makeControls() {
   row->addWidget(axes_, 3);
   row->addWidget(past_->copyChoice(), 3);
   row->addWidget(unitsButton_);
-  connect(array_, &QComboBox::activated, this, &TrajectoriesPanel::chooseColumns);
+  connect(array_, &QComboBox::activated, this, [this] {
+    rememberPlace();
+    chooseColumns();
+  });
   connect(axes_, &QComboBox::activated, this, [this] {
     fillAxes();
     request();
@@ -335,6 +344,72 @@ void TrajectoriesPanel::turnTo(View view) {
   emit headlineChanged();
 }
 
+void TrajectoriesPanel::pickView(View view) {
+  setView(view);
+  rememberPlace();
+}
+
+void TrajectoriesPanel::rememberPlace() {
+  if (trace_) chosen_by_hand_[QString::fromStdString(trace_->info.preset)] = {view_, array_->currentData().toString()};
+}
+
+/// "past", "lines:h", or ":h" for a state in whichever view.
+void TrajectoriesPanel::lookAt(const QString& preset, const QString& detail, bool asked) {
+  const QString view = detail.section(':', 0, 0);
+  Place place{view_, detail.section(':', 1)};
+  if (view == u"3-D") place.view = View::scene;
+  if (view == u"map") place.view = View::map;
+  if (view == u"lines") place.view = View::lines;
+  if (view == u"past") place.view = View::past;
+  if (detail.isEmpty()) return;
+  wanted_places_[preset] = place;
+  if (asked) chosen_by_hand_.remove(preset);
+  if (!trace_ || QString::fromStdString(trace_->info.preset) != preset) return;
+  placed_.clear();
+  setTrace(trace_);
+}
+
+/// Another model is looked at where it was left, else where its preset says. False when neither says anything.
+bool TrajectoriesPanel::takePlace() {
+  const QString preset = trace_ ? QString::fromStdString(trace_->info.preset) : QString();
+  if (preset.isEmpty() || array_->count() == 0 || placed_ == preset) return false;
+  placed_ = preset;
+  const bool by_hand = chosen_by_hand_.contains(preset);
+  if (!by_hand && !wanted_places_.contains(preset)) return false;
+  const Place place = by_hand ? chosen_by_hand_[preset] : wanted_places_[preset];
+  for (int i = 0; i < array_->count() && !place.state.isEmpty(); ++i) {
+    const QString key = array_->itemData(i).toString();
+    if (key != place.state && key.section('/', 1) != place.state) continue;
+    array_->setCurrentIndex(i);
+    break;
+  }
+  setView(place.view);
+  return true;
+}
+
+void TrajectoriesPanel::setPinned(const std::vector<Run>& runs) {
+  pinned_ = runs;
+  linesFresh_ = false;
+  if (wanted_.width() > 0)
+    request();
+  else
+    turnPage();
+}
+
+std::vector<PinnedState> TrajectoriesPanel::pinnedStates() const {
+  std::vector<PinnedState> all;
+  const QString key = array_->currentData().toString();
+  for (const Run& run : pinned_) {
+    if (!run.trace) continue;
+    StateColumns columns(*run.trace, key.section('/', 0, 0), key.section('/', 1));
+    const auto alike = [](const StateColumns::Part& a, const StateColumns::Part& b) { return a.name == b.name && a.width == b.width; };
+    const bool same = std::equal(columns.parts().begin(), columns.parts().end(), wanted_.parts().begin(), wanted_.parts().end(), alike);
+    all.push_back({same ? run.label : columns.width() == 0 ? tr("%1: no such state").arg(run.label) : tr("%1: other units").arg(run.label), run.colour,
+                   same ? std::move(columns) : StateColumns()});
+  }
+  return all;
+}
+
 void TrajectoriesPanel::setTrace(std::shared_ptr<const Trace> trace) {
   const bool otherModel = !trace_ || !trace || trace_->info.preset != trace->info.preset;
   trace_ = std::move(trace);
@@ -347,7 +422,7 @@ void TrajectoriesPanel::setTrace(std::shared_ptr<const Trace> trace) {
   const QString before = array_->currentData().toString();
   fillArrays();
   // A state that was chosen by hand stays chosen while its model does.
-  if (otherModel || pastWanted_ || array_->currentData().toString() != before) keepPast();
+  if (!takePlace() && (otherModel || pastWanted_ || array_->currentData().toString() != before)) keepPast();
   chooseColumns();
 }
 
@@ -419,6 +494,7 @@ void TrajectoriesPanel::request() {
   asked.timeName = timeName();
   asked.previous = picture_.components.directions;
   asked.matrix = view_ == View::map;
+  asked.pinned = pinnedStates();
   if (costOf(asked) <= inlineCost) return take(asked.columns, statePicture(asked));
   pending_ = true;
   pool_.start([this, asked, stop = stop_.get_token()] {
@@ -495,6 +571,7 @@ void TrajectoriesPanel::turnPage() {
   axisRow_->setVisible(view_ == View::scene && axes_->currentIndex() == 1 && wanted_.width() > 0);
   unitsButton_->setVisible(view_ == View::lines && some);
   past_->copyChoice()->setVisible(view_ == View::past && some && past_->severalCopies());
+  unpinned_->setVisible(some && !pinned_.empty() && (view_ == View::map || view_ == View::past));
   sentence_->setText(reason);
   if (some && view_ == View::map && !mapFresh_) showMap();
   if (some && view_ == View::lines && !linesFresh_) showLines();
@@ -542,6 +619,54 @@ void TrajectoriesPanel::showMap() {
   map_->redraw();
 }
 
+namespace {
+/// One column as a curve; very many rows by the extremes of neighbouring ones.
+void fillLine(QCPGraph* graph, const StateColumns& columns, std::int64_t rows, std::int64_t column, bool& any, double& low, double& high) {
+  QVector<QCPGraphData> points;
+  const auto add = [&](std::int64_t row, double v) { points.append({static_cast<double>(columns.steps()[std::size_t(row)]), v}); };
+  const std::int64_t together = (rows + lineRows - 1) / lineRows;
+  points.reserve(static_cast<qsizetype>(std::min(rows, 2 * lineRows)));
+  for (std::int64_t first = 0; first < rows; first += together) {
+    std::int64_t least = first, largest = first;
+    double bottom = columns.value(first, column), top = bottom;
+    for (std::int64_t row = first + 1; row < std::min(rows, first + together); ++row) {
+      const double v = columns.value(row, column);
+      if (v < bottom) bottom = v, least = row;
+      if (v > top) top = v, largest = row;
+    }
+    add(std::min(least, largest), least < largest ? bottom : top);
+    if (least != largest) add(std::max(least, largest), least < largest ? top : bottom);
+    low = any ? std::min(low, bottom) : bottom;
+    high = any ? std::max(high, top) : top;
+    any = true;
+  }
+  graph->data()->set(points, true);
+}
+}  // namespace
+
+/// The same units of pinned runs, thin, in the run's colour; the units by their dashes.
+void TrajectoriesPanel::drawPinnedLines(double& low, double& high) {
+  const std::vector<PinnedState> states = pinnedStates();
+  std::size_t at = 0;
+  for (const Run& run : pinned_) {
+    if (!run.trace) continue;
+    const PinnedState& state = states[at++];
+    if (state.columns.width() == 0) {
+      addPinWithout(legend_, run, lines_->theme(), state.label.mid(run.label.size() + 2));
+      continue;
+    }
+    QList<QCPLayerable*> shown;
+    bool any = true;
+    for (std::size_t i = 0; i < chosen_.size(); ++i) {
+      QCPGraph* graph = lines_->addCurve(lines_->axisRect(), run.colour, 1.0, pinStyle(static_cast<int>(i)));
+      Plot::setQuiet(graph);
+      fillLine(graph, state.columns, state.columns.finiteRows(), chosen_[i], any, low, high);
+      shown << graph;
+    }
+    addPin(legend_, run, QPen(run.colour, 1.0), shown, {}, tr("The same units, in the order of their names: solid, dashed, dash and dot."));
+  }
+}
+
 void TrajectoriesPanel::showLines() {
   linesFresh_ = true;
   if (chosen_.empty() && !chosenByHand_) {
@@ -561,28 +686,11 @@ void TrajectoriesPanel::showLines() {
   bool any = false;
   for (std::size_t i = 0; i < chosen_.size(); ++i) {
     QCPGraph* graph = lines_->addCurve(lines_->axisRect(), lines_->theme().series(static_cast<int>(i)));
-    QVector<QCPGraphData> points;
-    const auto add = [&](std::int64_t row, double v) { points.append({static_cast<double>(columns_.steps()[std::size_t(row)]), v}); };
-    const std::int64_t together = (rows + lineRows - 1) / lineRows;
-    points.reserve(static_cast<qsizetype>(std::min(rows, 2 * lineRows)));
-    for (std::int64_t first = 0; first < rows; first += together) {
-      std::int64_t least = first, largest = first;
-      double bottom = columns_.value(first, chosen_[i]), top = bottom;
-      for (std::int64_t row = first + 1; row < std::min(rows, first + together); ++row) {
-        const double v = columns_.value(row, chosen_[i]);
-        if (v < bottom) bottom = v, least = row;
-        if (v > top) top = v, largest = row;
-      }
-      add(std::min(least, largest), least < largest ? bottom : top);
-      if (least != largest) add(std::max(least, largest), least < largest ? top : bottom);
-      low = any ? std::min(low, bottom) : bottom;
-      high = any ? std::max(high, top) : top;
-      any = true;
-    }
-    graph->data()->set(points, true);
+    fillLine(graph, columns_, rows, chosen_[i], any, low, high);
     const QString name = columns_.columnName(chosen_[i]);
     legend_->add(name, name, graph->pen(), {graph});
   }
+  drawPinnedLines(low, high);
   QCPAxis* values = lines_->axisRect()->axis(QCPAxis::atLeft);
   const double room = high > low ? 0.05 * (high - low) : std::max(1e-3, 0.05 * std::abs(high));
   values_->fit({low - room, high + room});
@@ -744,6 +852,11 @@ QString TrajectoriesPanel::dataAsCsv() const {
   const_cast<TrajectoriesPanel*>(this)->finish();
   if (!emptyReason().isEmpty()) return {};
   if (view_ == View::past) return past_->dataAsCsv();
+  // The row of a pinned run at the same step, -1 when it has none.
+  const auto rowOf = [this](const std::vector<PinnedState>& pinned, std::size_t which, std::int64_t row, std::int64_t rows) -> std::int64_t {
+    const std::int64_t step = columns_.steps()[std::size_t(row)], its = pinned[which].columns.rowOfStep(step);
+    return its >= 0 && its < rows && pinned[which].columns.steps()[std::size_t(its)] == step ? its : -1;
+  };
   const bool timed = trace_->time_name != "step";
   QByteArray csv = "step";
   if (timed) csv += ',' + csvCell(QString::fromStdString(trace_->time_name)).toUtf8();
@@ -753,9 +866,19 @@ QString TrajectoriesPanel::dataAsCsv() const {
   };
   if (view_ == View::scene) {
     for (const QString& name : picture_.trajectory->names) csv += ',' + csvCell(name).toUtf8();
+    const std::vector<PinnedState> pinned = pinnedStates();
+    const std::vector<CompanionWay>& ways = picture_.trajectory->companions;
+    for (const CompanionWay& way : ways)
+      if (!way.points.empty())
+        for (const QString& name : picture_.trajectory->names) csv += ',' + csvCell(QStringLiteral("%1 [%2]").arg(name, way.label)).toUtf8();
     for (std::int64_t row = 0; row < picture_.rows; ++row) {
       start(row);
       for (double x : picture_.trajectory->points[std::size_t(row)]) csv += ',' + csvNumber(x);
+      for (std::size_t w = 0; w < ways.size(); ++w) {
+        if (ways[w].points.empty()) continue;
+        const std::int64_t its = rowOf(pinned, w, row, static_cast<std::int64_t>(ways[w].points.size()));
+        for (std::size_t k = 0; k < 3; ++k) csv += ',' + (its < 0 ? QByteArray() : csvNumber(ways[w].points[std::size_t(its)][k]));
+      }
     }
   } else {
     std::vector<std::int64_t> shown = chosen_;
@@ -764,9 +887,18 @@ QString TrajectoriesPanel::dataAsCsv() const {
       std::iota(shown.begin(), shown.end(), 0);
     }
     for (std::int64_t column : shown) csv += ',' + csvCell(columns_.columnName(column)).toUtf8();
+    const std::vector<PinnedState> pinned = view_ == View::lines ? pinnedStates() : std::vector<PinnedState>();
+    for (const PinnedState& state : pinned)
+      if (state.columns.width() > 0)
+        for (std::int64_t column : shown) csv += ',' + csvCell(QStringLiteral("%1 [%2]").arg(columns_.columnName(column), state.label)).toUtf8();
     for (std::int64_t row = 0; row < picture_.rows; ++row) {
       start(row);
       for (std::int64_t column : shown) csv += ',' + csvNumber(columns_.value(row, column));
+      for (std::size_t p = 0; p < pinned.size(); ++p) {
+        if (pinned[p].columns.width() == 0) continue;
+        const std::int64_t its = rowOf(pinned, p, row, pinned[p].columns.rows());
+        for (std::int64_t column : shown) csv += ',' + (its < 0 ? QByteArray() : csvNumber(pinned[p].columns.value(its, column)));
+      }
     }
   }
   return QString::fromUtf8(csv + '\n');

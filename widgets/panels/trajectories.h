@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QComboBox>
+#include <QHash>
 #include <QLabel>
 #include <QLineEdit>
 #include <QListView>
@@ -47,6 +48,8 @@ class TrajectoriesPanel : public Panel {
   std::vector<std::string> draws() const override { return {"state/"}; }
   void setTrace(std::shared_ptr<const Trace> trace) override;
   void holdAxes(bool hold) override;
+  void setPinned(const std::vector<Run>& runs) override;
+  void lookAt(const QString& preset, const QString& detail, bool asked) override;
   void setTime(std::int64_t step) override;
   void setTimeRange(std::int64_t first, std::int64_t last) override;
   QString headline() const override;
@@ -71,6 +74,9 @@ class TrajectoriesPanel : public Panel {
   void finish();
 
  private:
+  void pickView(View view);  ///< by hand
+  void rememberPlace();
+  bool takePlace();
   void makeControls();
   void resizeEvent(QResizeEvent* event) override;
   void makeMap();
@@ -81,6 +87,8 @@ class TrajectoriesPanel : public Panel {
   void chooseColumns();  ///< the columns of that choice, and a new picture unless it is there
   void request();        ///< a new picture of wanted_
   void take(StateColumns columns, StatePicture picture);
+  std::vector<PinnedState> pinnedStates() const;  ///< of the chosen layer and array
+  void drawPinnedLines(double& low, double& high);
   void turnPage();  ///< the page that view and picture call for
   void showMap();
   void showLines();
@@ -95,6 +103,13 @@ class TrajectoriesPanel : public Panel {
   QString timeName() const;
 
   std::shared_ptr<const Trace> trace_;
+  std::vector<Run> pinned_;
+  struct Place {
+    View view;
+    QString state;  ///< empty: whichever
+  };
+  QHash<QString, Place> chosen_by_hand_, wanted_places_;  ///< by preset: what was picked, and what it says itself to look at
+  QString placed_;  ///< the preset whose place was taken last
   StateColumns wanted_;   ///< what was asked for last
   StateColumns columns_;  ///< what picture_ is of
   StatePicture picture_;
@@ -117,7 +132,7 @@ class TrajectoriesPanel : public Panel {
   QStandardItemModel* units_;
   QSortFilterProxyModel* unitsFound_;
   QLineEdit* unitSearch_;
-  QLabel *sentence_, *flat_;
+  QLabel *sentence_, *flat_, *unpinned_;  ///< unpinned_: that this view shows one run alone
   QStackedWidget* pages_;
   TrajectoryView* scene_;
   Plot *map_, *lines_;

@@ -4,6 +4,7 @@
 #include <QClipboard>
 #include <QGuiApplication>
 #include <QVBoxLayout>
+#include <algorithm>
 
 namespace reclab {
 
@@ -151,6 +152,16 @@ QString layerName(const Trace& trace, const QString& number) {
 bool runsBackward(const Trace& trace, const QString& number) {
   const LayerInfo* info = layerInfo(trace, number);
   return info && info->backward;
+}
+
+QString notesOn(const Trace& trace, std::initializer_list<std::string_view> kinds) {
+  QStringList notes;
+  for (const auto& [kind, note] : trace.info.note_kinds) {
+    QString sentence = QString::fromStdString(note);
+    if (!sentence.endsWith(u'.')) sentence += u'.';
+    if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end() && !notes.contains(sentence)) notes << sentence;
+  }
+  return notes.join(u' ');
 }
 
 QString noRunSentence(const Trace* trace, const QString& what) {

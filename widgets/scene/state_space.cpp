@@ -123,7 +123,7 @@ bool StateColumns::sameAs(const StateColumns& other) const {
 
 double costOf(const StateRequest& request) {
   const std::int64_t n = request.columns.width(), rows = sampledRows(request.columns.rows(), n);
-  return double(rows) * double(n) * double(std::min({rows, n, std::int64_t{256}})) + 40.0 * double(request.columns.rows()) * double(n);
+  return double(rows) * double(n) * double(std::min({rows, n, std::int64_t{256}})) + 40.0 * double(request.columns.rows()) * double(n) * double(1 + request.pinned.size());
 }
 
 StatePicture statePicture(const StateRequest& request, const std::stop_token& stop) {
@@ -227,6 +227,28 @@ StatePicture statePicture(const StateRequest& request, const std::stop_token& st
       for (std::int64_t i = 0; i < rows; ++i)
         way->points[std::size_t(i)][k] = column < 0 ? way->time[std::size_t(i)] : columns.value(i, column);
     }
+  }
+  for (const PinnedState& pinned : request.pinned) {
+    CompanionWay companion{pinned.label, pinned.colour, {}, {}, {}};
+    std::vector<double> row(width);
+    const std::int64_t count = pinned.columns.width() == n ? pinned.columns.finiteRows() : 0;
+    companion.points.resize(static_cast<std::size_t>(count));
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (i % 4096 == 0 && stop.stop_requested()) return {};
+      pinned.columns.copyRow(i, row.data());
+      const double time = pinned.columns.time()[std::size_t(i)];
+      for (std::size_t k = 0; k < 3; ++k) {
+        double along = time;
+        if (const Components& c = picture.components; request.components && std::int64_t(k) < c.count) {
+          along = 0.0;
+          for (std::size_t j = 0; j < width; ++j) along += (row[j] - c.mean[j]) * c.directions[k * width + j];
+        } else if (const std::int64_t column = std::clamp<std::int64_t>(request.axes[k], -1, n - 1); !request.components && column >= 0) {
+          along = row[std::size_t(column)];
+        }
+        companion.points[std::size_t(i)][k] = along;
+      }
+    }
+    way->companions.push_back(std::move(companion));
   }
   way->arrange();
   picture.trajectory = std::move(way);

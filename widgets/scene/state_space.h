@@ -50,6 +50,13 @@ class StateColumns {
   std::int64_t width_ = 0;
 };
 
+/// A pinned run's columns of the same state; none where it has other units, and `label` says so.
+struct PinnedState {
+  QString label;
+  QColor colour;
+  StateColumns columns;
+};
+
 /// What is to be drawn.
 struct StateRequest {
   StateColumns columns;
@@ -58,6 +65,7 @@ struct StateRequest {
   QString timeName;
   std::vector<double> previous;  ///< directions found last: signs follow them, so that a picture does not flip while a slider moves
   bool matrix = false;           ///< the whole matrix is wanted, for a map
+  std::vector<PinnedState> pinned;  ///< drawn in the same coordinates
 };
 
 /// What comes of it.

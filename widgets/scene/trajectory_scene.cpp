@@ -27,6 +27,8 @@ namespace reclab {
 namespace {
 
 constexpr std::int64_t tubePoints = 2000;
+constexpr std::int64_t companionPoints = 1000;
+constexpr double companionRadius = 0.6;  ///< of the tube's own
 constexpr std::int64_t vectorPieces = 700;
 constexpr double viewAngle = 25.0;
 constexpr double roomFor = 1.54;  ///< radius of the ball around the cube that fits into the picture, perspective included
@@ -160,6 +162,14 @@ TrajectoryScene::TrajectoryScene() {
   tube_->GetProperty()->SetSpecular(0.15);
   tube_->GetProperty()->SetSpecularPower(20.0);
 
+  vtkNew<vtkPolyDataMapper> besideMapper;
+  besideFilter_->SetInputData(beside_);
+  besideFilter_->SetNumberOfSides(6);
+  besideFilter_->CappingOn();
+  besideMapper->SetInputConnection(besideFilter_->GetOutputPort());
+  besideTube_->SetMapper(besideMapper);
+  besideTube_->GetProperty()->DeepCopy(tube_->GetProperty());
+
   vtkNew<vtkPolyDataMapper> boxMapper;
   boxMapper->SetInputData(walls_);
   box_->SetMapper(boxMapper);
@@ -167,7 +177,9 @@ TrajectoryScene::TrajectoryScene() {
 
   renderer_->AddActor(box_);
   renderer_->AddActor(tube_);
+  renderer_->AddActor(besideTube_);
   tube_->VisibilityOff();
+  besideTube_->VisibilityOff();
   resetCamera();
 }
 
@@ -225,6 +237,8 @@ void Trajectory::arrange() {
   for (std::size_t k = 0; k < 3; ++k) {
     low[k] = high[k] = points.front()[k];
     for (const Point3& p : points) low[k] = std::min(low[k], p[k]), high[k] = std::max(high[k], p[k]);
+    for (const CompanionWay& companion : companions)
+      for (const Point3& p : companion.points) low[k] = std::min(low[k], p[k]), high[k] = std::max(high[k], p[k]);
     widest = std::max(widest, high[k] - low[k]);
   }
   for (std::size_t k = 0; k < 3; ++k) {
@@ -244,6 +258,19 @@ void Trajectory::arrange() {
     if (step < 1e-6) continue;  // coincident neighbours have no direction for a tube to follow
     if (!kept.empty()) length += step;
     kept.push_back(row);
+  }
+  for (CompanionWay& companion : companions) {
+    std::vector<Point3> all(companion.points.size());
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t k = 0; k < 3; ++k) all[i][k] = 2.0 * (companion.points[i][k] - low[k]) / (high[k] - low[k]) - 1.0;
+    companion.cube.clear();
+    companion.kept.clear();
+    for (const std::int64_t row : thinned(all, companionPoints)) {
+      const Point3& at = all[std::size_t(row)];
+      if (!companion.cube.empty() && distance(companion.cube.back(), at) < 1e-6) continue;
+      companion.cube.push_back(at);
+      companion.kept.push_back(row);
+    }
   }
 }
 
@@ -268,6 +295,36 @@ void TrajectoryScene::setTrajectory(std::shared_ptr<const Trajectory> trajectory
   tubeFilter_->SetRadius(radius_);
   tube_->SetVisibility(points->GetNumberOfPoints() > 1);
   colourTube();
+}
+
+/// It fades outside the visible range as the curve itself does, where its rows are those of the same steps.
+QColor TrajectoryScene::colourOf(const CompanionWay& companion, std::int64_t row) const {
+  const bool fades = companion.points.size() == trajectory_->points.size() && !inRange(row);
+  return fades ? mixed(companion.colour, theme_.base, 0.15) : companion.colour;
+}
+
+void TrajectoryScene::makeCompanions() {
+  vtkNew<vtkPoints> points;
+  vtkNew<vtkCellArray> lines;
+  vtkNew<vtkUnsignedCharArray> colours;
+  colours->SetNumberOfComponents(3);
+  if (trajectory_) {
+    for (const CompanionWay& companion : trajectory_->companions) {
+      if (companion.cube.size() < 2) continue;
+      lines->InsertNextCell(static_cast<int>(companion.cube.size()));
+      for (std::size_t i = 0; i < companion.cube.size(); ++i) {
+        lines->InsertCellPoint(points->InsertNextPoint(companion.cube[i].data()));
+        colours->InsertNextTuple3(0, 0, 0);
+        setColour(colours, colours->GetNumberOfTuples() - 1, colourOf(companion, companion.kept[i]));
+      }
+    }
+  }
+  beside_->SetPoints(points);
+  beside_->SetLines(lines);
+  beside_->GetPointData()->SetScalars(colours);
+  beside_->Modified();
+  besideFilter_->SetRadius(companionRadius * radius_);
+  besideTube_->SetVisibility(points->GetNumberOfPoints() > 1);
 }
 
 double TrajectoryScene::toCube(std::size_t k, double value) const {
@@ -305,6 +362,7 @@ void TrajectoryScene::colourTube() {
   }
   line_->GetPointData()->SetScalars(colours);
   line_->Modified();
+  makeCompanions();
 }
 
 void TrajectoryScene::setCursor(std::int64_t row) { cursor_ = row; }
@@ -463,6 +521,7 @@ void TrajectoryScene::paintOver(QPainter& painter) const {
   painter.setRenderHint(QPainter::Antialiasing);
   painter.setBrush(Qt::NoBrush);
   paintMarker(painter, look);
+  paintLegend(painter);
 
   for (int axis = 0; axis < 3; ++axis) {
     const auto a = std::size_t(axis), b = std::size_t((axis + 1) % 3), c = std::size_t((axis + 2) % 3);
@@ -571,6 +630,24 @@ void TrajectoryScene::paintOver(QPainter& painter) const {
   painter.restore();
 }
 
+/// The names of pinned runs, and why one of them is not in the picture.
+void TrajectoryScene::paintLegend(QPainter& painter) const {
+  const QFontMetricsF metrics(theme_.small, painter.device());
+  const double line = metrics.height() + 3.0, most = std::max(60.0, bar().left() - 44.0);
+  double y = 6.0;
+  for (const CompanionWay& companion : trajectory_->companions) {
+    const bool drawn = companion.cube.size() > 1;
+    QColor ground = theme_.base;
+    ground.setAlphaF(0.8f);
+    painter.fillRect(QRectF(4.0, y, 30.0 + std::min(most, metrics.horizontalAdvance(companion.label)), line), ground);
+    painter.setPen(QPen(drawn ? companion.colour : mixed(companion.colour, theme_.base, 0.5), 2.0, drawn ? Qt::SolidLine : Qt::DotLine));
+    painter.drawLine(QPointF(8.0, y + line / 2.0), QPointF(24.0, y + line / 2.0));
+    painter.setPen(drawn ? theme_.text : theme_.muted);
+    painter.drawText(QPointF(30.0, y + line / 2.0 + metrics.capHeight() / 2.0), metrics.elidedText(companion.label, Qt::ElideRight, most));
+    y += line;
+  }
+}
+
 void TrajectoryScene::paint(QPainter& painter) const {
   painter.save();
   painter.setRenderHint(QPainter::Antialiasing);
@@ -592,6 +669,7 @@ void TrajectoryScene::paint(QPainter& painter) const {
   struct Piece {
     std::size_t first, last;
     double depth;
+    const CompanionWay* companion = nullptr;  // of a pinned run
   };
   std::vector<View::Seen> seen;
   seen.reserve(trajectory_->kept.size());
@@ -603,16 +681,25 @@ void TrajectoryScene::paint(QPainter& painter) const {
     for (std::size_t j = piece.first; j <= piece.last; ++j) piece.depth += seen[j].depth / double(piece.last - piece.first + 1);
     pieces.push_back(piece);
   }
+  for (const CompanionWay& companion : trajectory_->companions) {
+    const std::size_t few = std::max<std::size_t>(1, companion.cube.size() / std::size_t(vectorPieces / 2));
+    for (std::size_t i = 0; i + 1 < companion.cube.size(); i += few) {
+      Piece piece{i, std::min(i + few, companion.cube.size() - 1), 0.0, &companion};
+      for (std::size_t j = piece.first; j <= piece.last; ++j) piece.depth += look(companion.cube[j]).depth / double(piece.last - piece.first + 1);
+      pieces.push_back(piece);
+    }
+  }
   std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.depth > b.depth; });
 
   for (const Piece& piece : pieces) {
     QPolygonF strand;
-    for (std::size_t j = piece.first; j <= piece.last; ++j) strand << seen[j].at;
-    const double width = std::max(0.9, 2.0 * radius_ * look.scale(piece.depth));
-    const std::int64_t row = trajectory_->kept[(piece.first + piece.last) / 2];
+    for (std::size_t j = piece.first; j <= piece.last; ++j) strand << (piece.companion ? look(piece.companion->cube[j]).at : seen[j].at);
+    const double width = std::max(0.9, 2.0 * radius_ * (piece.companion ? companionRadius : 1.0) * look.scale(piece.depth));
+    const std::size_t middle = (piece.first + piece.last) / 2;
     painter.setPen(QPen(theme_.base, width + 1.6, Qt::SolidLine, Qt::FlatCap, Qt::RoundJoin));
     painter.drawPolyline(strand);
-    painter.setPen(QPen(colourAt(row), width, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+    const QColor ink = piece.companion ? colourOf(*piece.companion, piece.companion->kept[middle]) : colourAt(trajectory_->kept[middle]);
+    painter.setPen(QPen(ink, width, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
     painter.drawPolyline(strand);
   }
   painter.restore();

@@ -27,12 +27,22 @@ namespace reclab {
 
 using Point3 = std::array<double, 3>;
 
+/// The way of a pinned run beside it, in the same coordinates. Without points it has none there, and `label` says so.
+struct CompanionWay {
+  QString label;
+  QColor colour;
+  std::vector<Point3> points;       ///< up to the first that is not finite
+  std::vector<Point3> cube;         ///< from arrange(): those that the tube goes through
+  std::vector<std::int64_t> kept;   ///< and their rows
+};
+
 /// A state's way through three coordinates, one point a recorded row.
 struct Trajectory {
   std::vector<Point3> points;
   std::vector<double> time;      ///< one a point
   std::array<QString, 3> names;  ///< of the axes: "PC 1 (62 %)"
   QString timeName;              ///< with its unit
+  std::vector<CompanionWay> companions;
 
   /// Fills what follows from the points; on any thread, before a scene gets it.
   void arrange();
@@ -102,6 +112,9 @@ class TrajectoryScene {
   bool inRange(std::int64_t row) const;
   void colourTube();
   void paintMarker(QPainter& painter, const View& look) const;
+  void paintLegend(QPainter& painter) const;
+  void makeCompanions();
+  QColor colourOf(const CompanionWay& companion, std::int64_t row) const;
 
   std::shared_ptr<const Trajectory> trajectory_;
   std::vector<std::int64_t> tubeRows_;  ///< whose colour each point of the tube has
@@ -112,9 +125,9 @@ class TrajectoryScene {
   Theme theme_;
 
   vtkNew<vtkRenderer> renderer_;
-  vtkNew<vtkPolyData> line_, walls_;
-  vtkNew<vtkTubeFilter> tubeFilter_;
-  vtkNew<vtkActor> tube_, box_;
+  vtkNew<vtkPolyData> line_, walls_, beside_;
+  vtkNew<vtkTubeFilter> tubeFilter_, besideFilter_;
+  vtkNew<vtkActor> tube_, box_, besideTube_;
 };
 
 }  // namespace reclab

@@ -135,6 +135,12 @@ StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
   refresh();
 }
 
+void StepsPanel::setPinned(const std::vector<Run>& runs) {
+  if (runs.empty() == !pinned_) return;
+  pinned_ = !runs.empty();
+  refresh();
+}
+
 QString StepsPanel::hint() const {
   return tr("Why a form is parallel: the pieces of work it falls into for the first few steps, which of them wait for which, and what runs side by side, round by round.");
 }
@@ -273,7 +279,7 @@ void StepsPanel::say() {
     text += u' ' + tr("Before the first round: what is given.");
   }
   said_->setText(text);
-  why_->setText(whole(schedule), true);
+  why_->setText(pinned_ ? whole(schedule) + u' ' + tr("Pinned runs are not here: this is how one run is computed.") : whole(schedule), true);
 }
 
 void StepsPanel::point(const QPointF& at) {

@@ -21,6 +21,7 @@ class StepsPanel : public PlotPanel {
   QString title() const override { return tr("Parallel form"); }
   QString hint() const override;
   std::vector<std::string> draws() const override { return {"schedule/"}; }
+  void setPinned(const std::vector<Run>& runs) override;
   QString dataAsCsv() const override;
   ScheduleView* view() const { return view_; }
   QString words() const { return said_->text() + u' ' + why_->text(); }
@@ -61,6 +62,7 @@ class StepsPanel : public PlotPanel {
   Paragraph *said_, *why_;
   QTimer clock_;
   QString form_;
+  bool pinned_ = false;  ///< there are runs that this panel does not show, which it says
   int held_ = -1;  ///< the node whose cone a click keeps
   std::optional<StepSchedule> stepByStep_;
 };

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QFrame>
+#include <functional>
+
+#include "gui/pins.h"
+
+class QLabel;
+class QLineEdit;
+class QMenu;
+class QToolButton;
+
+namespace reclab {
+
+/// A pinned run in the tool bar: its colour and name, to be renamed (double-click, F2), compared (Enter) or let go (Delete).
+class PinChip : public QFrame {
+  Q_OBJECT
+ public:
+  explicit PinChip(QWidget* parent = nullptr);
+  void show(const Pin& pin);
+  void setTip(std::function<QString()> tip) { tip_ = std::move(tip); }
+  void startRename();
+  QString text() const;
+  QLineEdit* editor() const { return editor_; }
+  QMenu* menu() const { return menu_; }
+
+ signals:
+  void renamed(QString name);  ///< empty: named by what differs again
+  void compareWanted();
+  void lookWanted();           ///< make it the run that is looked at
+  void unpinWanted();
+
+ protected:
+  bool event(QEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
+  void mouseDoubleClickEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void contextMenuEvent(QContextMenuEvent* event) override;
+
+ private:
+  void endRename(bool keep);
+  QLabel *dot_, *name_;
+  QLineEdit* editor_;
+  QToolButton* close_;
+  QMenu* menu_;
+  QAction* automatic_;
+  QString whole_;
+  std::function<QString()> tip_;
+};
+
+}  // namespace reclab

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What runs differ in, and the shortest names that tell them apart: pure functions of what the runs say of themselves.
+#pragma once
+
+#include <QString>
+#include <QStringList>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "trace/trace.h"
+
+namespace reclab {
+
+/// One thing that may differ between runs, in the order in which it is taken for a name.
+struct Facet {
+  QString key;    ///< "model", "hyper/spectral_radius", "seed"
+  QString words;  ///< "spectral radius ρ": in a table
+  QString value;  ///< "0.7"
+  QString name;   ///< "ρ = 0.7": in a legend
+};
+using Facets = std::vector<Facet>;
+
+/// The paper's symbol of a hyper-parameter, or empty.
+using SymbolOf = std::function<std::string(const std::string& key)>;
+Facets facetsOf(const RunInfo& run, const SymbolOf& symbolOf = {});
+
+/// A name for each of `runs`: the fewest of its facets that tell it from `shown` and from the others, its model before hyper-parameters before
+/// all else, and of as many the shortest text. A run in which nothing differs from the one that is shown has the name of its model.
+QStringList runNames(const Facets& shown, const std::vector<Facets>& runs);
+
+/// A table of what differs between the columns, one line a facet, as rich text. A column of no facets is left empty.
+QString differenceTable(const QStringList& titles, const std::vector<Facets>& columns, const std::vector<double>& losses);
+
+}  // namespace reclab

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The editors of the window: what they show is what is set, and editing one thing changes nothing else.
+#include <QComboBox>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QSignalSpy>
+#include <QSlider>
+#include <QSpinBox>
+#include <QStandardItemModel>
+#include <QToolButton>
+#include <QUndoStack>
+#include <limits>
+
+#include "gui/card_view.h"
+#include "gui/inspector_view.h"
+#include "gui/panel_area.h"
+#include "gui/scrubber.h"
+#include "gui/sequence_view.h"
+#include "gui/status_line.h"
+#include "gui/whole_box.h"
+#include "panels/gating.h"
+#include "panels/gradients.h"
+#include "shown_window.h"
+
+using namespace reclab;
+using test::patience;
+
+class TestEditors : public QObject {
+  Q_OBJECT
+
+ private:
+  std::unique_ptr<test::ShownWindow> window_;
+  MainWindow& window() { return *window_->get(); }
+  const Setup& setup() { return window_->session().setup(); }
+  void open(const QString& model = "elman", const Settings& set = {}, std::uint64_t seed = 1, const QString& task = {}) {
+    Options options;
+    options.model = model;
+    options.set = set;
+    options.seed = seed;
+    options.task = task;
+    if (!task.isEmpty()) options.length = 60;
+    window_ = std::make_unique<test::ShownWindow>(options);
+    QVERIFY(window_->atRest());
+    QTRY_VERIFY_WITH_TIMEOUT(window().inspector()->slider("width") != nullptr, patience);
+  }
+  QDoubleSpinBox* boxOf(const QString& key) {
+    QWidget* cell = window().inspector()->slider(key)->parentWidget();
+    return cell->findChild<QDoubleSpinBox*>();
+  }
+  std::string valueOf(const std::string& key) {
+    for (const auto& [name, value] : window_->session().trace()->info.hyper)
+      if (name == key) return value;
+    return {};
+  }
+  /// Typed as a hand does, in whichever editor.
+  void type(QWidget* editor, const QString& text) {
+    editor->setFocus();
+    QTest::keyClick(editor, Qt::Key_A, Qt::ControlModifier);
+    QTest::keyClicks(editor, text);
+    QTest::keyClick(editor, Qt::Key_Return);
+  }
+
+ private slots:
+  void cleanup() { window_.reset(); }
+
+  void numbersAreShownWholeAndEnterKeepsThem() {
+    const char* rho = "0.123456789012345";
+    open("elman", {{"spectral_radius", rho}});
+    QDoubleSpinBox* box = boxOf("spectral_radius");
+    QCOMPARE(box->text(), QString(rho));
+    const auto output = *window_->session().trace()->find("output")->real;
+    box->setFocus();
+    QTest::keyClick(box, Qt::Key_Return);
+    QTest::qWait(50);
+    QVERIFY(window_->settle());
+    QCOMPARE(valueOf("spectral_radius"), std::string(rho));
+    QCOMPARE(*window_->session().trace()->find("output")->real, output);
+    QCOMPARE(window().undoStack()->count(), 0);
+    // What is typed is what is set, to the last digit.
+    type(box, "0.98765432109876543");
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && valueOf("spectral_radius").starts_with("0.9876543210987654"), patience);
+    QCOMPARE(box->text().toDouble(), 0.98765432109876543);
+  }
+
+  void largeWholeNumbersAreShownWhole() {
+    open("hippo-legs", {{"l_max", "12345678"}, {"width", "8"}});
+    QDoubleSpinBox* box = boxOf("l_max");
+    QCOMPARE(box->text(), QString("12345678"));
+    box->setFocus();
+    QTest::keyClick(box, Qt::Key_Return);
+    QTest::qWait(50);
+    QVERIFY(window_->settle());
+    QCOMPARE(valueOf("l_max"), std::string("12345678"));
+  }
+
+  void anySeedIsShownAndKept() {
+    const std::uint64_t seed = 18446744073709551615ULL;
+    open("elman", {}, seed);
+    WholeBox* box = window().inspector()->seedBox();
+    QCOMPARE(box->text(), QString("18446744073709551615"));
+    box->setFocus();
+    QTest::keyClick(box, Qt::Key_Return);
+    QCOMPARE(setup().seed, seed);
+    QTest::keyClick(box, Qt::Key_Up);
+    QCOMPARE(setup().seed, seed);  // there is none above it
+    QTest::keyClick(box, Qt::Key_Down);
+    QCOMPARE(setup().seed, seed - 1);
+    type(box, "9000000000");
+    QCOMPARE(setup().seed, std::uint64_t{9000000000});
+    type(box, "word");  // letters are not taken
+    QVERIFY(setup().seed == 9000000000 && box->text() == "9000000000");
+    QVERIFY(window_->settle());
+  }
+
+  void editingOneFieldOfATaskKeepsTheOthers() {
+    open("elman");
+    SequenceChoice choice;
+    choice.task = "noise";
+    choice.options.length = 80;
+    choice.options.seed = 10'000'000'000ULL;
+    choice.options.standardise = true;
+    window_->session().loadSequence(choice);
+    QTRY_VERIFY_WITH_TIMEOUT(setup().sequence->choice == choice, patience);
+    SequenceView* view = window().sequenceView();
+    QCOMPARE(view->seedBox()->text(), QString("10000000000"));
+    type(view->lengthBox(), "90");
+    choice.options.length = 90;
+    QTRY_VERIFY_WITH_TIMEOUT(setup().sequence->choice.options.length == 90, patience);
+    QVERIFY(setup().sequence->choice == choice);
+    type(view->seedBox(), "7");
+    choice.options.seed = 7;
+    QTRY_VERIFY_WITH_TIMEOUT(setup().sequence->choice.options.seed == 7, patience);
+    QVERIFY(setup().sequence->choice == choice);
+    QVERIFY(window_->settle());
+  }
+
+  void whatLoadedWeightsDecideIsGreyed() {
+    open("lstm");
+    const QString file = window_->written("w32.npz", {});
+    window().setFileChooser({[&](QWidget*, const QString&, const QString&) { return file; }, [&](QWidget*, const QString&, const QString&, const QString&) { return file; }, {}});
+    WholeBox* seed = window().inspector()->seedBox();
+    QVERIFY(seed->isEnabled());
+    QSignalSpy saved(&window_->session(), &SessionController::saved);
+    window().action("saveWeights")->trigger();
+    QVERIFY(saved.wait(patience));
+    window().action("weights")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && !window_->session().trace()->info.weights.empty(), patience);
+    seed = window().inspector()->seedBox();
+    QVERIFY(!seed->isEnabled());
+    QVERIFY2(seed->toolTip().contains("The weights come from w32.npz"), qPrintable(seed->toolTip()));
+    QWidget* bias = window().inspector()->slider("forget_bias")->parentWidget();
+    QVERIFY(!bias->isEnabled() && bias->toolTip().contains("w32.npz"));
+    QVERIFY(window().inspector()->slider("width")->parentWidget()->isEnabled());
+    // Another model has weights of its own.
+    window_->clickModel("gru");
+    QVERIFY(window().inspector()->seedBox()->isEnabled());
+    window_->clickModel("lstm");
+    QVERIFY(!window().inspector()->seedBox()->isEnabled());
+    window().action("forget")->trigger();
+    QVERIFY(window().inspector()->seedBox()->isEnabled());
+    QVERIFY(window().inspector()->slider("forget_bias")->parentWidget()->isEnabled());
+    QVERIFY(window_->settle());
+  }
+
+  void theLossIsChosenNamedAndUndone() {
+    open("elman", {}, 1, "adding");
+    const auto loss = [this] { return window_->session().trace()->info.loss; };
+    QVERIFY(loss().starts_with("task:"));
+    QComboBox* box = window().inspector()->lossBox();
+    QCOMPARE(box->currentText(), QString("auto"));
+    const auto gradient = [this] { return *window_->session().trace()->find("gradient/state/0/h")->real; };
+    const auto before = gradient();
+    box->setFocus();
+    QTest::keyClick(box, Qt::Key_Down);
+    QTest::keyClick(box, Qt::Key_Down);
+    QCOMPARE(box->currentText(), QString("mean"));
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && loss().starts_with("mean:"), patience);
+    QVERIFY(gradient() != before);
+    const QString value = number(window_->session().trace()->info.loss_value, 5);
+    QVERIFY2(window().inspector()->lossText().contains("the mean over all steps") && window().inspector()->lossText().contains(value), qPrintable(window().inspector()->lossText()));
+    auto* gradients = window().area()->findChild<GradientsPanel*>();
+    QVERIFY(gradients->lossText().contains("the mean over all steps") && gradients->lossText().contains(value));
+    QVERIFY2(window().statusLine()->facts().contains("L " + number(window_->session().trace()->info.loss_value, 4)), qPrintable(window().statusLine()->facts()));
+    window().undoStack()->undo();
+    window().undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && loss().starts_with("task:"), patience);
+    QCOMPARE(box->currentText(), QString("auto"));
+    QVERIFY(gradient() == before);
+  }
+
+  void aTargetLossNeedsATarget() {
+    open("elman");
+    const auto offered = [this] {
+      QComboBox* box = window().inspector()->lossBox();
+      return qobject_cast<QStandardItemModel*>(box->model())->item(box->findData("task"))->isEnabled();
+    };
+    QVERIFY(!offered());  // a file without a target
+    SequenceChoice task;
+    task.task = "adding";
+    task.options.length = 40;
+    window_->session().loadSequence(task);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && window_->session().trace()->info.loss.starts_with("task"), patience);
+    QVERIFY(offered());
+    emit window().inspector()->lossEdited("task");
+    QVERIFY(window_->settle());
+    QCOMPARE(setup().loss, std::string("task"));
+    // A sequence without one is still run, and it is said how.
+    task.task = "noise";
+    window_->session().loadSequence(task);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && window_->session().trace()->info.loss.starts_with("last"), patience);
+    QVERIFY(!offered());
+    QCOMPARE(setup().loss, std::string("auto"));
+  }
+
+  void aColumnOrTheNextValueIsTheTarget() {
+    open("elman");
+    QComboBox* box = window().sequenceView()->targetBox();
+    QCOMPARE(box->currentText(), QString("none"));
+    const auto trace = [this] { return window_->session().trace(); };
+    QVERIFY(trace()->info.loss.starts_with("last"));
+    box->setFocus();
+    QTest::keyClick(box, Qt::Key_Down);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && trace()->info.loss.starts_with("task"), patience);
+    QCOMPARE(box->currentText(), QString("next value"));
+    QCOMPARE(trace()->input_names.size(), std::size_t(2));
+    const TraceArray* target = trace()->find("target");
+    QVERIFY(target != nullptr && target->row_size() == 2);
+    QCOMPARE((*target->real)[0], setup().sequence->sequence.input[2]);  // the input one step on
+    // A column: it is the target, and no input any more.
+    QTest::keyClick(box, Qt::Key_Down);
+    QTest::keyClick(box, Qt::Key_Down);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && trace()->input_names == std::vector<std::string>{"slow"}, patience);
+    QCOMPARE(box->currentText(), QString("fast"));
+    QCOMPARE(window().sequenceView()->columnsButton()->menu()->actions().size(), qsizetype(1));
+    QVERIFY(trace()->info.loss.starts_with("task"));
+    const auto labels = window().sequenceView()->findChildren<QLabel*>();
+    QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel* one) { return one->text().contains("target: fast"); }));
+    window().undoStack()->undo();
+    window().undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && trace()->info.loss.starts_with("last"), patience);
+    QCOMPARE(box->currentText(), QString("none"));
+  }
+
+  void aModelOpensWhereItsPresetSaysToLook() {
+    open("lstm");
+    auto* gates = window().area()->findChild<GatingPanel*>()->findChild<QComboBox*>("gate");
+    QTRY_VERIFY_WITH_TIMEOUT(gates->currentData().toString() == "gate/0/forget", patience);
+    window_->clickModel("gru");
+    QCOMPARE(gates->currentData().toString(), QString("gate/0/update"));
+    // What is picked by hand stays that model's.
+    gates->setFocus();
+    QTest::keyClick(gates, Qt::Key_Up);
+    const QString picked = gates->currentData().toString();
+    QVERIFY(picked != "gate/0/update");
+    window_->clickModel("lstm");
+    QCOMPARE(gates->currentData().toString(), QString("gate/0/forget"));
+    window_->clickModel("gru");
+    QCOMPARE(gates->currentData().toString(), picked);
+    // A link of the card is a wish: the panel is opened where it is closed.
+    PanelDock* gating = window().area()->dock("gating");
+    gating->hide();
+    auto* card = window().findChild<CardView*>();
+    QVERIFY2(card->toHtml().contains("look:gating:update"), "the card has no link");
+    emit card->lookWanted("gating:update");
+    QVERIFY(!gating->isHidden());
+    QTRY_COMPARE_WITH_TIMEOUT(gates->currentData().toString(), QString("gate/0/update"), patience);
+    QVERIFY(window_->settle());
+  }
+
+  void symbolsAreMarksNotLines() {
+    const auto copy = loadChoice([] {
+      SequenceChoice choice;
+      choice.task = "copy";
+      choice.options.length = 50;
+      return choice;
+    }());
+    QCOMPARE(copy->overview.symbols, copy->sequence.width);
+    for (std::int64_t t = 0; t < 50; ++t)
+      for (std::int64_t j = 0; j < copy->sequence.width; ++j)
+        QCOMPARE(copy->overview.raster[static_cast<std::size_t>(t * copy->sequence.width + j)] > 0, copy->sequence.input[static_cast<std::size_t>(t * copy->sequence.width + j)] == 1.0);
+    SequenceChoice noise;
+    QCOMPARE(loadChoice(noise)->overview.symbols, std::int64_t{0});
+    // Ten lines would cover the ground everywhere; marks leave nine tenths of it free.
+    SeriesView view;
+    view.resize(500, 100);
+    view.setSequence(copy);
+    const QImage picture = view.grab().toImage();
+    const QRgb ground = view.palette().color(QPalette::Base).rgb();
+    int inked = 0;
+    for (int x = 0; x < picture.width(); ++x)
+      for (int y = 0; y < picture.height(); ++y) inked += picture.pixel(x, y) != ground;
+    const double share = inked / double(picture.width() * picture.height());
+    QVERIFY2(share > 0.05 && share < 0.12, qPrintable(QString::number(share)));
+  }
+
+  void standardisedValuesHaveTheirUnit() {
+    open("elman");
+    window().time()->setStep(7);
+    const Sequence& sequence = setup().sequence->sequence;
+    QVERIFY(sequence.standardised);
+    QStringList said;
+    for (const QLabel* one : window().scrubber()->findChildren<QLabel*>()) said << one->text();
+    const QString original = QLocale::c().toString(std::sin(7 * 0.05), 'g', 5), seen = QLocale::c().toString(sequence.input[14], 'g', 3);
+    QVERIFY2(said.join('|').contains("slow = " + original + " (standardised " + seen + ")"), qPrintable(said.join('|')));
+  }
+};
+
+int main(int argc, char** argv) { return test::runWindowTest<TestEditors>(argc, argv, "editors-test"); }
+
+#include "test_editors.moc"

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Runs that are pinned for comparison: what they are called, on which input they are, and that every panel has them.
+#include <QDialog>
+#include <QDir>
+#include <QFileInfo>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QSignalSpy>
+#include <QToolButton>
+#include <QUndoStack>
+
+#include "gui/inspector_view.h"
+#include "gui/panel_area.h"
+#include "gui/pin_chip.h"
+#include "gui/pins.h"
+#include "gui/run_names.h"
+#include "gui/scrubber.h"
+#include "gui/sequence_view.h"
+#include "gui/status_line.h"
+#include "gui/whole_box.h"
+#include "shown_window.h"
+
+using namespace reclab;
+using test::patience;
+
+namespace {
+
+RunInfo runOf(const char* model, double rho, int width = 32, std::uint64_t seed = 1) {
+  RunInfo run;
+  run.title = model;
+  run.hyper = {{"width", std::to_string(width)}};
+  if (rho >= 0) run.hyper.emplace_back("spectral_radius", QString::number(rho).toStdString());
+  run.seed = seed;
+  run.dtype = "float64";
+  run.device = "cpu";
+  run.form = "sequential";
+  run.input_name = "noise";
+  run.loss = "last: L = 1/2 |y_T|^2";
+  return run;
+}
+
+}  // namespace
+
+class TestPins : public QObject {
+  Q_OBJECT
+
+ private:
+  std::unique_ptr<test::ShownWindow> window_;
+  MainWindow& window() { return *window_->get(); }
+  const std::vector<Pin>& pins() { return window().pins()->pins(); }
+  std::vector<PinChip*> chips() {
+    std::vector<PinChip*> all;
+    for (PinChip* one : window().findChildren<PinChip*>())
+      if (one->isVisible()) all.push_back(one);
+    return all;
+  }
+  void open(const QString& model = "elman") {
+    Options options;
+    options.model = model;
+    window_ = std::make_unique<test::ShownWindow>(options);
+    QVERIFY(window_->atRest());
+  }
+  void set(const char* key, const char* value) {
+    emit window().inspector()->edited(key, value, false, 0);
+    QVERIFY(window_->settle());
+  }
+  bool pinsAtRest() {
+    return QTest::qWaitFor([this] {
+      return !window().pins()->running() && std::all_of(pins().begin(), pins().end(), [](const Pin& one) { return one.comparable || !one.problem.isEmpty(); });
+    }, patience);
+  }
+
+ private slots:
+  void cleanup() { window_.reset(); }
+
+  void aNameIsWhatDiffers() {
+    const auto symbol = [](const std::string& key) { return std::string(key == "spectral_radius" ? "ρ" : ""); };
+    const auto facets = [&](const RunInfo& run) { return facetsOf(run, symbol); };
+    const Facets shown = facets(runOf("Elman network", 0.95));
+    const auto names = [&](const std::vector<RunInfo>& runs) {
+      std::vector<Facets> all;
+      for (const RunInfo& run : runs) all.push_back(facets(run));
+      return runNames(shown, all);
+    };
+    QCOMPARE(names({runOf("Elman network", 0.7)}), QStringList{"ρ = 0.7"});
+    QCOMPARE(names({runOf("GRU", -1)}), QStringList{"GRU"});
+    QCOMPARE(names({runOf("Elman network", 0.95, 32, 3)}), QStringList{"seed 3"});
+    RunInfo single = runOf("Elman network", 0.95);
+    single.dtype = "float32";
+    QCOMPARE(names({single}), QStringList{"float32"});
+    // A model is told before its settings, which are of another model anyway.
+    QCOMPARE(names({runOf("GRU", -1, 64, 5)}), QStringList{"GRU"});
+    // Two of one model are told from each other too, and from the one that is shown by as little as it takes.
+    QCOMPARE(names({runOf("GRU", -1), runOf("GRU", -1, 64)}), (QStringList{"GRU, width 32", "GRU, width 64"}));
+    QCOMPARE(names({runOf("Elman network", 0.7), runOf("Elman network", 0.9), runOf("GRU", -1)}), (QStringList{"ρ = 0.7", "ρ = 0.9", "GRU"}));
+    QCOMPARE(names({runOf("Elman network", 0.7), runOf("Elman network", 0.7, 64)}), (QStringList{"width 32, ρ = 0.7", "width 64"}));
+    QCOMPARE(names({runOf("Elman network", 0.95)}), QStringList{"Elman network"});  // nothing differs
+    // The table has what differs and nothing else.
+    const QString table = differenceTable({"a", "b"}, {shown, facets(runOf("Elman network", 0.7))}, {0.25, 0.5});
+    QVERIFY(table.contains("spectral radius ρ") && table.contains("0.95") && table.contains("0.7") && table.contains("0.25"));
+    QVERIFY(!table.contains("width") && !table.contains("seed"));
+  }
+
+  void namesFollowTheRunThatIsShown() {
+    open();
+    set("spectral_radius", "0.7");
+    window().action("pin")->trigger();
+    QCOMPARE(pins().size(), std::size_t(1));
+    set("spectral_radius", "0.9");
+    QCOMPARE(pins()[0].name, QString("ρ = 0.7"));
+    QCOMPARE(chips()[0]->text(), QString("ρ = 0.7"));
+    window().action("pin")->trigger();
+    set("spectral_radius", "1.1");
+    QCOMPARE(pins()[1].name, QString("ρ = 0.9"));
+    window_->clickModel("gru");
+    QCOMPARE(pins()[0].name, QString("Elman network, ρ = 0.7"));
+    QCOMPARE(pins()[1].name, QString("Elman network, ρ = 0.9"));
+    // Without the second the first needs less.
+    window().pins()->remove(1);
+    QCOMPARE(pins()[0].name, QString("Elman network"));
+  }
+
+  void aRunIsPinnedOnce() {
+    open();
+    window().action("pin")->trigger();
+    window().action("pin")->trigger();
+    QCOMPARE(pins().size(), std::size_t(1));
+    QVERIFY(window().statusLine()->sentence().contains("pinned already"));
+  }
+
+  void aChipIsRenamedByMouseAndByKeyboard() {
+    open();
+    window().action("pin")->trigger();
+    set("spectral_radius", "0.5");
+    PinChip* chip = chips()[0];
+    QTest::mouseDClick(chip, Qt::LeftButton, {}, {20, chip->height() / 2});
+    QVERIFY(chip->editor()->isVisible() && chip->editor()->hasFocus());
+    QTest::keyClick(chip->editor(), Qt::Key_A, Qt::ControlModifier);
+    QTest::keyClicks(chip->editor(), "the old one");
+    QTest::keyClick(chip->editor(), Qt::Key_Return);
+    QVERIFY(!chip->editor()->isVisible());
+    QCOMPARE(pins()[0].name, QString("the old one"));
+    QVERIFY(QApplication::activeModalWidget() == nullptr);  // the key that ended the name opened no table
+    set("spectral_radius", "0.4");
+    QCOMPARE(pins()[0].name, QString("the old one"));  // the user's own stays
+    // By keyboard; Escape gives it up and stops nothing.
+    chip->setFocus();
+    QTest::keyClick(chip, Qt::Key_F2);
+    QTRY_VERIFY(chip->editor()->isVisible());
+    QTest::keyClicks(chip->editor(), "x");
+    QTest::keyClick(chip->editor(), Qt::Key_Escape);
+    QVERIFY(!chip->editor()->isVisible());
+    QCOMPARE(pins()[0].name, QString("the old one"));
+    // An empty name is the automatic one again.
+    QTest::keyClick(chip, Qt::Key_F2);
+    chip->editor()->clear();
+    QTest::keyClick(chip->editor(), Qt::Key_Return);
+    QCOMPARE(pins()[0].name, QString("ρ = 0.95"));
+    // What differs, in a table.
+    chip->setFocus();
+    QTest::keyClick(chip, Qt::Key_Return);
+    auto* table = window().findChild<QDialog*>("compare");
+    QVERIFY(table != nullptr && table->isVisible());
+    QVERIFY(table->findChild<QLabel*>()->text().contains("spectral radius"));
+    QTest::keyClick(table, Qt::Key_Escape);
+    QTest::keyClick(chip, Qt::Key_Delete);
+    QVERIFY(pins().empty());
+  }
+
+  void everyPanelHasThePins() {
+    open("lstm");
+    set("forget_bias", "3");
+    window().action("pin")->trigger();
+    set("forget_bias", "-1");
+    QVERIFY(pinsAtRest());
+    QCOMPARE(pins()[0].name, QString("forget bias 3"));
+    QVERIFY(window().pins()->runs().size() == 1);
+    for (PanelDock* dock : window().area()->docks()) {
+      dock->raise();
+      dock->catchUp();
+      const QString id = dock->panel()->id();
+      if (id == "timing" || id == "steps") continue;  // of what was timed; of one run
+      const QString csv = dock->panel()->dataAsCsv();
+      QVERIFY2(csv.contains("forget bias 3"), qPrintable(id));
+    }
+  }
+
+  void pinsAreRunAgainOnAnotherInput() {
+    open("lstm");
+    window().action("pin")->trigger();
+    set("forget_bias", "-1");
+    QVERIFY(pinsAtRest());
+    const auto before = pins()[0].trace;
+    QVERIFY(pins()[0].comparable);
+    // No run is ever drawn beside one of another input.
+    bool mixed = false;
+    connect(&window_->session(), &SessionController::traceChanged, this, [&](const TracePtr& shown) {
+      for (const Panel::Run& run : window().pins()->runs()) mixed = mixed || run.trace->info.length != shown->info.length;
+    });
+    connect(window().pins(), &Pins::changed, this, [&] {
+      for (const Panel::Run& run : window().pins()->runs()) mixed = mixed || run.trace->info.length != window_->session().trace()->info.length;
+    });
+    window().openFile(window_->written("longer.csv", test::twoWaves(250, 0.3)));
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && window_->session().trace()->info.length == 250, patience);
+    QVERIFY(pinsAtRest());
+    QVERIFY(pins()[0].trace != before);
+    QCOMPARE(pins()[0].trace->info.length, std::int64_t{250});
+    QCOMPARE(pins()[0].trace->info.input_sha256, window_->session().trace()->info.input_sha256);
+    QVERIFY(!mixed);
+    // And its numbers are those of a run of these settings on that input.
+    const auto pinned = *pins()[0].trace->find("output")->real;
+    set("forget_bias", "1");
+    QCOMPARE(*window_->session().trace()->find("output")->real, pinned);
+    // Another way to read the same file is another input too.
+    set("forget_bias", "-1");
+    const auto menu = window().sequenceView()->columnsButton()->menu()->actions();
+    menu.front()->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && window_->session().trace()->input_names.size() == 1, patience);
+    QVERIFY(pinsAtRest());
+    QCOMPARE(pins()[0].trace->input_names.size(), std::size_t(1));
+  }
+
+  void aPinThatCannotRunOnAnInputSaysSo() {
+    open("lstm");
+    const QString weights = window_->written("w.npz", {});
+    window().setFileChooser({[&](QWidget*, const QString&, const QString&) { return weights; },
+                             [&](QWidget*, const QString&, const QString&, const QString&) { return weights; }, {}});
+    QSignalSpy saved(&window_->session(), &SessionController::saved);
+    window().action("saveWeights")->trigger();
+    QVERIFY(saved.wait(patience));
+    window().action("weights")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && !window_->session().trace()->info.weights.empty(), patience);
+    window().action("pin")->trigger();
+    window().action("forget")->trigger();
+    QVERIFY(window_->settle());
+    QVERIFY(pinsAtRest() && pins()[0].comparable);
+    // Weights for two inputs, on one.
+    window().sequenceView()->columnsButton()->menu()->actions().front()->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && window_->session().trace()->input_names.size() == 1, patience);
+    QVERIFY(pinsAtRest());
+    QVERIFY(!pins()[0].comparable);
+    QVERIFY2(pins()[0].problem.contains("weight_ih"), qPrintable(pins()[0].problem));
+    QVERIFY(window().pins()->runs().empty());
+    QVERIFY(chips()[0]->text().contains("not on this input"));
+    // Back on its own it is there again.
+    window().undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && window_->session().trace()->input_names.size() == 2, patience);
+    QVERIFY(pinsAtRest());
+    QVERIFY(pins()[0].comparable);
+  }
+
+  void fourPinsAtBothSizesInBothThemes() {
+    open("bidirectional-lstm");
+    window().resize(1600, 1000);
+    for (const char* bias : {"3", "2", "0", "-1"}) {
+      set("forget_bias", bias);
+      window().action("pin")->trigger();
+    }
+    set("forget_bias", "1");
+    QVERIFY(pinsAtRest());
+    window().action("pin")->trigger();  // a fifth is refused in words
+    QVERIFY(pins().size() == Pins::most && window().statusLine()->sentence().contains("unpin one"));
+    window().banner()->hide();
+    QStringList names;
+    for (const Pin& pin : pins()) names << pin.name;
+    QCOMPARE(names, (QStringList{"forget bias 3", "forget bias 2", "forget bias 0", "forget bias -1"}));
+    const QDir shots(QDir(RECLAB_BINARY_DIR).filePath("screenshots"));
+    QVERIFY(QDir().mkpath(shots.path()));
+    for (const auto& [name, choice] : {std::pair{"light", ThemeChoice::light}, {"dark", ThemeChoice::dark}}) {
+      window_->look().apply(choice);
+      for (const QSize& size : {QSize(1600, 1000), QSize(1280, 800)}) {
+        window().resize(size);
+        window().action("resetLayout")->trigger();
+        QTest::qWait(400);
+        QCOMPARE(chips().size(), Pins::most);
+        for (const PinChip* chip : chips()) QVERIFY(chip->visibleRegion().boundingRect().width() == chip->width());  // none behind the end of the bar
+        QVERIFY(window().grab().save(shots.filePath(QString("pins-%1-%2.png").arg(name).arg(size.width()))));
+      }
+    }
+    window_->look().apply(ThemeChoice::light);
+    // The figures name them all.
+    const QString out = QFileInfo(window_->written("here", {})).absolutePath() + "/figures";
+    window().setFileChooser({{}, {}, [&](QWidget*, const QString&) { return out; }});
+    window().action("figures.svg")->trigger();
+    for (const char* id : {"gradients", "spectrum", "gating", "trajectories"}) {
+      QFile file(QDir(out).filePath(QString(id) + ".svg"));
+      QVERIFY(file.open(QIODevice::ReadOnly));
+      const QString svg = QString::fromUtf8(file.readAll());
+      for (const QString& one : names) QVERIFY2(svg.contains(one), qPrintable(QString(id) + " lacks " + one));
+    }
+  }
+
+  void aPinnedRunCanBeLookedAtAgain() {
+    open();
+    set("spectral_radius", "0.7");
+    window().action("pin")->trigger();
+    set("spectral_radius", "1.2");
+    emit chips()[0]->lookWanted();
+    QVERIFY(window_->settle());
+    const auto values = window_->session().setup().settings();
+    QCOMPARE(values.front().second, std::string("0.7"));
+    window().undoStack()->undo();
+    QVERIFY(window_->settle());
+    QCOMPARE(window_->session().setup().settings().front().second, std::string("1.2"));
+  }
+};
+
+int main(int argc, char** argv) { return test::runWindowTest<TestPins>(argc, argv, "pins-test"); }
+
+#include "test_pins.moc"

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the panels have in common in showing pinned runs: an entry of the legend each, also where a run has nothing of the kind to show.
+#pragma once
+
+#include "plot/plot.h"
+
+namespace reclab {
+
+/// What the legend remembers a pinned run by.
+QString pinKey(const Panel::Run& run);
+/// Adds it. `of` names what of the run is drawn where that is to be said ("h, c"), `how` says how they are told apart.
+void addPin(Legend* legend, const Panel::Run& run, const QPen& pen, const QList<QCPLayerable*>& shows, const QStringList& of = {}, const QString& how = {});
+/// A run without anything to show here is said to be: `lacks` is "no gates".
+void addPinWithout(Legend* legend, const Panel::Run& run, const Theme& theme, const QString& lacks, const QString& tip = {});
+/// The line style of the i-th of several curves of one run, which share its colour.
+Qt::PenStyle pinStyle(int i);
+
+}  // namespace reclab
