@@ -44,7 +44,7 @@ Architecture gla() {
              hyper_flag("output_gate", true, "Whether silu(W_g x) multiplies the output."), hyper_flag("norm", true, "Whether the read is normalised by head."), hyper_flag("norm_affine", true, "Whether the norm by head has a scale."),
              hyper_real("norm_eps", "ε", 1e-6, 1e-12, 1.0, "Epsilon of all norms.", true),
              hyper_integer("feed_forward", "F", 0, 0, 65536, "Hidden width of the feed-forward part; 0: 8/3 of the width, up to the next multiple of 256.", "units"),
-             draws_only(hyper_real("init_std", "", 0.02, 1e-6, 10.0, "Deviation that the layer's matrices start with (initializer_range): larger lets the input move the gates further.", true)),
+             draws_only(hyper_real("gate_std", "", 0.02, 1e-6, 10.0, "Deviation that W₀ and W₁ of the decay start with; 0.02 is that of all other matrices. Larger lets the input move the gate further.", true)),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or the attention layer alone.")};
   a.spectrum = "the decay exp(a_t) of each entry of S";
   a.source = {"S. Yang, B. Wang, Y. Shen, R. Panda, Y. Kim", "Gated linear attention transformers with hardware-efficient training", "ICML", "https://arxiv.org/abs/2312.06635", 2024};
@@ -68,7 +68,7 @@ Architecture gla() {
     const double eps = h.real("norm_eps");
     const bool block = h.choice("block") == "residual", gated = h.flag("output_gate");
     const auto project = [&](const std::string& name, Var x, std::int64_t out, const std::string& role, bool bias = false) {
-      return parts::linear(l, name, x, out, {init::normal(h.real("init_std")), bias ? init::constant(0.0) : Init{}, role, "starts N(0, init_std²)"});
+      return parts::linear(l, name, x, out, {init::normal(0.02), bias ? init::constant(0.0) : Init{}, role, "starts N(0, 0.02²)"});
     };
     const Var x = block ? parts::rms_norm(l, "attn_norm", u, eps) : u;
     Var q = project("attn.q_proj", x, s.key, "W_q, rows by head"), k = project("attn.k_proj", x, s.key / shared, "W_k, rows by head"),
@@ -76,7 +76,7 @@ Architecture gla() {
     if (const std::int64_t taps = h.integer("conv")) {
       const auto convolved = [&](const std::string& letter, Var z) {
         const std::string name = "attn." + letter + "_conv1d";
-        const Var W = l.parameter(name + ".weight", {z.dim(-1), 1, taps}, init::normal(h.real("init_std")), "Taps of each channel, oldest first; start N(0, init_std²).");
+        const Var W = l.parameter(name + ".weight", {z.dim(-1), 1, taps}, init::normal(0.02), "Taps of each channel, oldest first; start N(0, 0.02²).");
         Var y = depthwise(l.history("conv_" + letter, z, taps - 1, "The convolution's last inputs, oldest first."), reshape(W, {z.dim(-1), taps}));
         if (h.flag("conv_bias")) y = y + l.parameter(name + ".bias", {z.dim(-1)}, init::constant(0.0), "Its bias; starts at 0.");
         return silu(y);
@@ -85,8 +85,9 @@ Architecture gla() {
       k = convolved("k", k);
       v = convolved("v", v);
     }
-    const Var low = project("attn.gk_proj.0", x, h.integer("gate_rank"), "W₀ of the decay");
-    Var decay = log_sigmoid(project("attn.gk_proj.1", low, s.key / shared, "W₁ of the decay, rows by head", true)) / h.real("gate_normaliser");
+    const Init wide = init::normal(h.real("gate_std"));
+    const Var low = parts::linear(l, "attn.gk_proj.0", x, h.integer("gate_rank"), {wide, Init{}, "W₀ of the decay", "starts N(0, gate_std²)"});
+    Var decay = log_sigmoid(parts::linear(l, "attn.gk_proj.1", low, s.key / shared, {wide, init::constant(0.0), "W₁ of the decay, rows by head", "starts N(0, gate_std²)"})) / h.real("gate_normaliser");
     if (h.real("clamp_min") < 0.0) decay = -minimum(-decay, -h.real("clamp_min"));
     const auto mapped = [&](Var z) { return h.choice("feature_map") == "relu" ? relu(z) : h.choice("feature_map") == "silu" ? silu(z) : z; };
     const auto heads = [&](Var z, std::int64_t d) { return parts::repeated_heads(reshape(z, {T, B, s.kv_heads, d}), shared); };
