@@ -264,7 +264,7 @@ Effect effect_of(RunRequest request, const Trace& before, const std::string& key
 TEST_CASE("with loaded weights the values that matter for drawing alone change no bit, and every other value changes something") {
   const test::Scratch folder;
   for (const auto& architecture : builtin_registry().all()) {
-    // Small, and as it is by default; where a value counts only beside another, also with each flag and choice the other way, and with 2 of what there is none of.
+    // Small, and as it is by default; where a value counts only beside another, also with each flag and choice the other way, and with 2 layers and 2 of what there is none of.
     RunRequest plain = request_for(preset_of(architecture.id), 9);
     plain.probe.gradients = true;
     plain.sequence.width = 2;  // for values that name a column
@@ -276,7 +276,7 @@ TEST_CASE("with loaded weights the values that matter for drawing alone change n
       if (defaults.has(key)) plain.set.emplace_back(key, value);
     std::vector<RunRequest> bases{plain};
     for (const auto& row : architecture.hyper)
-      if (row.kind == HyperKind::flag || row.kind == HyperKind::choice || row.standard == HyperValue(std::int64_t{0}))
+      if (row.kind == HyperKind::flag || row.kind == HyperKind::choice || row.standard == HyperValue(std::int64_t{0}) || row.key == "layers")
         for (const auto& text : row.kind == HyperKind::integer ? std::vector<std::string>{"2"} : others(row)) {
           bases.push_back(plain);
           bases.back().set.emplace_back(row.key, text);
