@@ -582,7 +582,7 @@ TEST_CASE("a loss beyond the range, an input beyond float32 and weights that are
   test::Scratch folder;
   request.weights = folder / "w.npz";
   write_weights(request, request.weights, [](const std::string& name, double value) { return says(name, "weight_hh") ? NAN : value; });
-  CHECK_ERROR(run(builtin_registry(), request, {}, {}), "The weights 0/weight_hh of elman have an entry that is not finite");
+  CHECK_ERROR(run(builtin_registry(), request, {}, {}), request.weights.string() + ": the entry 0/weight_hh is not finite at [0, 0]");
 }
 
 TEST_CASE("a final state that is not recorded is looked at too") {
