@@ -237,7 +237,8 @@ void Graph::forward(std::stop_token stop, Part part) {
 }
 
 void Graph::clear_gradients(Part part) {
-  constexpr std::size_t some = std::size_t{64} << 20;  // of gigabytes at a time, so that a stop is heard
+  // Of gigabytes some at a time, so that a stop is heard: memory that is touched for the first time takes a millisecond a megabyte.
+  constexpr std::size_t some = std::size_t{4} << 20;
   const auto clear = [&](void* arena, std::size_t bytes) {
     for (std::size_t at = 0; arena && at < bytes; at += some, check_stop()) backend_->zero(static_cast<char*>(arena) + at, std::min(some, bytes - at));
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The Newton forms of stepped recurrences: they meet the sequential form where they converge, and say so; where they do not, the sequential
-// form is run instead, and that is said.
+// form is run instead, and that is said. A state that is carried over is where they begin, and they can be stopped.
 #include <unistd.h>
 
 #include <chrono>
