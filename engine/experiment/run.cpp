@@ -439,14 +439,14 @@ class Run {
       counts.shape[0] = rows;
       put_real(trace_, std::move(counts), std::move(mask));
     }
-    for (const auto& parameter : prepared_.parameters.entries()) {
+    for (auto& parameter : prepared_.parameters.entries()) {
       if (!wants("param/" + parameter.name)) continue;
       TraceArray array;
       array.key = "param/" + parameter.name;
       array.shape = parameter.shape;
       array.axes = axes_of(parameter.shape, "unit");
       array.text = parameter.text;
-      put_real(trace_, std::move(array), parameter.values);
+      put_real(trace_, std::move(array), std::move(parameter.values));  // nobody reads them any more
     }
     std::int64_t bytes = rollout_ ? rollout_->bytes() : 0;
     for (const auto& array : trace_.arrays()) bytes += array->size() * (array->is_complex() ? 16 : 8);

@@ -329,6 +329,7 @@ TEST_CASE("there is golden data of every architecture, and of every value that a
   }
   std::string missing;
   for (const Architecture& architecture : builtin_registry().all()) {
+    // Without an independent computation of its numbers an architecture is not done.
     CHECK_SAYS(covered.count(architecture.id), "no golden data of " + architecture.id);
     for (const HyperSpec& spec : architecture.hyper) {
       // These say how weights are drawn, or are the network's round any architecture (test_stack.cpp).
