@@ -151,7 +151,7 @@ class TestFigures : public QObject {
     QVERIFY(!text.contains("font-family") || text.contains(", sans-serif\""));
     words = said("pdfinfo", {path("own.pdf")}, &well);
     QVERIFY2(well, words.constData());
-    for (const QString part : {QString("Title:"), QString("Subject:"), QString("Keywords:"), "reclab run " + model, QString("width = ")})
+    for (const QString& part : {QString("Title:"), QString("Subject:"), QString("Keywords:"), "reclab run " + model, QString("width = ")})
       QVERIFY2(QString::fromUtf8(words).contains(part), words.constData());
   }
 };
