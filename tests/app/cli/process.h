@@ -45,7 +45,12 @@ class Process {
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
 
+    // A signal that comes before the program does is not for the handlers of the test.
+    sigset_t all{}, before{};
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     pid_ = fork();
+    if (pid_ != 0) pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (pid_ < 0) throw std::runtime_error("fork");
     if (pid_ == 0) {
       const int none = open("/dev/null", O_RDONLY);
@@ -53,12 +58,15 @@ class Process {
       dup2(out[1], STDOUT_FILENO);
       dup2(err[1], STDERR_FILENO);
       if (options.no_output) close(STDOUT_FILENO);
-      signal(SIGHUP, SIG_DFL);  // a test runner may have been started under nohup
+      for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);  // a test runner may have been started under nohup, too
       for (const auto& [name, value] : options.environment) setenv(name.c_str(), value.c_str(), 1);
       if (options.largest_file > 0) {
         const rlimit limit{options.largest_file, options.largest_file};
         setrlimit(RLIMIT_FSIZE, &limit);
       }
+      sigset_t none_blocked{};
+      sigemptyset(&none_blocked);
+      sigprocmask(SIG_SETMASK, &none_blocked, nullptr);
       execv(argv[0], argv.data());
       _exit(127);
     }
