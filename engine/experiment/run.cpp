@@ -32,7 +32,7 @@ constexpr double log10_of_2 = 0.30102999566398119521;
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 /// What the rows of a dense analysis may take before fewer of them are computed, and what products of Jacobians may take at all unless they
 /// are asked for by name; seconds. What an operation of eigenvalue_work() and of JacobianProduct::work() takes on one core of the slower kind.
-constexpr double analysis_seconds = 30.0, product_seconds = 300.0, eigenvalue_operation = 1.5e-10, product_operation = 8e-11;
+constexpr double analysis_seconds = 10.0, product_seconds = 60.0, eigenvalue_operation = 1.5e-10, product_operation = 8e-11;
 /// What a cell takes that is run forward and back for as many copies as it has states: an operation of one copy, a call, and an entry of what
 /// a call makes.
 constexpr double cell_operation = 1e-10, cell_call = 6e-7, cell_entry = 2e-10;
