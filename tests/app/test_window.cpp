@@ -404,7 +404,7 @@ class TestWindow : public QObject {
     QCOMPARE(offer->text(), QString("Take its sizes: width 32"));
     const int steps = window_->undoStack()->count();
     QTest::mouseClick(offer, Qt::LeftButton);
-    QTRY_VERIFY_WITH_TIMEOUT(atRest() && window_->statusLine()->facts().contains("weights mine.npz") && *session().trace()->find("output")->real == *before, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && window_->statusLine()->facts().contains("weights fits.npz") && *session().trace()->find("output")->real == *before, patience);
     QVERIFY(window_->banner()->isHidden());
     QCOMPARE(window_->undoStack()->count(), steps + 1);
     window_->undoStack()->undo();
