@@ -147,9 +147,9 @@ class Timing {
   }
 
   TracePtr operator()() {
+    Yardstick yardstick(prepared_.backend);  // what was timed before a stop is put with its noise too
+    yardstick_ = &yardstick;
     try {
-      Yardstick yardstick(prepared_.backend);
-      yardstick_ = &yardstick;
       earlier_ = paces_of_machine(pace_file(), prepared_.backend.name());
       if (prepared_.backend.device() == Device::cpu) find_roof(yardstick.now());
       const auto start = Clock::now();

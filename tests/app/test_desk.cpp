@@ -9,6 +9,7 @@
 #include <QLabel>
 #include <QLineEdit>
 #include <QProcess>
+#include <QSet>
 #include <QPushButton>
 #include <QScreen>
 #include <QSettings>
@@ -60,6 +61,7 @@ QString cut(QWidget* widget) {
     return shortBy(line->fontMetrics().horizontalAdvance(line->text()), line->width() - 2, line->text());
   }
   if (qobject_cast<ElidedButton*>(widget) != nullptr) return {};  // says the rest in its tooltip
+  if (widget->objectName() == "holdValues") return {};  // draws a padlock; its words are its tooltip
   if (const auto* button = qobject_cast<QAbstractButton*>(widget); button != nullptr && !button->text().isEmpty()) return shortBy(button->sizeHint().width(), button->width(), button->text());
   return {};
 }
@@ -82,7 +84,9 @@ class TestScreen : public QObject {
   }
   QHash<QString, QRect> places() {
     QHash<QString, QRect> all;
-    for (PanelDock* dock : window_->area()->docks()) all[dock->panel()->id()] = QRect(dock->mapTo(window_.get(), QPoint()), dock->size());
+    for (PanelDock* dock : window_->area()->docks())
+      if (!dock->visibleRegion().isEmpty())  // one that stands behind another as a tab has the place of when it was in front
+        all[dock->panel()->id()] = QRect(dock->mapTo(window_.get(), QPoint()), dock->size());
     return all;
   }
   QComboBox* layouts() {
@@ -95,10 +99,6 @@ class TestScreen : public QObject {
     box->setCurrentIndex(box->findText(name));
     emit box->activated(box->currentIndex());
     settle();
-  }
-  void pickModel(const QString& id) {
-    emit window_->models()->picked(id);
-    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == id.toStdString(), patience);
   }
   QStringList problems() {
     QStringList all;
@@ -173,26 +173,10 @@ class TestScreen : public QObject {
     shoot("speed");
     pickLayout("Explore");
     const auto after = places();
+    QCOMPARE(QSet<QString>(after.keyBegin(), after.keyEnd()), QSet<QString>(before.keyBegin(), before.keyEnd()));
     for (auto one = before.begin(); one != before.end(); ++one)
       QVERIFY2(one.value() == after[one.key()], qPrintable(QString("%1 was %2 and is %3 wide").arg(one.key()).arg(one.value().width()).arg(after[one.key()].width())));
 
-    // No link's text widens the column.
-    const auto column = [&] { return window_->findChild<QDockWidget*>("dock.sequence")->width(); };
-    const int width = column();
-    window_->findChild<QDockWidget*>("dock.sequence")->raise();
-    pickModel("recurrent-memory-transformer");
-    settle();
-    QCOMPARE(column(), width);
-    for (const QString& one : problems()) QVERIFY2(false, qPrintable("of the recurrent memory transformer: " + one));
-
-    // Small and large again.
-    const QSize size = window_->size();
-    window_->resize(window_->minimumSizeHint());
-    settle();
-    window_->resize(size);
-    settle();
-    for (const QString& one : problems()) QVERIFY2(false, qPrintable("after it was small: " + one));
-    QCOMPARE(column(), width);
     look_.apply(ThemeChoice::light);
     window_->close();
   }

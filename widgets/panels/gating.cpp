@@ -12,7 +12,7 @@ namespace reclab {
 namespace {
 
 constexpr int bins = 20;
-constexpr int room_for_shares = 265, height_of_strip = 44;  // of the plot, and of the curve in a lower one
+constexpr int room_for_shares = 350, room_for_curve = 230, height_of_strip = 44;  // of the plot, and of the curve where there are no shares
 constexpr std::int64_t entries_a_pass = 400'000;  // statistics are computed for so many entries of the visible range at most
 
 QString percent(double share) {
@@ -267,11 +267,21 @@ void GatingPanel::rebuild() {
   drawStatistics();
 }
 
-/// The map keeps its height: in a low panel the shares go, and the curve below is a strip.
+/// The map keeps its height: in a low panel the shares go and the curve below is a strip, in a lower one the map is alone.
 void GatingPanel::fitHeight() {
-  if (gate_ == nullptr || (plot_->height() < room_for_shares) == low_plot_) return;
-  low_plot_ = !low_plot_;
-  for (QCPAxisRect* rect : {mean_rect_, histogram_rect_}) rect->setMaximumSize(QWIDGETSIZE_MAX, low_plot_ ? height_of_strip : QWIDGETSIZE_MAX);
+  const bool low = plot_->height() < room_for_shares, lowest = plot_->height() < room_for_curve;
+  if (gate_ == nullptr || (low == low_plot_ && lowest == lowest_plot_)) return;
+  low_plot_ = low;
+  lowest_plot_ = lowest;
+  for (QCPAxisRect* rect : {mean_rect_, histogram_rect_}) {
+    rect->setVisible(!lowest);
+    rect->setMinimumSize(lowest ? QSize(0, 0) : QSize(30, 22));
+    rect->setMaximumSize(QWIDGETSIZE_MAX, lowest ? 0 : low ? height_of_strip : QWIDGETSIZE_MAX);
+    for (const QCPAxis::AxisType side : {QCPAxis::atLeft, QCPAxis::atBottom}) rect->axis(side)->setVisible(!lowest);
+    rect->setAutoMargins(lowest ? QCP::msLeft | QCP::msRight : QCP::msAll);
+    if (lowest) rect->setMargins(QMargins());
+  }
+  map_rect_->axis(QCPAxis::atBottom)->setTickLabels(lowest);  // else those of the curve
   showShares(bounded() && !low_plot_);
 }
 

@@ -70,7 +70,7 @@ class GatingPanel : public PlotPanel {
   std::vector<Run> pinned_;
   std::vector<PinnedGate> pins_;
   QString key_;
-  bool low_plot_ = false;
+  bool low_plot_ = false, lowest_plot_ = false;
   QHash<QString, QString> chosen_, wanted_;  ///< the gate that was picked by hand, and that which the preset names, by preset
   const TraceArray* gate_ = nullptr;  // of trace_
   std::shared_ptr<const std::vector<double>> values_;
