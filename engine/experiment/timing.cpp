@@ -147,9 +147,10 @@ class Timing {
   }
 
   TracePtr operator()() {
-    Yardstick yardstick(prepared_.backend);  // what was timed before a stop is put with its noise too
-    yardstick_ = &yardstick;
+    std::optional<Yardstick> kept;  // what was timed before a stop is put with its noise too
     try {
+      Yardstick& yardstick = kept.emplace(prepared_.backend);
+      yardstick_ = &yardstick;
       earlier_ = paces_of_machine(pace_file(), prepared_.backend.name());
       if (prepared_.backend.device() == Device::cpu) find_roof(yardstick.now());
       const auto start = Clock::now();
@@ -172,7 +173,7 @@ class Timing {
       if (const auto exponent = largest_lyapunov(registry_, request_, stop_))
         add("timing/lyapunov", {*exponent}, "1/step", "Largest Lyapunov exponent: the mean growth of a small perturbation of the state, natural logarithm a step; above 0 it grows, below it is forgotten.");
     } catch (const Cancelled&) {
-      put();
+      if (yardstick_) put();
       trace_.info.outcome = Outcome::cancelled;
       trace_.info.sentence = "timing was cancelled";
     }
