@@ -24,7 +24,7 @@
 #include "gui/panel_area.h"
 #include "gui/sequence_view.h"
 #include "plot/plot.h"
-#include "scene/vtk_frame.h"
+#include "test_application.h"
 
 using namespace reclab;
 
@@ -218,13 +218,7 @@ class TestDesk : public QObject {
 };
 
 int main(int argc, char** argv) {
-  prepareOpenGl();
-  QApplication application(argc, argv);
-  QTemporaryDir settings;
-  QSettings::setDefaultFormat(QSettings::IniFormat);
-  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
-  QApplication::setOrganizationName("recurrence-lab");
-  QApplication::setApplicationName("desk-test");
+  const test::TestApplication application(argc, argv, "desk-test");
   if (qEnvironmentVariableIsSet("RECLAB_ONE_SCREEN")) {
     TestScreen test;
     return QTest::qExec(&test, argc, argv);

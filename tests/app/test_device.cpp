@@ -17,7 +17,7 @@
 #include "gui/main_window.h"
 #include "gui/status_line.h"
 #include "models/registry.h"
-#include "scene/vtk_frame.h"
+#include "test_application.h"
 
 using namespace reclab;
 
@@ -166,16 +166,6 @@ class TestDevice : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  prepareOpenGl();
-  QApplication application(argc, argv);
-  QTemporaryDir settings;
-  QSettings::setDefaultFormat(QSettings::IniFormat);
-  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
-  QApplication::setOrganizationName("recurrence-lab");
-  QApplication::setApplicationName("device-test");
-  TestDevice test;
-  return QTest::qExec(&test, argc, argv);
-}
+int main(int argc, char** argv) { return test::runWindowTest<TestDevice>(argc, argv, "device-test"); }
 
 #include "test_device.moc"

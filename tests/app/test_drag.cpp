@@ -19,7 +19,7 @@
 #include "gui/panel_area.h"
 #include "gui/status_line.h"
 #include "plot/plot_panel.h"
-#include "scene/vtk_frame.h"
+#include "test_application.h"
 
 using namespace reclab;
 
@@ -261,16 +261,6 @@ class TestDrag : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  prepareOpenGl();
-  QApplication application(argc, argv);
-  QTemporaryDir settings;
-  QSettings::setDefaultFormat(QSettings::IniFormat);
-  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
-  QApplication::setOrganizationName("recurrence-lab");
-  QApplication::setApplicationName("drag-test");
-  TestDrag test;
-  return QTest::qExec(&test, argc, argv);
-}
+int main(int argc, char** argv) { return test::runWindowTest<TestDrag>(argc, argv, "drag-test"); }
 
 #include "test_drag.moc"

@@ -20,7 +20,7 @@
 #include "gui/panel_area.h"
 #include "gui/scrubber.h"
 #include "plot/plot.h"
-#include "scene/vtk_frame.h"
+#include "test_application.h"
 
 using namespace reclab;
 
@@ -257,16 +257,6 @@ class TestKeyboard : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  prepareOpenGl();
-  QApplication application(argc, argv);
-  QTemporaryDir settings;
-  QSettings::setDefaultFormat(QSettings::IniFormat);
-  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
-  QApplication::setOrganizationName("recurrence-lab");
-  QApplication::setApplicationName("keyboard-test");
-  TestKeyboard test;
-  return QTest::qExec(&test, argc, argv);
-}
+int main(int argc, char** argv) { return test::runWindowTest<TestKeyboard>(argc, argv, "keyboard-test"); }
 
 #include "test_keyboard.moc"

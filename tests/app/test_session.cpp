@@ -24,7 +24,7 @@
 #include "gui/status_line.h"
 #include "gui/words.h"
 #include "panels/timing.h"
-#include "scene/vtk_frame.h"
+#include "test_application.h"
 
 using namespace reclab;
 using std::chrono::milliseconds;
@@ -403,13 +403,7 @@ int oneStart() {
 }
 
 int main(int argc, char** argv) {
-  prepareOpenGl();
-  QApplication application(argc, argv);
-  QTemporaryDir own;
-  QSettings::setDefaultFormat(QSettings::IniFormat);
-  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, qEnvironmentVariable("RECLAB_ONE_START", own.path()));
-  QApplication::setOrganizationName("recurrence-lab");
-  QApplication::setApplicationName("session-test");
+  const test::TestApplication application(argc, argv, "session-test", qEnvironmentVariable("RECLAB_ONE_START"));
   if (qEnvironmentVariableIsSet("RECLAB_ONE_START")) return oneStart();
   TestSession test;
   return QTest::qExec(&test, argc, argv);

@@ -43,7 +43,7 @@
 #include "panels/steps/steps_panel.h"
 #include "panels/timing.h"
 #include "safetensors.h"
-#include "scene/vtk_frame.h"
+#include "test_application.h"
 
 using namespace reclab;
 
@@ -756,16 +756,6 @@ class TestWindow : public QObject {
   }
 };
 
-int main(int argc, char** argv) {
-  prepareOpenGl();
-  QApplication application(argc, argv);
-  QTemporaryDir settings;
-  QSettings::setDefaultFormat(QSettings::IniFormat);
-  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
-  QApplication::setOrganizationName("recurrence-lab");
-  QApplication::setApplicationName("window-test");
-  TestWindow test;
-  return QTest::qExec(&test, argc, argv);
-}
+int main(int argc, char** argv) { return test::runWindowTest<TestWindow>(argc, argv, "window-test"); }
 
 #include "test_window.moc"

@@ -81,13 +81,14 @@ RunRequest request_for(const std::string& architecture, std::vector<std::pair<st
 }
 
 /// Stops the run so long after its `stage`-th publication (0: after its start).
-void check_stops(const RunRequest& request, int stage, int wait) {
+RunResult check_stops(const RunRequest& request, int stage, int wait) {
   Stopper stopper(stage, std::chrono::milliseconds(wait));
   const RunResult result = run(builtin_registry(), request, {}, stopper.token(), [&](const TracePtr&) { stopper.happen(); });
   const std::string what = request.preset.id + " " + request.form + ", stage " + std::to_string(stage) + ", after " + std::to_string(wait) + " ms";
   CHECK_SAYS(result.trace->info.outcome == Outcome::cancelled, what + ": had ended");
   const double late = stopper.late();
   CHECK_SAYS(late < allowed, what + ": took " + test::show(late) + " s");
+  return result;
 }
 
 }  // namespace
@@ -145,6 +146,16 @@ TEST_CASE("one decomposition and one product of large matrices stop in the middl
 TEST_CASE("the drawing of weights is stopped") {
   check_stops(request_for("elman", {{"width", "2048"}}, 20), 0, 300);
   check_stops(request_for("lstm", {{"width", "2048"}, {"layers", "4"}}, 20), 0, 60);
+}
+
+TEST_CASE("a run of a million steps is stopped at every stage") {
+  for (const int wait : {20, 400, 1500}) check_stops(request_for("lstm", {}, 1000000), 0, wait);
+}
+
+TEST_CASE("a Newton form is stopped in the middle of an iteration") {
+  // Whole, it takes many seconds, all of them in the one segment's iteration.
+  for (const int wait : {100, 400})
+    CHECK_EQUAL(check_stops(request_for("lstm", {{"width", "64"}}, 20000, "newton"), 0, wait).trace->info.sentence, "cancelled after 0 steps of 20000");
 }
 
 TEST_CASE("a wide run is stopped forward and back") {

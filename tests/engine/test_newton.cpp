@@ -3,10 +3,8 @@
 // form is run instead, and that is said. A state that is carried over is where they begin, and they can be stopped.
 #include <unistd.h>
 
-#include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <thread>
 
 #include "autodiff/ops.h"
 #include "experiment/experiment.h"
@@ -207,26 +205,4 @@ TEST_CASE("several layers each have their own iteration") {
   const auto trace = run(builtin_registry(), request, {}, {}).trace;
   CHECK(trace->find("newton/0/residual") && trace->find("newton/1/residual"));
   CHECK_SAYS(said(*trace).starts_with("Layer 0: Newton's iteration converged in"), said(*trace));
-}
-
-TEST_CASE("a Newton form is cancelled in the middle of an iteration") {
-  RunRequest request = request_for("lstm", 20000);
-  request.set = {{"width", "64"}};
-  request.form = "newton";
-  // Whole, it takes many seconds, all of them in the one segment's iteration.
-  for (const int wait : {100, 400}) {
-    std::stop_source source;
-    std::chrono::steady_clock::time_point asked;
-    std::jthread other([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(wait));
-      asked = std::chrono::steady_clock::now();
-      source.request_stop();
-    });
-    const auto result = run(builtin_registry(), request, {}, source.get_token());
-    const double late = std::chrono::duration<double>(std::chrono::steady_clock::now() - asked).count();
-    other.join();
-    CHECK_EQUAL(std::string(to_string(result.trace->info.outcome)), "cancelled");
-    CHECK_EQUAL(result.trace->info.sentence, "cancelled after 0 steps of 20000");
-    CHECK_SAYS(late < 0.1, "took " + test::show(late) + " s");
-  }
 }

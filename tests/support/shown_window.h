@@ -5,7 +5,6 @@
 #include <QApplication>
 #include <QFile>
 #include <QFrame>
-#include <QSettings>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTreeWidget>
@@ -14,7 +13,7 @@
 
 #include "gui/main_window.h"
 #include "gui/models_view.h"
-#include "scene/vtk_frame.h"
+#include "test_application.h"
 
 namespace reclab::test {
 
@@ -71,19 +70,5 @@ class ShownWindow {
   QTemporaryDir folder_;
   std::unique_ptr<MainWindow> window_;
 };
-
-/// The main of such a test: settings of its own.
-template <class Test>
-int runWindowTest(int argc, char** argv, const char* name) {
-  prepareOpenGl();
-  QApplication application(argc, argv);
-  QTemporaryDir settings;
-  QSettings::setDefaultFormat(QSettings::IniFormat);
-  QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.path());
-  QApplication::setOrganizationName("recurrence-lab");
-  QApplication::setApplicationName(name);
-  Test test;
-  return QTest::qExec(&test, argc, argv);
-}
 
 }  // namespace reclab::test
