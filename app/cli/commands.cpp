@@ -68,9 +68,8 @@ void one_of(const std::string& option, const std::string& text, const std::vecto
 }
 
 LossKind loss_of(const std::string& text) {
-  if (text.empty()) return LossKind::automatic;
-  one_of("--loss", text, {"last", "mean", "task"});
-  return text == "last" ? LossKind::last : text == "mean" ? LossKind::mean : LossKind::task;
+  if (const auto kind = loss_kind(text)) return *kind;
+  usage_error("--loss", "is \"" + text + "\"; give last or mean or task.");
 }
 
 RunRequest request_of(const ModelOptions& options, const Preset& preset, const Registry& registry) {

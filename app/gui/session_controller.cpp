@@ -95,7 +95,7 @@ RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& pro
   request.form = setup.form;
   request.device = setup.device;
   request.dtype = setup.dtype;
-  request.loss = setup.loss == "last" ? LossKind::last : setup.loss == "mean" ? LossKind::mean : setup.loss == "task" ? LossKind::task : LossKind::automatic;
+  request.loss = loss_kind(setup.loss).value_or(LossKind::automatic);
   if (const auto found = setup.weights.find(setup.preset); found != setup.weights.end()) request.weights = found->second;
   if (const auto found = setup.states.find(setup.preset); found != setup.states.end()) request.state = found->second;
   request.probe = probe;

@@ -69,17 +69,6 @@ std::vector<std::string> record_of(const Probe& probe) {
   return names;
 }
 
-const char* name_of(LossKind loss) {
-  switch (loss) {
-    case LossKind::automatic: break;
-    case LossKind::last: return "last";
-    case LossKind::mean: return "mean";
-    case LossKind::task: return "task";
-    case LossKind::random: return "random";
-  }
-  return "";
-}
-
 std::string joined(const std::vector<std::string>& values) {
   std::string text;
   for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
@@ -92,7 +81,7 @@ std::string command_of(const RunRequest& request, const std::string& device) {
   Line line("reclab run");
   add_model(line, request, device);
   if (request.form != "sequential") line.option("--form", request.form);
-  if (request.loss != LossKind::automatic) line.option("--loss", name_of(request.loss));
+  if (request.loss != LossKind::automatic) line.option("--loss", to_string(request.loss));
   if (request.every > 0) line.option("--every", static_cast<std::uint64_t>(request.every));
   if (const auto record = record_of(request.probe); !record.empty()) line.option("--record", joined(record));
   return line.text();

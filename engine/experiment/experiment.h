@@ -87,6 +87,10 @@ struct Probe {
 /// automatic: task when the sequence brings a target, else last. random: fixed normal weights of all outputs, which no normalisation makes
 /// constant, for comparing devices.
 enum class LossKind { automatic, last, mean, task, random };
+/// As --loss takes it; empty for automatic.
+const char* to_string(LossKind loss);
+/// The kind of such a name; none where there is none, as for random, which no command asks for.
+std::optional<LossKind> loss_kind(std::string_view name);
 
 struct RunRequest {
   Preset preset;

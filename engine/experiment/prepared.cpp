@@ -72,6 +72,23 @@ std::vector<std::string> devices() {
 
 }  // namespace
 
+const char* to_string(LossKind loss) {
+  switch (loss) {
+    case LossKind::automatic: break;
+    case LossKind::last: return "last";
+    case LossKind::mean: return "mean";
+    case LossKind::task: return "task";
+    case LossKind::random: return "random";
+  }
+  return "";
+}
+
+std::optional<LossKind> loss_kind(std::string_view name) {
+  for (const LossKind kind : {LossKind::automatic, LossKind::last, LossKind::mean, LossKind::task})
+    if (name == to_string(kind)) return kind;
+  return {};
+}
+
 void require_form(const Network& network, Form form, const std::string& model) {
   const auto forms = network.forms();
   if (std::find(forms.begin(), forms.end(), form) != forms.end()) return;
