@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QGuiApplication>
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -17,21 +18,29 @@ int drawFigures(const Options& options) {
     const Library library{PresetLibrary(registry, preset_folders()), tasks()};
     Setup setup = beginning(options, library);
     setup.sequence = loadChoice(beginningSequence(options, library));
+    std::vector<std::unique_ptr<Panel>> made;
     QStringList ids;
-    for (const PanelInfo& info : panels()) ids << info.id;
+    std::vector<std::string> kinds;
+    for (const PanelInfo& info : panels()) {
+      if (!options.panels.isEmpty() && !options.panels.contains(info.id)) continue;
+      ids << info.id;
+      made.emplace_back(info.make(nullptr));
+      for (const std::string& kind : made.back()->draws()) kinds.push_back(kind);
+    }
+    const auto drawn = [&](const char* kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
     const RunRequest request = requestFor(setup, library.presets.find(setup.preset), probeFor(ids, false));
     TracePtr trace = run(registry, request, {}, {}).trace;
     if (trace->info.outcome != Outcome::finished) std::fprintf(stderr, "recurrence-lab: %s\n", trace->info.sentence.c_str());
-    const auto [timed, timing] = timingRequestFor(setup, request.preset, {});
-    trace = withTiming(trace, time_forms(registry, timed, timing, {}, {}));
-    trace = merged(trace, form_schedule(registry, request, 16, {}));
+    if (drawn("timing/")) {
+      const auto [timed, timing] = timingRequestFor(setup, request.preset, {});
+      trace = withTiming(trace, time_forms(registry, timed, timing, {}, {}));
+    }
+    if (drawn("schedule/")) trace = merged(trace, form_schedule(registry, request, 16, {}));
 
-    std::vector<std::unique_ptr<Panel>> made;
     std::vector<Panel*> all;
     const std::int64_t length = setup.sequence->sequence.length;
-    for (const PanelInfo& info : panels()) {
-      made.emplace_back(info.make(nullptr));
-      Panel* panel = made.back().get();
+    for (const auto& one : made) {
+      Panel* panel = one.get();
       // Laid out and given its graphics context like a shown one, on no screen.
       panel->setAttribute(Qt::WA_DontShowOnScreen);
       panel->resize(900, 560);

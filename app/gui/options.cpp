@@ -18,6 +18,12 @@ std::uint64_t wholeNumber(const QString& text, const char* option, std::uint64_t
   return value;
 }
 
+QStringList panelIds() {
+  QStringList ids;
+  for (const PanelInfo& info : panels()) ids << info.id;
+  return ids;
+}
+
 }  // namespace
 
 Options readOptions(const QStringList& arguments) {
@@ -35,6 +41,7 @@ Options readOptions(const QStringList& arguments) {
   parser.addOption({"seed", "What the weights are drawn from (1).", "N"});
   parser.addOption({"theme", "light, dark or system.", "NAME"});
   parser.addOption({"figures", "Draw every panel into this folder, without a window.", "DIR"});
+  parser.addOption({"panels", "Draw these alone, by their names, with commas: " + panelIds().join(", ") + ".", "ID,ID"});
   parser.addOption({"format", "Of the figures: png, svg (the default) or pdf.", "FORMAT"});
 
   const auto refuse = [](const QString& sentence) -> void { throw Error(sentence.toStdString()); };
@@ -48,7 +55,7 @@ Options readOptions(const QStringList& arguments) {
   const QStringList positional = parser.positionalArguments();
   if (positional.size() > 1) refuse("One model is looked at at a time, and " + positional[1] + " is a second; pin it for comparison in the window.");
   options.model = positional.value(0);
-  for (const char* name : {"input", "task", "length", "weights", "state", "seed", "theme", "figures", "format"})  // a shell variable that is not set
+  for (const char* name : {"input", "task", "length", "weights", "state", "seed", "theme", "figures", "panels", "format"})  // a shell variable that is not set
     if (parser.isSet(name) && parser.value(name).isEmpty()) refuse(QString("--%1 is empty; give a value, or leave it out.").arg(name));
   options.input = parser.value("input");
   options.task = parser.value("task");
@@ -80,6 +87,12 @@ Options readOptions(const QStringList& arguments) {
       options.format = Panel::Format::pdf;
     else if (name != "svg")
       refuse("--format is " + name + "; it is png, svg or pdf.");
+  }
+  if (parser.isSet("panels")) {
+    if (options.figures.isEmpty()) refuse("--panels belongs to --figures.");
+    options.panels = parser.value("panels").split(',', Qt::SkipEmptyParts);
+    for (const QString& id : options.panels)
+      if (!panelIds().contains(id)) refuse("--panels names " + id + ", which there is not; there are " + panelIds().join(", ") + ".");
   }
   if (parser.isSet("figures") && options.figures.isEmpty()) refuse("--figures has no folder; write --figures DIR.");
   return options;

@@ -19,6 +19,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::optional<ThemeChoice> theme;
   Panel::Format format = Panel::Format::svg;
+  QStringList panels;  ///< ids of those that figures are drawn of; empty: all
   bool help = false, version = false;
   bool named() const { return !model.isEmpty() || !input.isEmpty() || !task.isEmpty() || !weights.isEmpty() || !state.isEmpty() || !set.empty(); }
   QString text;  ///< what --help and --version say
@@ -35,7 +36,7 @@ SequenceChoice beginningSequence(const Options& options, const Library& library)
 /// Both, loaded and with the hyper-parameters, weights and state checked. Throws Error.
 Setup loadedBeginning(const Options& options);
 
-/// Draws every panel into options.figures without a window; prints the paths. Returns the exit status.
+/// Draws the panels into options.figures without a window; prints the paths. Returns the exit status.
 int drawFigures(const Options& options);
 
 }  // namespace reclab

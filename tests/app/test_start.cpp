@@ -55,11 +55,13 @@ class TestStart : public QObject {
     QTest::newRow("a value out of range") << QStringList{"lstm", "--set", "width=-3"} << "width";
     QTest::newRow("an option that there is not") << QStringList{"--wdith", "3"} << "wdith";
     QTest::newRow("a length that is none") << QStringList{"--task", "noise", "--length", "many"} << "many";
-    for (const char* option : {"--input", "--task", "--weights", "--state", "--seed", "--length", "--theme", "--figures"})
+    for (const char* option : {"--input", "--task", "--weights", "--state", "--seed", "--length", "--theme", "--figures", "--panels"})
       QTest::newRow(option) << QStringList{option, ""} << QString(option) + " is empty";
     QTest::newRow("two sequences") << QStringList{"--task", "noise", "--input", "a.csv"} << "--input";
     QTest::newRow("two models") << QStringList{"lstm", "gru"} << "gru";
     QTest::newRow("a format that there is not") << QStringList{"--figures", "x", "--format", "gif"} << "gif";
+    QTest::newRow("a panel that there is not") << QStringList{"--figures", "x", "--panels", "gradients,gates"} << "names gates, which there is not; there are spectrum";
+    QTest::newRow("panels of no figures") << QStringList{"--panels", "gradients"} << "--panels belongs to --figures";
     QTest::newRow("a folder that cannot be") << QStringList{"lstm", "--task", "noise", "--length", "20", "--figures", "/proc/nowhere"} << "/proc/nowhere";
   }
   void mistakesAreOneLine() {
@@ -73,12 +75,17 @@ class TestStart : public QObject {
 
   void figuresWithoutAWindow_data() {
     QTest::addColumn<QString>("format");
-    for (const char* format : {"png", "svg", "pdf"}) QTest::newRow(format) << format;
+    QTest::addColumn<QStringList>("wanted");
+    QTest::newRow("svg, all") << "svg" << QStringList();  // which times the forms
+    for (const char* format : {"png", "pdf"}) QTest::newRow(format) << format << QStringList{"gradients", "steps"};
   }
   void figuresWithoutAWindow() {
     QFETCH(QString, format);
+    QFETCH(QStringList, wanted);
     const QString out = folder_.filePath(format);
-    const Ended ended = start({"gru", "--task", "noise", "--length", "120", "--set", "width=12", "--seed", "3", "--figures", out, "--format", format});
+    QStringList arguments{"gru", "--task", "noise", "--length", "120", "--set", "width=12", "--seed", "3", "--figures", out, "--format", format};
+    if (!wanted.isEmpty()) arguments << "--panels" << wanted.join(',');
+    const Ended ended = start(arguments);
     QVERIFY2(ended.status == 0, qPrintable(ended.errors.join(" / ")));
     QStringList names;
     for (const QString& path : ended.out) {
@@ -88,8 +95,10 @@ class TestStart : public QObject {
       if (format == "svg") QVERIFY(QSvgRenderer(path).isValid());
     }
     // The list is the program's own: a panel that is added is drawn too.
-    QCOMPARE(names.size(), qsizetype(panels().size()));
-    for (const PanelInfo& info : panels()) QVERIFY2(names.contains(info.id + "." + format), qPrintable(info.id));
+    if (wanted.isEmpty())
+      for (const PanelInfo& info : panels()) wanted << info.id;
+    QCOMPARE(names.size(), wanted.size());
+    for (const QString& id : wanted) QVERIFY2(names.contains(id + "." + format), qPrintable(id));
     QCOMPARE(QDir(out).entryList(QDir::Files | QDir::Hidden).size(), names.size());
   }
 
