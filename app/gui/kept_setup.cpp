@@ -28,9 +28,7 @@ std::map<std::string, std::filesystem::path> filesOf(const QJsonObject& object) 
   return files;
 }
 
-}  // namespace
-
-QByteArray toJson(const Setup& setup) {
+QJsonObject toObject(const Setup& setup) {
   QJsonObject set;
   for (const auto& [preset, settings] : setup.set) {
     QJsonArray pairs;  // in their order
@@ -60,16 +58,14 @@ QByteArray toJson(const Setup& setup) {
     }
     root["sequence"] = sequence;
   }
-  return QJsonDocument(root).toJson(QJsonDocument::Compact);
+  return root;
 }
 
-std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& library) {
-  const QJsonObject root = QJsonDocument::fromJson(json).object();
-  const QJsonObject sequence = root["sequence"].toObject();
-  if (root.isEmpty() || sequence.isEmpty()) return {};
-  KeptSetup kept;
-  Setup& setup = kept.setup;
-  const auto word = [](const QJsonObject& from, const char* key, const char* otherwise) { return from[QLatin1String(key)].toString(otherwise).toStdString(); };
+std::string word(const QJsonObject& from, const char* key, const char* otherwise) { return from[QLatin1String(key)].toString(otherwise).toStdString(); }
+
+/// All but its sequence; nothing where the model or a value is none that there is.
+std::optional<Setup> setupOf(const QJsonObject& root, const Library& library) {
+  Setup setup;
   setup.preset = word(root, "preset", "");
   setup.seed = root["seed"].toString().toULongLong();
   setup.form = word(root, "form", "auto");
@@ -82,6 +78,38 @@ std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& librar
   for (auto entry = set.begin(); entry != set.end(); ++entry)
     for (const QJsonValue pair : entry.value().toArray())
       setup.set[entry.key().toStdString()].emplace_back(pair[0].toString().toStdString(), pair[1].toString().toStdString());
+  try {
+    const auto kind = [](const std::string& one, std::initializer_list<const char*> all) { return std::find(all.begin(), all.end(), one) != all.end(); };
+    if (!kind(setup.device, {"auto", "cpu", "cuda"}) || !kind(setup.dtype, {"f64", "f32"}) || !kind(setup.loss, {"auto", "last", "mean", "task"})) return {};
+    hyper_of(builtin_registry(), library.presets.find(setup.preset), setup.settings());
+  } catch (const Error&) {
+    return {};  // of a preset or a table that is not what it was
+  }
+  return setup;
+}
+
+}  // namespace
+
+QByteArray toJson(const Setup& setup) { return QJsonDocument(toObject(setup)).toJson(QJsonDocument::Compact); }
+
+QByteArray toJson(const std::vector<KeptPin>& pins) {
+  QJsonArray all;
+  for (const KeptPin& pin : pins) {
+    QJsonObject one = toObject(pin.setup);
+    one.remove("sequence");
+    if (!pin.given.isEmpty()) one["name"] = pin.given;
+    all.append(one);
+  }
+  return QJsonDocument(all).toJson(QJsonDocument::Compact);
+}
+
+std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& library) {
+  const QJsonObject root = QJsonDocument::fromJson(json).object();
+  const QJsonObject sequence = root["sequence"].toObject();
+  if (root.isEmpty() || sequence.isEmpty()) return {};
+  const std::optional<Setup> setup = setupOf(root, library);
+  if (!setup) return {};
+  KeptSetup kept{*setup, {}};
   SequenceChoice& choice = kept.sequence;
   choice.isFile = sequence.contains("file");
   if (choice.isFile) {
@@ -96,14 +124,14 @@ std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& librar
     choice.options.seed = sequence["seed"].toString("1").toULongLong();
     choice.options.standardise = sequence["standardise"].toBool();
   }
-  try {
-    const auto kind = [](const std::string& one, std::initializer_list<const char*> all) { return std::find(all.begin(), all.end(), one) != all.end(); };
-    if (!kind(setup.device, {"auto", "cpu", "cuda"}) || !kind(setup.dtype, {"f64", "f32"}) || !kind(setup.loss, {"auto", "last", "mean", "task"})) return {};
-    hyper_of(builtin_registry(), library.presets.find(setup.preset), setup.settings());
-  } catch (const Error&) {
-    return {};  // of a preset or a table that is not what it was
-  }
   return kept;
+}
+
+std::vector<KeptPin> keptPins(const QByteArray& json, const Library& library) {
+  std::vector<KeptPin> pins;
+  for (const QJsonValue one : QJsonDocument::fromJson(json).array())
+    if (const std::optional<Setup> setup = setupOf(one.toObject(), library)) pins.push_back({*setup, one[QLatin1String("name")].toString()});
+  return pins;
 }
 
 QStringList recentFiles() { return QSettings().value("recentFiles").toStringList().mid(0, 8); }

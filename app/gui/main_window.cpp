@@ -252,11 +252,10 @@ void MainWindow::connectSession() {
     if (session_->setup().sequence) {
       banner_->hide();
       if (loaded->choice.isFile) noteRecentFile(QString::fromStdString(loaded->choice.file));
-    }
-    if (session_->setup().sequence)
       change(after, tr("sequence %1").arg(QString::fromStdString(loaded->sequence.name)));
-    else
+    } else {
       session_->apply(after, false);  // the start is nothing to undo
+    }
     if (targetless) say(tr("%1 has no target, so the loss is that of the last step.").arg(QString::fromStdString(loaded->sequence.name)), Tone::warning);
   });
   connect(session_, &SessionController::sequenceRefused, this, [this] {
@@ -338,6 +337,8 @@ void MainWindow::begin() {
     sessionRestored_ = kept.has_value();
     const Setup setup = first_ ? *first_ : kept ? kept->setup : beginning(options_, library);
     session_->apply(setup, false);
+    if (kept && !first_)
+      for (const KeptPin& pin : keptPins(settings.value("session/pins").toByteArray(), library)) pins_->add(pin.setup, nullptr, {}, pin.given);
     if (!options_.model.isEmpty()) lookAtPlaces(QString::fromStdString(setup.preset), true);
     if (!setup.sequence) session_->loadSequence(kept ? kept->sequence : beginningSequence(options_, library));
   } catch (const Error& error) {

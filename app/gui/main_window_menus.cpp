@@ -21,6 +21,7 @@
 #include "gui/kept_setup.h"
 #include "gui/main_window.h"
 #include "gui/panel_area.h"
+#include "gui/pins.h"
 #include "gui/scrubber.h"
 
 namespace reclab {
@@ -306,7 +307,12 @@ void MainWindow::saveLayout() const {
   settings.setValue("window/docks", sealed(saveState(layoutVersion)));
   settings.setValue("window/panels", sealed(area_->saveState(layoutVersion)));
   settings.setValue("window/layout", layout_->currentIndex());
-  if (session_->setup().sequence) settings.setValue("session/setup", toJson(session_->setup()));
+  if (session_->setup().sequence) {
+    settings.setValue("session/setup", toJson(session_->setup()));
+    std::vector<KeptPin> pins;
+    for (const Pin& pin : pins_->pins()) pins.push_back({pin.setup, pin.given});
+    settings.setValue("session/pins", toJson(pins));
+  }
   settings.setValue("window/fit", area_->fit());
   settings.setValue("window/own", area_->isOwn());
   settings.setValue("window/sides", sidesOwn_ ? "own" : narrow_ ? "narrow" : "wide");
