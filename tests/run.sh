@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . app/prepare.sh
 
 install_packages engine desktop tests
-build release
+build release desktop-tests
 build engine-only
 
 export LIBGL_ALWAYS_SOFTWARE=1
@@ -14,5 +14,5 @@ unset DISPLAY WAYLAND_DISPLAY
 step="a test failed; see build/engine-only/Testing/Temporary/LastTest.log"
 ctest --test-dir build/engine-only --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
 step="a test failed; see build/release/Testing/Temporary/LastTest.log"
-xvfb-run -a -s "-screen 0 1920x1200x24" ctest --test-dir build/release -LE engine --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
+xvfb-run -a -s "-screen 0 1920x1200x24" ctest --test-dir build/release -L "widgets|app" --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
 step=""

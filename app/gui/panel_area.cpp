@@ -11,6 +11,7 @@
 
 #include "gui/look.h"
 #include "gui/veil.h"
+#include "plot/aligned_times.h"
 
 namespace reclab {
 namespace {
@@ -236,6 +237,7 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
     connect(made->toggleViewAction(), &QAction::triggered, this, byHand);
     connect(made, &PanelDock::hiddenByHand, this, byHand);
   }
+  new AlignedTimes(this);
   soon_.setSingleShot(true);
   soon_.setInterval(120);
   connect(&soon_, &QTimer::timeout, this, [this] {

@@ -24,13 +24,11 @@
 #include "gui/panel_area.h"
 #include "gui/sequence_view.h"
 #include "plot/plot.h"
-#include "test_application.h"
+#include "window_test.h"
 
 using namespace reclab;
 
 namespace {
-
-constexpr int patience = 120'000;
 
 QString where(const QWidget* widget) {
   QStringList names;
@@ -69,17 +67,10 @@ QString cut(QWidget* widget) {
 }  // namespace
 
 /// On one screen: started as such by the other class.
-class TestScreen : public QObject {
+class TestScreen : public test::WindowTest {
   Q_OBJECT
-  Look look_;
-  std::unique_ptr<MainWindow> window_;
-
-  SessionController& session() { return *window_->session(); }
-  bool atRest() {
-    const TracePtr& trace = session().trace();
-    return !session().running() && trace && trace->info.preset == session().setup().preset;
-  }
-  void settle() {
+  /// Till all has been laid out anew.
+  void layOut() {
     for (int i = 0; i < 4; ++i) QTest::qWait(80);
   }
   QHash<QString, QRect> places() {
@@ -98,7 +89,7 @@ class TestScreen : public QObject {
     QComboBox* box = layouts();
     box->setCurrentIndex(box->findText(name));
     emit box->activated(box->currentIndex());
-    settle();
+    layOut();
   }
   QStringList problems() {
     QStringList all;
@@ -129,35 +120,31 @@ class TestScreen : public QObject {
 
  private slots:
   void theWholeDesk() {
-    look_.apply(ThemeChoice::light);
     QSettings().clear();
     Options options;
     options.model = "bidirectional-lstm";
-    window_ = std::make_unique<MainWindow>(&look_, options);
-    window_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-    QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
-    settle();
+    open(options);
+    layOut();
     const QRect screen = window_->screen()->availableGeometry();
     QVERIFY2(screen.contains(window_->frameGeometry()), qPrintable(QString("a window of %1x%2 on a screen of %3x%4")
                                                                        .arg(window_->width()).arg(window_->height()).arg(screen.width()).arg(screen.height())));
     QVERIFY(window_->minimumSizeHint().width() <= screen.width() && window_->minimumSizeHint().height() <= screen.height());
     for (int i = 0; i < 4; ++i) window_->action("pin")->trigger();
-    settle();
+    layOut();
 
     QStringList all;
     for (const auto& [name, choice] : {std::pair{"light", ThemeChoice::light}, {"dark", ThemeChoice::dark}}) {
       look_.apply(choice);
-      settle();
+      layOut();
       shoot(name);
       for (PanelDock* dock : window_->area()->docks()) {
         dock->raise();
-        settle();
+        layOut();
         for (const QString& one : problems()) all << QString("%1, %2 in front: %3").arg(name, dock->panel()->id(), one);
       }
       for (const char* id : {"dock.inspector", "dock.card", "dock.sequence", "dock.models"}) {
         window_->findChild<QDockWidget*>(id)->raise();
-        settle();
+        layOut();
         for (const QString& one : problems()) all << QString("%1, %2 in front: %3").arg(name, id, one);
         if (QString(id) == "dock.inspector") shoot(QString(name) + "-tabs");
       }
@@ -177,8 +164,26 @@ class TestScreen : public QObject {
     for (auto one = before.begin(); one != before.end(); ++one)
       QVERIFY2(one.value() == after[one.key()], qPrintable(QString("%1 was %2 and is %3 wide").arg(one.key()).arg(one.value().width()).arg(after[one.key()].width())));
 
-    look_.apply(ThemeChoice::light);
-    window_->close();
+
+    // No link's text widens the column.
+    const auto column = [&] { return window_->findChild<QDockWidget*>("dock.sequence")->width(); };
+    const int width = column();
+    window_->findChild<QDockWidget*>("dock.models")->raise();
+    clickModel("recurrent-memory-transformer");
+    window_->findChild<QDockWidget*>("dock.sequence")->raise();
+    layOut();
+    QCOMPARE(column(), width);
+    for (const QString& one : problems()) QVERIFY2(false, qPrintable("of the recurrent memory transformer: " + one));
+
+    // Small and large again.
+    const QSize size = window_->size();
+    window_->resize(window_->minimumSizeHint());
+    layOut();
+    window_->resize(size);
+    layOut();
+    for (const QString& one : problems()) QVERIFY2(false, qPrintable("after it was small: " + one));
+    QCOMPARE(column(), width);
+    close();
   }
 };
 

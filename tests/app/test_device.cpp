@@ -17,16 +17,15 @@
 #include "gui/main_window.h"
 #include "gui/status_line.h"
 #include "models/registry.h"
-#include "test_application.h"
+#include "window_test.h"
 
 using namespace reclab;
+using test::patience;
 
 namespace {
 
 using Fault = test::FaultyMachine::Fault;
 std::unique_ptr<test::FaultyBackend> device;
-constexpr int patience = 60000;
-
 }  // namespace
 
 /// Taken by the linker before the library's own.
@@ -35,21 +34,10 @@ reclab::Backend* reclab::cuda_backend(std::string* why) {
   return device.get();
 }
 
-class TestDevice : public QObject {
+class TestDevice : public test::WindowTest {
   Q_OBJECT
 
  private:
-  Look look_;
-  QTemporaryDir folder_;
-
-  QString sequence() {
-    QFile file(folder_.filePath("start.csv"));
-    if (file.open(QFile::WriteOnly)) {
-      file.write("x\n");
-      for (int i = 0; i < 40; ++i) file.write(QByteArray::number(std::sin(i * 0.3)) + '\n');
-    }
-    return file.fileName();
-  }
   LibraryPtr library(const char* family) {
     return std::make_shared<const Library>(Library{PresetLibrary(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/" + family}), tasks()});
   }
@@ -65,31 +53,26 @@ class TestDevice : public QObject {
   }
 
   void aDeviceThatFailsIsSaidAndTheCpuIsShown() {
-    Options options;
-    options.input = sequence();
+    Options options = onWaves(40);
     options.set = {{"width", "4"}};
-    MainWindow window(&look_, options);
-    window.show();
-    SessionController& session = *window.session();
-    const auto atRest = [&] { return !session.running() && session.trace() != nullptr; };
-    QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
-    QVERIFY2(window.statusLine()->facts().startsWith("CPU, "), qPrintable(window.statusLine()->facts()));  // auto, and float64
+    open(options);
+    QVERIFY2(window_->statusLine()->facts().startsWith("CPU, "), qPrintable(window_->statusLine()->facts()));  // auto, and float64
 
-    Setup setup = session.setup();
+    Setup setup = session().setup();
     QCOMPARE(setup.device, std::string("auto"));
     setup.device = "cuda";
-    session.apply(setup, false);
-    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session.trace()->info.device == "cuda", patience);
-    QTRY_VERIFY2_WITH_TIMEOUT(window.statusLine()->facts().startsWith("CUDA, "), qPrintable(window.statusLine()->facts()), patience);
+    session().apply(setup, false);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.device == "cuda", patience);
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->statusLine()->facts().startsWith("CUDA, "), qPrintable(window_->statusLine()->facts()), patience);
 
     device->machine().fail(Fault::end, 200);
-    session.run();
-    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session.trace()->info.device == "cpu", patience);
-    QTRY_VERIFY2_WITH_TIMEOUT(window.statusLine()->facts().startsWith("CPU, "), qPrintable(window.statusLine()->facts()), patience);
-    QTRY_VERIFY2_WITH_TIMEOUT(window.statusLine()->sentence().contains("The CUDA device was lost") && window.statusLine()->sentence().contains("the run was done on the CPU."),
-                              qPrintable(window.statusLine()->sentence()), patience);
-    photograph(&window, "device-lost");
-    window.close();
+    session().run();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.device == "cpu", patience);
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->statusLine()->facts().startsWith("CPU, "), qPrintable(window_->statusLine()->facts()), patience);
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->statusLine()->sentence().contains("The CUDA device was lost") && window_->statusLine()->sentence().contains("the run was done on the CPU."),
+                              qPrintable(window_->statusLine()->sentence()), patience);
+    photograph(window_.get(), "device-lost");
+    close();
   }
 
   void theDeviceIsComparedLineByLine() {

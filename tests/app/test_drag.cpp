@@ -19,20 +19,12 @@
 #include "gui/panel_area.h"
 #include "gui/status_line.h"
 #include "plot/plot_panel.h"
-#include "test_application.h"
+#include "window_test.h"
 
 using namespace reclab;
+using test::patience;
 
 namespace {
-
-constexpr int patience = 60'000;
-
-QString hyperOf(const TracePtr& trace, const std::string& key) {
-  if (trace)
-    for (const auto& [name, value] : trace->info.hyper)
-      if (name == key) return QString::fromStdString(value);
-  return {};
-}
 
 /// A number as one text, however it was written.
 QString plain(const QString& number) { return QString::number(number.toDouble(), 'g', 12); }
@@ -72,29 +64,17 @@ class Watch : public QObject {
 
 }  // namespace
 
-class TestDrag : public QObject {
+class TestDrag : public test::WindowTest {
   Q_OBJECT
 
  private:
-  Look look_;
-  QTemporaryDir folder_;
-  std::unique_ptr<MainWindow> window_;
 
-  SessionController& session() { return *window_->session(); }
   Panel* panel(const QString& id) { return window_->area()->dock(id)->panel(); }
-  bool whole() {
-    const TracePtr& trace = session().trace();
-    return !session().running() && trace && trace->info.preset == session().setup().preset && !session().awaits("spectrum/");
-  }
+  bool whole() { return atRest() && !session().awaits("spectrum/"); }
   /// All panels in sight, filled and at rest.
   void open(const Options& options) {
-    window_ = std::make_unique<MainWindow>(&look_, options);
-    window_->setFileChooser({});
-    window_->resize(1600, 1000);
-    window_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
+    WindowTest::open(options, {1600, 1000});
     window_->area()->arrange({"all", {{"spectrum", "trajectories", "gating"}, {"gradients", "timing", "steps"}}});
-    window_->activateWindow();
     QTRY_VERIFY_WITH_TIMEOUT(whole(), patience);
     // A model without gates has nothing to show there, and says so before, while and after.
     for (PanelDock* dock : window_->area()->docks())
@@ -103,15 +83,8 @@ class TestDrag : public QObject {
   }
 
  private slots:
-  void initTestCase() {
-    QVERIFY(folder_.isValid());
-    look_.apply(ThemeChoice::light);
-  }
   void init() { QSettings().clear(); }
-  void cleanup() {
-    window_->close();
-    window_.reset();
-  }
+  void cleanup() { close(); }
 
   void picturesStayWhileASliderMoves_data() {
     QTest::addColumn<QString>("model");

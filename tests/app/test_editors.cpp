@@ -21,35 +21,33 @@
 #include "gui/whole_box.h"
 #include "panels/gating.h"
 #include "panels/gradients.h"
-#include "shown_window.h"
+#include "window_test.h"
 
 using namespace reclab;
 using test::patience;
+using test::patience;
 
-class TestEditors : public QObject {
+class TestEditors : public test::WindowTest {
   Q_OBJECT
 
  private:
-  std::unique_ptr<test::ShownWindow> window_;
-  MainWindow& window() { return *window_->get(); }
-  const Setup& setup() { return window_->session().setup(); }
+  const Setup& setup() { return session().setup(); }
   void open(const QString& model = "elman", const Settings& set = {}, std::uint64_t seed = 1, const QString& task = {}) {
-    Options options;
+    Options options = task.isEmpty() ? onWaves() : Options{};
     options.model = model;
     options.set = set;
     options.seed = seed;
     options.task = task;
     if (!task.isEmpty()) options.length = 60;
-    window_ = std::make_unique<test::ShownWindow>(options);
-    QVERIFY(window_->atRest());
-    QTRY_VERIFY_WITH_TIMEOUT(window().inspector()->slider("width") != nullptr, patience);
+    WindowTest::open(options);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->inspector()->slider("width") != nullptr, patience);
   }
   QDoubleSpinBox* boxOf(const QString& key) {
-    QWidget* cell = window().inspector()->slider(key)->parentWidget();
+    QWidget* cell = window_->inspector()->slider(key)->parentWidget();
     return cell->findChild<QDoubleSpinBox*>();
   }
   std::string valueOf(const std::string& key) {
-    for (const auto& [name, value] : window_->session().trace()->info.hyper)
+    for (const auto& [name, value] : session().trace()->info.hyper)
       if (name == key) return value;
     return {};
   }
@@ -62,24 +60,24 @@ class TestEditors : public QObject {
   }
 
  private slots:
-  void cleanup() { window_.reset(); }
+  void cleanup() { close(); }
 
   void numbersAreShownWholeAndEnterKeepsThem() {
     const char* rho = "0.123456789012345";
     open("elman", {{"spectral_radius", rho}});
     QDoubleSpinBox* box = boxOf("spectral_radius");
     QCOMPARE(box->text(), QString(rho));
-    const auto output = *window_->session().trace()->find("output")->real;
+    const auto output = *session().trace()->find("output")->real;
     box->setFocus();
     QTest::keyClick(box, Qt::Key_Return);
     QTest::qWait(50);
-    QVERIFY(window_->settle());
+    QVERIFY(settle());
     QCOMPARE(valueOf("spectral_radius"), std::string(rho));
-    QCOMPARE(*window_->session().trace()->find("output")->real, output);
-    QCOMPARE(window().undoStack()->count(), 0);
+    QCOMPARE(*session().trace()->find("output")->real, output);
+    QCOMPARE(window_->undoStack()->count(), 0);
     // What is typed is what is set, to the last digit.
     type(box, "0.98765432109876543");
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && valueOf("spectral_radius").starts_with("0.9876543210987654"), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && valueOf("spectral_radius").starts_with("0.9876543210987654"), patience);
     QCOMPARE(box->text().toDouble(), 0.98765432109876543);
   }
 
@@ -90,14 +88,14 @@ class TestEditors : public QObject {
     box->setFocus();
     QTest::keyClick(box, Qt::Key_Return);
     QTest::qWait(50);
-    QVERIFY(window_->settle());
+    QVERIFY(settle());
     QCOMPARE(valueOf("l_max"), std::string("12345678"));
   }
 
   void anySeedIsShownAndKept() {
     const std::uint64_t seed = 18446744073709551615ULL;
     open("elman", {}, seed);
-    WholeBox* box = window().inspector()->seedBox();
+    WholeBox* box = window_->inspector()->seedBox();
     QCOMPARE(box->text(), QString("18446744073709551615"));
     box->setFocus();
     QTest::keyClick(box, Qt::Key_Return);
@@ -110,7 +108,7 @@ class TestEditors : public QObject {
     QCOMPARE(setup().seed, std::uint64_t{9000000000});
     type(box, "word");  // letters are not taken
     QVERIFY(setup().seed == 9000000000 && box->text() == "9000000000");
-    QVERIFY(window_->settle());
+    QVERIFY(settle());
   }
 
   void editingOneFieldOfATaskKeepsTheOthers() {
@@ -120,9 +118,9 @@ class TestEditors : public QObject {
     choice.options.length = 80;
     choice.options.seed = 10'000'000'000ULL;
     choice.options.standardise = true;
-    window_->session().loadSequence(choice);
+    session().loadSequence(choice);
     QTRY_VERIFY_WITH_TIMEOUT(setup().sequence->choice == choice, patience);
-    SequenceView* view = window().sequenceView();
+    SequenceView* view = window_->sequenceView();
     QCOMPARE(view->seedBox()->text(), QString("10000000000"));
     type(view->lengthBox(), "90");
     choice.options.length = 90;
@@ -132,59 +130,59 @@ class TestEditors : public QObject {
     choice.options.seed = 7;
     QTRY_VERIFY_WITH_TIMEOUT(setup().sequence->choice.options.seed == 7, patience);
     QVERIFY(setup().sequence->choice == choice);
-    QVERIFY(window_->settle());
+    QVERIFY(settle());
   }
 
   void whatLoadedWeightsDecideIsGreyed() {
     open("lstm");
-    const QString file = window_->written("w32.npz", {});
-    window().setFileChooser({[&](QWidget*, const QString&, const QString&) { return file; }, [&](QWidget*, const QString&, const QString&, const QString&) { return file; }, {}});
-    WholeBox* seed = window().inspector()->seedBox();
+    const QString file = written("w32.npz", {});
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return file; }, [&](QWidget*, const QString&, const QString&, const QString&) { return file; }, {}});
+    WholeBox* seed = window_->inspector()->seedBox();
     QVERIFY(seed->isEnabled());
-    QSignalSpy saved(&window_->session(), &SessionController::saved);
-    window().action("saveWeights")->trigger();
+    QSignalSpy saved(&session(), &SessionController::saved);
+    window_->action("saveWeights")->trigger();
     QVERIFY(saved.wait(patience));
-    window().action("weights")->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && !window_->session().trace()->info.weights.empty(), patience);
-    seed = window().inspector()->seedBox();
+    window_->action("weights")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && !session().trace()->info.weights.empty(), patience);
+    seed = window_->inspector()->seedBox();
     QVERIFY(!seed->isEnabled());
     QVERIFY2(seed->toolTip().contains("The weights come from w32.npz"), qPrintable(seed->toolTip()));
-    QWidget* bias = window().inspector()->slider("forget_bias")->parentWidget();
+    QWidget* bias = window_->inspector()->slider("forget_bias")->parentWidget();
     QVERIFY(!bias->isEnabled() && bias->toolTip().contains("w32.npz"));
-    QVERIFY(window().inspector()->slider("width")->parentWidget()->isEnabled());
+    QVERIFY(window_->inspector()->slider("width")->parentWidget()->isEnabled());
     // Another model has weights of its own.
-    window_->clickModel("gru");
-    QVERIFY(window().inspector()->seedBox()->isEnabled());
-    window_->clickModel("lstm");
-    QVERIFY(!window().inspector()->seedBox()->isEnabled());
-    window().action("forget")->trigger();
-    QVERIFY(window().inspector()->seedBox()->isEnabled());
-    QVERIFY(window().inspector()->slider("forget_bias")->parentWidget()->isEnabled());
-    QVERIFY(window_->settle());
+    clickModel("gru");
+    QVERIFY(window_->inspector()->seedBox()->isEnabled());
+    clickModel("lstm");
+    QVERIFY(!window_->inspector()->seedBox()->isEnabled());
+    window_->action("forget")->trigger();
+    QVERIFY(window_->inspector()->seedBox()->isEnabled());
+    QVERIFY(window_->inspector()->slider("forget_bias")->parentWidget()->isEnabled());
+    QVERIFY(settle());
   }
 
   void theLossIsChosenNamedAndUndone() {
     open("elman", {}, 1, "adding");
-    const auto loss = [this] { return window_->session().trace()->info.loss; };
+    const auto loss = [this] { return session().trace()->info.loss; };
     QVERIFY(loss().starts_with("task:"));
-    QComboBox* box = window().inspector()->lossBox();
+    QComboBox* box = window_->inspector()->lossBox();
     QCOMPARE(box->currentText(), QString("auto"));
-    const auto gradient = [this] { return *window_->session().trace()->find("gradient/state/0/h")->real; };
+    const auto gradient = [this] { return *session().trace()->find("gradient/state/0/h")->real; };
     const auto before = gradient();
     box->setFocus();
     QTest::keyClick(box, Qt::Key_Down);
     QTest::keyClick(box, Qt::Key_Down);
     QCOMPARE(box->currentText(), QString("mean"));
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && loss().starts_with("mean:"), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && loss().starts_with("mean:"), patience);
     QVERIFY(gradient() != before);
-    const QString value = number(window_->session().trace()->info.loss_value, 5);
-    QVERIFY2(window().inspector()->lossText().contains("the mean over all steps") && window().inspector()->lossText().contains(value), qPrintable(window().inspector()->lossText()));
-    auto* gradients = window().area()->findChild<GradientsPanel*>();
+    const QString value = number(session().trace()->info.loss_value, 5);
+    QVERIFY2(window_->inspector()->lossText().contains("the mean over all steps") && window_->inspector()->lossText().contains(value), qPrintable(window_->inspector()->lossText()));
+    auto* gradients = window_->area()->findChild<GradientsPanel*>();
     QVERIFY(gradients->lossText().contains("the mean over all steps") && gradients->lossText().contains(value));
-    QVERIFY2(window().statusLine()->facts().contains("L " + number(window_->session().trace()->info.loss_value, 4)), qPrintable(window().statusLine()->facts()));
-    window().undoStack()->undo();
-    window().undoStack()->undo();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && loss().starts_with("task:"), patience);
+    QVERIFY2(window_->statusLine()->facts().contains("L " + number(session().trace()->info.loss_value, 4)), qPrintable(window_->statusLine()->facts()));
+    window_->undoStack()->undo();
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && loss().starts_with("task:"), patience);
     QCOMPARE(box->currentText(), QString("auto"));
     QVERIFY(gradient() == before);
   }
@@ -192,36 +190,36 @@ class TestEditors : public QObject {
   void aTargetLossNeedsATarget() {
     open("elman");
     const auto offered = [this] {
-      QComboBox* box = window().inspector()->lossBox();
+      QComboBox* box = window_->inspector()->lossBox();
       return qobject_cast<QStandardItemModel*>(box->model())->item(box->findData("task"))->isEnabled();
     };
     QVERIFY(!offered());  // a file without a target
     SequenceChoice task;
     task.task = "adding";
     task.options.length = 40;
-    window_->session().loadSequence(task);
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && window_->session().trace()->info.loss.starts_with("task"), patience);
+    session().loadSequence(task);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.loss.starts_with("task"), patience);
     QVERIFY(offered());
-    emit window().inspector()->lossEdited("task");
-    QVERIFY(window_->settle());
+    emit window_->inspector()->lossEdited("task");
+    QVERIFY(settle());
     QCOMPARE(setup().loss, std::string("task"));
     // A sequence without one is still run, and it is said how.
     task.task = "noise";
-    window_->session().loadSequence(task);
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && window_->session().trace()->info.loss.starts_with("last"), patience);
+    session().loadSequence(task);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.loss.starts_with("last"), patience);
     QVERIFY(!offered());
     QCOMPARE(setup().loss, std::string("auto"));
   }
 
   void aColumnOrTheNextValueIsTheTarget() {
     open("elman");
-    QComboBox* box = window().sequenceView()->targetBox();
+    QComboBox* box = window_->sequenceView()->targetBox();
     QCOMPARE(box->currentText(), QString("none"));
-    const auto trace = [this] { return window_->session().trace(); };
+    const auto trace = [this] { return session().trace(); };
     QVERIFY(trace()->info.loss.starts_with("last"));
     box->setFocus();
     QTest::keyClick(box, Qt::Key_Down);
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && trace()->info.loss.starts_with("task"), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && trace()->info.loss.starts_with("task"), patience);
     QCOMPARE(box->currentText(), QString("next value"));
     QCOMPARE(trace()->input_names.size(), std::size_t(2));
     const TraceArray* target = trace()->find("target");
@@ -230,42 +228,42 @@ class TestEditors : public QObject {
     // A column: it is the target, and no input any more.
     QTest::keyClick(box, Qt::Key_Down);
     QTest::keyClick(box, Qt::Key_Down);
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && trace()->input_names == std::vector<std::string>{"slow"}, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && trace()->input_names == std::vector<std::string>{"slow"}, patience);
     QCOMPARE(box->currentText(), QString("fast"));
-    QCOMPARE(window().sequenceView()->columnsButton()->menu()->actions().size(), qsizetype(1));
+    QCOMPARE(window_->sequenceView()->columnsButton()->menu()->actions().size(), qsizetype(1));
     QVERIFY(trace()->info.loss.starts_with("task"));
-    const auto labels = window().sequenceView()->findChildren<QLabel*>();
+    const auto labels = window_->sequenceView()->findChildren<QLabel*>();
     QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel* one) { return one->text().contains("target: fast"); }));
-    window().undoStack()->undo();
-    window().undoStack()->undo();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && trace()->info.loss.starts_with("last"), patience);
+    window_->undoStack()->undo();
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && trace()->info.loss.starts_with("last"), patience);
     QCOMPARE(box->currentText(), QString("none"));
   }
 
   void aModelOpensWhereItsPresetSaysToLook() {
     open("lstm");
-    auto* gates = window().area()->findChild<GatingPanel*>()->findChild<QComboBox*>("gate");
+    auto* gates = window_->area()->findChild<GatingPanel*>()->findChild<QComboBox*>("gate");
     QTRY_VERIFY_WITH_TIMEOUT(gates->currentData().toString() == "gate/0/forget", patience);
-    window_->clickModel("gru");
+    clickModel("gru");
     QCOMPARE(gates->currentData().toString(), QString("gate/0/update"));
     // What is picked by hand stays that model's.
     gates->setFocus();
     QTest::keyClick(gates, Qt::Key_Up);
     const QString picked = gates->currentData().toString();
     QVERIFY(picked != "gate/0/update");
-    window_->clickModel("lstm");
+    clickModel("lstm");
     QCOMPARE(gates->currentData().toString(), QString("gate/0/forget"));
-    window_->clickModel("gru");
+    clickModel("gru");
     QCOMPARE(gates->currentData().toString(), picked);
     // A link of the card is a wish: the panel is opened where it is closed.
-    PanelDock* gating = window().area()->dock("gating");
+    PanelDock* gating = window_->area()->dock("gating");
     gating->hide();
-    auto* card = window().findChild<CardView*>();
+    auto* card = window_->findChild<CardView*>();
     QVERIFY2(card->toHtml().contains("look:gating:update"), "the card has no link");
     emit card->lookWanted("gating:update");
     QVERIFY(!gating->isHidden());
     QTRY_COMPARE_WITH_TIMEOUT(gates->currentData().toString(), QString("gate/0/update"), patience);
-    QVERIFY(window_->settle());
+    QVERIFY(settle());
   }
 
   void symbolsAreMarksNotLines() {
@@ -296,11 +294,11 @@ class TestEditors : public QObject {
 
   void standardisedValuesHaveTheirUnit() {
     open("elman");
-    window().time()->setStep(7);
+    window_->time()->setStep(7);
     const Sequence& sequence = setup().sequence->sequence;
     QVERIFY(sequence.standardised);
     QStringList said;
-    for (const QLabel* one : window().scrubber()->findChildren<QLabel*>()) said << one->text();
+    for (const QLabel* one : window_->scrubber()->findChildren<QLabel*>()) said << one->text();
     const QString original = QLocale::c().toString(std::sin(7 * 0.05), 'g', 5), seen = QLocale::c().toString(sequence.input[14], 'g', 3);
     QVERIFY2(said.join('|').contains("slow = " + original + " (standardised " + seen + ")"), qPrintable(said.join('|')));
   }

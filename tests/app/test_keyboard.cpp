@@ -20,26 +20,14 @@
 #include "gui/panel_area.h"
 #include "gui/scrubber.h"
 #include "plot/plot.h"
-#include "test_application.h"
+#include "window_test.h"
 
 using namespace reclab;
+using test::patience;
 
-namespace {
-constexpr int patience = 60'000;
-}
-
-class TestKeyboard : public QObject {
+class TestKeyboard : public test::WindowTest {
   Q_OBJECT
-  Look look_;
-  QTemporaryDir folder_;
-  QString file_;
-  std::unique_ptr<MainWindow> window_;
 
-  SessionController& session() { return *window_->session(); }
-  bool atRest() {
-    const TracePtr& trace = session().trace();
-    return !session().running() && trace && trace->info.preset == session().setup().preset;
-  }
   void key(int one, Qt::KeyboardModifiers modifiers = {}) { QTest::keyClick(window_->windowHandle(), static_cast<Qt::Key>(one), modifiers); }
   void type(const QString& text) {
     for (const QChar one : text) QTest::keyClick(window_->windowHandle(), one.toLatin1());
@@ -63,14 +51,6 @@ class TestKeyboard : public QObject {
   QDockWidget* dock(const char* id) { return window_->findChild<QDockWidget*>(id); }
 
  private slots:
-  void initTestCase() {
-    look_.apply(ThemeChoice::light);
-    QFile file(folder_.filePath("waves.csv"));
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write("t,v\n");
-    for (int i = 0; i < 120; ++i) file.write(QByteArray::number(i) + ',' + QByteArray::number(std::sin(0.1 * i)) + '\n');
-    file_ = file.fileName();
-  }
   void init() {
     QSettings().clear();
     QSettings().setValue("hintSeen", true);
@@ -78,22 +58,15 @@ class TestKeyboard : public QObject {
     options.model = "elman";
     options.task = "noise";
     options.length = 100;
-    window_ = std::make_unique<MainWindow>(&look_, options);
-    window_->setFileChooser({});
-    window_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-    window_->activateWindow();
+    open(options);
     QVERIFY(QTest::qWaitForWindowActive(window_.get()));
-    QTRY_VERIFY_WITH_TIMEOUT(atRest() && window_->inspector()->slider("width") != nullptr, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->inspector()->slider("width") != nullptr, patience);
   }
-  void cleanup() {
-    window_->close();
-    window_.reset();
-  }
+  void cleanup() { close(); }
 
   void fromTheFileToAFigure() {
-    const QString figure = folder_.filePath("gradients.svg");
-    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return file_; },
+    const QString waves = written("waves.csv", test::twoWaves(120)), figure = folder_.filePath("gradients.svg");
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return waves; },
                              [&](QWidget*, const QString&, const QString&, const QString&) { return figure; }, {}});
     // Load.
     key(Qt::Key_O, Qt::ControlModifier);

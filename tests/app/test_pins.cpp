@@ -19,9 +19,10 @@
 #include "gui/sequence_view.h"
 #include "gui/status_line.h"
 #include "gui/whole_box.h"
-#include "shown_window.h"
+#include "window_test.h"
 
 using namespace reclab;
+using test::patience;
 using test::patience;
 
 namespace {
@@ -42,37 +43,34 @@ RunInfo runOf(const char* model, double rho, int width = 32, std::uint64_t seed 
 
 }  // namespace
 
-class TestPins : public QObject {
+class TestPins : public test::WindowTest {
   Q_OBJECT
 
  private:
-  std::unique_ptr<test::ShownWindow> window_;
-  MainWindow& window() { return *window_->get(); }
-  const std::vector<Pin>& pins() { return window().pins()->pins(); }
+  const std::vector<Pin>& pins() { return window_->pins()->pins(); }
   std::vector<PinChip*> chips() {
     std::vector<PinChip*> all;
-    for (PinChip* one : window().findChildren<PinChip*>())
+    for (PinChip* one : window_->findChildren<PinChip*>())
       if (one->isVisible()) all.push_back(one);
     return all;
   }
   void open(const QString& model = "elman") {
-    Options options;
+    Options options = onWaves();
     options.model = model;
-    window_ = std::make_unique<test::ShownWindow>(options);
-    QVERIFY(window_->atRest());
+    WindowTest::open(options);
   }
   void set(const char* key, const char* value) {
-    emit window().inspector()->edited(key, value, false, 0);
-    QVERIFY(window_->settle());
+    emit window_->inspector()->edited(key, value, false, 0);
+    QVERIFY(settle());
   }
   bool pinsAtRest() {
     return QTest::qWaitFor([this] {
-      return !window().pins()->running() && std::all_of(pins().begin(), pins().end(), [](const Pin& one) { return one.comparable || !one.problem.isEmpty(); });
+      return !window_->pins()->running() && std::all_of(pins().begin(), pins().end(), [](const Pin& one) { return one.comparable || !one.problem.isEmpty(); });
     }, patience);
   }
 
  private slots:
-  void cleanup() { window_.reset(); }
+  void cleanup() { close(); }
 
   void aNameIsWhatDiffers() {
     const auto symbol = [](const std::string& key) { return std::string(key == "spectral_radius" ? "ρ" : ""); };
@@ -105,33 +103,33 @@ class TestPins : public QObject {
   void namesFollowTheRunThatIsShown() {
     open();
     set("spectral_radius", "0.7");
-    window().action("pin")->trigger();
+    window_->action("pin")->trigger();
     QCOMPARE(pins().size(), std::size_t(1));
     set("spectral_radius", "0.9");
     QCOMPARE(pins()[0].name, QString("ρ = 0.7"));
     QCOMPARE(chips()[0]->text(), QString("ρ = 0.7"));
-    window().action("pin")->trigger();
+    window_->action("pin")->trigger();
     set("spectral_radius", "1.1");
     QCOMPARE(pins()[1].name, QString("ρ = 0.9"));
-    window_->clickModel("gru");
+    clickModel("gru");
     QCOMPARE(pins()[0].name, QString("Elman network, ρ = 0.7"));
     QCOMPARE(pins()[1].name, QString("Elman network, ρ = 0.9"));
     // Without the second the first needs less.
-    window().pins()->remove(1);
+    window_->pins()->remove(1);
     QCOMPARE(pins()[0].name, QString("Elman network"));
   }
 
   void aRunIsPinnedOnce() {
     open();
-    window().action("pin")->trigger();
-    window().action("pin")->trigger();
+    window_->action("pin")->trigger();
+    window_->action("pin")->trigger();
     QCOMPARE(pins().size(), std::size_t(1));
-    QVERIFY(window().statusLine()->sentence().contains("pinned already"));
+    QVERIFY(window_->statusLine()->sentence().contains("pinned already"));
   }
 
   void aChipIsRenamedByMouseAndByKeyboard() {
     open();
-    window().action("pin")->trigger();
+    window_->action("pin")->trigger();
     set("spectral_radius", "0.5");
     PinChip* chip = chips()[0];
     QTest::mouseDClick(chip, Qt::LeftButton, {}, {20, chip->height() / 2});
@@ -160,7 +158,7 @@ class TestPins : public QObject {
     // What differs, in a table.
     chip->setFocus();
     QTest::keyClick(chip, Qt::Key_Return);
-    auto* table = window().findChild<QDialog*>("compare");
+    auto* table = window_->findChild<QDialog*>("compare");
     QVERIFY(table != nullptr && table->isVisible());
     QVERIFY(table->findChild<QLabel*>()->text().contains("spectral radius"));
     QTest::keyClick(table, Qt::Key_Escape);
@@ -171,12 +169,12 @@ class TestPins : public QObject {
   void everyPanelHasThePins() {
     open("lstm");
     set("forget_bias", "3");
-    window().action("pin")->trigger();
+    window_->action("pin")->trigger();
     set("forget_bias", "-1");
     QVERIFY(pinsAtRest());
     QCOMPARE(pins()[0].name, QString("forget bias 3"));
-    QVERIFY(window().pins()->runs().size() == 1);
-    for (PanelDock* dock : window().area()->docks()) {
+    QVERIFY(window_->pins()->runs().size() == 1);
+    for (PanelDock* dock : window_->area()->docks()) {
       dock->raise();
       dock->catchUp();
       const QString id = dock->panel()->id();
@@ -188,101 +186,101 @@ class TestPins : public QObject {
 
   void pinsAreRunAgainOnAnotherInput() {
     open("lstm");
-    window().action("pin")->trigger();
+    window_->action("pin")->trigger();
     set("forget_bias", "-1");
     QVERIFY(pinsAtRest());
     const auto before = pins()[0].trace;
     QVERIFY(pins()[0].comparable);
     // No run is ever drawn beside one of another input.
     bool mixed = false;
-    connect(&window_->session(), &SessionController::traceChanged, this, [&](const TracePtr& shown) {
-      for (const Panel::Run& run : window().pins()->runs()) mixed = mixed || run.trace->info.length != shown->info.length;
+    connect(&session(), &SessionController::traceChanged, this, [&](const TracePtr& shown) {
+      for (const Panel::Run& run : window_->pins()->runs()) mixed = mixed || run.trace->info.length != shown->info.length;
     });
-    connect(window().pins(), &Pins::changed, this, [&] {
-      for (const Panel::Run& run : window().pins()->runs()) mixed = mixed || run.trace->info.length != window_->session().trace()->info.length;
+    connect(window_->pins(), &Pins::changed, this, [&] {
+      for (const Panel::Run& run : window_->pins()->runs()) mixed = mixed || run.trace->info.length != session().trace()->info.length;
     });
-    window().openFile(window_->written("longer.csv", test::twoWaves(250, 0.3)));
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && window_->session().trace()->info.length == 250, patience);
+    window_->openFile(written("longer.csv", test::twoWaves(250, 0.3)));
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.length == 250, patience);
     QVERIFY(pinsAtRest());
     QVERIFY(pins()[0].trace != before);
     QCOMPARE(pins()[0].trace->info.length, std::int64_t{250});
-    QCOMPARE(pins()[0].trace->info.input_sha256, window_->session().trace()->info.input_sha256);
+    QCOMPARE(pins()[0].trace->info.input_sha256, session().trace()->info.input_sha256);
     QVERIFY(!mixed);
     // And its numbers are those of a run of these settings on that input.
     const auto pinned = *pins()[0].trace->find("output")->real;
     set("forget_bias", "1");
-    QCOMPARE(*window_->session().trace()->find("output")->real, pinned);
+    QCOMPARE(*session().trace()->find("output")->real, pinned);
     // Another way to read the same file is another input too.
     set("forget_bias", "-1");
-    const auto menu = window().sequenceView()->columnsButton()->menu()->actions();
+    const auto menu = window_->sequenceView()->columnsButton()->menu()->actions();
     menu.front()->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && window_->session().trace()->input_names.size() == 1, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->input_names.size() == 1, patience);
     QVERIFY(pinsAtRest());
     QCOMPARE(pins()[0].trace->input_names.size(), std::size_t(1));
   }
 
   void aPinThatCannotRunOnAnInputSaysSo() {
     open("lstm");
-    const QString weights = window_->written("w.npz", {});
-    window().setFileChooser({[&](QWidget*, const QString&, const QString&) { return weights; },
+    const QString weights = written("w.npz", {});
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return weights; },
                              [&](QWidget*, const QString&, const QString&, const QString&) { return weights; }, {}});
-    QSignalSpy saved(&window_->session(), &SessionController::saved);
-    window().action("saveWeights")->trigger();
+    QSignalSpy saved(&session(), &SessionController::saved);
+    window_->action("saveWeights")->trigger();
     QVERIFY(saved.wait(patience));
-    window().action("weights")->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && !window_->session().trace()->info.weights.empty(), patience);
-    window().action("pin")->trigger();
-    window().action("forget")->trigger();
-    QVERIFY(window_->settle());
+    window_->action("weights")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && !session().trace()->info.weights.empty(), patience);
+    window_->action("pin")->trigger();
+    window_->action("forget")->trigger();
+    QVERIFY(settle());
     QVERIFY(pinsAtRest() && pins()[0].comparable);
     // Weights for two inputs, on one.
-    window().sequenceView()->columnsButton()->menu()->actions().front()->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && window_->session().trace()->input_names.size() == 1, patience);
+    window_->sequenceView()->columnsButton()->menu()->actions().front()->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->input_names.size() == 1, patience);
     QVERIFY(pinsAtRest());
     QVERIFY(!pins()[0].comparable);
     QVERIFY2(pins()[0].problem.contains("weight_ih"), qPrintable(pins()[0].problem));
-    QVERIFY(window().pins()->runs().empty());
+    QVERIFY(window_->pins()->runs().empty());
     QVERIFY(chips()[0]->text().contains("not on this input"));
     // Back on its own it is there again.
-    window().undoStack()->undo();
-    QTRY_VERIFY_WITH_TIMEOUT(window_->atRest() && window_->session().trace()->input_names.size() == 2, patience);
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->input_names.size() == 2, patience);
     QVERIFY(pinsAtRest());
     QVERIFY(pins()[0].comparable);
   }
 
   void fourPinsAtBothSizesInBothThemes() {
     open("bidirectional-lstm");
-    window().resize(1600, 1000);
+    window_->resize(1600, 1000);
     for (const char* bias : {"3", "2", "0", "-1"}) {
       set("forget_bias", bias);
-      window().action("pin")->trigger();
+      window_->action("pin")->trigger();
     }
     set("forget_bias", "1");
     QVERIFY(pinsAtRest());
-    window().action("pin")->trigger();  // a fifth is refused in words
-    QVERIFY(pins().size() == Pins::most && window().statusLine()->sentence().contains("unpin one"));
-    window().banner()->hide();
+    window_->action("pin")->trigger();  // a fifth is refused in words
+    QVERIFY(pins().size() == Pins::most && window_->statusLine()->sentence().contains("unpin one"));
+    window_->banner()->hide();
     QStringList names;
     for (const Pin& pin : pins()) names << pin.name;
     QCOMPARE(names, (QStringList{"forget bias 3", "forget bias 2", "forget bias 0", "forget bias -1"}));
     const QDir shots(QDir(RECLAB_BINARY_DIR).filePath("screenshots"));
     QVERIFY(QDir().mkpath(shots.path()));
     for (const auto& [name, choice] : {std::pair{"light", ThemeChoice::light}, {"dark", ThemeChoice::dark}}) {
-      window_->look().apply(choice);
+      look_.apply(choice);
       for (const QSize& size : {QSize(1600, 1000), QSize(1280, 800)}) {
-        window().resize(size);
-        window().action("resetLayout")->trigger();
+        window_->resize(size);
+        window_->action("resetLayout")->trigger();
         QTest::qWait(400);
         QCOMPARE(chips().size(), Pins::most);
         for (const PinChip* chip : chips()) QVERIFY(chip->visibleRegion().boundingRect().width() == chip->width());  // none behind the end of the bar
-        QVERIFY(window().grab().save(shots.filePath(QString("pins-%1-%2.png").arg(name).arg(size.width()))));
+        QVERIFY(window_->grab().save(shots.filePath(QString("pins-%1-%2.png").arg(name).arg(size.width()))));
       }
     }
-    window_->look().apply(ThemeChoice::light);
+    look_.apply(ThemeChoice::light);
     // The figures name them all.
-    const QString out = QFileInfo(window_->written("here", {})).absolutePath() + "/figures";
-    window().setFileChooser({{}, {}, [&](QWidget*, const QString&) { return out; }});
-    window().action("figures.svg")->trigger();
+    const QString out = QFileInfo(written("here", {})).absolutePath() + "/figures";
+    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) { return out; }});
+    window_->action("figures.svg")->trigger();
     for (const char* id : {"gradients", "spectrum", "gating", "trajectories"}) {
       QFile file(QDir(out).filePath(QString(id) + ".svg"));
       QVERIFY(file.open(QIODevice::ReadOnly));
@@ -294,15 +292,15 @@ class TestPins : public QObject {
   void aPinnedRunCanBeLookedAtAgain() {
     open();
     set("spectral_radius", "0.7");
-    window().action("pin")->trigger();
+    window_->action("pin")->trigger();
     set("spectral_radius", "1.2");
     emit chips()[0]->lookWanted();
-    QVERIFY(window_->settle());
-    const auto values = window_->session().setup().settings();
+    QVERIFY(settle());
+    const auto values = session().setup().settings();
     QCOMPARE(values.front().second, std::string("0.7"));
-    window().undoStack()->undo();
-    QVERIFY(window_->settle());
-    QCOMPARE(window_->session().setup().settings().front().second, std::string("1.2"));
+    window_->undoStack()->undo();
+    QVERIFY(settle());
+    QCOMPARE(session().setup().settings().front().second, std::string("1.2"));
   }
 };
 

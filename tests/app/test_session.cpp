@@ -20,18 +20,18 @@
 #include "gui/inspector_view.h"
 #include "gui/main_window.h"
 #include "gui/panel_area.h"
+#include "gui/pins.h"
 #include "gui/scrubber.h"
 #include "gui/status_line.h"
 #include "gui/words.h"
 #include "panels/timing.h"
-#include "test_application.h"
+#include "window_test.h"
 
 using namespace reclab;
+using test::patience;
 using std::chrono::milliseconds;
 
 namespace {
-
-constexpr int patience = 60'000;
 
 /// A state that has its seal and that QMainWindow::restoreState does not survive: a dock area of a number that there is not.
 QByteArray deadly() {
@@ -44,25 +44,9 @@ QByteArray deadly() {
 
 }  // namespace
 
-class TestSession : public QObject {
+class TestSession : public test::WindowTest {
   Q_OBJECT
-  Look look_;
-  QTemporaryDir folder_;
-  std::unique_ptr<MainWindow> window_;
 
-  SessionController& session() { return *window_->session(); }
-  bool atRest() {
-    const TracePtr& trace = session().trace();
-    return !session().running() && trace && trace->info.preset == session().setup().preset;
-  }
-  void open(const Options& options) {
-    window_ = std::make_unique<MainWindow>(&look_, options);
-    window_->setFileChooser({});
-    window_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-    window_->activateWindow();
-    QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
-  }
   void openSmall() {
     Options options;
     options.model = "elman";
@@ -90,22 +74,17 @@ class TestSession : public QObject {
     Setup after = session().setup();
     how(after);
     session().apply(after, false);
-    QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
+    QVERIFY(settle());
   }
 
  private slots:
-  void initTestCase() { look_.apply(ThemeChoice::light); }
   void init() {
     QSettings().clear();
     openSmall();
     window_->area()->dock("timing")->raise();
     QTRY_VERIFY(window_->area()->dock("timing")->inSight());
   }
-  void cleanup() {
-    if (!window_) return;
-    window_->close();
-    window_.reset();
-  }
+  void cleanup() { close(); }
 
   void anIdleDeskIsTimedAndABusyOneIsNot() {
     QTest::qWait(700);
@@ -248,12 +227,10 @@ class TestSession : public QObject {
   }
 
   void aRestartBringsBackWhatWasLookedAt() {
-    QFile file(folder_.filePath("mine.csv"));
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write("t,a,b\n");
-    for (int i = 0; i < 90; ++i) file.write(QByteArray::number(i) + ',' + QByteArray::number(std::sin(0.2 * i)) + ',' + QByteArray::number(i % 7) + '\n');
-    file.close();
-    window_->openFile(file.fileName());
+    QByteArray text = "t,a,b\n";
+    for (int i = 0; i < 90; ++i) text += QByteArray::number(i) + ',' + QByteArray::number(std::sin(0.2 * i)) + ',' + QByteArray::number(i % 7) + '\n';
+    const QString file = written("mine.csv", text);
+    window_->openFile(file);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "mine.csv", patience);
     SequenceChoice choice = session().setup().sequence->choice;
     choice.load.columns = {"b"};
@@ -266,9 +243,14 @@ class TestSession : public QObject {
       setup.seed = 12345678901234ULL;
       setup.dtype = "f32";
     });
-    window_->area()->dock("gating")->menu();
-    window_->close();
-    window_.reset();
+    window_->action("pin")->trigger();
+    change([](Setup& setup) { setup.setValue("width", "12"); });
+    window_->action("pin")->trigger();
+    window_->pins()->rename(1, "the wide one");
+    change([](Setup& setup) { setup.setValue("width", "11"); });
+    const auto pinned = [this](std::size_t i) { return *window_->pins()->pins()[i].trace->find("output")->real; };
+    const std::vector<double> first = pinned(0), second = pinned(1);
+    close();
     open({});
     const Setup& setup = session().setup();
     QCOMPARE(setup.preset, std::string("gru"));
@@ -277,6 +259,13 @@ class TestSession : public QObject {
     QCOMPARE(setup.seed, std::uint64_t{12345678901234ULL});
     QCOMPARE(setup.dtype, std::string("f32"));
     QVERIFY(setup.sequence->choice == choice);
+    // What was pinned is run again.
+    const std::vector<Pin>& pins = window_->pins()->pins();
+    QCOMPARE(pins.size(), std::size_t{2});
+    QTRY_VERIFY_WITH_TIMEOUT(pins[0].comparable && pins[1].comparable, patience);
+    QVERIFY(pinned(0) == first && pinned(1) == second);
+    QCOMPARE(pins[1].name, QString("the wide one"));
+    QVERIFY(pins[0].given.isEmpty());
     // The file is among those that were opened, and opens from there.
     auto* recent = window_->findChild<QMenu*>("recent");
     emit recent->aboutToShow();
@@ -287,19 +276,19 @@ class TestSession : public QObject {
     window_->action("copyCommand")->trigger();
     QVERIFY2(QApplication::clipboard()->text().startsWith("reclab run gru"), qPrintable(QApplication::clipboard()->text()));
     // What is gone is said, and the window begins as it does the first time.
-    window_->close();
-    window_.reset();
-    QVERIFY(QFile::remove(file.fileName()));
+    close();
+    QVERIFY(QFile::remove(file));
     open({});
     QCOMPARE(session().setup().preset, std::string("lstm"));
     QVERIFY(window_->banner()->sentence().contains("mine.csv"));
     // Nor does anything else in the settings do harm.
     for (const QByteArray& broken : {QByteArray("{"), QByteArray(R"({"preset":"nowhere","sequence":{"task":"noise"}})"), QByteArray(R"({"preset":"gru","sequence":{"task":"nothing"}})"),
                                      QByteArray(R"({"preset":"gru","set":{"gru":[["width","-4"]]},"sequence":{"task":"noise"}})")}) {
-      window_->close();
-      window_.reset();
+      close();
       QSettings().setValue("session/setup", broken);
+      QSettings().setValue("session/pins", '[' + broken + ",7,{}]");
       open({});
+      QCOMPARE(window_->pins()->pins().size(), std::size_t(broken.contains("nothing")));  // that one lacks its input alone
     }
   }
 
@@ -312,8 +301,7 @@ class TestSession : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(window_->inspector()->slider("width") != nullptr, patience);
     window_->inspector()->slider("width")->setValue(300);
     QTRY_VERIFY(window_->hint()->isHidden());
-    window_->close();
-    window_.reset();
+    close();
     openSmall();
     QVERIFY(window_->hint()->isHidden());
   }

@@ -42,62 +42,27 @@
 #include "gui/whole_box.h"
 #include "panels/steps/steps_panel.h"
 #include "panels/timing.h"
+#include "plot/plot.h"
 #include "safetensors.h"
-#include "test_application.h"
+#include "window_test.h"
 
 using namespace reclab;
+using test::patience;
 
-namespace {
-
-constexpr int patience = 60'000;  // for a busy machine; nothing here waits that long otherwise
-
-QString hyperOf(const TracePtr& trace, const std::string& key) {
-  for (const auto& [name, value] : trace->info.hyper)
-    if (name == key) return QString::fromStdString(value);
-  return {};
-}
-
-QString written(const QTemporaryDir& folder, const QString& name, const QByteArray& text) {
-  QFile file(folder.filePath(name));
-  if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size()) qFatal("the test cannot write its own file");
-  return file.fileName();
-}
-
-QByteArray twoWaves(int rows) {
-  QByteArray text = "t,slow,fast\n";
-  for (int i = 0; i < rows; ++i)
-    text += QByteArray::number(i * 0.5) + ',' + QByteArray::number(std::sin(i * 0.05)) + ',' + QByteArray::number(std::sin(i * 0.9)) + '\n';
-  return text;
-}
-
-}  // namespace
-
-class TestWindow : public QObject {
+class TestWindow : public test::WindowTest {
   Q_OBJECT
 
  private:
-  Look look_;
-  QTemporaryDir folder_;
-  std::unique_ptr<MainWindow> window_;
-
-  SessionController& session() { return *window_->session(); }
-  /// A run at rest: nothing computing, the trace that of what is set.
-  bool atRest() {
-    const TracePtr& trace = session().trace();
-    return !session().running() && trace && trace->info.preset == session().setup().preset;
-  }
-  /// With a short sequence of its own, so that a test is about the window and not about the patience of a machine.
-  void open(Options options = {}) {
-    if (options.input.isEmpty() && QTest::currentTestFunction() != QByteArray("theStartFillsAllViews") &&
-        QTest::currentTestFunction() != QByteArray("bothThemesAtBothSizes"))
-      options.input = written(folder_, "start.csv", twoWaves(200));
-    window_ = std::make_unique<MainWindow>(&look_, options);
-    window_->setFileChooser({});  // a question that a test does not answer is a mistake of the test
+  /// A desk that is soon idle.
+  void open(const Options& options) {
+    WindowTest::open(options);
     session().setTimingPatience(std::chrono::milliseconds(300), std::chrono::milliseconds(0));
-    window_->show();
-    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
-    window_->activateWindow();
-    QTRY_VERIFY_WITH_TIMEOUT(atRest(), patience);
+  }
+  /// What a newcomer sees, in place of the window that is there.
+  void openFirst() {
+    close();
+    QSettings().clear();
+    open({});
   }
   void drop(const QString& file) {
     QMimeData data;
@@ -108,14 +73,6 @@ class TestWindow : public QObject {
     QVERIFY(enter.isAccepted());
     QDropEvent event(at, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     QApplication::sendEvent(window_.get(), &event);
-  }
-  void clickModel(const QString& id) {
-    QTreeWidget* tree = window_->models()->tree();
-    QTreeWidgetItem* item = window_->models()->itemOf(id);
-    QVERIFY(item != nullptr);
-    tree->scrollToItem(item);
-    QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualItemRect(item).center());
-    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == id.toStdString(), patience);
   }
   /// Brings every panel to the front once, and waits until it has something to show.
   void fillAll() {
@@ -131,20 +88,14 @@ class TestWindow : public QObject {
   }
 
  private slots:
-  void initTestCase() {
-    QVERIFY(folder_.isValid());
-    look_.apply(ThemeChoice::light);
-  }
   void init() {
     QSettings().clear();
-    open();
+    open(onWaves(200));
   }
-  void cleanup() {
-    window_->close();
-    window_.reset();
-  }
+  void cleanup() { close(); }
 
   void theStartFillsAllViews() {
+    openFirst();
     QCOMPARE(session().setup().preset, std::string("lstm"));
     QCOMPARE(session().trace()->info.input_name, std::string("sunspots.csv"));
     QCOMPARE(window_->area()->docks().size(), panels().size());
@@ -232,7 +183,7 @@ class TestWindow : public QObject {
   }
 
   void aDroppedFileRuns() {
-    drop(written(folder_, "waves.csv", twoWaves(150)));
+    drop(written("waves.csv", test::twoWaves(150)));
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "waves.csv", patience);
     QCOMPARE(session().trace()->info.length, std::int64_t(150));
     QCOMPARE(session().trace()->input_names, (std::vector<std::string>{"slow", "fast"}));
@@ -250,7 +201,7 @@ class TestWindow : public QObject {
   }
 
   void theOpenActionAsksForAFile() {
-    const QString file = written(folder_, "chosen.csv", twoWaves(90));
+    const QString file = written("chosen.csv", test::twoWaves(90));
     window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return file; }, {}, {}});
     QTest::keyClick(window_.get(), Qt::Key_O, Qt::ControlModifier);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "chosen.csv", patience);
@@ -261,7 +212,7 @@ class TestWindow : public QObject {
     const auto sequence = session().setup().sequence;
     const int undoBefore = window_->undoStack()->count();
     for (const auto& [name, text] : {std::pair<const char*, QByteArray>{"ragged.csv", "t,v\n1,2\n3\n"}, {"words.csv", "t,v\n1,two\n2,3\n"}, {"empty.csv", ""}}) {
-      drop(written(folder_, name, text));
+      drop(written(name, text));
       QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains(name), name, patience);
       QVERIFY(window_->banner()->isVisible());
       QVERIFY(window_->statusLine()->sentence().contains(name));
@@ -313,7 +264,7 @@ class TestWindow : public QObject {
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("weights other.bin") && output() == drawn, patience);
     // From the command line too.
     window_->close();
-    Options options;
+    Options options = onWaves(200);
     options.model = "lstm";
     options.weights = mine;
     open(options);
@@ -374,11 +325,11 @@ class TestWindow : public QObject {
       QCOMPARE(window_->undoStack()->count(), undoBefore);
       QVERIFY(QApplication::activeModalWidget() == nullptr);
     };
-    drop(written(folder_, "half.npz", whole.left(whole.size() / 2)));
+    drop(written("half.npz", whole.left(whole.size() / 2)));
     stays("half.npz is not a whole NPZ archive");
-    drop(written(folder_, "long.safetensors", QByteArray("\xff\x00\x00\x00\x00\x00\x00\x00{}", 10)));
+    drop(written("long.safetensors", QByteArray("\xff\x00\x00\x00\x00\x00\x00\x00{}", 10)));
     stays("long.safetensors is cut short: its header has 255 bytes and 2 follow");
-    next = written(folder_, "text.npz", "hello");
+    next = written("text.npz", "hello");
     window_->action("weights")->trigger();
     stays("text.npz is not an NPZ archive");
     next = mine;
@@ -600,9 +551,8 @@ class TestWindow : public QObject {
     QVERIFY2(stale.isEmpty(), qPrintable(stale.join(' ')));
 
     // What was chosen is chosen the next time.
-    window_->close();
-    window_.reset();
-    open();
+    close();
+    open(onWaves(200));
     panel = window_->area()->findChild<TimingPanel*>();
     QCOMPARE(panel->choice().batch, std::int64_t{2});
     QCOMPARE(panel->choice().lengths.back(), std::int64_t{65536});
@@ -668,8 +618,7 @@ class TestWindow : public QObject {
   }
 
   void aBrokenLayoutIsNoHarm() {
-    window_->close();
-    window_.reset();
+    close();
     const QByteArray kept = QSettings().value("window/panels").toByteArray();
     QVERIFY(!kept.isEmpty());
     for (const QByteArray& broken : {QByteArray("nonsense"), kept.left(kept.size() / 2), QByteArray("12:") + kept}) {
@@ -680,25 +629,23 @@ class TestWindow : public QObject {
       settings.setValue("window/layout", "many");
       settings.setValue("theme", "plaid");
       settings.sync();
-      open();
+      open(onWaves(200));
       QCOMPARE(window_->area()->visiblePanels().size(), qsizetype(panels().size()));
-      window_->close();
-      window_.reset();
+      close();
     }
     // The whole file as garbage.
     QFile file(QSettings().fileName());
     QVERIFY(file.open(QIODevice::WriteOnly | QIODevice::Truncate));
     file.write(QByteArray(300, '\xfe'));
     file.close();
-    open();
+    open(onWaves(200));
     QCOMPARE(window_->area()->visiblePanels().size(), qsizetype(panels().size()));
   }
 
   void theLayoutIsKept() {
     window_->area()->dock("timing")->hide();
-    window_->close();
-    window_.reset();
-    open();
+    close();
+    open(onWaves(200));
     QVERIFY(!window_->area()->visiblePanels().contains("timing"));
     window_->action("resetLayout")->trigger();
     QVERIFY(window_->area()->visiblePanels().contains("timing"));
@@ -735,7 +682,30 @@ class TestWindow : public QObject {
     QTRY_VERIFY(!panel->playing());
   }
 
+  void plotsUnderEachOtherHaveTheirStepsUnderEachOther() {
+    window_->resize(1400, 900);
+    const auto plot = [this](const char* id) { return window_->area()->dock(id)->panel()->findChild<Plot*>(); };
+    const auto ends = [](Plot* of) {
+      const QCPAxisRect* rect = of->axisRect(0);
+      return std::pair{of->mapToGlobal(QPoint(rect->left(), 0)).x(), of->mapToGlobal(QPoint(rect->right(), 0)).x()};
+    };
+    Plot *above = plot("gradients"), *below = plot("gating");
+    window_->area()->arrange({"pair", {{"gradients"}, {"gating"}}});
+    QTRY_VERIFY_WITH_TIMEOUT(window_->area()->dock("gating")->panel()->emptyReason().isEmpty() && atRest(), patience);
+    QTRY_VERIFY(above->timeSpan() && below->timeSpan());
+    QVERIFY(above->timeSpan()->left != below->timeSpan()->left && above->timeSpan()->right != below->timeSpan()->right);  // alone they would differ
+    QTRY_COMPARE(ends(above), ends(below));
+    // Another number at the axis, another model: still.
+    clickModel("gru");
+    QTRY_COMPARE(ends(above), ends(below));
+    // Beside each other each has its own.
+    window_->area()->arrange({"row", {{"gradients", "gating"}}});
+    QTRY_COMPARE(above->axisRect(0)->left(), above->timeSpan()->left);
+    QTRY_COMPARE(below->axisRect(0)->right(), below->timeSpan()->right);
+  }
+
   void bothThemesAtBothSizes() {
+    openFirst();
     fillAll();
     const QDir shots(QDir(RECLAB_BINARY_DIR).filePath("screenshots"));
     QVERIFY(QDir().mkpath(shots.path()));

@@ -9,26 +9,15 @@
 #include "panels/gradients.h"
 #include "panels/gradients_verdict.h"
 #include "panels/spectrum.h"
+#include "shown_panel.h"
 #include "synthetic_trace.h"
 
 using namespace reclab;
+using test::Shown;
 using test::synthetic_trace;
 using test::SyntheticOptions;
 
 namespace {
-
-template <class P>
-struct Shown {
-  P panel;
-  explicit Shown(std::shared_ptr<const Trace> trace) {
-    panel.resize(560, 420);
-    panel.setTrace(std::move(trace));
-    panel.show();
-    if (!QTest::qWaitForWindowExposed(&panel)) qFatal("the window did not come up");
-    panel.plot()->replot();
-  }
-  P* operator->() { return &panel; }
-};
 
 std::shared_ptr<const Trace> losing(double decades, std::int64_t length = 300) {
   SyntheticOptions options;

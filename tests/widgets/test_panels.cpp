@@ -9,7 +9,6 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
-#include <QXmlStreamReader>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -20,27 +19,16 @@
 #include "panels/spectrum.h"
 #include "panels/timing.h"
 #include "plot/plot_panel.h"
+#include "shown_panel.h"
 #include "synthetic_trace.h"
 
 using namespace reclab;
+using test::Shown;
 using test::synthetic_trace;
 using test::SyntheticOptions;
+using test::textsOf;
 
 namespace {
-
-template <class P>
-struct Shown {
-  P panel;
-  explicit Shown(std::shared_ptr<const Trace> trace, QSize size = {560, 420}) {
-    panel.resize(size);
-    panel.setTrace(std::move(trace));
-    panel.show();
-    if (!QTest::qWaitForWindowExposed(&panel)) qFatal("the window did not come up");
-    panel.plot()->replot();
-  }
-  P* operator->() { return &panel; }
-  Plot* plot() { return panel.plot(); }
-};
 
 QPoint inTimeRect(Plot* plot, double step) {
   QCPAxisRect* rect = plot->axisRect(0);
@@ -58,17 +46,6 @@ std::vector<std::int64_t> counted(std::int64_t n) {
 void wheel(Plot* plot, const QPointF& at, int delta) {
   QWheelEvent event(at, plot->mapToGlobal(at), {}, {0, delta}, Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
   QApplication::sendEvent(plot, &event);
-}
-
-/// Every <text> of an SVG, for labels that must be there.
-QStringList textsOf(const QString& file) {
-  QFile in(file);
-  if (!in.open(QIODevice::ReadOnly)) return {};
-  QXmlStreamReader xml(&in);
-  QStringList found;
-  while (!xml.atEnd())
-    if (xml.readNext() == QXmlStreamReader::StartElement && xml.name() == u"text") found << xml.readElementText();
-  return xml.hasError() ? QStringList() : found;
 }
 
 template <class P>

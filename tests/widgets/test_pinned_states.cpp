@@ -6,7 +6,6 @@
 #include <QLabel>
 #include <QTemporaryDir>
 #include <QToolButton>
-#include <QXmlStreamReader>
 #include <QtTest>
 #include <algorithm>
 #include <cmath>
@@ -15,9 +14,11 @@
 #include "plot/plot.h"
 #include "scene/trajectory_view.h"
 #include "scene/vtk_frame.h"
+#include "shown_panel.h"
 #include "synthetic_trace.h"
 
 using namespace reclab;
+using test::textsOf;
 using View = TrajectoriesPanel::View;
 
 namespace {
@@ -50,16 +51,6 @@ int pixelsOf(const QImage& image, const QColor& colour) {
       count += at.saturation() > 120 && std::abs(at.hue() - colour.hue()) < 12;
     }
   return count;
-}
-
-QStringList textsOf(const QString& file) {
-  QFile in(file);
-  if (!in.open(QIODevice::ReadOnly)) return {};
-  QXmlStreamReader xml(&in);
-  QStringList found;
-  while (!xml.atEnd())
-    if (xml.readNext() == QXmlStreamReader::StartElement && xml.name() == u"text") found << xml.readElementText();
-  return found;
 }
 
 }  // namespace

@@ -9,12 +9,11 @@
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QStandardItemModel>
-#include <QTemporaryDir>
 #include <QTest>
-#include <QXmlStreamReader>
 #include <cmath>
 
 #include "panels/timing.h"
+#include "shown_panel.h"
 #include "synthetic_trace.h"
 
 using namespace reclab;
@@ -93,37 +92,8 @@ std::shared_ptr<Trace> timed(double band = 0.02) {
   return trace;
 }
 
-struct Shown {
-  TimingPanel panel;
-  explicit Shown(std::shared_ptr<const Trace> trace, QSize size = {1100, 620}) {
-    panel.resize(size);
-    panel.setTrace(std::move(trace));
-    panel.show();
-    if (!QTest::qWaitForWindowExposed(&panel)) qFatal("the window did not come up");
-    panel.plot()->replot();
-  }
-  TimingPanel* operator->() { return &panel; }
-  template <class W>
-  W* find(const char* name) {
-    W* found = panel.findChild<W*>(QLatin1String(name));
-    if (!found) qFatal("no %s", name);
-    return found;
-  }
-  QCPAxis* x() { return panel.plot()->axisRect(0)->axis(QCPAxis::atBottom); }
-  QCPAxis* y() { return panel.plot()->axisRect(0)->axis(QCPAxis::atLeft); }
-  QStringList texts() {
-    QTemporaryDir folder;
-    const QString file = folder.filePath("t.svg");
-    if (!panel.saveFigure(file, Panel::Format::svg).isEmpty()) return {};
-    QFile in(file);
-    if (!in.open(QIODevice::ReadOnly)) return {};
-    QXmlStreamReader xml(&in);
-    QStringList found;
-    while (!xml.atEnd())
-      if (xml.readNext() == QXmlStreamReader::StartElement && xml.name() == u"text") found << xml.readElementText();
-    panel.plot()->replot();
-    return found;
-  }
+struct Shown : test::Shown<TimingPanel> {
+  explicit Shown(std::shared_ptr<const Trace> trace, QSize size = {1100, 620}) : test::Shown<TimingPanel>(std::move(trace), size) {}
 };
 
 QStringList offered(QComboBox* box) {

@@ -42,29 +42,6 @@ class OutsideMask : public QCPLayerable {
   }
 };
 
-/// An axis rect with as many ticks as there is room for, that may have its say about the ranges once its size is known.
-class RoomyRect : public QCPAxisRect {
- public:
-  RoomyRect(QCustomPlot* plot, std::function<void()> shape) : QCPAxisRect(plot, true), shape_(std::move(shape)) {}
-  void update(UpdatePhase phase) override {
-    QCPAxisRect::update(phase);
-    if (phase != upLayout) return;
-    if (shape_) shape_();
-    // A name longer than its axis would be cut at both ends.
-    QCPAxis* values = axis(QCPAxis::atLeft);
-    if (values->label() != written_) name_ = values->label();
-    written_ = QFontMetrics(values->labelFont(), mParentPlot).elidedText(name_, Qt::ElideRight, std::max(40, height()));
-    values->setLabel(written_);
-    axis(QCPAxis::atBottom)->ticker()->setTickCount(std::clamp(width() / 80, 1, 8));
-    axis(QCPAxis::atLeft)->ticker()->setTickCount(std::clamp(height() / 32, 2, 6));
-    QCPAxisRect::update(upPreparation);  // the ticks as they are now
-  }
-
- private:
-  std::function<void()> shape_;
-  QString name_, written_;  // of the value axis: in full, and as far as there is room
-};
-
 /// A curve that is drawn with a hair line when it is denser than the pixels, for there a wide line costs ten times the time and looks the
 /// same.
 class Curve : public QCPGraph {
@@ -88,6 +65,35 @@ class Curve : public QCPGraph {
 };
 
 }  // namespace
+
+/// An axis rect with as many ticks as there is room for, that may have its say about the ranges once its size is known.
+class RoomyRect : public QCPAxisRect {
+ public:
+  RoomyRect(QCustomPlot* plot, std::function<void()> shape) : QCPAxisRect(plot, true), shape_(std::move(shape)) {}
+  void update(UpdatePhase phase) override {
+    QCPAxisRect::update(phase);
+    if (phase != upLayout) return;
+    if (shape_) shape_();
+    // A name longer than its axis would be cut at both ends.
+    QCPAxis* values = axis(QCPAxis::atLeft);
+    if (values->label() != written_) name_ = values->label();
+    written_ = QFontMetrics(values->labelFont(), mParentPlot).elidedText(name_, Qt::ElideRight, std::max(40, height()));
+    values->setLabel(written_);
+    axis(QCPAxis::atBottom)->ticker()->setTickCount(std::clamp(width() / 80, 1, 8));
+    axis(QCPAxis::atLeft)->ticker()->setTickCount(std::clamp(height() / 32, 2, 6));
+    QCPAxisRect::update(upPreparation);  // the ticks as they are now
+  }
+
+ protected:
+  int calculateAutoMargin(QCP::MarginSide side) override {
+    const QMargins inset = static_cast<Plot*>(mParentPlot)->insetOf(this);
+    return QCPAxisRect::calculateAutoMargin(side) + (side == QCP::msLeft ? inset.left() : side == QCP::msRight ? inset.right() : 0);
+  }
+
+ private:
+  std::function<void()> shape_;
+  QString name_, written_;  // of the value axis: in full, and as far as there is room
+};
 
 // ---------------------------------------------------------------------------------------------------------------- cursor
 
@@ -451,6 +457,7 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent), step_ticker_(new StepTicker) 
   timer_.setTimerType(Qt::PreciseTimer);
   connect(&timer_, &QTimer::timeout, this, &Plot::flush);
   since_flush_.start();
+  connect(this, &QCustomPlot::afterLayout, this, &Plot::tellTimeSpan);
   applyTheme();
 }
 
@@ -484,6 +491,34 @@ void Plot::addTimeRect(QCPAxisRect* rect, std::function<QString(double)> format)
   rect->axis(QCPAxis::atBottom)->setRange(static_cast<double>(first_) - 0.5, static_cast<double>(last_) + 0.5);
   rect->setRangeDrag({});
   rect->setRangeZoom({});
+}
+
+QMargins Plot::insetOf(const QCPAxisRect* rect) const {
+  if (drawing_figure_) return {};
+  const bool timed = std::any_of(time_rects_.begin(), time_rects_.end(), [&](const TimeRect& one) { return one.rect == rect; });
+  return timed ? inset_ : QMargins();
+}
+
+std::optional<Plot::TimeSpan> Plot::timeSpan() const {
+  for (const TimeRect& time : time_rects_)
+    if (time.rect && time.rect->realVisibility() && !time.rect->outerRect().isEmpty())
+      return TimeSpan{time.rect->left() - inset_.left(), time.rect->right() + inset_.right()};
+  return {};
+}
+
+void Plot::setTimeInset(int left, int right) {
+  const QMargins inset(std::max(0, left), 0, std::max(0, right), 0);
+  if (inset == inset_) return;
+  inset_ = inset;
+  redraw();
+}
+
+void Plot::tellTimeSpan() {
+  if (drawing_figure_) return;
+  const std::optional<TimeSpan> now = timeSpan();
+  const bool same = now.has_value() == told_.has_value() && (!now || (now->left == told_->left && now->right == told_->right));
+  told_ = now;
+  if (!same) emit timeSpanChanged();
 }
 
 void Plot::setTimeExtent(std::int64_t first, std::int64_t last) {
@@ -904,10 +939,12 @@ void Plot::drawFigure(QCPPainter* painter, QSize size, const QString& title) {
   painter->translate(0, top);
   // Margins follow from ticks and ticks from the room that margins leave: laid out once before it is drawn, both fit.
   const QRect on_screen = viewport();
+  drawing_figure_ = true;
   setViewport(QRect(0, 0, size.width(), size.height() - top));
   updateLayout();
   setViewport(on_screen);
   toPainter(painter, size.width(), size.height() - top);
+  drawing_figure_ = false;
   painter->resetTransform();
   redraw();
 }

@@ -10,6 +10,7 @@
 #include <QTimer>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "panel.h"
@@ -112,6 +113,7 @@ class PowerTicker : public QCPAxisTicker {
   QString getTickLabel(double tick, const QLocale&, QChar, int) override;
 };
 
+class RoomyRect;
 class TimeCursor;
 class ValueAxis;
 
@@ -142,6 +144,13 @@ class Plot : public QCustomPlot {
   bool lag() const { return lag_; }
   void offerLag() { lag_offered_ = true; }
   void setTimeRange(std::int64_t first, std::int64_t last);
+  /// Where its time axis begins and ends, in its pixels, as it would be drawn alone; nothing where no time axis is seen.
+  struct TimeSpan {
+    int left = 0, right = 0;
+  };
+  std::optional<TimeSpan> timeSpan() const;
+  /// Narrows the time axis at both ends, so that it stands above that of another plot (AlignedTimes). A figure is drawn without.
+  void setTimeInset(int left, int right);
   std::int64_t firstStep() const { return first_; }
   std::int64_t lastStep() const { return last_; }
   void setCursorStep(std::int64_t step);
@@ -180,6 +189,7 @@ class Plot : public QCustomPlot {
   void themeChanged();
   void curvesToggled();  ///< a legend was clicked
   void lagChanged(bool lag);
+  void timeSpanChanged();
 
  protected:
   void changeEvent(QEvent* event) override;
@@ -193,6 +203,7 @@ class Plot : public QCustomPlot {
 
  private:
   friend class TimeCursor;
+  friend class RoomyRect;
   struct TimeRect {
     QPointer<QCPAxisRect> rect;
     std::function<QString(double)> format;
@@ -219,6 +230,8 @@ class Plot : public QCustomPlot {
   bool onTimeName(const QPointF& position) const;
   ValueAxis* valueAxisAt(const QPointF& position) const;
   void pickRange(double first, double last);
+  QMargins insetOf(const QCPAxisRect* rect) const;
+  void tellTimeSpan();
   QSize figureSize();
   void drawFigure(QCPPainter* painter, QSize size, const QString& title);
 
@@ -235,6 +248,9 @@ class Plot : public QCustomPlot {
   QString time_name_;
   double time_origin_ = 0.0, time_spacing_ = 1.0;
   bool lag_ = false, lag_offered_ = false;
+  QMargins inset_;
+  std::optional<TimeSpan> told_;
+  bool drawing_figure_ = false;
   int least_picture_ = 176;
   bool dirty_ = false, now_dirty_ = false, handled_press_ = false;
   QTimer timer_;

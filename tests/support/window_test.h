@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A window on a short sequence, and how a test waits for it.
+// What a test of the window is made on: one window at a time, a folder of the test's own, and how to wait for a run.
 #pragma once
 
-#include <QApplication>
 #include <QFile>
-#include <QFrame>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTreeWidget>
@@ -26,47 +24,61 @@ inline QByteArray twoWaves(int rows, double quick = 0.9) {
   return text;
 }
 
-class ShownWindow {
- public:
-  explicit ShownWindow(Options options = {}) {
-    if (options.input.isEmpty() && options.task.isEmpty()) options.input = written("start.csv", twoWaves(120));
-    window_ = std::make_unique<MainWindow>(&look(), options);
+class WindowTest : public QObject {
+ protected:
+  WindowTest() { look_.apply(ThemeChoice::light); }
+
+  /// The window on a sequence or task of the test, at rest; `size`: its own, or that of a first start.
+  void open(const Options& options, QSize size = {}) {
+    window_ = std::make_unique<MainWindow>(&look_, options);
     window_->setFileChooser({});  // a question that a test does not answer is a mistake of the test
+    if (size.isValid()) window_->resize(size);
     window_->show();
-    static_cast<void>(QTest::qWaitForWindowExposed(window_.get()));
+    QVERIFY(QTest::qWaitForWindowExposed(window_.get()));
     window_->activateWindow();
-    settle();
+    QVERIFY(settle());
   }
-  MainWindow* operator->() const { return window_.get(); }
-  MainWindow* get() const { return window_.get(); }
-  /// One for all windows, for the style sheet has files of it.
-  static Look& look() {
-    static auto* one = new Look(qApp);
-    return *one;
+  void close() {
+    if (!window_) return;
+    window_->close();
+    window_.reset();
   }
+
   SessionController& session() const { return *window_->session(); }
-  QString written(const QString& name, const QByteArray& text) const {
-    QFile file(folder_.filePath(name));
-    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size()) qFatal("the test cannot write its own file");
-    return file.fileName();
-  }
   /// A run at rest: nothing computing, the trace that of what is set.
   bool atRest() const {
     const TracePtr& trace = session().trace();
     return !session().running() && trace && trace->info.preset == session().setup().preset && trace->info.seed == session().setup().seed;
   }
   bool settle() const { return QTest::qWaitFor([this] { return atRest(); }, patience); }
+  QString written(const QString& name, const QByteArray& text) const {
+    QFile file(folder_.filePath(name));
+    if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size()) qFatal("the test cannot write its own file");
+    return file.fileName();
+  }
+  /// Two short waves, so that a test is about the window and not about the patience of a machine.
+  Options onWaves(int rows = 120) const {
+    Options options;
+    options.input = written("start.csv", twoWaves(rows));
+    return options;
+  }
   void clickModel(const QString& id) const {
     QTreeWidgetItem* item = window_->models()->itemOf(id);
     if (item == nullptr) qFatal("there is no model %s", qPrintable(id));
     QTreeWidget* tree = window_->models()->tree();
     tree->scrollToItem(item);
     QTest::mouseClick(tree->viewport(), Qt::LeftButton, {}, tree->visualItemRect(item).center());
-    static_cast<void>(QTest::qWaitFor([&] { return session().setup().preset == id.toStdString(); }, patience));
-    settle();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == id.toStdString(), patience);
+  }
+  /// As the run says it; empty where the model has none of that key.
+  static QString hyperOf(const TracePtr& trace, const std::string& key) {
+    if (trace)
+      for (const auto& [name, value] : trace->info.hyper)
+        if (name == key) return QString::fromStdString(value);
+    return {};
   }
 
- private:
+  Look look_;
   QTemporaryDir folder_;
   std::unique_ptr<MainWindow> window_;
 };
