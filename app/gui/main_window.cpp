@@ -31,6 +31,7 @@
 #include "gui/pins.h"
 #include "gui/scrubber.h"
 #include "gui/sequence_view.h"
+#include "gui/side_widths.h"
 #include "gui/status_line.h"
 #include "gui/words.h"
 #include "panels/timing.h"
@@ -94,7 +95,8 @@ void MainWindow::buildDocks() {
   sequence_ = new SequenceView(this);
   inspector_ = new InspectorView(this);
   card_ = new CardView(this);
-  const auto dock = [this](const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea where, int least) {
+  auto* widths = new SideWidths(this);
+  const auto dock = [this, widths](const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea where, int least) {
     auto* made = new FlatDock(id, title, this);
     content->setMinimumWidth(least);  // its own, so that no text in it changes the columns
     made->setWidget(content);
@@ -107,6 +109,7 @@ void MainWindow::buildDocks() {
     connect(made, &QDockWidget::topLevelChanged, this, byHand);
     connect(made->toggleViewAction(), &QAction::triggered, this, byHand);
     addDockWidget(where, made);
+    widths->add(made);
     docks_.push_back(made);
   };
   dock("dock.models", tr("Models"), models_, Qt::LeftDockWidgetArea, 220);
