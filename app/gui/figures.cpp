@@ -14,6 +14,10 @@ namespace reclab {
 
 int drawFigures(const Options& options) {
   try {
+    QStringList known;
+    for (const PanelInfo& info : panels()) known << info.id;
+    for (const QString& id : options.panels)
+      if (!known.contains(id)) throw Error(QString("--panels names %1, which there is not; there are %2.").arg(id, known.join(", ")).toStdString());
     const Registry& registry = builtin_registry();
     const Library library{PresetLibrary(registry, preset_folders()), tasks()};
     Setup setup = beginning(options, library);

@@ -28,6 +28,7 @@
 #include "gui/kept_setup.h"
 #include "gui/models_view.h"
 #include "gui/panel_area.h"
+#include "gui/pin_chip.h"
 #include "gui/pins.h"
 #include "gui/scrubber.h"
 #include "gui/sequence_view.h"
@@ -44,6 +45,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   setWindowTitle(tr("Recurrence Lab"));
   setAcceptDrops(true);
   setDockNestingEnabled(true);
+  setAnimated(false);
   setContextMenuPolicy(Qt::PreventContextMenu);
 
   auto* middle = new QWidget(this);
@@ -74,7 +76,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   qApp->installEventFilter(this);
   setFileChooser(dialogChooser());
   sidesSoon_.setSingleShot(true);
-  sidesSoon_.setInterval(120);
+  sidesSoon_.setInterval(0);
   connect(&sidesSoon_, &QTimer::timeout, this, [this] {
     if (!sidesOwn_ && isNarrow() != narrow_) arrangeSides();
   });
@@ -212,12 +214,9 @@ void MainWindow::buildToolBar() {
   auto* pinAction = add("pin", "pin", tr("Pin for comparison"), QKeySequence(tr("Ctrl+P")), [this] { pin(); });
   pinAction->setToolTip(tr("Keep this run in the plots beside those that follow (Ctrl+P)"));
   bar->addAction(pinAction);
-  auto* chips = new QWidget(bar);
-  chips->setMinimumWidth(60);  // their names end in dots before the tool bar loses them
-  chips_ = new QHBoxLayout(chips);
-  chips_->setContentsMargins(4, 0, 4, 0);
-  chips_->setSpacing(4);
-  bar->addWidget(chips);
+  pinButton_ = qobject_cast<QToolButton*>(bar->widgetForAction(pinAction));
+  chips_ = new PinRow(bar);
+  bar->addWidget(chips_);
 
   if (auto* more = bar->findChild<QToolButton*>("qt_toolbar_ext_button")) more->setIcon(icon("menu"));  // what there is no room for
   for (QToolButton* button : bar->findChildren<QToolButton*>()) button->setFocusPolicy(Qt::TabFocus);  // a tool bar takes the keyboard from them

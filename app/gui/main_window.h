@@ -28,6 +28,8 @@ class FlatDock;
 class InspectorView;
 class ModelsView;
 class PanelArea;
+class PinChip;
+class PinRow;
 class Pins;
 class Scrubber;
 class SequenceView;
@@ -84,7 +86,7 @@ class MainWindow : public QMainWindow {
   void lookAtPlace(const QString& place);
   void pin();
   void showPins();
-  QWidget* makeChip(std::size_t index);
+  PinChip* makeChip(std::size_t index);
   void comparePins();
   void say(const QString& sentence, Tone tone);
   void saveAllFigures(Panel::Format format);
@@ -124,7 +126,8 @@ class MainWindow : public QMainWindow {
   bool narrow_ = false, sidesOwn_ = false, arrangingSides_ = false;
   QTimer sidesSoon_;
   QComboBox *device_ = nullptr, *form_ = nullptr, *precision_ = nullptr, *layout_ = nullptr;
-  QHBoxLayout* chips_ = nullptr;
+  PinRow* chips_ = nullptr;
+  QToolButton* pinButton_ = nullptr;
   LoadedSequencePtr shownSequence_;
   QStringList modelHas_;  ///< "gates", "states": by its card
   QString lookedAt_;      ///< the preset whose places the panels were told last

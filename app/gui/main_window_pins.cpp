@@ -20,18 +20,14 @@ void MainWindow::pin() {
 
 void MainWindow::showPins() {
   const std::vector<Pin>& pins = pins_->pins();
-  while (chips_->count() > static_cast<int>(pins.size())) {
-    QLayoutItem* last = chips_->takeAt(chips_->count() - 1);
-    last->widget()->deleteLater();
-    last->widget()->hide();
-    delete last;
-  }
-  while (chips_->count() < static_cast<int>(pins.size())) chips_->addWidget(makeChip(static_cast<std::size_t>(chips_->count())));
-  for (std::size_t i = 0; i < pins.size(); ++i) static_cast<PinChip*>(chips_->itemAt(static_cast<int>(i))->widget())->show(pins[i]);
+  while (chips_->chips().size() > pins.size()) chips_->removeLast();
+  while (chips_->chips().size() < pins.size()) chips_->add(makeChip(chips_->chips().size()));
+  for (std::size_t i = 0; i < pins.size(); ++i) chips_->chips()[i]->show(pins[i]);
+  chips_->fit();
   area_->setRuns(session_->trace(), pins_->runs());
 }
 
-QWidget* MainWindow::makeChip(std::size_t index) {
+PinChip* MainWindow::makeChip(std::size_t index) {
   auto* chip = new PinChip;
   connect(chip, &PinChip::renamed, this, [this, index](const QString& name) { pins_->rename(index, name); });
   connect(chip, &PinChip::unpinWanted, this, [this, index] { pins_->remove(index); });

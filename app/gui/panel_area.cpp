@@ -3,7 +3,9 @@
 
 #include <QContextMenuEvent>
 #include <QLabel>
+#include <QLayout>
 #include <QMenu>
+#include <QStyle>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <QWidgetAction>
@@ -220,6 +222,7 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
   setWindowFlags(Qt::Widget);  // a main window makes itself a window; this one is a part
   setObjectName("panels");
   setDockNestingEnabled(true);
+  setAnimated(false);  // an arrangement has its sizes at once
   setContextMenuPolicy(Qt::PreventContextMenu);
   QStringList ids;
   for (const PanelInfo& info : panels()) {
@@ -343,12 +346,18 @@ void PanelArea::arrange(const PanelLayout& layout) {
 }
 
 void PanelArea::spread() {
+  // The sizes that they shall have: of what is too much the first would take as much as the others' least sizes leave it.
+  const auto share = [this](int whole, qsizetype count) {
+    const int between = style()->pixelMetric(QStyle::PM_DockWidgetSeparatorExtent, nullptr, this);
+    return QList<int>(count, static_cast<int>((whole - (count - 1) * between) / std::max<qsizetype>(1, count)));
+  };
   QList<QDockWidget*> heads;
   for (const auto& row : rows_) {
-    resizeDocks(row, QList<int>(row.size(), 1000), Qt::Horizontal);
+    resizeDocks(row, share(width(), row.size()), Qt::Horizontal);
     heads << row.front();
   }
-  resizeDocks(heads, QList<int>(heads.size(), 1000), Qt::Vertical);
+  resizeDocks(heads, share(height(), heads.size()), Qt::Vertical);
+  layout()->activate();  // at once: Qt notes the sizes and does not always ask itself to lay out
 }
 
 void PanelArea::setModelHas(const QStringList& what) {

@@ -11,13 +11,14 @@
 #include <QPainter>
 #include <QToolButton>
 #include <QToolTip>
+#include <algorithm>
 
 #include "gui/look.h"
 
 namespace reclab {
 namespace {
 
-constexpr int editorWidth = 150;
+constexpr int editorWidth = 150, leastName = 56, margin = 4, dots = 30;  // pixels
 
 /// What differs stands at the end of a name, so where there is no room for all of it the middle goes.
 class NameLabel : public ElidedLabel {
@@ -45,7 +46,8 @@ PinChip::PinChip(QWidget* parent) : QFrame(parent) {
   name_->setMaximumWidth(220);
   name_->setTextFormat(Qt::PlainText);
   editor_ = new QLineEdit;
-  editor_->setFixedWidth(editorWidth);
+  editor_->setMinimumWidth(leastName);
+  editor_->setMaximumWidth(editorWidth);
   editor_->setMaxLength(60);
   editor_->setPlaceholderText(tr("by what differs"));
   editor_->hide();
@@ -63,6 +65,9 @@ PinChip::PinChip(QWidget* parent) : QFrame(parent) {
   connect(editor_, &QLineEdit::editingFinished, this, [this] { endRename(true); });
 
   menu_ = new QMenu(this);
+  title_ = menu_->addAction(QString());
+  title_->setEnabled(false);
+  title_->setVisible(false);
   menu_->addAction(tr("Rename…\tF2"), this, &PinChip::startRename);
   automatic_ = menu_->addAction(tr("Name it by what differs"), this, [this] { emit renamed({}); });
   menu_->addAction(tr("What differs…\tEnter"), this, &PinChip::compareWanted);
@@ -85,6 +90,20 @@ void PinChip::show(const Pin& pin) {
   name_->setStyleSheet(shown ? QString() : QString("color:%1").arg(muted.name()));
   setAccessibleName(tr("Pinned run %1").arg(pin.name));
   automatic_->setEnabled(!pin.given.isEmpty());
+  title_->setText(name_->text());
+}
+
+void PinChip::setCompact(bool compact) {
+  compact_ = compact;
+  title_->setVisible(compact);
+  name_->setVisible(!compact && editor_->isHidden());
+  close_->setVisible(!compact);
+  static_cast<QHBoxLayout*>(layout())->setContentsMargins(8, 1, compact ? 8 : 4, 1);
+}
+
+int PinChip::wholeWidth() const {
+  const int name = editor_->isHidden() ? std::min(name_->maximumWidth(), name_->sizeHint().width()) : editorWidth;
+  return 8 + dot_->width() + 6 + name + 6 + close_->sizeHint().width() + 4 + 2 * frameWidth();
 }
 
 QString PinChip::text() const { return name_->text(); }
@@ -100,7 +119,7 @@ void PinChip::startRename() {
 void PinChip::endRename(bool keep) {
   if (editor_->isHidden()) return;
   editor_->hide();
-  name_->show();
+  setCompact(compact_);
   if (keep && editor_->text().simplified() != whole_) emit renamed(editor_->text());
 }
 
@@ -128,6 +147,13 @@ bool PinChip::eventFilter(QObject* watched, QEvent* event) {
   return QFrame::eventFilter(watched, event);
 }
 
+void PinChip::mousePressEvent(QMouseEvent* event) {
+  if (compact_ && event->button() == Qt::LeftButton)
+    menu_->popup(mapToGlobal(QPoint(0, height())));
+  else
+    QFrame::mousePressEvent(event);
+}
+
 void PinChip::mouseDoubleClickEvent(QMouseEvent*) { startRename(); }
 
 void PinChip::keyPressEvent(QKeyEvent* event) {
@@ -142,5 +168,44 @@ void PinChip::keyPressEvent(QKeyEvent* event) {
 }
 
 void PinChip::contextMenuEvent(QContextMenuEvent* event) { menu_->popup(event->globalPos()); }
+
+PinRow::PinRow(QWidget* parent) : QWidget(parent) {
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(margin, 0, margin, 0);
+  row->setSpacing(margin);
+}
+
+void PinRow::add(PinChip* chip) {
+  chips_.push_back(chip);
+  layout()->addWidget(chip);
+}
+
+void PinRow::removeLast() {
+  chips_.back()->hide();
+  chips_.back()->deleteLater();
+  chips_.pop_back();
+}
+
+int PinRow::wanted() const {
+  int width = margin;
+  for (const PinChip* one : chips_) width += one->wholeWidth() + margin;
+  return width;
+}
+
+void PinRow::fit() {
+  // Names end in dots as long as their beginnings can be read.
+  const int each = chips_.empty() ? 0 : (width() - margin) / static_cast<int>(chips_.size()) - margin;
+  const bool compact = wanted() > width() && each < leastName + dots + 20;
+  for (PinChip* one : chips_) one->setCompact(compact);
+  updateGeometry();
+}
+
+QSize PinRow::sizeHint() const { return {wanted(), QWidget::sizeHint().height()}; }
+QSize PinRow::minimumSizeHint() const { return {margin + static_cast<int>(chips_.size()) * (dots + margin), QWidget::minimumSizeHint().height()}; }
+
+void PinRow::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  fit();
+}
 
 }  // namespace reclab

@@ -3,6 +3,7 @@
 
 #include <QFrame>
 #include <functional>
+#include <vector>
 
 #include "gui/pins.h"
 
@@ -24,6 +25,10 @@ class PinChip : public QFrame {
   QString text() const;
   QLineEdit* editor() const { return editor_; }
   QMenu* menu() const { return menu_; }
+  /// Where there is no room for names it is a dot, and its menu begins with the name; a click opens that.
+  void setCompact(bool compact);
+  bool compact() const { return compact_; }
+  int wholeWidth() const;  ///< with its name
 
  signals:
   void renamed(QString name);  ///< empty: named by what differs again
@@ -34,6 +39,7 @@ class PinChip : public QFrame {
  protected:
   bool event(QEvent* event) override;
   bool eventFilter(QObject* watched, QEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
   void mouseDoubleClickEvent(QMouseEvent* event) override;
   void keyPressEvent(QKeyEvent* event) override;
   void contextMenuEvent(QContextMenuEvent* event) override;
@@ -44,9 +50,31 @@ class PinChip : public QFrame {
   QLineEdit* editor_;
   QToolButton* close_;
   QMenu* menu_;
-  QAction* automatic_;
+  QAction *title_, *automatic_;
   QString whole_;
+  bool compact_ = false;
   std::function<QString()> tip_;
+};
+
+/// The chips side by side, with names as long as there is room for, or as dots.
+class PinRow : public QWidget {
+  Q_OBJECT
+ public:
+  explicit PinRow(QWidget* parent = nullptr);
+  const std::vector<PinChip*>& chips() const { return chips_; }
+  void add(PinChip* chip);
+  void removeLast();
+  /// What they say has changed.
+  void fit();
+  QSize sizeHint() const override;
+  QSize minimumSizeHint() const override;
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  int wanted() const;
+  std::vector<PinChip*> chips_;
 };
 
 }  // namespace reclab

@@ -21,7 +21,9 @@
 
 #include "gui/main_window.h"
 #include "gui/models_view.h"
+#include "gui/inspector_view.h"
 #include "gui/panel_area.h"
+#include "gui/pin_chip.h"
 #include "gui/sequence_view.h"
 #include "plot/plot.h"
 #include "window_test.h"
@@ -69,9 +71,15 @@ QString cut(QWidget* widget) {
 /// On one screen: started as such by the other class.
 class TestScreen : public test::WindowTest {
   Q_OBJECT
-  /// Till all has been laid out anew.
+  /// Till all has been laid out anew: till nothing has moved for a while.
   void layOut() {
-    for (int i = 0; i < 4; ++i) QTest::qWait(80);
+    QHash<QString, QRect> before;
+    for (int still = 0; still < 3;) {
+      QTest::qWait(90);
+      const auto now = places();
+      still = now == before ? still + 1 : 0;
+      before = now;
+    }
   }
   QHash<QString, QRect> places() {
     QHash<QString, QRect> all;
@@ -104,6 +112,10 @@ class TestScreen : public test::WindowTest {
           all << QString("%1 is %2 high, its picture %3").arg(where(widget)).arg(plot->height()).arg(highest);
       }
     }
+    for (const PinChip* chip : window_->findChildren<PinChip*>()) {
+      const int room = chip->width() - (chip->compact() ? 24 : 90);
+      if (!chip->isVisible() || room < 0) all << QString("the chip %1 is %2 wide").arg(chip->text()).arg(chip->width());
+    }
     for (const char* id : {"dock.models", "dock.sequence", "dock.inspector", "dock.card"}) {
       const auto* dock = window_->findChild<QDockWidget*>(id);
       if (dock->isVisible() && dock->width() < 220) all << QString("%1 is %2 wide").arg(id).arg(dock->width());
@@ -129,7 +141,12 @@ class TestScreen : public test::WindowTest {
     QVERIFY2(screen.contains(window_->frameGeometry()), qPrintable(QString("a window of %1x%2 on a screen of %3x%4")
                                                                        .arg(window_->width()).arg(window_->height()).arg(screen.width()).arg(screen.height())));
     QVERIFY(window_->minimumSizeHint().width() <= screen.width() && window_->minimumSizeHint().height() <= screen.height());
-    for (int i = 0; i < 4; ++i) window_->action("pin")->trigger();
+    for (const quint64 seed : {2, 3, 4, 1}) {  // four runs, and the last one is shown
+      emit window_->inspector()->seedEdited(seed, 0);
+      QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.seed == seed, test::patience);
+      window_->action("pin")->trigger();
+    }
+    QCOMPARE(window_->pins()->runs().size(), std::size_t{4});
     layOut();
 
     QStringList all;
@@ -140,6 +157,7 @@ class TestScreen : public test::WindowTest {
       for (PanelDock* dock : window_->area()->docks()) {
         dock->raise();
         layOut();
+        shoot(QString(name) + '-' + dock->panel()->id());
         for (const QString& one : problems()) all << QString("%1, %2 in front: %3").arg(name, dock->panel()->id(), one);
       }
       for (const char* id : {"dock.inspector", "dock.card", "dock.sequence", "dock.models"}) {
@@ -181,6 +199,7 @@ class TestScreen : public test::WindowTest {
     layOut();
     window_->resize(size);
     layOut();
+    shoot("again");
     for (const QString& one : problems()) QVERIFY2(false, qPrintable("after it was small: " + one));
     QCOMPARE(column(), width);
     close();

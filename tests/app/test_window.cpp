@@ -110,6 +110,9 @@ class TestWindow : public test::WindowTest {
   }
 
   void aLongSentenceEndsInDotsWhereItsRoomEnds() {
+    session().setTimingPatience(std::chrono::minutes(10), std::chrono::milliseconds(0));
+    QSignalSpy more(&session(), &SessionController::traceChanged);
+    while (more.wait(700)) {}  // nothing comes that would bring the facts back meanwhile
     StatusLine* line = window_->statusLine();
     line->say(QString("a sentence that goes on ").repeated(40), Tone::info);
     const auto labels = line->findChildren<QLabel*>();

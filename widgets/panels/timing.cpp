@@ -171,7 +171,7 @@ void TimingPanel::makeControls() {
 
 /// As much in the row as there is room for: segments, then a box in their place, then the passes go into the sheet, then words are short.
 void TimingPanel::arrange() {
-  const bool row = width() >= choices_->rowWidth() && height() >= 320, passes = pass_box_->isVisibleTo(pass_row_);
+  const bool row = width() >= choices_->rowWidth() && height() >= 320, passes = pass_box_->isVisibleTo(pass_row_), views = view_box_->count() > 0;
   const auto wanted = [](const QWidget* one) { return one->sizeHint().width() + controls_gap; };
   int level = 0;
   for (;; ++level) {
@@ -179,12 +179,12 @@ void TimingPanel::arrange() {
     time_->setText(running_ ? tr("Stop") : level < 2 ? tr("Time the forms") : tr("Time"));
     if (level == 3) break;
     const bool sheet = !row || (passes && level == 2);
-    const int taken = wanted(level == 0 ? segments_ : static_cast<QWidget*>(view_box_)) + (passes && level < 2 ? wanted(pass_box_) : 0) +
+    const int taken = (!views ? 0 : wanted(level == 0 ? segments_ : static_cast<QWidget*>(view_box_))) + (passes && level < 2 ? wanted(pass_box_) : 0) +
                       (sheet ? wanted(more_) : 0) + wanted(time_);
     if (taken + controls_gap <= width()) break;
   }
-  segments_->setVisible(level == 0);
-  view_box_->setVisible(level > 0);
+  segments_->setVisible(views && level == 0);
+  view_box_->setVisible(views && level > 0);
   QWidget *home = row ? strip_ : static_cast<QWidget*>(popup_), *pass_home = level < 2 ? control_row_ : static_cast<QWidget*>(popup_);
   if (choices_->parentWidget() != home) {
     popup_->hide();

@@ -654,9 +654,9 @@ void Plot::showEvent(QShowEvent* event) {
 }
 
 Plot::Beside Plot::beside() const {
-  constexpr int least_further = 70;  // of one more picture under the first
+  constexpr int least_inside = 120, least_further = 70;  // of the first picture, and of one more under it
   Beside all;
-  int pictures = 0;
+  int pictures = 0, around = 0;
   QCPLayoutGrid* grid = plotLayout();
   for (int row = 0; row < grid->rowCount(); ++row) {
     bool picture = false;
@@ -670,11 +670,13 @@ Plot::Beside Plot::beside() const {
         all.wanted += names->wantedHeight();
       } else {
         picture = picture || (element && element->visible());
+        if (const auto* rect = qobject_cast<const QCPAxisRect*>(element)) around = std::max(around, rect->margins().top() + rect->margins().bottom());
       }
     }
     pictures += picture;
   }
-  all.room = viewport().height() - least_picture_ - least_further * std::max(0, pictures - 1);
+  const int least = least_picture_ > 0 ? least_picture_ : least_inside + around;
+  all.room = viewport().height() - least - least_further * std::max(0, pictures - 1) - grid->rowSpacing() * std::max(0, grid->rowCount() - 1);
   return all;
 }
 

@@ -171,7 +171,7 @@ class Plot : public QCustomPlot {
   /// The one rule of what a low plot leaves out, so that the picture keeps its height: texts from the last to the first, then legends but
   /// for one line, then these. What is left out is told where the pointer rests on the dots in the corner.
   enum class Room { all, line, none };
-  /// The height that the picture keeps, axes with it: 120 pixels inside them unless it is said to need more.
+  /// The height that the picture keeps, axes with it; where none is said, 120 pixels inside them.
   void setLeastPicture(int height) { least_picture_ = height; }
   Room roomFor(const QCPLayoutElement* one) const;
   QString leftOut() const;  ///< in rich text; empty when everything is shown
@@ -251,7 +251,7 @@ class Plot : public QCustomPlot {
   QMargins inset_;
   std::optional<TimeSpan> told_;
   bool drawing_figure_ = false;
-  int least_picture_ = 176;
+  int least_picture_ = 0;
   bool dirty_ = false, now_dirty_ = false, handled_press_ = false;
   QTimer timer_;
   QElapsedTimer since_flush_;

@@ -15,12 +15,14 @@
 #include <vtkTubeFilter.h>
 #include <vtkUnsignedCharArray.h>
 
+#include <QCoreApplication>
 #include <QFontMetricsF>
 #include <QLinearGradient>
 #include <QPolygonF>
 #include <QRadialGradient>
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 
 namespace reclab {
@@ -630,21 +632,42 @@ void TrajectoryScene::paintOver(QPainter& painter) const {
   painter.restore();
 }
 
-/// The names of pinned runs, and why one of them is not in the picture.
+/// The names of pinned runs in rows that wrap; those that are not in the picture, and why, in one entry for each reason.
 void TrajectoryScene::paintLegend(QPainter& painter) const {
-  const QFontMetricsF metrics(theme_.small, painter.device());
-  const double line = metrics.height() + 3.0, most = std::max(60.0, bar().left() - 44.0);
-  double y = 6.0;
+  struct Entry {
+    QString text;
+    QPen pen;
+    QColor words;
+  };
+  std::vector<Entry> entries;
+  std::map<QString, std::vector<const CompanionWay*>> left_out;
   for (const CompanionWay& companion : trajectory_->companions) {
-    const bool drawn = companion.cube.size() > 1;
+    if (companion.cube.size() > 1)
+      entries.push_back({companion.label, QPen(companion.colour, 2.0), theme_.text});
+    else
+      left_out[companion.label.section(QStringLiteral(": "), -1)].push_back(&companion);
+  }
+  for (const auto& [why, of] : left_out) {
+    const QString text = of.size() == 1 ? of.front()->label : QCoreApplication::translate("TrajectoryScene", "%1 pinned runs: %2").arg(of.size()).arg(why);
+    entries.push_back({text, QPen(mixed(of.size() == 1 ? of.front()->colour : theme_.muted, theme_.base, 0.5), 2.0, Qt::DotLine), theme_.muted});
+  }
+  const QFontMetricsF metrics(theme_.small, painter.device());
+  const double line = metrics.height() + 3.0, most = std::max(60.0, bar().left() - 14.0), words = 26.0, gap = 14.0;
+  double x = 4.0, y = 6.0;
+  for (const Entry& entry : entries) {
+    const double wide = std::min(most - words, metrics.horizontalAdvance(entry.text));
+    if (x > 4.0 && x + words + wide > most) {
+      x = 4.0;
+      y += line;
+    }
     QColor ground = theme_.base;
     ground.setAlphaF(0.8f);
-    painter.fillRect(QRectF(4.0, y, 30.0 + std::min(most, metrics.horizontalAdvance(companion.label)), line), ground);
-    painter.setPen(QPen(drawn ? companion.colour : mixed(companion.colour, theme_.base, 0.5), 2.0, drawn ? Qt::SolidLine : Qt::DotLine));
-    painter.drawLine(QPointF(8.0, y + line / 2.0), QPointF(24.0, y + line / 2.0));
-    painter.setPen(drawn ? theme_.text : theme_.muted);
-    painter.drawText(QPointF(30.0, y + line / 2.0 + metrics.capHeight() / 2.0), metrics.elidedText(companion.label, Qt::ElideRight, most));
-    y += line;
+    painter.fillRect(QRectF(x, y, words + wide, line), ground);
+    painter.setPen(entry.pen);
+    painter.drawLine(QPointF(x + 4.0, y + line / 2.0), QPointF(x + 20.0, y + line / 2.0));
+    painter.setPen(entry.words);
+    painter.drawText(QPointF(x + words, y + line / 2.0 + metrics.capHeight() / 2.0), metrics.elidedText(entry.text, Qt::ElideRight, wide));
+    x += words + wide + gap;
   }
 }
 
