@@ -653,13 +653,23 @@ void TrajectoryScene::paintLegend(QPainter& painter) const {
   }
   const QFontMetricsF metrics(theme_.small, painter.device());
   const double line = metrics.height() + 3.0, most = std::max(60.0, bar().left() - 14.0), words = 26.0, gap = 14.0;
+  const bool one_row = size_.height() < 14.0 * line;  // a low picture is not written over
   double x = 4.0, y = 6.0;
+  std::size_t written = 0;
   for (const Entry& entry : entries) {
+    const QString more = QCoreApplication::translate("TrajectoryScene", "and %1 more").arg(entries.size() - written);
+    const double after = one_row && written + 1 < entries.size() ? gap + metrics.horizontalAdvance(more) : 0.0;
     const double wide = std::min(most - words, metrics.horizontalAdvance(entry.text));
-    if (x > 4.0 && x + words + wide > most) {
+    if (x > 4.0 && x + words + wide + after > most) {
+      if (one_row) {
+        painter.setPen(theme_.muted);
+        painter.drawText(QPointF(x, y + line / 2.0 + metrics.capHeight() / 2.0), more);
+        break;
+      }
       x = 4.0;
       y += line;
     }
+    ++written;
     QColor ground = theme_.base;
     ground.setAlphaF(0.8f);
     painter.fillRect(QRectF(x, y, words + wide, line), ground);
