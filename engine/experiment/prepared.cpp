@@ -38,7 +38,7 @@ Work work_of(const Architecture& architecture, const Hyper& hyper, const Loss& l
   if (options.form == Form::sequential) work.cost.launches *= times;
   std::int64_t widest = network.output().dim(-1);
   for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
-    for (const Memory* memory : network.memories(layer)) widest = std::max(widest, memory->width());
+    for (const Memory* memory : network.memories(layer)) widest = std::max(widest, memory->transition().width());
   work.in_flight = static_cast<double>(widest) * (options.form == Form::sequential ? 1.0 : static_cast<double>(request.sequence.length));
   return work;
 }

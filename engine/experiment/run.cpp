@@ -101,27 +101,32 @@ std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::i
   return chosen;
 }
 
-/// Whether a layer's transition is known as a diagonal, as one dense Jacobian, or not at all.
-enum class Transition : std::uint8_t { none, diagonal, dense };
+/// That of a layer: its one memory's, or that of several memories which are all diagonal.
 Transition transition_of(const std::vector<Memory*>& memories) {
-  if (std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return m->width() == 0; })) return Transition::none;
-  const bool diagonal = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return m->diagonal(); });
-  if (diagonal) return Transition::diagonal;
-  return memories.size() == 1 ? Transition::dense : Transition::none;
-}
-std::int64_t blocks_of(const std::vector<Memory*>& memories) { return memories.size() == 1 ? memories[0]->blocks() : 1; }
-std::int64_t width_of(const std::vector<Memory*>& memories) {
-  std::int64_t n = 0;
-  for (const Memory* m : memories) n += m->width();
-  return n;
+  Transition all = Transition::diagonal(0, false);
+  bool none = true, diagonal = true;
+  for (const Memory* memory : memories) {
+    Transition own = memory->transition();
+    none = none && own.kind == Transition::Kind::none;
+    diagonal = diagonal && own.kind != Transition::Kind::blocks;
+    all.count += own.width();
+    all.varies = all.varies || own.varies;
+    if (memories.size() == 1) return own;
+  }
+  if (none) return Transition::none("it has no memory with a transition");
+  return diagonal ? all : Transition::none("its memories have transitions of several kinds");
 }
 void factors_at(const std::vector<Memory*>& memories, std::int64_t t, std::span<std::complex<double>> factors) {
   std::size_t at = 0;
   for (const Memory* m : memories) {
-    const auto n = static_cast<std::size_t>(m->width());
-    m->transition(t, factors.subspan(at, n));
+    const auto n = static_cast<std::size_t>(m->transition().width());
+    if (n) m->factors(t, factors.subspan(at, n));
     at += n;
   }
+}
+/// Puts the eigenvalues of one block where they stand among all of a step's: once for every column that it acts on.
+void put_block(const Transition& of, std::int64_t block, const std::vector<std::complex<double>>& values, std::span<std::complex<double>> all) {
+  for (std::int64_t column = 0; column < of.repeats; ++column) std::copy(values.begin(), values.end(), all.begin() + (block * of.repeats + column) * of.size);
 }
 
 class Run {
@@ -183,8 +188,8 @@ class Run {
   std::vector<bool> dense_jacobians_;  // by layer: affordable
   struct AtFocus {
     std::size_t layer;
-    std::int64_t n, blocks;
-    std::vector<double> jacobians;             // of a dense transition, [block, n / blocks, n / blocks]
+    Transition of;
+    std::vector<double> jacobians;             // of one in blocks
     std::vector<std::complex<double>> values;  // of a diagonal one
   };
   std::vector<AtFocus> at_focus_;
@@ -241,7 +246,7 @@ class Run {
       info.notes.emplace_back("On CUDA the scan and the chunkwise form of this model are one kernel: chunks that are joined by their last states.");
     for (int layer = 0; layer < static_cast<int>(info.layers); ++layer) {
       const auto memories = prepared_.probe->memories(layer);
-      const bool invariant = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return m->time_invariant(); });
+      const bool invariant = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return !m->transition().varies; });
       info.spectra.push_back({false, !invariant, prepared_.probe->layers()[static_cast<std::size_t>(layer)].architecture->spectrum});
     }
   }
@@ -259,11 +264,10 @@ class Run {
     for (const auto& past : network.pasts())
       if (wants_past(past)) row += 8.0 * static_cast<double>(Reconstruction::row_size(past));
     for (std::size_t layer = 0; layer < trace_.info.spectra.size(); ++layer) {
-      const auto memories = network.memories(static_cast<int>(layer));
-      const double n = static_cast<double>(width_of(memories));
-      const bool dense = transition_of(memories) == Transition::dense, per_step = trace_.info.spectra[layer].per_step;
-      const double parts = static_cast<double>(blocks_of(memories)), cubes = n * (n / parts) * (n / parts);
-      if (per_step && request_.probe.spectra && !(dense && request_.probe.spectrum_rows)) row += 16.0 * n;
+      const Transition own = transition_of(network.memories(static_cast<int>(layer)));
+      const bool dense = own.kind == Transition::Kind::blocks, per_step = trace_.info.spectra[layer].per_step;
+      const double cubes = static_cast<double>(own.entries()) * static_cast<double>(own.size);
+      if (per_step && request_.probe.spectra && !(dense && request_.probe.spectrum_rows)) row += 16.0 * static_cast<double>(own.width());
       // A factor is multiplied with what was there at least; the first one shows what more there is to do.
       const double product = 2.0 * cubes * product_operation * static_cast<double>(length);
       dense_jacobians_.push_back(!dense || !request_.probe.jacobians || !wants("jacobian") || may_take(layer, product));
@@ -315,14 +319,15 @@ class Run {
   /// What making the Jacobian of one step takes: a pass forward and two back.
   static double jacobian_seconds(const Memory& memory, std::int64_t steps) {
     const Cost cost = memory.cost();
-    const double n = static_cast<double>(memory.width()), entries = n * n / static_cast<double>(memory.blocks());
-    return 3.0 * (cost.flops * n * cell_operation + cost.launches * (cell_call + entries * cell_entry)) / static_cast<double>(steps);
+    const Transition own = memory.transition();
+    return 3.0 * (cost.flops * static_cast<double>(own.size) * cell_operation + cost.launches * (cell_call + static_cast<double>(own.entries()) * cell_entry)) / static_cast<double>(steps);
   }
+  static constexpr std::int64_t looked_at = 8;  // blocks, of which the others are thought to be like
   /// What some of a layer's blocks take, by the Jacobian of one step, for all of them; work(block, size).
   template <class F>
   static double over_blocks(Memory& memory, std::int64_t step, const F& work) {
-    constexpr std::size_t looked_at = 8;
-    const auto blocks = static_cast<std::size_t>(memory.blocks()), size = static_cast<std::size_t>(memory.width()) / blocks, some = std::min(blocks, looked_at);
+    const Transition own = memory.transition();
+    const auto blocks = static_cast<std::size_t>(own.count), size = static_cast<std::size_t>(own.size), some = static_cast<std::size_t>(std::min(own.count, looked_at));
     std::vector<double> matrix(blocks * size * size);
     memory.jacobian(step, matrix);
     double sum = 0.0;
@@ -343,7 +348,7 @@ class Run {
     std::int64_t without = 0;
     std::string names;
     for (int layer = 0; layer < static_cast<int>(trace_.info.layers); ++layer) {
-      if (width_of(prepared_.probe->memories(layer))) continue;
+      if (transition_of(prepared_.probe->memories(layer)).kind != Transition::Kind::none) continue;
       names += (without++ ? ", " : "") + std::to_string(layer);
     }
     if (!without) return;
@@ -689,30 +694,28 @@ class Run {
     struct LayerSpectrum {
       std::vector<std::int64_t> steps;
       std::vector<std::complex<double>> values;
-      std::int64_t n = 0;
-      Transition kind = Transition::none;
-      bool known = true;  // which steps there will be; of per-step dense Jacobians when the first was seen
+      Transition of;
+      bool known = true;  // which steps there will be; of per-step Jacobians in blocks when the first was seen
     };
     std::vector<LayerSpectrum> found(layers);
     for (std::size_t layer = 0; layer < layers; ++layer) {
       const auto memories = prepared_.probe->memories(static_cast<int>(layer));
       auto& own = found[layer];
-      own.kind = transition_of(memories);
-      own.n = width_of(memories);
-      if (!wants("spectrum/" + std::to_string(layer))) own.kind = Transition::none;
-      if (own.kind == Transition::none) continue;
+      if (wants("spectrum/" + std::to_string(layer))) own.of = transition_of(memories);
+      if (own.of.kind == Transition::Kind::none) continue;
+      const bool dense = own.of.kind == Transition::Kind::blocks;
       if (!trace_.info.spectra[layer].per_step)
         own.steps = {0};
       else
-        own.steps = own.kind == Transition::dense ? thinned(trace_.steps, request_.probe.spectrum_rows) : trace_.steps;
-      own.known = own.kind != Transition::dense || !trace_.info.spectra[layer].per_step || request_.probe.spectrum_rows > 0 || request_.every > 0;
-      own.values.resize(own.steps.size() * static_cast<std::size_t>(own.n));
+        own.steps = dense ? thinned(trace_.steps, request_.probe.spectrum_rows) : trace_.steps;
+      own.known = !dense || !trace_.info.spectra[layer].per_step || request_.probe.spectrum_rows > 0 || request_.every > 0;
+      own.values.resize(own.steps.size() * static_cast<std::size_t>(own.of.width()));
     }
     const auto visit = [&](const Rollout::Segment& segment) {
       for (std::size_t layer = 0; layer < layers; ++layer) {
         auto& own = found[layer];
-        if (own.kind == Transition::none) continue;
-        const auto n = static_cast<std::size_t>(own.n);
+        if (own.of.kind == Transition::Kind::none) continue;
+        const auto n = static_cast<std::size_t>(own.of.width());
         const auto memories = segment.network.memories(static_cast<int>(layer));
         if (!std::exchange(own.known, true)) {
           const double work = over_blocks(*memories[0], own_step(segment, layer, last_of(own.steps, segment)), eigenvalue_work);
@@ -723,14 +726,14 @@ class Run {
         const auto end = std::lower_bound(begin, own.steps.end(), segment.first + segment.steps);
         const auto from = static_cast<std::size_t>(begin - own.steps.begin());
         const std::span<std::complex<double>> values(own.values);
-        if (own.kind == Transition::diagonal) {
+        if (own.of.kind == Transition::Kind::diagonal) {
           for (auto step = begin; step != end; ++step) {
             if (stop_.stop_requested()) throw Cancelled();
             factors_at(memories, own_step(segment, layer, *step), values.subspan(static_cast<std::size_t>(step - own.steps.begin()) * n, n));
           }
           continue;
         }
-        const auto blocks = static_cast<std::size_t>(blocks_of(memories)), size = n / blocks, square = size * size;
+        const auto blocks = static_cast<std::size_t>(own.of.count), size = static_cast<std::size_t>(own.of.size), square = size * size;
         // As many steps at a time as keep all cores busy, but no more than 64 MiB of matrices.
         const auto fit = static_cast<std::ptrdiff_t>((std::size_t{8} << 20) / std::max<std::size_t>(1, blocks * square));
         const std::ptrdiff_t together = std::clamp<std::ptrdiff_t>(fit, std::max(1u, std::thread::hardware_concurrency()), 64);
@@ -750,7 +753,7 @@ class Run {
                 std::copy(source.begin(), source.end(), matrix.begin());
               },
               [&](std::int64_t i, const std::vector<std::complex<double>>& eigenvalues) {
-                std::copy(eigenvalues.begin(), eigenvalues.end(), values.begin() + static_cast<std::ptrdiff_t>(row * n + static_cast<std::size_t>(i) * size));
+                put_block(own.of, i % own.of.count, eigenvalues, values.subspan((row + static_cast<std::size_t>(i) / blocks) * n, n));
               },
               stop_);
           if (stop_.stop_requested()) throw Cancelled();
@@ -764,8 +767,8 @@ class Run {
       rollout_->revisit(visit, stop_);
     for (std::size_t layer = 0; layer < layers; ++layer) {
       auto& own = found[layer];
-      if (own.kind == Transition::none) continue;
-      TraceArray array = spectrum_array(layer, static_cast<std::int64_t>(own.steps.size()), own.n);
+      if (own.of.kind == Transition::Kind::none) continue;
+      TraceArray array = spectrum_array(layer, static_cast<std::int64_t>(own.steps.size()), own.of.width());
       if (trace_.info.spectra[layer].per_step && own.steps != trace_.steps) array.steps = own.steps;
       note_not_finite(array.key, own.steps, std::ssize(own.values), [&](std::size_t i) { return std::isfinite(own.values[i].real()) && std::isfinite(own.values[i].imag()); });
       array.complex = std::make_shared<const std::vector<std::complex<double>>>(std::move(own.values));
@@ -781,14 +784,13 @@ class Run {
     at_focus_.clear();
     for (std::size_t layer = 0; layer < trace_.info.spectra.size(); ++layer) {
       const auto memories = segment.network.memories(static_cast<int>(layer));
-      const Transition kind = transition_of(memories);
-      if (kind == Transition::none || !wants("spectrum/" + std::to_string(layer))) continue;
-      AtFocus own{layer, width_of(memories), blocks_of(memories), {}, {}};
-      if (kind == Transition::diagonal) {
-        own.values.resize(static_cast<std::size_t>(own.n));
+      AtFocus own{layer, transition_of(memories), {}, {}};
+      if (own.of.kind == Transition::Kind::none || !wants("spectrum/" + std::to_string(layer))) continue;
+      if (own.of.kind == Transition::Kind::diagonal) {
+        own.values.resize(static_cast<std::size_t>(own.of.width()));
         factors_at(memories, own_step(segment, layer, step), own.values);
       } else {
-        own.jacobians.resize(static_cast<std::size_t>(own.n * own.n / own.blocks));
+        own.jacobians.resize(static_cast<std::size_t>(own.of.entries()));
         memories[0]->jacobian(own_step(segment, layer, step), own.jacobians);
       }
       at_focus_.push_back(std::move(own));
@@ -799,8 +801,7 @@ class Run {
   double seconds_at_focus() const {
     double seconds = 0.0;
     for (const AtFocus& own : at_focus_) {
-      const auto size = static_cast<double>(own.n / own.blocks);
-      seconds += own.jacobians.empty() ? 1e-9 : eigenvalue_cost * size * size * size * static_cast<double>(own.blocks);
+      seconds += own.jacobians.empty() ? 1e-9 : eigenvalue_cost * static_cast<double>(own.of.entries()) * static_cast<double>(own.of.size);
     }
     return seconds;
   }
@@ -808,16 +809,16 @@ class Run {
   /// spectrum/... of the focus alone.
   void spectrum_at_focus() {
     for (AtFocus& own : at_focus_) {
-      const auto size = static_cast<std::size_t>(own.n / own.blocks), square = size * size;
+      const std::int64_t square = own.of.size * own.of.size;
       if (!own.jacobians.empty()) {
-        own.values.resize(static_cast<std::size_t>(own.n));
+        own.values.resize(static_cast<std::size_t>(own.of.width()));
         eigenvalues_of_many(
-            own.blocks, static_cast<std::int64_t>(size),
-            [&](std::int64_t i, std::span<double> matrix) { std::copy_n(own.jacobians.begin() + i * static_cast<std::ptrdiff_t>(square), square, matrix.begin()); },
-            [&](std::int64_t i, const std::vector<std::complex<double>>& values) { std::copy(values.begin(), values.end(), own.values.begin() + i * static_cast<std::ptrdiff_t>(size)); }, stop_);
+            own.of.count, own.of.size,
+            [&](std::int64_t i, std::span<double> matrix) { std::copy_n(own.jacobians.begin() + i * square, square, matrix.begin()); },
+            [&](std::int64_t i, const std::vector<std::complex<double>>& values) { put_block(own.of, i, values, own.values); }, stop_);
         if (stop_.stop_requested()) throw Cancelled();
       }
-      TraceArray array = spectrum_array(own.layer, 1, own.n);
+      TraceArray array = spectrum_array(own.layer, 1, own.of.width());
       if (trace_.info.spectra[own.layer].per_step) array.steps = {focus()};
       if (!request_.probe.spectra)  // else they are noted with those of all steps
         note_not_finite(array.key, {focus()}, std::ssize(own.values), [&](std::size_t i) { return std::isfinite(own.values[i].real()) && std::isfinite(own.values[i].imag()); });
@@ -854,7 +855,8 @@ class Run {
       values += product.work() - multiplied;
       return 0.5 * multiplied;
     });
-    values *= static_cast<double>(memory.blocks()) / static_cast<double>(std::min<std::int64_t>(memory.blocks(), 8));
+    const std::int64_t blocks = memory.transition().count;
+    values *= static_cast<double>(blocks) / static_cast<double>(std::min(blocks, looked_at));
     if (!may_take(layer, (factors * product_operation + jacobian_seconds(memory, segment.steps)) * static_cast<double>(request_.sequence.length))) return false;
     if (!request_.probe.jacobian_rows) steps = worth("jacobian/" + std::to_string(layer), steps, values * product_operation);
     return true;
@@ -865,45 +867,44 @@ class Run {
     const std::int64_t length = request_.sequence.length;
     const auto layers = static_cast<std::size_t>(trace_.info.layers);
     struct LayerProduct {
-      Transition kind = Transition::none;
-      std::int64_t n = 0;
+      Transition of;
       std::vector<std::int64_t> steps;
       std::vector<double> largest, smallest;
       std::vector<std::unique_ptr<JacobianProduct>> dense;  // one a block
       std::unique_ptr<DiagonalProduct> diagonal;
       std::int64_t k = 0;
-      bool known = true;  // which steps there will be; of dense Jacobians when the first was seen
+      bool known = true;  // which steps there will be; of Jacobians in blocks when the first was seen
     };
     std::vector<LayerProduct> products(layers);
     for (std::size_t layer = 0; layer < layers; ++layer) {
       auto& own = products[layer];
       const auto memories = prepared_.probe->memories(static_cast<int>(layer));
-      own.kind = transition_of(memories);
-      own.n = width_of(memories);
-      if (own.kind == Transition::dense && !dense_jacobians_[layer]) own.kind = Transition::none;
-      if (own.kind == Transition::none) continue;
-      own.k = std::min<std::int64_t>(request_.probe.singular_values, own.n);
-      own.steps = own.kind == Transition::dense ? thinned(trace_.steps, request_.probe.jacobian_rows) : trace_.steps;
-      own.known = own.kind != Transition::dense || length == 1;
+      own.of = transition_of(memories);
+      const bool dense = own.of.kind == Transition::Kind::blocks;
+      if (dense && !dense_jacobians_[layer]) own.of = {};
+      if (own.of.kind == Transition::Kind::none) continue;
+      own.k = std::min<std::int64_t>(request_.probe.singular_values, own.of.width());
+      own.steps = dense ? thinned(trace_.steps, request_.probe.jacobian_rows) : trace_.steps;
+      own.known = !dense || length == 1;
       own.largest.resize(own.steps.size() * static_cast<std::size_t>(own.k));
       own.smallest.resize(own.steps.size());
-      if (own.kind == Transition::dense)
-        for (std::int64_t block = 0; block < blocks_of(memories); ++block) own.dense.push_back(std::make_unique<JacobianProduct>(own.n / blocks_of(memories)));
+      if (dense)
+        for (std::int64_t block = 0; block < own.of.count; ++block) own.dense.push_back(std::make_unique<JacobianProduct>(own.of.size));
       else
-        own.diagonal = std::make_unique<DiagonalProduct>(own.n);
+        own.diagonal = std::make_unique<DiagonalProduct>(own.of.width());
     }
-    const auto asked = std::ranges::count_if(products, [](const LayerProduct& own) { return own.kind != Transition::none; });
+    const auto asked = std::ranges::count_if(products, [](const LayerProduct& own) { return own.of.kind != Transition::Kind::none; });
     if (asked == 0) return;
     std::vector<double> matrix, logs;
     std::vector<std::complex<double>> factors;
     const auto visit = [&](const Rollout::Segment& segment) {
       for (std::size_t layer = 0; layer < layers; ++layer) {
         auto& own = products[layer];
-        if (own.kind == Transition::none) continue;
+        if (own.of.kind == Transition::Kind::none) continue;
         bool known = false;  // the factors of a time-invariant memory are read once
         const auto memories = segment.network.memories(static_cast<int>(layer));
         if (!std::exchange(own.known, true) && !afford_product(layer, *memories[0], segment, own.steps)) {
-          own.kind = Transition::none;
+          own.of = {};
           continue;
         }
         own.largest.resize(own.steps.size() * static_cast<std::size_t>(own.k));
@@ -922,8 +923,8 @@ class Run {
               smallest = own.diagonal->log10_smallest();
             }
             for (const auto& block : own.dense) {
-              const auto some = block->log10_largest(static_cast<int>(std::min(own.k, own.n / std::ssize(own.dense))));
-              largest.insert(largest.end(), some.begin(), some.end());
+              const auto some = block->log10_largest(static_cast<int>(std::min(own.k, own.of.size)));
+              for (std::int64_t column = 0; column < std::min(own.of.repeats, own.k); ++column) largest.insert(largest.end(), some.begin(), some.end());
               const double least = block->log10_smallest();
               smallest = std::isnan(least) || least < smallest ? least : smallest;
             }
@@ -931,19 +932,19 @@ class Run {
               std::fill(largest.begin(), largest.end(), std::numeric_limits<double>::quiet_NaN());
               smallest = std::numeric_limits<double>::quiet_NaN();
             }
-            if (own.dense.size() > 1) std::sort(largest.begin(), largest.end(), std::greater<>());
+            if (own.of.count * own.of.repeats > 1 && !own.dense.empty()) std::sort(largest.begin(), largest.end(), std::greater<>());
             std::copy_n(largest.begin(), own.k, own.largest.begin() + at * own.k);
             own.smallest[static_cast<std::size_t>(at)] = smallest;
           }
           if (segment.first + t == 0) break;  // ds_T/ds_0 is recorded; the step before the first is not
           if (!own.dense.empty()) {
-            const std::size_t square = static_cast<std::size_t>(own.n * own.n) / own.dense.size() / own.dense.size();
+            const auto square = static_cast<std::size_t>(own.of.size * own.of.size);
             matrix.resize(own.dense.size() * square);
             memories[0]->jacobian(t, matrix);
             for (std::size_t block = 0; block < own.dense.size(); ++block) own.dense[block]->multiply(std::span(matrix).subspan(block * square, square));
           } else {
             if (!known) {
-              factors.resize(static_cast<std::size_t>(own.n));
+              factors.resize(static_cast<std::size_t>(own.of.width()));
               logs.resize(factors.size());
               factors_at(memories, t, factors);
               for (std::size_t i = 0; i < logs.size(); ++i) logs[i] = std::log(std::abs(factors[i]));
@@ -962,7 +963,7 @@ class Run {
     }
     for (std::size_t layer = 0; layer < layers; ++layer) {
       auto& own = products[layer];
-      if (own.kind == Transition::none) continue;
+      if (own.of.kind == Transition::Kind::none) continue;
       const auto rows = static_cast<std::int64_t>(own.steps.size());
       const bool thin = own.steps != trace_.steps;
       TraceArray array = timed("jacobian/" + std::to_string(layer), {own.k}, {{"rank", "", {}}}, "log10", "log10 of the largest singular values of " + product_of(layer) + ".");

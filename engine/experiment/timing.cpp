@@ -550,9 +550,9 @@ std::optional<double> largest_lyapunov(const Registry& registry, const RunReques
   bool any = false;
   for (int layer = 0; layer < static_cast<int>(prepared.probe->layers().size()); ++layer)
     for (const Memory* memory : prepared.probe->memories(layer)) {
-      const double n = static_cast<double>(memory->width()), parts = static_cast<double>(memory->blocks());
-      any = any || n > 0.0;
-      if (!memory->diagonal()) cubes += n * (n / parts) * (n / parts);
+      const Transition own = memory->transition();
+      any = any || own.kind != Transition::Kind::none;
+      if (own.kind == Transition::Kind::blocks) cubes += static_cast<double>(own.entries()) * static_cast<double>(own.size);
     }
   if (!any) return std::nullopt;
   RunRequest small = request;

@@ -21,11 +21,7 @@ class Held final : public Memory, public OverTime {
  public:
   Held(DType type, std::int64_t n, const Schedule& schedule) : type_(type), n_(n), schedule_(schedule) {}
   void follow(const Memory* segments) { segments_ = segments; }
-  std::int64_t width() const override { return 0; }
-  bool time_invariant() const override { return true; }
-  bool diagonal() const override { return true; }
-  void transition(std::int64_t, std::span<std::complex<double>>) const override {}
-  void jacobian(std::int64_t, std::span<double>) override {}
+  Transition transition() const override { return Transition::none("the memory changes once a segment"); }
   void forward(const ForwardCall& c) override { c.backend.copy(c.out[0], c.in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
   void backward(const BackwardCall& c) override {
     assert((carried_.empty() || !carried_[0]) && "the sequence is run as one");

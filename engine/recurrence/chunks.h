@@ -12,11 +12,7 @@ class Whole final : public Memory, public OverTime {
  public:
   Whole(DType type, std::int64_t n) : type_(type), n_(n) {}
   void follow(const Memory* inner) { inner_ = inner; }  ///< whose exponent the initial state's adjoint comes with
-  std::int64_t width() const override { return 0; }
-  bool time_invariant() const override { return true; }
-  bool diagonal() const override { return true; }
-  void transition(std::int64_t, std::span<std::complex<double>>) const override {}
-  void jacobian(std::int64_t, std::span<double>) override {}
+  Transition transition() const override { return Transition::none("this form goes over chunks of time and makes no single steps"); }
   void forward(const ForwardCall& c) override;
   void backward(const BackwardCall& c) override;
   Cost cost() const override { return {}; }

@@ -28,15 +28,14 @@ class Diagonal final : public Memory, public OverTime {
  public:
   Diagonal(DType type, Pace pace, const DiagonalDims& dims, std::int64_t batch) : type_(type), pace_(pace), d_(dims), batch_(batch) {}
 
-  std::int64_t width() const override { return d_.width / batch_; }
   void show(std::int64_t groups, bool invariant, DType type) {
     groups_ = groups;
     shown_invariant_ = invariant;
     shown_type_ = type;
   }
-  bool time_invariant() const override { return groups_ ? shown_invariant_ : d_.period > 0; }
-  bool diagonal() const override { return true; }
-  void transition(std::int64_t t, std::span<std::complex<double>> factors) const override {
+  bool time_invariant() const { return groups_ ? shown_invariant_ : d_.period > 0; }
+  Transition transition() const override { return Transition::diagonal(d_.width / batch_, !time_invariant()); }
+  void factors(std::int64_t t, std::span<std::complex<double>> factors) const override {
     if (groups_) {
       std::vector<std::complex<double>> own(static_cast<std::size_t>(groups_));
       read_factors(*backend_, shown_type_, shown_, shown_invariant_ ? 0 : t * groups_ * batch_, own);
@@ -46,7 +45,6 @@ class Diagonal final : public Memory, public OverTime {
     }
     read_factors(*backend_, type_, a_, time_invariant() ? 0 : t * d_.width, factors);
   }
-  void jacobian(std::int64_t t, std::span<double> matrix) override { diagonal_jacobian(*this, t, matrix); }
 
   void forward(const ForwardCall& c) override {
     backend_ = &c.backend;
@@ -122,11 +120,8 @@ Var vandermonde(Var w, Var a, std::int64_t steps) {
 class Witness final : public Memory {
  public:
   Witness(DType type, std::int64_t width) : type_(type), width_(width) {}
-  std::int64_t width() const override { return width_; }
-  bool time_invariant() const override { return true; }
-  bool diagonal() const override { return true; }
-  void transition(std::int64_t, std::span<std::complex<double>> factors) const override { read_factors(*backend_, type_, a_, 0, factors); }
-  void jacobian(std::int64_t t, std::span<double> matrix) override { diagonal_jacobian(*this, t, matrix); }
+  Transition transition() const override { return Transition::diagonal(width_, false); }
+  void factors(std::int64_t, std::span<std::complex<double>> factors) const override { read_factors(*backend_, type_, a_, 0, factors); }
   void forward(const ForwardCall& c) override {
     backend_ = &c.backend;
     a_ = c.in[0];
@@ -160,14 +155,6 @@ void read_factors(Backend& backend, DType type, const void* from, std::int64_t o
   std::vector<char> host(factors.size() * size);
   backend.download(host.data(), static_cast<const char*>(from) + static_cast<std::size_t>(offset) * size, host.size());
   for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = entry(type, host.data(), static_cast<std::int64_t>(i));
-}
-
-void diagonal_jacobian(const Memory& memory, std::int64_t t, std::span<double> matrix) {
-  const auto n = static_cast<std::size_t>(memory.width());
-  std::vector<std::complex<double>> factors(n);
-  memory.transition(t, factors);
-  std::fill(matrix.begin(), matrix.end(), 0.0);
-  for (std::size_t i = 0; i < n; ++i) matrix[i * n + i] = factors[i].real();
 }
 
 MemoryVars diagonal(Graph& graph, Form form, Var a, Var b, Var shown) {

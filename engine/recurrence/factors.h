@@ -8,7 +8,5 @@ namespace reclab {
 
 /// Entries from `offset` on of an array on the device, whatever its type.
 void read_factors(Backend& backend, DType type, const void* from, std::int64_t offset, std::span<std::complex<double>> factors);
-/// The Jacobian of a real memory, from its transition.
-void diagonal_jacobian(const Memory& memory, std::int64_t t, std::span<double> matrix);
 
 }  // namespace reclab

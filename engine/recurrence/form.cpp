@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <cassert>
+
 #include "array/error.h"
 #include "recurrence/memory.h"
 
@@ -27,5 +29,8 @@ Form form_from(std::string_view text) {
   throw Error("There is no form \"" + std::string(text) + "\": choose one of " + known + "or auto for the fastest.",
               {.parameter = "form", .value = std::string(text), .range = known + "auto"});
 }
+
+void Memory::factors(std::int64_t, std::span<std::complex<double>>) const { assert(!"this memory's transition is not diagonal"); }
+void Memory::jacobian(std::int64_t, std::span<double>) { assert(!"this memory's transition is not in blocks"); }
 
 }  // namespace reclab

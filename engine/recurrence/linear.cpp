@@ -99,19 +99,16 @@ class Dense final : public Memory, public OverTime {
     chunks_ = (d_.steps + chunk_ - 1) / chunk_;
   }
 
-  std::int64_t width() const override { return d_.copies * d_.n; }
-  std::int64_t blocks() const override { return d_.copies; }
-  bool time_invariant() const override { return !d_.varying; }
-  bool diagonal() const override { return false; }
-  void transition(std::int64_t, std::span<std::complex<double>>) const override {
-    assert(!"a dense recurrence has no diagonal transition");
+  /// Copies that share a matrix are columns of one block.
+  Transition transition() const override {
+    return d_.groups > 1 ? Transition::blocks(d_.copies, d_.n, 1, d_.varying) : Transition::blocks(1, d_.n, d_.copies, d_.varying);
   }
-  void jacobian(std::int64_t t, std::span<double> matrix) override {
-    const auto n = static_cast<std::size_t>(d_.n), square = n * n;
-    const auto all = read_real(*backend_, type_, matrix_at(matrices_, 0, t), static_cast<std::size_t>(d_.groups) * square);
-    for (std::size_t c = 0; c < static_cast<std::size_t>(d_.copies); ++c)
+  void jacobian(std::int64_t t, std::span<double> matrices) override {
+    const auto n = static_cast<std::size_t>(d_.n), square = n * n, blocks = matrices.size() / square;
+    const auto all = read_real(*backend_, type_, matrix_at(matrices_, 0, t), blocks * square);
+    for (std::size_t c = 0; c < blocks; ++c)
       for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t j = 0; j < n; ++j) matrix[c * square + i * n + j] = all[(d_.groups > 1 ? c * square : 0) + j * n + i];
+        for (std::size_t j = 0; j < n; ++j) matrices[c * square + i * n + j] = all[c * square + j * n + i];
   }
 
   void forward(const ForwardCall& c) override {
@@ -342,19 +339,10 @@ class DenseWitness final : public Memory {
  public:
   DenseWitness(DType type, std::int64_t matrices, std::int64_t n, std::int64_t copies)
       : type_(type), matrices_(matrices), n_(n), copies_(copies) {}
-  std::int64_t width() const override { return copies_ * n_; }
-  std::int64_t blocks() const override { return copies_; }
-  bool time_invariant() const override { return true; }
-  bool diagonal() const override { return false; }
-  void transition(std::int64_t, std::span<std::complex<double>>) const override {
-    assert(!"a dense recurrence has no diagonal transition");
-  }
-  void jacobian(std::int64_t, std::span<double> matrix) override {
-    const auto square = static_cast<std::size_t>(n_ * n_);
-    const auto all = read_real(*backend_, type_, data_, static_cast<std::size_t>(matrices_) * square);
-    for (std::size_t c = 0; c < static_cast<std::size_t>(copies_); ++c)
-      std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(matrices_ > 1 ? c * square : 0), square,
-                  matrix.begin() + static_cast<std::ptrdiff_t>(c * square));
+  Transition transition() const override { return Transition::blocks(matrices_, n_, copies_ / matrices_, false); }
+  void jacobian(std::int64_t, std::span<double> matrices) override {
+    const auto all = read_real(*backend_, type_, data_, matrices.size());
+    std::copy(all.begin(), all.end(), matrices.begin());
   }
   void forward(const ForwardCall& c) override {
     backend_ = &c.backend;
@@ -409,13 +397,7 @@ class LowRank final : public Memory, public OverTime {
   LowRank(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, std::int64_t modes)
       : type_(type), real_(real_of(type)), steps_(steps), batch_(batch), channels_(channels), modes_(modes) {}
 
-  std::int64_t width() const override { return channels_ * 2 * modes_; }
-  std::int64_t blocks() const override { return channels_; }
-  bool time_invariant() const override { return true; }
-  bool diagonal() const override { return false; }
-  void transition(std::int64_t, std::span<std::complex<double>>) const override {
-    assert(!"a low-rank recurrence has no diagonal transition");
-  }
+  Transition transition() const override { return Transition::blocks(channels_, 2 * modes_, 1, false); }
   void jacobian(std::int64_t, std::span<double> matrix) override {
     const auto pairs = static_cast<std::size_t>(channels_ * modes_), n = static_cast<std::size_t>(2 * modes_);
     const auto a = read_real(*backend_, real_, a_, 2 * pairs), r = read_real(*backend_, real_, r_, 2 * pairs),

@@ -43,21 +43,36 @@ struct NewtonReport {
 /// iteration took the diagonal of the Jacobian alone.
 using NewtonWatch = std::function<void(int iteration, bool diagonal, const std::vector<std::vector<double>>& states)>;
 
+/// What ds_t/ds_{t-1} is made of, for one sequence of the batch: square blocks for parts of the state that do not see each other, each of them
+/// acting alike on so many columns of the state.
+struct Transition {
+  enum class Kind : std::uint8_t { none, diagonal, blocks };
+  Kind kind = Kind::none;
+  std::int64_t count = 0;    ///< blocks that differ; of a diagonal transition its entries
+  std::int64_t size = 1;     ///< rows of a block
+  std::int64_t repeats = 1;  ///< columns that a block acts on
+  bool varies = false;       ///< from step to step
+  std::string why;           ///< of none: why no step maps the state to the next, after "because"
+
+  static Transition none(std::string why) { return {Kind::none, 0, 1, 1, false, std::move(why)}; }
+  static Transition diagonal(std::int64_t entries, bool varies) { return {Kind::diagonal, entries, 1, 1, varies, {}}; }
+  static Transition blocks(std::int64_t count, std::int64_t size, std::int64_t repeats, bool varies) { return {Kind::blocks, count, size, repeats, varies, {}}; }
+
+  /// Eigenvalues, which is entries of the state; 0 where there is no transition.
+  std::int64_t width() const { return count * size * repeats; }
+  /// Entries of what tells a step's transition: its diagonal, or its blocks.
+  std::int64_t entries() const { return count * size * size; }
+};
+
 /// The operation of a memory inside a Graph that covers `steps` time steps. Sequences are [steps, batch, ...], states [batch, ...].
 class Memory : public Operation {
  public:
-  /// How many entries (real or complex) the state has for one sequence of the batch: the size of ds_t/ds_{t-1}.
-  virtual std::int64_t width() const = 0;
-  virtual bool time_invariant() const = 0;
-  /// True when ds_t/ds_{t-1} is diagonal.
-  virtual bool diagonal() const = 0;
-  /// Its diagonal at step t of the segment last run forward, of the first sequence of the batch; [width()].
-  virtual void transition(std::int64_t t, std::span<std::complex<double>> factors) const = 0;
-  /// Into how many parts of one size the state falls that do not see each other.
-  virtual std::int64_t blocks() const { return 1; }
-  /// The whole Jacobian, row-major [width(), width()]: entry (i, j) is d s_t[i] / d s_{t-1}[j], states in the order of their declaration.
-  /// Of several blocks() those on the diagonal, one after another.
-  virtual void jacobian(std::int64_t t, std::span<double> matrix) = 0;
+  virtual Transition transition() const = 0;
+  /// Of a diagonal transition: ds_t/ds_{t-1} at step t of the segment last run forward, of the first sequence of the batch; [entries()].
+  virtual void factors(std::int64_t t, std::span<std::complex<double>> factors) const;
+  /// Of one in blocks: each of them row-major, one after another; [entries()]. Entry (i, j) is d s_t[i] / d s_{t-1}[j], states in the order of
+  /// their declaration.
+  virtual void jacobian(std::int64_t t, std::span<double> matrices);
 
   /// Of the last forward in a Newton form; null in every other form.
   virtual const NewtonReport* newton() const { return nullptr; }
@@ -121,9 +136,9 @@ struct StepVars : MemoryVars {
   std::vector<Var> reads;  ///< [steps, batch, ...]
 };
 /// A nonlinear recurrence. Forms: sequential, newton, quasi_newton, damped_newton. `initial`: states that the graph has made; empty: leaves
-/// of its own.
+/// of its own. `by_columns`: the one state is [blocks, size, repeats], and the cell does the same to each column of a block, seeing no other.
 StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& cell,
-              const std::vector<Var>& initial = {}, Form form = Form::sequential);
+              const std::vector<Var>& initial = {}, Form form = Form::sequential, bool by_columns = false);
 
 /// s_t = a_t * s_{t-1} + b_t. b [steps, batch, ...] real or complex; a of b's shape, or time-invariant of b's shape without steps and
 /// batch. Forms: sequential, scan; convolution (through FFT, channel by channel) when time-invariant and complex.

@@ -18,15 +18,8 @@ class Outer final : public Memory, public OverTime {
     if (scratch_) backend_->release(scratch_);
   }
 
-  std::int64_t width() const override { return d_.heads / batch_ * d_.key * d_.value; }
-  bool time_invariant() const override { return true; }
-  bool diagonal() const override { return true; }
-  void transition(std::int64_t, std::span<std::complex<double>> factors) const override { std::fill(factors.begin(), factors.end(), 1.0); }
-  void jacobian(std::int64_t, std::span<double> matrix) override {
-    const std::int64_t n = width();
-    std::fill(matrix.begin(), matrix.end(), 0.0);
-    for (std::int64_t i = 0; i < n; ++i) matrix[static_cast<std::size_t>(i * n + i)] = 1.0;
-  }
+  Transition transition() const override { return Transition::diagonal(d_.heads / batch_ * d_.key * d_.value, false); }
+  void factors(std::int64_t, std::span<std::complex<double>> factors) const override { std::fill(factors.begin(), factors.end(), 1.0); }
 
   void forward(const ForwardCall& c) override {
     backend_ = &c.backend;
@@ -77,11 +70,7 @@ class Gated final : public Memory, public OverTime {
     return {Form::chunkwise, Course::Way::blocks, d_.steps, chunk, 0, 0, Course::Weights::decayed, false, 1, in_};
   }
 
-  std::int64_t width() const override { return 0; }
-  bool time_invariant() const override { return true; }
-  bool diagonal() const override { return true; }
-  void transition(std::int64_t, std::span<std::complex<double>>) const override {}
-  void jacobian(std::int64_t, std::span<double>) override {}
+  Transition transition() const override { return Transition::none("nothing is kept of this form's single steps"); }
 
   void forward(const ForwardCall& c) override {
     c.backend.gated(type_, d_, c.in[0], c.in[1], c.in[2], decayed_ ? c.in[4] : nullptr, c.in[3], c.out[0], c.out[1], c.stop);

@@ -15,16 +15,13 @@ class Selective final : public Memory, public OverTime {
  public:
   Selective(DType type, const SelectiveDims& dims, bool record) : type_(type), d_(dims), record_(record) {}
 
-  std::int64_t width() const override { return d_.channels * d_.states; }
-  bool time_invariant() const override { return false; }
-  bool diagonal() const override { return true; }
-  void transition(std::int64_t t, std::span<std::complex<double>> factors) const override {
+  Transition transition() const override { return Transition::diagonal(d_.channels * d_.states, true); }
+  void factors(std::int64_t t, std::span<std::complex<double>> factors) const override {
     std::vector<std::complex<double>> dt(static_cast<std::size_t>(d_.channels)), rates(factors.size());
     read_factors(*backend_, type_, in_[0], t * d_.batch * d_.channels, dt);
     read_factors(*backend_, type_, in_[1], 0, rates);
     for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = std::exp(dt[i / static_cast<std::size_t>(d_.states)].real() * rates[i].real());
   }
-  void jacobian(std::int64_t t, std::span<double> matrix) override { diagonal_jacobian(*this, t, matrix); }
 
   // Inputs dt, a, x, b, c and the initial state. Outputs y, and all states or the last one.
   void forward(const ForwardCall& c) override {

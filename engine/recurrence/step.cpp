@@ -29,6 +29,7 @@ class Step final : public Memory, public OverTime {
     newton_ = is_newton(form);
     report_.form = form;
     for (const auto& state : state_shapes_) width_ += count(state.shape);
+    rows_ = width_;
   }
   ~Step() override {
     recordings_.clear();
@@ -63,16 +64,23 @@ class Step final : public Memory, public OverTime {
   CellGraph& cell() { return cell_; }
   void set_cell(CellGraph built) { cell_ = std::move(built); }
 
-  std::int64_t width() const override { return width_; }
-  bool time_invariant() const override { return false; }
-  bool diagonal() const override { return false; }
+  /// The one state is [blocks, size, repeats], and the cell does the same to each column of a block, seeing no other block.
+  void act_on_columns() {
+    assert(state_shapes_.size() == 1 && state_shapes_[0].shape.size() == 3);
+    by_columns_ = true;
+    rows_ = state_shapes_[0].shape[1];
+  }
+  Transition transition() const override {
+    if (!by_columns_) return Transition::blocks(1, width_, 1, true);
+    const Shape& shape = state_shapes_[0].shape;
+    return Transition::blocks(shape[0], shape[1], shape[2], true);
+  }
   const NewtonReport* newton() const override { return newton_ ? &report_ : nullptr; }
   void watch(NewtonWatch watch) override { watch_ = std::move(watch); }
   Course course() const override {
     if (newton_) return {report_.form, Course::Way::iterations, steps_, newton_stretch};
     return {Form::sequential, Course::Way::steps, steps_};
   }
-  void transition(std::int64_t, std::span<std::complex<double>>) const override { assert(!"a stepped recurrence has no diagonal transition"); }
 
   void forward(const ForwardCall& c) override {
     prepare(c.backend);
@@ -174,8 +182,8 @@ class Step final : public Memory, public OverTime {
     const DType type = outer_.real();
     const std::size_t item = bytes_of(type);
     const std::size_t states = state_shapes_.size();
-    if (!tile_.graph) {  // the same cell for `width` copies of one step at once: one backward pass gives every row of the Jacobian
-      tile_ = build(width_, true);
+    if (!tile_.graph) {  // the same cell for as many copies of one step as a block has rows: one backward pass gives them all
+      tile_ = build(rows_, true);
       tile_.graph->allocate(b, true);
       for (const Var v : tile_.tokens) take(tiles_, bytes(v.shape()));
       for (const Var v : tile_.states) take(tiles_, bytes(v.shape()));
@@ -186,22 +194,31 @@ class Step final : public Memory, public OverTime {
     bind_captures(*tile_.graph);
     std::size_t at = 0;
     const auto repeat = [&](Var v, const void* from) {  // the first sequence of the batch
-      const std::size_t size = bytes(v.shape()) / static_cast<std::size_t>(width_);
-      for (std::int64_t r = 0; r < width_; ++r) b.copy(static_cast<char*>(tiles_[at]) + static_cast<std::size_t>(r) * size, from, size);
+      const std::size_t size = bytes(v.shape()) / static_cast<std::size_t>(rows_);
+      for (std::int64_t r = 0; r < rows_; ++r) b.copy(static_cast<char*>(tiles_[at]) + static_cast<std::size_t>(r) * size, from, size);
       ++at;
     };
     for (std::size_t i = 0; i < tile_.tokens.size(); ++i) repeat(tile_.tokens[i], row(in_[i], cell_.tokens[i].shape(), t));
     for (std::size_t i = 0; i < states; ++i) repeat(tile_.states[i], state_before(in_, out_, i, t));
     tile_.graph->forward();
     tile_.graph->clear_gradients();
+    // Rows of blocks that do not see each other are asked for together, in one column each.
+    const Transition own = transition();
+    const auto entry = [&](std::int64_t which, std::int64_t i) { return (which * own.size + i) * own.repeats; };
     std::int64_t offset = 0;
     const double one = 1.0;
     const float one_narrow = 1.0f;
     for (std::size_t k = 0; k < states; ++k) {
       const std::int64_t n = count(state_shapes_[k].shape);
       auto* seed = static_cast<char*>(tile_.graph->gradient(tile_.next[k]));
-      for (std::int64_t i = 0; seed && i < n; ++i)
-        b.upload(seed + static_cast<std::size_t>((offset + i) * n + i) * item, type == DType::f64 ? static_cast<const void*>(&one) : &one_narrow, item);
+      const auto set = [&](std::int64_t row, std::int64_t i) {
+        b.upload(seed + static_cast<std::size_t>(row * n + i) * item, type == DType::f64 ? static_cast<const void*>(&one) : &one_narrow, item);
+      };
+      if (seed && by_columns_)
+        for (std::int64_t which = 0; which < own.count; ++which)
+          for (std::int64_t r = 0; r < rows_; ++r) set(r, entry(which, r));
+      else
+        for (std::int64_t i = 0; seed && i < n; ++i) set(offset + i, i);
       offset += n;
     }
     tile_.graph->backward({}, Graph::Part::varying);
@@ -210,13 +227,20 @@ class Step final : public Memory, public OverTime {
     std::vector<float> narrow;
     for (std::size_t k = 0; k < states; ++k) {
       const std::int64_t n = count(state_shapes_[k].shape);
-      wide.resize(static_cast<std::size_t>(width_ * n));
+      wide.resize(static_cast<std::size_t>(rows_ * n));
       if (type == DType::f64) {
         b.download(wide.data(), tile_.graph->gradient(tile_.states[k]), wide.size() * sizeof(double));
       } else {
         narrow.resize(wide.size());
         b.download(narrow.data(), tile_.graph->gradient(tile_.states[k]), narrow.size() * sizeof(float));
         std::copy(narrow.begin(), narrow.end(), wide.begin());
+      }
+      if (by_columns_) {
+        for (std::int64_t which = 0; which < own.count; ++which)
+          for (std::int64_t r = 0; r < rows_; ++r)
+            for (std::int64_t i = 0; i < rows_; ++i)
+              matrix[static_cast<std::size_t>((which * rows_ + r) * rows_ + i)] = wide[static_cast<std::size_t>(r * n + entry(which, i))];
+        continue;
       }
       for (std::int64_t r = 0; r < width_; ++r)
         for (std::int64_t i = 0; i < n; ++i)
@@ -240,7 +264,8 @@ class Step final : public Memory, public OverTime {
 
  private:
   Graph& outer_;
-  std::int64_t steps_, batch_, width_ = 0;
+  std::int64_t steps_, batch_, width_ = 0, rows_ = 0;
+  bool by_columns_ = false;
   std::vector<StateShape> state_shapes_;
   std::vector<Shape> token_shapes_;
   CellFunction function_;
@@ -354,7 +379,7 @@ class Step final : public Memory, public OverTime {
 }  // namespace
 
 StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& function,
-              const std::vector<Var>& initial, Form form) {
+              const std::vector<Var>& initial, Form form, bool by_columns) {
   assert(!tokens.empty());
   const std::int64_t steps = tokens[0].dim(0);
   std::vector<Shape> token_shapes;
@@ -365,6 +390,7 @@ StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& s
   auto operation = std::make_unique<Step>(graph, form, steps, batch, states, token_shapes, function);
   operation->set_cell(operation->build(batch, false));
   Step* memory = operation.get();
+  if (by_columns) memory->act_on_columns();
 
   StepVars vars;
   vars.memory = memory;
