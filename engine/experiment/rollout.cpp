@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "array/error.h"
+#include "array/stop.h"
 
 namespace reclab {
 namespace {
@@ -134,12 +135,19 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
   }
   assert(parameters.entries().size() == whole_->parameters().size());
   for (const auto& entry : parameters.entries()) {
-    const auto values = narrowed(real_, entry.values);
-    if (!all_finite(real_, values))
-      throw Error("The weights " + entry.name + " of " + architecture.id + " have an entry that is not finite" +
-                      (real_ == DType::f32 ? " in float32: choose --dtype f64, or other weights." : ": choose other weights."),
-                  {.place = entry.name, .model = architecture.id, .parameter = entry.name});
-    weights_.emplace_back(backend, values);
+    // Piece by piece: a matrix of a wide model takes a second, and a copy of it would be as large.
+    constexpr std::size_t piece = std::size_t{1} << 20;
+    const std::span<const double> all(entry.values);
+    weights_.emplace_back(backend, all.size() * bytes_of(real_));
+    for (std::size_t from = 0; from < all.size(); from += piece) {
+      check_stop();
+      const auto values = narrowed(real_, all.subspan(from, std::min(piece, all.size() - from)));
+      if (!all_finite(real_, values))
+        throw Error("The weights " + entry.name + " of " + architecture.id + " have an entry that is not finite" +
+                        (real_ == DType::f32 ? " in float32: choose --dtype f64, or other weights." : ": choose other weights."),
+                    {.place = entry.name, .model = architecture.id, .parameter = entry.name});
+      backend.upload(static_cast<char*>(weights_.back().data()) + from * bytes_of(real_), values.data(), values.size());
+    }
   }
   std::vector<double> beside;
   if (batch_ > 1)

@@ -148,6 +148,10 @@ TEST_CASE("the drawing of weights is stopped") {
   check_stops(request_for("lstm", {{"width", "2048"}, {"layers", "4"}}, 20), 0, 60);
 }
 
+TEST_CASE("a wide model is stopped while its weights are drawn, looked at and copied") {
+  for (int wait = 150; wait <= 750; wait += 100) check_stops(request_for("lstm", {{"width", "2048"}}, 300), 0, wait);
+}
+
 TEST_CASE("a run of a million steps is stopped at every stage") {
   for (const int wait : {20, 400, 1500}) check_stops(request_for("lstm", {}, 1000000), 0, wait);
 }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// An analysis: one thing that a run can record. Each has a file in this folder; the list of them is in analyses.cpp.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "experiment/analyses/record.h"
+
+namespace reclab {
+
+/// It is asked at each stage of a run, in the order of these functions, and looks itself whether it is wanted (Record::request, wants).
+class Analysis {
+ public:
+  explicit Analysis(Record& record) : record_(record) {}
+  Analysis(const Analysis&) = delete;
+  Analysis& operator=(const Analysis&) = delete;
+  virtual ~Analysis() = default;
+
+  /// Whether it is of what goes in and comes out of the whole network, which every form has, and whether it is of what is inside its layers,
+  /// which a form that never forms the state leaves to the sequential form on the same weights: a second rollout then.
+  virtual bool outside() const { return false; }
+  virtual bool inside() const { return true; }
+  /// Before anything runs: what is known already of what there will not be.
+  virtual void plan() {}
+  /// What a recorded step takes, in bytes: from it and the limit follows how many steps are recorded.
+  virtual double bytes_a_row() const { return 0.0; }
+
+  /// A rollout is made, which steps are recorded is known (Record::trace.steps).
+  virtual void begin(const Network& network) { static_cast<void>(network); }
+  /// After each segment on the way forward.
+  virtual void forward(const Rollout::Segment& segment) { static_cast<void>(segment); }
+  /// After the way forward, when it has not diverged. `network` is that of the form that was asked for.
+  virtual void ran(Network& network) { static_cast<void>(network); }
+
+  /// Whether it needs the way back, and what it takes from each segment of it, last first: gradients are to be multiplied with 2^scale.
+  virtual bool goes_back() const { return false; }
+  virtual void backward(const Rollout::Segment& segment, int scale) {
+    static_cast<void>(segment);
+    static_cast<void>(scale);
+  }
+  /// After the way back of each rollout.
+  virtual void went_back(Rollout& rollout) { static_cast<void>(rollout); }
+
+  /// The recording ends with the first `rows` of its rows: into the trace. Also of a run that was cancelled or diverged.
+  virtual void finish(std::int64_t rows) { static_cast<void>(rows); }
+
+  /// Seconds that what it has at Probe::focus takes, 0 for nothing; and into the trace with it.
+  virtual double seconds_at_focus() const { return 0.0; }
+  virtual void at_focus() {}
+  /// With the first results published: what needs passes of its own. True when it has put something that is worth a publication.
+  virtual bool revisit(Rollout& rollout) {
+    static_cast<void>(rollout);
+    return false;
+  }
+
+ protected:
+  Record& record_;
+};
+
+/// All of them, in the order in which a run asks them.
+std::vector<std::unique_ptr<Analysis>> analyses_of(Record& record);
+
+}  // namespace reclab

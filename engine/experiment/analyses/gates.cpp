@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The gates of each step.
+#include "experiment/analyses/rows.h"
+
+namespace reclab {
+namespace {
+
+class Gates final : public Rows {
+ public:
+  using Rows::Rows;
+  double bytes_a_row() const override {
+    double bytes = 0.0;
+    for (const auto& gate : record_.probe().gates())
+      if (record_.request.probe.gates) bytes += 8.0 * static_cast<double>(count(gate.var.shape()));
+    return bytes;
+  }
+  void begin(const Network& network) override {
+    if (!record_.request.probe.gates) return;
+    for (std::size_t i = 0; i < network.gates().size(); ++i) {
+      const auto& gate = network.gates()[i];
+      const Shape shape(gate.var.shape().begin() + 2, gate.var.shape().end());
+      TraceArray array = timed("gate/" + std::to_string(gate.layer) + "/" + gate.name, shape, axes_of(shape, "unit"), "", gate.text);
+      array.low = gate.low;
+      array.high = gate.high;
+      add(std::move(array), network, [i](const Network& n) { return n.gates()[i].var; });
+    }
+  }
+};
+
+}  // namespace
+
+namespace analyses {
+std::unique_ptr<Analysis> gates(Record& record) { return std::make_unique<Gates>(record); }
+}  // namespace analyses
+}  // namespace reclab

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The parameters, as weights that another run can be given.
+#include "experiment/analyses/analysis.h"
+
+namespace reclab {
+namespace {
+
+class Weights final : public Analysis {
+ public:
+  using Analysis::Analysis;
+  void finish(std::int64_t) override {
+    for (auto& parameter : record_.prepared.parameters.entries()) {
+      if (!record_.wants("param/" + parameter.name)) continue;
+      TraceArray array;
+      array.key = "param/" + parameter.name;
+      array.shape = parameter.shape;
+      array.axes = axes_of(parameter.shape, "unit");
+      array.text = parameter.text;
+      put_real(record_.trace, std::move(array), std::move(parameter.values));  // nobody reads them any more
+    }
+  }
+};
+
+}  // namespace
+
+namespace analyses {
+std::unique_ptr<Analysis> parameters(Record& record) { return std::make_unique<Weights>(record); }
+}  // namespace analyses
+}  // namespace reclab

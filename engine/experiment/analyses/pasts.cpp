@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What states say of their signals' pasts, compared with those (Layer::reconstruction).
+#include <algorithm>
+#include <chrono>
+
+#include "experiment/analyses/analysis.h"
+#include "experiment/reconstruction.h"
+
+namespace reclab {
+namespace {
+
+class Pasts final : public Analysis {
+ public:
+  using Analysis::Analysis;
+  void plan() override {
+    auto& notes = record_.trace.info.notes;
+    for (const auto& past : record_.probe().pasts())
+      if (const std::string said = Reconstruction::note(past, record_.length(), continued()); !said.empty() && wanted(past) && std::ranges::find(notes, said) == notes.end())
+        notes.push_back(said);
+  }
+  double bytes_a_row() const override {
+    double bytes = 0.0;
+    for (const auto& past : record_.probe().pasts())
+      if (wanted(past)) bytes += 8.0 * static_cast<double>(Reconstruction::row_size(past));
+    return bytes;
+  }
+  void begin(const Network& network) override {
+    for (std::size_t i = 0; i < network.pasts().size(); ++i) {
+      if (!wanted(network.pasts()[i])) continue;
+      pasts_.emplace_back(network, i, std::ssize(record_.trace.steps), continued());
+      pasts_.back().measure(record_.prepared.parameters);
+    }
+  }
+  void forward(const Rollout::Segment& segment) override {
+    const auto start = std::chrono::steady_clock::now();
+    for (Reconstruction& past : pasts_) past.add(segment, [this](std::int64_t t) { return record_.is_recorded(t); }, record_.stop);
+    record_.aside += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  void finish(std::int64_t rows) override {
+    for (const Reconstruction& past : pasts_) past.put(record_.trace, rows, [this](std::string_view key) { return record_.wants(key); });
+    pasts_.clear();
+  }
+
+ private:
+  bool continued() const { return !record_.request.state.empty(); }
+  bool wanted(const Network::PastVar& past) const {
+    const std::string name = std::to_string(past.layer) + "/" + past.state;
+    return record_.request.probe.states && (record_.wants("signal/" + name) || record_.wants("basis/" + name) || record_.wants("reconstruction/" + name));
+  }
+  std::vector<Reconstruction> pasts_;
+};
+
+}  // namespace
+
+namespace analyses {
+std::unique_ptr<Analysis> pasts(Record& record) { return std::make_unique<Pasts>(record); }
+}  // namespace analyses
+}  // namespace reclab

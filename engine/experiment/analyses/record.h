@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The record of one run: what was asked for, what is run, and the trace that its analyses fill.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "experiment/prepared.h"
+#include "experiment/rollout.h"
+
+namespace reclab {
+
+/// What the analyses of one run share.
+class Record {
+ public:
+  /// `at`: is kept up to date with where the run is, in words.
+  Record(const RunRequest& asked, Prepared& ready, const Progress& progress, std::stop_token token, std::string& at)
+      : request(asked), prepared(ready), stop(std::move(token)), where(at), progress_(progress) {}
+
+  const RunRequest& request;
+  Prepared& prepared;
+  const std::stop_token stop;
+  std::string& where;
+  Trace trace;
+  double aside = 0.0;      ///< seconds on the way forward that are no part of the run itself
+  std::int64_t every = 1;  ///< of so many steps one is recorded, and the last one
+
+  const Network& probe() const { return *prepared.probe; }  ///< one step: names and shapes
+  std::int64_t length() const { return request.sequence.length; }
+  std::size_t layers() const { return trace.info.spectra.size(); }
+  bool wants(std::string_view key) const;
+  bool is_recorded(std::int64_t t) const { return t % every == 0 || t == length() - 1; }
+  void report(double fraction, std::string_view stage) const {
+    if (progress_) progress_(fraction, stage);
+  }
+  void check() const {
+    if (stop.stop_requested()) throw Cancelled();
+  }
+
+  /// A note that is about arrays of these kinds ("spectrum/"), so that whoever shows them can say it beside them.
+  void note(std::initializer_list<std::string> kinds, const std::string& sentence);
+  /// An analysis of a Jacobian that is out of range has no result; the first such step is named. `fine` is asked of each of so many entries.
+  template <class F>
+  void note_not_finite(const std::string& key, const std::vector<std::int64_t>& steps, std::ptrdiff_t entries, const F& fine) {
+    for (std::ptrdiff_t i = 0; i < entries; ++i)
+      if (!fine(static_cast<std::size_t>(i))) return note_out_of_range(key, steps[static_cast<std::size_t>(i / (entries / std::ssize(steps)))]);
+  }
+  /// Of the recorded steps those that an analysis is worth its time at; a note says which array has fewer rows. All where --every was given:
+  /// then it is known what is asked for.
+  std::vector<std::int64_t> worth(const std::string& key, const std::vector<std::int64_t>& steps, double seconds_row);
+
+  bool backward(std::size_t layer) const { return probe().layers()[layer].backward; }
+  /// The number of a time step in the segment, as the layer counts.
+  std::int64_t own_step(const Rollout::Segment& segment, std::size_t layer, std::int64_t step) const {
+    return backward(layer) ? segment.steps - 1 - (step - segment.first) : step - segment.first;
+  }
+  bool per_step(std::size_t layer) const { return trace.info.spectra[layer].per_step; }
+  /// No layer's transition changes with time or input: one network stands for all of time.
+  bool all_invariant() const;
+  /// What the run has of a layer's transition.
+  Transition transition(std::size_t layer) const;
+
+ private:
+  void note_out_of_range(const std::string& key, std::int64_t step);
+  const Progress& progress_;
+};
+
+/// An array whose first axis is time: axes and data from the rest.
+TraceArray timed(std::string key, Shape shape, std::vector<Axis> axes, std::string unit, std::string text);
+std::vector<Axis> axes_of(const Shape& shape, const std::string& one);
+/// At most `most` of the recorded steps, evenly, the last one always (0: all of them).
+std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& steps, std::int64_t most);
+/// "40 s", "12 minutes"
+std::string about(double seconds);
+
+/// That of a layer: its one memory's, or that of several memories which are all diagonal.
+Transition transition_of(const std::vector<Memory*>& memories);
+void factors_at(const std::vector<Memory*>& memories, std::int64_t t, std::span<std::complex<double>> factors);
+/// What making the Jacobian of one step takes, in seconds: a pass forward and two back.
+double jacobian_seconds(const Memory& memory, std::int64_t steps);
+/// The last recorded step of a segment in `steps`; there is one in the last segment, which analyses visit first.
+std::int64_t last_of(const std::vector<std::int64_t>& steps, const Rollout::Segment& segment);
+
+inline constexpr std::int64_t looked_at = 8;  ///< blocks of a transition, of which the others are thought to be like
+/// What some of a memory's blocks take, by the Jacobian of one step, for all of them; work(block, size).
+template <class F>
+double over_blocks(Memory& memory, std::int64_t step, const F& work) {
+  const Transition own = memory.transition();
+  const auto square = static_cast<std::size_t>(own.size * own.size);
+  const std::int64_t some = std::min(own.count, looked_at);
+  std::vector<double> matrices(static_cast<std::size_t>(own.entries()));
+  memory.jacobian(step, matrices);
+  double sum = 0.0;
+  for (std::int64_t block = 0; block < some; ++block) sum += work(std::span<const double>(matrices).subspan(static_cast<std::size_t>(block) * square, square), own.size);
+  return sum * static_cast<double>(own.count) / static_cast<double>(some);
+}
+
+}  // namespace reclab

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The states after each step.
+#include "experiment/analyses/rows.h"
+
+namespace reclab {
+namespace {
+
+class States final : public Rows {
+ public:
+  using Rows::Rows;
+  double bytes_a_row() const override {
+    double bytes = 0.0;
+    for (const auto& state : record_.probe().states())
+      if (state.trajectory && record_.request.probe.states && record_.wants(Rollout::state_key(state)))
+        bytes += static_cast<double>(count(state.row_shape())) * (is_complex(state.initial.dtype()) ? 16.0 : 8.0);
+    return bytes;
+  }
+  void begin(const Network& network) override {
+    if (!record_.request.probe.states) return;
+    for (std::size_t i = 0; i < network.states().size(); ++i)
+      if (const auto& state = network.states()[i]; state.trajectory)
+        add(timed(Rollout::state_key(state), state.row_shape(), axes_of(state.row_shape(), "unit"), "", state.text), network,
+            [i](const Network& n) { return n.states()[i].trajectory; }, state.backward);
+  }
+};
+
+}  // namespace
+
+namespace analyses {
+std::unique_ptr<Analysis> states(Record& record) { return std::make_unique<States>(record); }
+}  // namespace analyses
+}  // namespace reclab
