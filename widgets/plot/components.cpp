@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plot/components.h"
 
-#include <Eigen/Dense>
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 
@@ -10,6 +11,13 @@ namespace {
 
 using Matrix = Eigen::MatrixXd;
 using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+// One copy of each decomposition: they take most of this file's compile time.
+[[gnu::noinline]] Eigen::SelfAdjointEigenSolver<Matrix> eigenOf(const Matrix& symmetric) { return Eigen::SelfAdjointEigenSolver<Matrix>(symmetric); }
+[[gnu::noinline]] Matrix orthonormal(const Matrix& columns) {
+  const Eigen::HouseholderQR<Matrix> qr(columns);
+  return qr.householderQ() * Matrix::Identity(columns.rows(), columns.cols());
+}
 
 /// The leading right singular vectors as columns, from the eigenvectors of the smaller product.
 Matrix exactDirections(const Eigen::Map<RowMajor>& x, std::int64_t k) {
@@ -20,7 +28,7 @@ Matrix exactDirections(const Eigen::Map<RowMajor>& x, std::int64_t k) {
     product.selfadjointView<Eigen::Lower>().rankUpdate(x);
   else
     product.selfadjointView<Eigen::Lower>().rankUpdate(x.transpose());
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(product);
+  const auto solver = eigenOf(product);
   const Matrix leading = solver.eigenvectors().rightCols(k).rowwise().reverse();
   if (!wide) return leading;
   // From left to right singular vectors: those within rounding of no variance have no direction, and stay zero.
@@ -44,18 +52,16 @@ Matrix iteratedDirections(const Eigen::Map<RowMajor>& x, std::int64_t k, const s
   Eigen::VectorXd last = Eigen::VectorXd::Zero(k);
   for (int pass = 0; pass < 200; ++pass) {
     if (stop.stop_requested()) return {};
-    Eigen::HouseholderQR<Matrix> qr(basis);
-    basis = qr.householderQ() * Matrix::Identity(basis.rows(), block);
+    basis = orthonormal(basis);
     const Matrix scores = x * basis;
-    const Eigen::SelfAdjointEigenSolver<Matrix> small(scores.transpose() * scores);
+    const auto small = eigenOf(scores.transpose() * scores);
     const Eigen::VectorXd now = small.eigenvalues().tail(k);
     const Matrix turn = small.eigenvectors().rowwise().reverse();
     if ((now - last).cwiseAbs().maxCoeff() <= 1e-10 * now.maxCoeff()) return basis * turn.leftCols(k);
     last = now;
     basis = x.transpose() * (scores * turn);
   }
-  Eigen::HouseholderQR<Matrix> qr(basis);
-  return (qr.householderQ() * Matrix::Identity(basis.rows(), block)).leftCols(k);
+  return orthonormal(basis).leftCols(k);
 }
 
 }  // namespace
