@@ -653,7 +653,7 @@ void TrajectoryScene::paintLegend(QPainter& painter) const {
   }
   const QFontMetricsF metrics(theme_.small, painter.device());
   const double line = metrics.height() + 3.0, most = std::max(60.0, bar().left() - 14.0), words = 26.0, gap = 14.0;
-  const bool one_row = size_.height() < 14.0 * line;  // a low picture is not written over
+  const bool one_row = !figure_ && size_.height() < 14.0 * line;  // a low picture is not written over
   double x = 4.0, y = 6.0;
   std::size_t written = 0;
   for (const Entry& entry : entries) {

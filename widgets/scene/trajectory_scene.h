@@ -82,6 +82,8 @@ class TrajectoryScene {
   /// The size of the picture, in the units of the painter. The curve keeps its place in it.
   void resize(QSizeF size);
   QSizeF size() const { return size_; }
+  /// A figure names all pinned runs; a low picture on the screen as many as one row has room for.
+  void beFigure() { figure_ = true; }
   /// Brings the walls and the clipping to where the camera is now; to be called before a picture. `scale`: pixels a unit.
   void prepare(double scale);
 
@@ -122,6 +124,7 @@ class TrajectoryScene {
   double radius_ = 0.01;
   std::int64_t cursor_ = -1, first_ = 0, last_ = -1;
   QSizeF size_{400, 300};
+  bool figure_ = false;
   Theme theme_;
 
   vtkNew<vtkRenderer> renderer_;

@@ -107,6 +107,7 @@ void TrajectoryView::setCursor(std::int64_t row) {
 QImage TrajectoryView::image(QSizeF size, double scale) const {
   TrajectoryScene copy;
   copy.copyFrom(scene_);
+  copy.beFigure();
   copy.resize(size);
   copy.prepare(scale);
   const QSize pixels = (size * scale).toSize();
@@ -125,6 +126,7 @@ QImage TrajectoryView::image(QSizeF size, double scale) const {
 void TrajectoryView::paintVectors(QPainter& painter, QSizeF size) const {
   TrajectoryScene copy;
   copy.copyFrom(scene_);
+  copy.beFigure();
   copy.resize(size);
   copy.prepare(1.0);
   copy.paint(painter);
