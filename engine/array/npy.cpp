@@ -190,6 +190,7 @@ std::string refusal(char kind, int width) {
 /// Fortran order to row-major.
 template <class T>
 std::vector<T> transposed(const std::vector<T>& columns, const Shape& shape) {
+  if (columns.empty()) return {};  // beside a dimension of none the others may be of any length
   std::vector<T> rows(columns.size());
   const std::size_t rank = shape.size();
   std::int64_t index[most_dimensions] = {}, stride[most_dimensions] = {1};

@@ -269,6 +269,10 @@ TEST_CASE("NPY as NumPy writes it: versions 1 to 3, Fortran order, scalars, empt
   CHECK_EQUAL(scalar.real.at(0), 3.25);
   const NpyArray none = parse_npy(npy_of("<f8", "(0, 9223372036854775807, 3)", ""), "x.npy");
   CHECK_EQUAL(none.real.size(), 0u);
+  // In Fortran order too, where a step from one column to the next would be past the largest number.
+  const NpyArray across = parse_npy(npy_of("|i1", "(0, 4611686018427387904, 4)", "", "True"), "x.npy");
+  CHECK_EQUAL(to_string(across.shape), "[0, 4611686018427387904, 4]");
+  CHECK(across.real.empty());
   // Written by Python 2: long integers, another order of keys, no comma at the end.
   const NpyArray old = parse_npy(npy("{'shape': (2L,), 'fortran_order': False, 'descr': \"<u1\"}", "\x01\x02"), "x.npy");
   CHECK(old.real == (std::vector<double>{1, 2}));
