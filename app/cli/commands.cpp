@@ -14,14 +14,15 @@
 
 #include "array/backend.h"
 #include "array/error.h"
-#include "array/files.h"
+#include "checks/check_device.h"
 #include "experiment/command.h"
-#include "experiment/primitives.h"
-#include "experiment/timing.h"
+#include "files/files.h"
 #include "models/nearest.h"
 #include "models/registry.h"
 #include "options.h"
 #include "text.h"
+#include "timing/primitives.h"
+#include "timing/timing.h"
 #include "trace/crossing.h"
 #include "trace/writers.h"
 

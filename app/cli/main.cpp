@@ -13,10 +13,10 @@
 #include "array/error.h"
 #include "commands.h"
 #include "experiment/experiment.h"
-#include "experiment/primitives.h"
 #include "models/nearest.h"
 #include "options.h"
 #include "text.h"
+#include "timing/primitives.h"
 
 namespace {
 

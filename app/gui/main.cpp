@@ -12,9 +12,9 @@
 #include <cstdio>
 
 #include "array/error.h"
-#include "gui/look.h"
-#include "gui/main_window.h"
 #include "gui/options.h"
+#include "gui/window/look.h"
+#include "gui/window/main_window.h"
 #include "scene/vtk_frame.h"
 
 int main(int argc, char** argv) {

@@ -3,7 +3,7 @@
 
 #include <QCommandLineParser>
 
-#include "gui/session_controller.h"
+#include "gui/session/session_controller.h"
 #include "models/registry.h"
 
 namespace reclab {

@@ -5,8 +5,8 @@
 #include <QStringList>
 #include <optional>
 
-#include "gui/look.h"
-#include "gui/setup.h"
+#include "gui/session/setup.h"
+#include "gui/window/look.h"
 #include "panel.h"
 
 namespace reclab {

@@ -6,56 +6,6 @@
 namespace reclab {
 namespace {
 
-/// A line that grows word by word.
-class Line {
- public:
-  explicit Line(const std::string& start) : text_(start) {}
-  /// A value that begins with a minus would be taken for an option of its own.
-  void option(const std::string& name, const std::string& value) {
-    text_ += ' ' + name + (value.starts_with('-') ? "=" : " ") + shell_word(value);
-  }
-  void option(const std::string& name, std::uint64_t value) { option(name, std::to_string(value)); }
-  void flag(const std::string& name) { text_ += ' ' + name; }
-  void word(const std::string& value) { text_ += ' ' + shell_word(value); }
-  /// A list as options of one name each, so that a backslash at a name's end stays one.
-  void list(const std::string& name, const std::vector<std::string>& values) {
-    for (const std::string& value : values) {
-      std::string escaped;
-      for (const char c : value) escaped += c == ',' ? std::string("\\,") : std::string(1, c);
-      option(name, escaped);
-    }
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-void add_model(Line& line, const RunRequest& request, const std::string& device) {
-  line.word(request.preset.id);
-  const Sequence& sequence = request.sequence;
-  if (!sequence.task.empty()) {
-    line.option("--task", sequence.task);
-    line.option("--length", static_cast<std::uint64_t>(sequence.made.length));
-    if (sequence.made.seed != request.seed) line.option("--task-seed", sequence.made.seed);
-    if (sequence.standardised) line.option("--standardise", "yes");
-  } else if (!sequence.source.empty()) {
-    line.option("--input", sequence.source);
-    line.list("--columns", sequence.load.columns);
-    if (sequence.load.time) line.option("--time", *sequence.load.time);
-    line.list("--target", sequence.load.target);
-    if (!sequence.standardised) line.option("--standardise", "no");
-  }
-  for (const auto& [key, value] : request.set) line.option("--set", key + "=" + value);
-  if (!request.weights.empty()) line.option("--weights", request.weights.string());
-  if (!request.state.empty()) line.option("--state", request.state.string());
-  line.option("--seed", request.seed);
-  // Nothing said is auto, which is the CPU wherever precision is float64.
-  const bool single = request.dtype == "f32" || request.dtype == "float32";
-  if (device != "cpu" || single) line.option("--device", device);
-  if (single) line.option("--dtype", "f32");
-}
-
 /// What --record has to name for a probe that names no arrays; nothing where all are kept.
 std::vector<std::string> record_of(const Probe& probe) {
   if (!probe.only.empty()) return probe.only;
@@ -69,33 +19,58 @@ std::vector<std::string> record_of(const Probe& probe) {
   return names;
 }
 
-std::string joined(const std::vector<std::string>& values) {
-  std::string text;
-  for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
-  return text;
-}
-
 }  // namespace
 
+void CommandLine::option(const std::string& name, const std::string& value) {
+  text_ += ' ' + name + (value.starts_with('-') ? "=" : " ") + shell_word(value);
+}
+
+void CommandLine::list(const std::string& name, const std::vector<std::string>& values) {
+  for (const std::string& value : values) {
+    std::string escaped;
+    for (const char c : value) escaped += c == ',' ? std::string("\\,") : std::string(1, c);
+    option(name, escaped);
+  }
+}
+
+void CommandLine::joined(const std::string& name, const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
+  if (!text.empty()) option(name, text);
+}
+
+void CommandLine::model(const RunRequest& request, const std::string& device) {
+  word(request.preset.id);
+  const Sequence& sequence = request.sequence;
+  if (!sequence.task.empty()) {
+    option("--task", sequence.task);
+    option("--length", static_cast<std::uint64_t>(sequence.made.length));
+    if (sequence.made.seed != request.seed) option("--task-seed", sequence.made.seed);
+    if (sequence.standardised) option("--standardise", "yes");
+  } else if (!sequence.source.empty()) {
+    option("--input", sequence.source);
+    list("--columns", sequence.load.columns);
+    if (sequence.load.time) option("--time", *sequence.load.time);
+    list("--target", sequence.load.target);
+    if (!sequence.standardised) option("--standardise", "no");
+  }
+  for (const auto& [key, value] : request.set) option("--set", key + "=" + value);
+  if (!request.weights.empty()) option("--weights", request.weights.string());
+  if (!request.state.empty()) option("--state", request.state.string());
+  option("--seed", request.seed);
+  // Nothing said is auto, which is the CPU wherever precision is float64.
+  const bool single = request.dtype == "f32" || request.dtype == "float32";
+  if (device != "cpu" || single) option("--device", device);
+  if (single) option("--dtype", "f32");
+}
+
 std::string command_of(const RunRequest& request, const std::string& device) {
-  Line line("reclab run");
-  add_model(line, request, device);
+  CommandLine line("reclab run");
+  line.model(request, device);
   if (request.form != "sequential") line.option("--form", request.form);
   if (request.loss != LossKind::automatic) line.option("--loss", to_string(request.loss));
   if (request.every > 0) line.option("--every", static_cast<std::uint64_t>(request.every));
-  if (const auto record = record_of(request.probe); !record.empty()) line.option("--record", joined(record));
-  return line.text();
-}
-
-std::string command_of(const RunRequest& request, const TimingRequest& timing, const std::string& device) {
-  Line line("reclab bench");
-  add_model(line, request, device);
-  if (!timing.forms.empty()) line.option("--forms", joined(timing.forms));
-  std::vector<std::string> lengths;
-  for (const std::int64_t length : timing.lengths) lengths.push_back(std::to_string(length));
-  if (!lengths.empty()) line.option("--lengths", joined(lengths));
-  if (timing.batch != 1) line.option("--batch", static_cast<std::uint64_t>(timing.batch));
-  if (!timing.backward) line.flag("--forward-only");
+  line.joined("--record", record_of(request.probe));
   return line.text();
 }
 

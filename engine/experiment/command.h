@@ -2,19 +2,18 @@
 // The command line that does a request again. A POSIX shell reads it; `reclab` makes an equal request of it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "experiment/experiment.h"
-#include "experiment/timing.h"
 
 namespace reclab {
 
 /// "reclab run ...", without --export. `device`: that which ran.
 std::string command_of(const RunRequest& request, const std::string& device);
-/// "reclab bench ..."
-std::string command_of(const RunRequest& request, const TimingRequest& timing, const std::string& device);
 
 /// The kinds of arrays that --record takes, and the probe of such names (keys of trace.npz or their beginnings): what is not asked for is not
 /// computed either.
@@ -23,6 +22,29 @@ Probe probe_of(const std::vector<std::string>& record);
 
 /// A text as one word of a POSIX shell.
 std::string shell_word(std::string_view text);
+
+/// A command line that grows word by word.
+class CommandLine {
+ public:
+  explicit CommandLine(std::string start) : text_(std::move(start)) {}
+  /// A value that begins with a minus would be taken for an option of its own.
+  void option(const std::string& name, const std::string& value);
+  void option(const std::string& name, std::uint64_t value) { option(name, std::to_string(value)); }
+  void flag(const std::string& name) { text_ += ' ' + name; }
+  void word(const std::string& value) { text_ += ' ' + shell_word(value); }
+  /// A list as options of one name each, so that a backslash at a name's end stays one.
+  void list(const std::string& name, const std::vector<std::string>& values);
+  /// A list as one option, its values between commas; nothing for an empty one.
+  void joined(const std::string& name, const std::vector<std::string>& values);
+  /// Which model on which sequence, from where, and on which device: what all commands that run one have.
+  void model(const RunRequest& request, const std::string& device);
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+
 /// The names of a list as an option takes it, "a,b": a comma inside a name stands behind a backslash.
 std::vector<std::string> names_of_list(std::string_view list);
 

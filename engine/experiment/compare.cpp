@@ -86,7 +86,7 @@ namespace {
 
 std::vector<FormReport> compare(const Registry& registry, const RunRequest& request, std::stop_token stop, std::string& where) {
   const Prepared prepared(registry, request);
-  const Loss loss(Loss::Kind::random, request.sequence, prepared.loss.outputs());
+  const SequenceLoss loss(LossKind::random, request.sequence, prepared.loss.outputs());
   const FormCase of{prepared.architecture, prepared.hyper, prepared.parameters, request.sequence, loss, prepared.backend};
   std::vector<FormReport> reports;
   FormResult reference;

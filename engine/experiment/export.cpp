@@ -2,9 +2,9 @@
 #include <cassert>
 #include <set>
 
-#include "array/files.h"
-#include "array/npz.h"
 #include "experiment/experiment.h"
+#include "files/files.h"
+#include "files/npz.h"
 #include "trace/writers.h"
 
 namespace reclab {

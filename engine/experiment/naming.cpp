@@ -9,7 +9,7 @@
 #include <set>
 
 #include "array/error.h"
-#include "array/npz.h"
+#include "files/npz.h"
 
 namespace reclab {
 namespace {

@@ -43,25 +43,9 @@ Work work_of(const Architecture& architecture, const Hyper& hyper, const Loss& l
   return work;
 }
 
-Loss::Kind loss_from(LossKind kind, const Sequence& sequence) {
-  const bool has_target = sequence.target_kind != TargetKind::none;
-  switch (kind) {
-    case LossKind::automatic: return has_target ? Loss::Kind::task : Loss::Kind::last;
-    case LossKind::last: return Loss::Kind::last;
-    case LossKind::mean: return Loss::Kind::mean;
-    case LossKind::random: return Loss::Kind::random;
-    case LossKind::task:
-      if (!has_target)
-        throw Error(sequence.name + " has no target, so it has no task loss: choose a target, or the loss last or mean.",
-                    {.parameter = "loss", .value = "task", .range = "last, mean"});
-      return Loss::Kind::task;
-  }
-  return Loss::Kind::last;
-}
 /// A random loss asks for as many outputs as the sequence's own would.
-Loss loss_of(LossKind kind, const Sequence& sequence) {
-  const std::int64_t outputs = kind == LossKind::random ? Loss(loss_from(LossKind::automatic, sequence), sequence).outputs() : 0;
-  return Loss(loss_from(kind, sequence), sequence, outputs);
+SequenceLoss loss_of(LossKind kind, const Sequence& sequence) {
+  return {kind, sequence, kind == LossKind::random ? SequenceLoss(LossKind::automatic, sequence).outputs() : 0};
 }
 
 std::vector<std::string> devices() {
@@ -71,23 +55,6 @@ std::vector<std::string> devices() {
 }
 
 }  // namespace
-
-const char* to_string(LossKind loss) {
-  switch (loss) {
-    case LossKind::automatic: break;
-    case LossKind::last: return "last";
-    case LossKind::mean: return "mean";
-    case LossKind::task: return "task";
-    case LossKind::random: return "random";
-  }
-  return "";
-}
-
-std::optional<LossKind> loss_kind(std::string_view name) {
-  for (const LossKind kind : {LossKind::automatic, LossKind::last, LossKind::mean, LossKind::task})
-    if (name == to_string(kind)) return kind;
-  return {};
-}
 
 void require_form(const Network& network, Form form, const std::string& model) {
   const auto forms = network.forms();

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "execution/rollout.h"
 #include "experiment/experiment.h"
-#include "experiment/rollout.h"
-#include "learning/loss.h"
+#include "learning/losses.h"
 #include "models/network.h"
 
 namespace reclab {
@@ -24,7 +24,7 @@ struct Prepared {
   std::shared_ptr<const Architecture> kept;
   const Architecture& architecture;
   Hyper hyper;
-  Loss loss;
+  SequenceLoss loss;
   Parameters parameters;
   DType real;
   Backend& backend;

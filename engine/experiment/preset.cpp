@@ -9,9 +9,9 @@
 #include <system_error>
 #include <tuple>
 
-#include "array/files.h"
-#include "array/json.h"
 #include "experiment/experiment.h"
+#include "files/files.h"
+#include "files/json.h"
 #include "models/nearest.h"
 #include "models/registry.h"
 

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "array/stop.h"
+#include "execution/rollout.h"
 #include "experiment/analyses/analysis.h"
 #include "experiment/command.h"
 #include "experiment/device.h"
 #include "experiment/experiment.h"
 #include "experiment/prepared.h"
-#include "experiment/rollout.h"
 #include "experiment/weights.h"
 #include "models/registry.h"
 #include "models/stack.h"
@@ -89,7 +89,7 @@ class Run {
       info_.input_mean = sequence.mean;
       info_.input_deviation = sequence.deviation;
     }
-    info_.loss = prepared_.loss.name() + ": " + prepared_.loss.formula();
+    info_.loss = std::string(to_string(prepared_.loss.kind())) + ": " + prepared_.loss.formula();
     info_.length = sequence.length;
     info_.layers = std::ssize(prepared_.probe->layers());
     for (const auto& layer : prepared_.probe->layers()) info_.each_layer.push_back({layer.name, layer.backward});
@@ -304,7 +304,7 @@ namespace {
 std::int64_t outputs_of_task(const Preset& preset) {
   try {
     const Sequence sequence = make_task(preset.task, {.length = preset.task_length, .seed = preset.task_seed});
-    return sequence.target_kind == TargetKind::none ? 0 : Loss(Loss::Kind::task, sequence).outputs();
+    return sequence.target_kind == TargetKind::none ? 0 : SequenceLoss(LossKind::task, sequence).outputs();
   } catch (const Error&) {  // a task that is not known here: the card is of the model
     return 0;
   }

@@ -8,11 +8,11 @@
 #include <limits>
 #include <set>
 
-#include "array/archive.h"
+#include "execution/rollout.h"
 #include "experiment/experiment.h"
 #include "experiment/naming.h"
 #include "experiment/prepared.h"
-#include "experiment/rollout.h"
+#include "files/archive.h"
 
 namespace reclab {
 namespace {

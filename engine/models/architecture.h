@@ -13,7 +13,7 @@
 #include "autodiff/ops.h"
 #include "models/card.h"
 #include "models/hyper.h"
-#include "models/init.h"
+#include "models/parts/init.h"
 #include "recurrence/memory.h"
 
 namespace reclab {

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "models/network.h"
-#include "models/parts.h"
+#include "models/parts/parts.h"
 #include "recurrence/attention.h"
 
 namespace reclab {

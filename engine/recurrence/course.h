@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// How an operation goes over time, for who draws it (experiment/schedule.h). Computing does not read it.
+// How an operation goes over time, for who draws it (schedule/schedule.h). Computing does not read it.
 #pragma once
 
 #include "recurrence/memory.h"

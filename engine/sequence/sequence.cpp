@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "array/error.h"
-#include "array/files.h"
-#include "array/npz.h"
+#include "files/files.h"
+#include "files/npz.h"
 #include "sequence/standardise.h"
 #include "sequence/table.h"
 #include "trace/writers.h"

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "array/error.h"
-#include "array/files.h"
 #include "array/rng.h"
+#include "files/files.h"
 #include "sequence/sequence.h"
 #include "sequence/standardise.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
-#include "array/npz.h"
+#include "files/npz.h"
 
 namespace reclab {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "array/files.h"
+#include "files/files.h"
 #include "trace/trace.h"
 
 namespace reclab {

@@ -19,12 +19,12 @@
 #include <QToolButton>
 #include <algorithm>
 
-#include "gui/main_window.h"
-#include "gui/models_view.h"
-#include "gui/inspector_view.h"
-#include "gui/panel_area.h"
-#include "gui/pin_chip.h"
-#include "gui/sequence_view.h"
+#include "gui/views/inspector_view.h"
+#include "gui/views/models_view.h"
+#include "gui/views/pin_chip.h"
+#include "gui/views/sequence_view.h"
+#include "gui/window/main_window.h"
+#include "gui/window/panel_area.h"
 #include "plot/plot.h"
 #include "window_test.h"
 

@@ -12,10 +12,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "checks/check_device.h"
 #include "faulty_machine.h"
-#include "gui/device_dialog.h"
-#include "gui/main_window.h"
-#include "gui/status_line.h"
+#include "gui/views/device_dialog.h"
+#include "gui/views/status_line.h"
+#include "gui/window/main_window.h"
 #include "models/registry.h"
 #include "window_test.h"
 

@@ -13,11 +13,11 @@
 #include <cmath>
 #include <map>
 
-#include "gui/inspector_view.h"
-#include "gui/main_window.h"
-#include "gui/models_view.h"
-#include "gui/panel_area.h"
-#include "gui/status_line.h"
+#include "gui/views/inspector_view.h"
+#include "gui/views/models_view.h"
+#include "gui/views/status_line.h"
+#include "gui/window/main_window.h"
+#include "gui/window/panel_area.h"
 #include "plot/plot_panel.h"
 #include "window_test.h"
 

@@ -12,15 +12,15 @@
 #include <QUndoStack>
 #include <limits>
 
-#include "gui/card_view.h"
-#include "gui/inspector_view.h"
-#include "gui/panel_area.h"
-#include "gui/scrubber.h"
-#include "gui/sequence_view.h"
-#include "gui/status_line.h"
-#include "gui/whole_box.h"
-#include "panels/gating.h"
-#include "panels/gradients.h"
+#include "gui/views/card_view.h"
+#include "gui/views/inspector_view.h"
+#include "gui/views/scrubber.h"
+#include "gui/views/sequence_view.h"
+#include "gui/views/status_line.h"
+#include "gui/views/whole_box.h"
+#include "gui/window/panel_area.h"
+#include "panels/gating/gating.h"
+#include "panels/gradients/gradients.h"
 #include "window_test.h"
 
 using namespace reclab;

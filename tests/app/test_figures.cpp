@@ -10,13 +10,13 @@
 #include <QTest>
 #include <memory>
 
-#include "experiment/schedule.h"
-#include "gui/look.h"
-#include "gui/session_controller.h"
+#include "gui/session/session_controller.h"
+#include "gui/window/look.h"
 #include "models/registry.h"
 #include "panel.h"
-#include "panels/trajectories.h"
+#include "panels/trajectories/trajectories.h"
 #include "scene/vtk_frame.h"
+#include "schedule/schedule.h"
 
 using namespace reclab;
 

@@ -14,11 +14,11 @@
 #include <QUndoStack>
 #include <cmath>
 
-#include "gui/inspector_view.h"
-#include "gui/main_window.h"
-#include "gui/models_view.h"
-#include "gui/panel_area.h"
-#include "gui/scrubber.h"
+#include "gui/views/inspector_view.h"
+#include "gui/views/models_view.h"
+#include "gui/views/scrubber.h"
+#include "gui/window/main_window.h"
+#include "gui/window/panel_area.h"
 #include "plot/plot.h"
 #include "window_test.h"
 

@@ -10,15 +10,15 @@
 #include <QToolButton>
 #include <QUndoStack>
 
-#include "gui/inspector_view.h"
-#include "gui/panel_area.h"
-#include "gui/pin_chip.h"
-#include "gui/pins.h"
-#include "gui/run_names.h"
-#include "gui/scrubber.h"
-#include "gui/sequence_view.h"
-#include "gui/status_line.h"
-#include "gui/whole_box.h"
+#include "gui/session/pins.h"
+#include "gui/session/run_names.h"
+#include "gui/views/inspector_view.h"
+#include "gui/views/pin_chip.h"
+#include "gui/views/scrubber.h"
+#include "gui/views/sequence_view.h"
+#include "gui/views/status_line.h"
+#include "gui/views/whole_box.h"
+#include "gui/window/panel_area.h"
 #include "window_test.h"
 
 using namespace reclab;

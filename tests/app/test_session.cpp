@@ -16,15 +16,15 @@
 #include <QTest>
 #include <cmath>
 
-#include "gui/first_hint.h"
-#include "gui/inspector_view.h"
-#include "gui/main_window.h"
-#include "gui/panel_area.h"
-#include "gui/pins.h"
-#include "gui/scrubber.h"
-#include "gui/status_line.h"
-#include "gui/words.h"
-#include "panels/timing.h"
+#include "gui/session/pins.h"
+#include "gui/session/words.h"
+#include "gui/views/inspector_view.h"
+#include "gui/views/scrubber.h"
+#include "gui/views/status_line.h"
+#include "gui/window/first_hint.h"
+#include "gui/window/main_window.h"
+#include "gui/window/panel_area.h"
+#include "panels/timing/timing.h"
 #include "window_test.h"
 
 using namespace reclab;

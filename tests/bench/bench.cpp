@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "array/error.h"
-#include "array/files.h"
+#include "files/files.h"
 #include "rows.h"
 #include "timed.h"
 

@@ -11,8 +11,8 @@
 #include "array/error.h"
 #include "array/rng.h"
 #include "autodiff/ops.h"
+#include "execution/rollout.h"
 #include "experiment/experiment.h"
-#include "experiment/rollout.h"
 #include "models/registry.h"
 #include "recurrence/memory.h"
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "array/backend.h"
-#include "array/npz.h"
-#include "experiment/roof.h"
+#include "files/npz.h"
+#include "timing/roof.h"
 
 namespace reclab::bench {
 

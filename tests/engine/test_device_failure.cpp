@@ -8,6 +8,7 @@
 #include <new>
 
 #include "array/error.h"
+#include "checks/check_device.h"
 #include "experiment/device.h"
 #include "experiment/experiment.h"
 #include "faulty_machine.h"

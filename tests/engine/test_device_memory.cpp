@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 
+#include "checks/check_device.h"
 #include "experiment/experiment.h"
 #include "host_machine.h"
 #include "models/registry.h"

@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "array/files.h"
-#include "array/npz.h"
 #include "array/rng.h"
+#include "execution/rollout.h"
 #include "experiment/experiment.h"
-#include "experiment/rollout.h"
+#include "files/files.h"
+#include "files/npz.h"
 #include "models/network.h"
-#include "models/parts.h"
+#include "models/parts/parts.h"
 #include "models/registry.h"
 #include "recurrence/attention.h"
 #include "recurrence/convolution.h"

@@ -17,14 +17,19 @@ namespace {
 /// What each floor of engine/ may include, beside itself.
 const std::map<std::string, std::set<std::string>> below{
     {"array", {}},
+    {"files", {"array"}},
+    {"trace", {"array", "files"}},
+    {"sequence", {"array", "files", "trace"}},
     {"autodiff", {"array"}},
     {"recurrence", {"array", "autodiff"}},
-    {"trace", {"array"}},
-    {"sequence", {"array", "trace"}},
-    {"models", {"array", "autodiff", "recurrence", "trace", "sequence"}},
-    {"analysis", {"array", "autodiff", "recurrence", "trace", "sequence", "models"}},
-    {"learning", {"array", "autodiff", "recurrence", "trace", "sequence", "models", "analysis"}},
-    {"experiment", {"array", "autodiff", "recurrence", "trace", "sequence", "models", "analysis", "learning"}}};
+    {"models", {"array", "autodiff", "recurrence", "trace"}},
+    {"execution", {"array", "files", "autodiff", "recurrence", "trace", "sequence", "models"}},
+    {"analysis", {"array", "files", "autodiff", "recurrence", "trace", "sequence", "models", "execution"}},
+    {"learning", {"array", "files", "autodiff", "recurrence", "trace", "sequence", "models", "execution"}},
+    {"experiment", {"array", "files", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning"}},
+    {"timing", {"array", "files", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
+    {"schedule", {"array", "files", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
+    {"checks", {"array", "files", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}}};
 
 struct Include {
   int line;

@@ -23,10 +23,10 @@
 #include <thread>
 #include <vector>
 
-#include "array/archive.h"
-#include "array/files.h"
-#include "array/npy.h"
-#include "array/npz.h"
+#include "files/archive.h"
+#include "files/files.h"
+#include "files/npy.h"
+#include "files/npz.h"
 #include "safetensors.h"
 #include "scratch.h"
 #include "test.h"

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "array/backend.h"
-#include "array/npz.h"
 #include "array/rng.h"
 #include "experiment/experiment.h"
+#include "files/npz.h"
 #include "models/network.h"
 #include "models/registry.h"
 #include "test.h"

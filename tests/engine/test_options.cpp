@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "array/files.h"
-#include "array/npz.h"
 #include "experiment/experiment.h"
+#include "files/files.h"
+#include "files/npz.h"
 #include "models/network.h"
 #include "models/registry.h"
 #include "scratch.h"

@@ -17,10 +17,10 @@
 #include <vector>
 
 #include "array/backend.h"
-#include "array/npz.h"
+#include "execution/rollout.h"
 #include "experiment/experiment.h"
-#include "experiment/rollout.h"
-#include "learning/loss.h"
+#include "files/npz.h"
+#include "learning/losses.h"
 #include "models/network.h"
 #include "models/registry.h"
 #include "test.h"
@@ -274,7 +274,7 @@ void run_a_batch(const fs::path& path) {
     Rollout::Options options;
     options.form = form;
     options.batch = 2;
-    Rollout rollout(architecture, hyper, parameters, request.sequence, Loss(Loss::Kind::mean, request.sequence), cpu_backend(), options);
+    Rollout rollout(architecture, hyper, parameters, request.sequence, SequenceLoss(LossKind::mean, request.sequence), cpu_backend(), options);
     std::vector<double> outputs;
     CHECK(!rollout.forward(
         [&](const Rollout::Segment& s) {

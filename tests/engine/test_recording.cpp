@@ -3,10 +3,10 @@
 #include <cstring>
 
 #include "experiment/experiment.h"
-#include "experiment/timing.h"
 #include "faulty_machine.h"
 #include "models/registry.h"
 #include "test.h"
+#include "timing/timing.h"
 
 namespace {
 

@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "analysis/slope.h"
-#include "array/files.h"
+#include "execution/rollout.h"
 #include "experiment/experiment.h"
-#include "experiment/rollout.h"
+#include "files/files.h"
 #include "models/registry.h"
 #include "safetensors.h"
 #include "scratch.h"
@@ -133,7 +133,7 @@ TEST_CASE("a sequence has the same bits in segments of any length") {
   const Sequence sequence = make_task("noise", {.length = 150, .seed = 1});
   for (const auto& architecture : builtin_registry().all()) {
     const Hyper hyper(architecture.hyper);
-    const Loss loss(Loss::Kind::last, sequence);
+    const SequenceLoss loss(LossKind::last, sequence);
     NetworkOptions one;
     one.input = sequence.width;
     const Network network(architecture, hyper, one);

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "array/order.h"
-#include "experiment/schedule.h"
 #include "models/registry.h"
+#include "schedule/schedule.h"
 #include "test.h"
 
 using namespace reclab;

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "array/rng.h"
+#include "execution/rollout.h"
 #include "experiment/experiment.h"
-#include "experiment/rollout.h"
 #include "models/registry.h"
 #include "test.h"
 
@@ -20,8 +20,8 @@ struct Gradients {
   bool whole = false;
 };
 
-Gradients gradients_of(const Architecture& architecture, const Hyper& hyper, Loss::Kind kind, const Sequence& sequence, std::int64_t segment, bool record = true) {
-  const Loss loss(kind, sequence);
+Gradients gradients_of(const Architecture& architecture, const Hyper& hyper, LossKind kind, const Sequence& sequence, std::int64_t segment, bool record = true) {
+  const SequenceLoss loss(kind, sequence);
   NetworkOptions one;
   one.input = sequence.width;
   const Parameters parameters = Network(architecture, hyper, one).initialise(1);
@@ -57,7 +57,7 @@ TEST_CASE("the gradients of every preset are the same in segments of any length"
     const auto architecture = architecture_of(builtin_registry(), preset);
     const Hyper hyper = hyper_of(builtin_registry(), preset);
     const Sequence sequence = make_task("noise", {.length = 90, .seed = 2});
-    for (const Loss::Kind kind : {Loss::Kind::last, Loss::Kind::mean, Loss::Kind::random}) {
+    for (const LossKind kind : {LossKind::last, LossKind::mean, LossKind::random}) {
       const Gradients whole = gradients_of(*architecture, hyper, kind, sequence, 90);
       if (whole.whole) continue;
       double largest = 0.0;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "array/error.h"
-#include "array/files.h"
-#include "array/npy.h"
-#include "array/npz.h"
+#include "files/files.h"
+#include "files/npy.h"
+#include "files/npz.h"
 #include "scratch.h"
 #include "sequence/sequence.h"
 #include "test.h"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "array/files.h"
-#include "array/npz.h"
 #include "experiment/experiment.h"
+#include "files/files.h"
+#include "files/npz.h"
 #include "models/registry.h"
 #include "scratch.h"
 #include "test.h"

@@ -12,15 +12,15 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/scaling.h"
-#include "array/files.h"
 #include "array/rng.h"
 #include "experiment/compare.h"
-#include "experiment/pace.h"
-#include "experiment/primitives.h"
-#include "experiment/roof.h"
-#include "experiment/timing.h"
+#include "files/files.h"
 #include "models/registry.h"
 #include "test.h"
+#include "timing/pace.h"
+#include "timing/primitives.h"
+#include "timing/roof.h"
+#include "timing/timing.h"
 #include "trace/crossing.h"
 
 using namespace reclab;
@@ -249,7 +249,7 @@ TEST_CASE("every sequence of a batch gives what it gives alone, in every archite
     one.input = sequence.width;
     const Network probe(architecture, hyper, one);
     const Parameters parameters = probe.initialise(1);
-    const Loss loss(Loss::Kind::random, sequence);
+    const SequenceLoss loss(LossKind::random, sequence);
     for (const Form form : probe.forms()) {
       const auto outputs = [&](std::int64_t batch, std::map<std::string, std::vector<double>>& gradients, double& total) {
         Rollout rollout(architecture, hyper, parameters, sequence, loss, cpu_backend(), {form, DType::f64, 0, false, 0, batch});
@@ -296,7 +296,7 @@ TEST_CASE("a bare pass computes what a full one does") {
     NetworkOptions one;
     one.input = sequence.width;
     const Parameters parameters = Network(architecture, hyper, one).initialise(1);
-    const Loss loss(Loss::Kind::mean, sequence);
+    const SequenceLoss loss(LossKind::mean, sequence);
     for (const std::int64_t segment : {90, 25}) {
       std::vector<double> input[2];
       for (const bool bare : {false, true}) {

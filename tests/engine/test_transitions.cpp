@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
+#include "execution/rollout.h"
 #include "experiment/experiment.h"
-#include "experiment/rollout.h"
 #include "models/registry.h"
 #include "test.h"
 
@@ -47,7 +47,7 @@ TEST_CASE("the blocks of every memory are the finite differences of its step, in
   for (const auto& architecture : builtin_registry().all()) {
     const Hyper hyper(architecture.hyper);
     const Sequence before = part_of(sequence, 0, 8), last = part_of(sequence, 8, 1);
-    const Loss loss_before(Loss::Kind::last, before), loss_last(Loss::Kind::last, last);
+    const SequenceLoss loss_before(LossKind::last, before), loss_last(LossKind::last, last);
     NetworkOptions one;
     one.input = sequence.width;
     const Network shapes(architecture, hyper, one);

@@ -10,8 +10,8 @@
 #include <numeric>
 
 #include "array/error.h"
-#include "array/npz.h"
 #include "experiment/experiment.h"
+#include "files/npz.h"
 #include "scratch.h"
 #include "test.h"
 #include "trace/writers.h"

@@ -17,13 +17,13 @@
 #include <string_view>
 #include <utility>
 
-#include "array/archive.h"
 #include "array/error.h"
 #include "experiment/experiment.h"
-#include "experiment/pace.h"
-#include "experiment/roof.h"
+#include "files/archive.h"
 #include "models/registry.h"
 #include "sequence/table.h"
+#include "timing/pace.h"
+#include "timing/roof.h"
 
 using namespace reclab;
 namespace fs = std::filesystem;

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "array/npz.h"
+#include "files/npz.h"
 
 namespace reclab::test {
 

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <memory>
 
-#include "gui/main_window.h"
-#include "gui/models_view.h"
+#include "gui/views/models_view.h"
+#include "gui/window/main_window.h"
 #include "test_application.h"
 
 namespace reclab::test {

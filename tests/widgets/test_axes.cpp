@@ -6,9 +6,9 @@
 #include <QToolButton>
 #include <cmath>
 
-#include "panels/gradients.h"
-#include "panels/gradients_verdict.h"
-#include "panels/spectrum.h"
+#include "panels/gradients/gradients.h"
+#include "panels/gradients/gradients_verdict.h"
+#include "panels/spectrum/spectrum.h"
 #include "shown_panel.h"
 #include "synthetic_trace.h"
 

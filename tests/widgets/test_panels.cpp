@@ -14,10 +14,10 @@
 #include <numeric>
 #include <random>
 
-#include "panels/gating.h"
-#include "panels/gradients.h"
-#include "panels/spectrum.h"
-#include "panels/timing.h"
+#include "panels/gating/gating.h"
+#include "panels/gradients/gradients.h"
+#include "panels/spectrum/spectrum.h"
+#include "panels/timing/timing.h"
 #include "plot/plot_panel.h"
 #include "shown_panel.h"
 #include "synthetic_trace.h"

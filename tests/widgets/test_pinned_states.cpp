@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "panels/trajectories.h"
+#include "panels/trajectories/trajectories.h"
 #include "plot/plot.h"
 #include "scene/trajectory_view.h"
 #include "scene/vtk_frame.h"

@@ -12,7 +12,7 @@
 #include <QTest>
 #include <cmath>
 
-#include "panels/timing.h"
+#include "panels/timing/timing.h"
 #include "shown_panel.h"
 #include "synthetic_trace.h"
 

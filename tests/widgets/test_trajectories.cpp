@@ -20,8 +20,8 @@
 #include <cmath>
 #include <span>
 
-#include "panels/past_view.h"
-#include "panels/trajectories.h"
+#include "panels/trajectories/past_view.h"
+#include "panels/trajectories/trajectories.h"
 #include "plot/components.h"
 #include "plot/plot.h"
 #include "scene/state_space.h"

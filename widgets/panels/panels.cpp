@@ -5,12 +5,12 @@
 #include <memory>
 #include <type_traits>
 
-#include "panels/gating.h"
-#include "panels/gradients.h"
-#include "panels/spectrum.h"
+#include "panels/gating/gating.h"
+#include "panels/gradients/gradients.h"
+#include "panels/spectrum/spectrum.h"
 #include "panels/steps/steps_panel.h"
-#include "panels/timing.h"
-#include "panels/trajectories.h"
+#include "panels/timing/timing.h"
+#include "panels/trajectories/trajectories.h"
 
 namespace reclab {
 

@@ -23,13 +23,13 @@ class Outside final : public Rows {
   }
 
   void went_back(Rollout&) override {
-    if (record_.prepared.loss.name() != "task") note_constant_norm();
+    if (record_.prepared.loss.kind() != LossKind::task) note_constant_norm();
   }
 
   void finish(std::int64_t rows) override {
     Rows::finish(rows);
     const Sequence& sequence = record_.request.sequence;
-    if (!rows || sequence.target_kind == TargetKind::none || record_.prepared.loss.name() != "task") return;
+    if (!rows || sequence.target_kind == TargetKind::none || record_.prepared.loss.kind() != LossKind::task) return;
     std::vector<double> target, mask;
     for (const auto t : record_.trace.steps) {
       target.insert(target.end(), sequence.target.begin() + t * sequence.target_width, sequence.target.begin() + (t + 1) * sequence.target_width);

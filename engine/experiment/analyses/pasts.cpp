@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "experiment/analyses/analysis.h"
-#include "experiment/reconstruction.h"
+#include "experiment/analyses/reconstruction.h"
 
 namespace reclab {
 namespace {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "execution/rollout.h"
 #include "experiment/experiment.h"
 #include "experiment/prepared.h"
-#include "experiment/rollout.h"
 
 namespace reclab {
 

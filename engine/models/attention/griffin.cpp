@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "array/error.h"
-#include "models/hawk.h"
-#include "models/parts.h"
+#include "models/parts/hawk.h"
+#include "models/parts/parts.h"
 
 namespace reclab::architectures {
 

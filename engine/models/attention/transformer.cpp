@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "array/error.h"
-#include "models/parts.h"
+#include "models/parts/parts.h"
 #include "recurrence/attention.h"
 
 namespace reclab::architectures {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //   z_t = z_{t-1} + Δt (tanh(W [x; z; y] + b) - γ y_{t-1} - ε z_{t-1}),   y_t = y_{t-1} + Δt z_t
 // T. K. Rusch, S. Mishra, Coupled oscillatory recurrent neural network (coRNN), ICLR 2021. Names and conventions of the authors' coRNNCell.
-#include "models/parts.h"
+#include "models/parts/parts.h"
 
 namespace reclab::architectures {
 

@@ -3,7 +3,7 @@
 //   fused solver, `unfolds` times: v ← (c_m v + g_l v_l + Σ a e + Σ s e^s)/(c_m + g_l + Σ a + Σ s)
 // R. Hasani, M. Lechner, A. Amini, D. Rus, R. Grosu, Liquid time-constant networks, AAAI 2021. Names and conventions of the authors' LTCCell.
 #include "array/error.h"
-#include "models/parts.h"
+#include "models/parts/parts.h"
 
 namespace reclab::architectures {
 

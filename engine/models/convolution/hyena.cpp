@@ -9,7 +9,7 @@
 #include <numbers>
 
 #include "array/error.h"
-#include "models/parts.h"
+#include "models/parts/parts.h"
 
 namespace reclab::architectures {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "array/error.h"
-#include "models/parts.h"
+#include "models/parts/parts.h"
 
 namespace reclab::architectures {
 namespace {

@@ -4,7 +4,7 @@
 // B. Peng et al., RWKV: reinventing RNNs for the Transformer era, EMNLP 2023. Names and conventions of RWKV-LM's RWKV-v4.
 #include <cmath>
 
-#include "models/parts.h"
+#include "models/parts/parts.h"
 
 namespace reclab::architectures {
 

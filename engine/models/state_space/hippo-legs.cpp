@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "models/architecture.h"
-#include "models/legendre.h"
+#include "models/parts/legendre.h"
 
 namespace reclab::architectures {
 namespace {

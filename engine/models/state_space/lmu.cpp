@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "models/architecture.h"
-#include "models/legendre.h"
+#include "models/parts/legendre.h"
 
 namespace reclab::architectures {
 namespace {

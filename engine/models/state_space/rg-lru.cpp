@@ -3,7 +3,7 @@
 //   recurrent block: W_out (RG-LRU(conv(W_x u)) gelu(W_y u));   residual block: x + block(rms x), x + mlp(rms x)
 // S. De, S. Smith et al., Griffin: mixing gated linear recurrences with local attention for efficient language models, 2024.
 #include "array/error.h"
-#include "models/hawk.h"
+#include "models/parts/hawk.h"
 
 namespace reclab::architectures {
 

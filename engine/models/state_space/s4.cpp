@@ -10,7 +10,7 @@
 
 #include "array/error.h"
 #include "models/architecture.h"
-#include "models/hippo.h"
+#include "models/parts/hippo.h"
 #include "recurrence/linear.h"
 
 namespace reclab::architectures {

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "array/error.h"
-#include "models/hippo.h"
-#include "models/parts.h"
+#include "models/parts/hippo.h"
+#include "models/parts/parts.h"
 
 namespace reclab::architectures {
 

@@ -4,14 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "array/npz.h"
 #include "commands.h"
 #include "experiment/command.h"
+#include "files/npz.h"
 #include "models/registry.h"
 #include "options.h"
 #include "process.h"
 #include "scratch.h"
 #include "test.h"
+#include "timing/timing.h"
 
 using namespace reclab;
 using reclab::test::bytes_of_file;

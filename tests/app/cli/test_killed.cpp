@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "array/files.h"
+#include "files/files.h"
 #include "process.h"
 #include "scratch.h"
 #include "test.h"

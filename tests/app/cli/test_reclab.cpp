@@ -12,7 +12,7 @@
 #include <sstream>
 #include <thread>
 
-#include "array/npz.h"
+#include "files/npz.h"
 #include "process.h"
 #include "safetensors.h"
 #include "test.h"

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QUndoCommand>
+
+#include "gui/session/session_controller.h"
+
+namespace reclab {
+
+/// One change of what is looked at: the model, a hyper-parameter, the sequence, the seed. All that a slider passes on its way is one.
+class ChangeSetup : public QUndoCommand {
+ public:
+  ChangeSetup(SessionController* session, const Setup& after, const QString& text, int gesture, bool live)
+      : QUndoCommand(text), session_(session), before_(session->setup()), after_(after), gesture_(gesture), live_(live) {}
+  int id() const override { return gesture_ > 0 ? 1 : -1; }
+  bool mergeWith(const QUndoCommand* next) override {
+    const auto* other = static_cast<const ChangeSetup*>(next);
+    if (other->gesture_ != gesture_ || other->text() != text()) return false;
+    after_ = other->after_;
+    return true;
+  }
+  void redo() override {
+    session_->apply(after_, live_);
+    live_ = false;
+  }
+  void undo() override { session_->apply(before_, false); }
+
+ private:
+  SessionController* session_;
+  Setup before_, after_;
+  int gesture_;
+  bool live_;
+};
+
+}  // namespace reclab

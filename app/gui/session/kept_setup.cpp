@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/session/kept_setup.h"
+
+#include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QSettings>
+#include <algorithm>
+
+#include "models/registry.h"
+
+namespace reclab {
+namespace {
+
+QString text(const std::string& value) { return QString::fromStdString(value); }
+
+QJsonObject toObject(const std::map<std::string, std::filesystem::path>& files) {
+  QJsonObject object;
+  for (const auto& [preset, file] : files) object[text(preset)] = text(file.string());
+  return object;
+}
+
+std::map<std::string, std::filesystem::path> filesOf(const QJsonObject& object) {
+  std::map<std::string, std::filesystem::path> files;
+  for (auto entry = object.begin(); entry != object.end(); ++entry)
+    if (const QString file = entry.value().toString(); QFileInfo(file).isFile()) files[entry.key().toStdString()] = file.toStdString();
+  return files;
+}
+
+QJsonObject toObject(const Setup& setup) {
+  QJsonObject set;
+  for (const auto& [preset, settings] : setup.set) {
+    QJsonArray pairs;  // in their order
+    for (const auto& [key, value] : settings) pairs.append(QJsonArray{text(key), text(value)});
+    set[text(preset)] = pairs;
+  }
+  QJsonObject root{{"preset", text(setup.preset)},   {"set", set},
+                   {"weights", toObject(setup.weights)}, {"states", toObject(setup.states)},
+                   {"seed", QString::number(setup.seed)}, {"form", text(setup.form)},
+                   {"device", text(setup.device)},   {"dtype", text(setup.dtype)},
+                   {"loss", text(setup.loss)}};
+  if (setup.sequence) {
+    const SequenceChoice& choice = setup.sequence->choice;
+    QJsonObject sequence;
+    if (choice.isFile) {
+      QJsonArray columns;
+      for (const std::string& column : choice.load.columns) columns.append(text(column));
+      QJsonArray target;
+      for (const std::string& column : choice.load.target) target.append(text(column));
+      sequence = {{"file", text(choice.file)}, {"columns", columns}, {"target", target}, {"standardise", choice.load.standardise}};
+      if (choice.load.time) sequence["time"] = text(*choice.load.time);
+    } else {
+      sequence = {{"task", text(choice.task)},
+                  {"length", QString::number(choice.options.length)},
+                  {"seed", QString::number(choice.options.seed)},
+                  {"standardise", choice.options.standardise}};
+    }
+    root["sequence"] = sequence;
+  }
+  return root;
+}
+
+std::string word(const QJsonObject& from, const char* key, const char* otherwise) { return from[QLatin1String(key)].toString(otherwise).toStdString(); }
+
+/// All but its sequence; nothing where the model or a value is none that there is.
+std::optional<Setup> setupOf(const QJsonObject& root, const Library& library) {
+  Setup setup;
+  setup.preset = word(root, "preset", "");
+  setup.seed = root["seed"].toString().toULongLong();
+  setup.form = word(root, "form", "auto");
+  setup.device = word(root, "device", "auto");
+  setup.dtype = word(root, "dtype", "f64");
+  setup.loss = word(root, "loss", "auto");
+  setup.weights = filesOf(root["weights"].toObject());
+  setup.states = filesOf(root["states"].toObject());
+  const QJsonObject set = root["set"].toObject();
+  for (auto entry = set.begin(); entry != set.end(); ++entry)
+    for (const QJsonValue pair : entry.value().toArray())
+      setup.set[entry.key().toStdString()].emplace_back(pair[0].toString().toStdString(), pair[1].toString().toStdString());
+  try {
+    const auto kind = [](const std::string& one, std::initializer_list<const char*> all) { return std::find(all.begin(), all.end(), one) != all.end(); };
+    if (!kind(setup.device, {"auto", "cpu", "cuda"}) || !kind(setup.dtype, {"f64", "f32"}) || !kind(setup.loss, {"auto", "last", "mean", "task"})) return {};
+    hyper_of(builtin_registry(), library.presets.find(setup.preset), setup.settings());
+  } catch (const Error&) {
+    return {};  // of a preset or a table that is not what it was
+  }
+  return setup;
+}
+
+}  // namespace
+
+QByteArray toJson(const Setup& setup) { return QJsonDocument(toObject(setup)).toJson(QJsonDocument::Compact); }
+
+QByteArray toJson(const std::vector<KeptPin>& pins) {
+  QJsonArray all;
+  for (const KeptPin& pin : pins) {
+    QJsonObject one = toObject(pin.setup);
+    one.remove("sequence");
+    if (!pin.given.isEmpty()) one["name"] = pin.given;
+    all.append(one);
+  }
+  return QJsonDocument(all).toJson(QJsonDocument::Compact);
+}
+
+std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& library) {
+  const QJsonObject root = QJsonDocument::fromJson(json).object();
+  const QJsonObject sequence = root["sequence"].toObject();
+  if (root.isEmpty() || sequence.isEmpty()) return {};
+  const std::optional<Setup> setup = setupOf(root, library);
+  if (!setup) return {};
+  KeptSetup kept{*setup, {}};
+  SequenceChoice& choice = kept.sequence;
+  choice.isFile = sequence.contains("file");
+  if (choice.isFile) {
+    choice.file = word(sequence, "file", "");
+    choice.load.standardise = sequence["standardise"].toBool(true);
+    for (const QJsonValue column : sequence["columns"].toArray()) choice.load.columns.push_back(column.toString().toStdString());
+    for (const QJsonValue column : sequence["target"].toArray()) choice.load.target.push_back(column.toString().toStdString());
+    if (sequence.contains("time")) choice.load.time = word(sequence, "time", "");
+  } else {
+    choice.task = word(sequence, "task", "noise");
+    choice.options.length = std::clamp<std::int64_t>(sequence["length"].toString("200").toLongLong(), 2, 10'000'000);
+    choice.options.seed = sequence["seed"].toString("1").toULongLong();
+    choice.options.standardise = sequence["standardise"].toBool();
+  }
+  return kept;
+}
+
+std::vector<KeptPin> keptPins(const QByteArray& json, const Library& library) {
+  std::vector<KeptPin> pins;
+  for (const QJsonValue one : QJsonDocument::fromJson(json).array())
+    if (const std::optional<Setup> setup = setupOf(one.toObject(), library)) pins.push_back({*setup, one[QLatin1String("name")].toString()});
+  return pins;
+}
+
+QStringList recentFiles() { return QSettings().value("recentFiles").toStringList().mid(0, 8); }
+
+void noteRecentFile(const QString& file) {
+  QStringList files = recentFiles();
+  const QString whole = QFileInfo(file).absoluteFilePath();
+  files.removeAll(whole);
+  files.prepend(whole);
+  QSettings().setValue("recentFiles", files.mid(0, 8));
+}
+
+void forgetRecentFiles() { QSettings().remove("recentFiles"); }
+
+}  // namespace reclab

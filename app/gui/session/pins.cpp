@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/session/pins.h"
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <utility>
+
+#include "gui/session/session_controller.h"
+#include "gui/window/look.h"
+#include "models/registry.h"
+
+namespace reclab {
+namespace {
+
+bool records(const Probe& has, const Probe& wanted) {
+  const auto rows = [](bool is_wanted, std::int64_t have, std::int64_t want) { return !is_wanted || have == 0 || (want > 0 && have >= want); };
+  return (has.states || !wanted.states) && (has.gates || !wanted.gates) && (has.gradients || !wanted.gradients) && (has.spectra || !wanted.spectra) &&
+         (has.jacobians || !wanted.jacobians) && rows(wanted.spectra, has.spectrum_rows, wanted.spectrum_rows) &&
+         rows(wanted.jacobians, has.jacobian_rows, wanted.jacobian_rows);
+}
+
+/// A run again has what was timed of it before.
+TracePtr timedAs(const TracePtr& trace, const TracePtr& before) {
+  if (!before || !before->timed) return trace;
+  auto both = std::make_shared<Trace>(*trace);
+  for (const TraceArray* array : before->matching("timing/")) both->put(*array);
+  both->timed = before->timed;
+  return both;
+}
+
+double lossOf(const TracePtr& trace) { return trace ? trace->info.loss_value : std::numeric_limits<double>::quiet_NaN(); }
+
+QString titleOf(const Pin& pin, const LibraryPtr& library) {
+  if (library)
+    for (const Preset& preset : library->presets.presets())
+      if (preset.id == pin.setup.preset) return QString::fromStdString(preset.title);
+  return QString::fromStdString(pin.setup.preset);
+}
+
+}  // namespace
+
+bool sameInput(const LoadedSequencePtr& a, const LoadedSequencePtr& b) {
+  if (a == b) return true;
+  return a && b && a->choice == b->choice && a->sequence.sha256 == b->sequence.sha256 && a->sequence.length == b->sequence.length;
+}
+
+Pins::Pins(SessionController* session, QObject* parent) : QObject(parent), session_(session), worker_(10) {
+  // The window's own run comes first.
+  connect(session_, &SessionController::runningChanged, this, [this](bool running) {
+    if (running)
+      giveUp();
+    else
+      next();
+  });
+}
+Pins::~Pins() = default;
+
+bool Pins::needsRun(const Pin& pin) const {
+  if (!pin.problem.isEmpty()) return false;
+  return !pin.trace || !sameInput(pin.setup.sequence, input_) || !records(pin.probe, wanted_);
+}
+
+void Pins::follow() {
+  const LoadedSequencePtr& now = session_->shownSetup().sequence;
+  if (!sameInput(std::exchange(input_, now), now)) {
+    giveUp();  // it is of the input before
+    for (Pin& pin : pins_) pin.problem.clear();
+  }
+  update();
+  next();
+}
+
+void Pins::setProbe(const Probe& wanted) {
+  wanted_ = wanted;
+  next();
+}
+
+QString Pins::add(const Setup& setup, const TracePtr& trace, const Probe& probe, const QString& given) {
+  if (pins_.size() >= most) return tr("Four runs are pinned already; unpin one of them first.");
+  for (const Pin& one : pins_)
+    if (trace && one.trace == trace) return tr("This run is pinned already, as %1.").arg(one.name);
+  Pin pin;
+  pin.setup = setup;
+  pin.trace = trace;
+  pin.probe = probe;
+  pin.given = given;
+  int colour = 0;  // the first that is free, so that the others keep theirs
+  while (std::any_of(pins_.begin(), pins_.end(), [&](const Pin& one) { return one.colour == pinColour(colour); })) ++colour;
+  pin.colour = pinColour(colour);
+  pins_.push_back(std::move(pin));
+  update();
+  emit changed();
+  next();
+  return {};
+}
+
+void Pins::remove(std::size_t index) {
+  if (index >= pins_.size()) return;
+  if (pins_[index].running) giveUp();
+  session_->discard(std::exchange(pins_[index].trace, {}));
+  pins_.erase(pins_.begin() + static_cast<std::ptrdiff_t>(index));
+  update();
+  emit changed();
+  next();
+}
+
+void Pins::rename(std::size_t index, const QString& name) {
+  if (index >= pins_.size()) return;
+  pins_[index].given = name.simplified();
+  update();
+}
+
+std::vector<Panel::Run> Pins::runs() const {
+  std::vector<Panel::Run> all;
+  for (const Pin& pin : pins_) {
+    if (!pin.comparable) continue;
+    const RunInfo& run = pin.trace->info;
+    QStringList facts{QString::fromStdString(run.title.empty() ? run.preset : run.title)};
+    for (const auto& [key, value] : run.hyper) facts << QString::fromStdString(key).replace('_', ' ') + ' ' + QString::fromStdString(value);
+    facts << tr("seed %1").arg(run.seed);
+    all.push_back({pin.trace, pin.colour, pin.name, facts.join(", ")});
+  }
+  return all;
+}
+
+Facets Pins::facets(const Trace& trace, const std::string& preset) const {
+  auto found = symbols_.find(preset);
+  if (found == symbols_.end()) {
+    std::map<std::string, std::string> symbols;
+    for (const Preset& one : session_->library()->presets.presets()) {
+      if (one.id != preset) continue;
+      const Hyper hyper = hyper_of(builtin_registry(), one);
+      for (const HyperSpec& row : hyper.table()) symbols[row.key] = row.symbol;
+    }
+    found = symbols_.emplace(preset, std::move(symbols)).first;
+  }
+  return facetsOf(trace.info, [&](const std::string& key) {
+    const auto symbol = found->second.find(key);
+    return symbol == found->second.end() ? std::string() : symbol->second;
+  });
+}
+
+Facets Pins::facets(const Pin& pin) const { return pin.trace ? facets(*pin.trace, pin.setup.preset) : Facets{}; }
+
+Facets Pins::facetsOfShown() const { return session_->trace() ? facets(*session_->trace(), session_->shownSetup().preset) : Facets{}; }
+
+void Pins::update() {
+  if (pins_.empty()) return;
+  std::vector<Facets> all;
+  for (const Pin& pin : pins_) all.push_back(facets(pin));
+  const QStringList names = runNames(facetsOfShown(), all);
+  bool other = false;
+  for (std::size_t i = 0; i < pins_.size(); ++i) {
+    Pin& pin = pins_[i];
+    const QString& found = names[static_cast<qsizetype>(i)];
+    const QString name = !pin.given.isEmpty() ? pin.given : !found.isEmpty() ? found : titleOf(pin, session_->library());
+    const bool comparable = pin.trace && session_->trace() && sameInput(pin.setup.sequence, input_);
+    other = other || name != pin.name || comparable != pin.comparable;
+    pin.name = name;
+    pin.comparable = comparable;
+  }
+  if (other) emit changed();
+}
+
+QString Pins::table() const {
+  QStringList titles{tr("shown")};
+  std::vector<Facets> columns{facetsOfShown()};
+  std::vector<double> losses{lossOf(session_->trace())};
+  for (const Pin& pin : pins_) {
+    titles << pin.name;
+    columns.push_back(facets(pin));
+    losses.push_back(lossOf(pin.trace));
+  }
+  return differenceTable(titles, columns, losses);
+}
+
+QString Pins::table(std::size_t index) const {
+  const Pin& pin = pins_[index];
+  return differenceTable({pin.name, tr("shown")}, {facets(pin), facetsOfShown()}, {lossOf(pin.trace), lossOf(session_->trace())});
+}
+
+void Pins::next() {
+  if (job_ != 0 || session_->running() || !session_->library() || !input_) return;
+  const auto pin = std::find_if(pins_.begin(), pins_.end(), [this](const Pin& one) { return needsRun(one); });
+  if (pin == pins_.end()) return;
+  Setup setup = pin->setup;
+  setup.sequence = input_;
+  pin->running = true;
+  asked_ = wanted_;
+  const std::uint64_t job = job_ = ++jobs_;
+  worker_.replace([this, job, setup, probe = asked_, library = session_->library()](std::stop_token stop) {
+    TracePtr trace;
+    QString problem;
+    try {
+      trace = run(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), probe), {}, stop).trace;
+      if (trace->info.outcome == Outcome::cancelled) return;
+    } catch (const Cancelled&) {
+      return;
+    } catch (const std::bad_alloc&) {
+      problem = tr("There is not enough memory for it.");
+    } catch (const std::exception& error) {
+      problem = QString::fromUtf8(error.what());
+    }
+    QMetaObject::invokeMethod(this, [this, job, trace, problem] {
+      if (job == job_) take(trace, problem);
+    }, Qt::QueuedConnection);
+  });
+  emit changed();
+  emit runningChanged(true);
+}
+
+void Pins::take(const TracePtr& trace, const QString& problem) {
+  job_ = 0;
+  for (Pin& pin : pins_) {
+    if (!std::exchange(pin.running, false)) continue;
+    pin.problem = problem;
+    if (!problem.isEmpty()) continue;
+    pin.setup.sequence = input_;
+    pin.probe = asked_;
+    session_->discard(std::exchange(pin.trace, timedAs(trace, pin.trace)));
+  }
+  update();
+  emit changed();
+  emit runningChanged(false);
+  next();
+}
+
+void Pins::giveUp() {
+  if (std::exchange(job_, 0) == 0) return;
+  worker_.stop();
+  for (Pin& pin : pins_) pin.running = false;
+  emit changed();
+  emit runningChanged(false);
+}
+
+}  // namespace reclab

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/session/setup.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QFileInfo>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+namespace reclab {
+
+bool SequenceChoice::operator==(const SequenceChoice& other) const {
+  if (isFile != other.isFile) return false;
+  if (isFile)
+    return std::tie(file, load.columns, load.time, load.target, load.standardise) ==
+           std::tie(other.file, other.load.columns, other.load.time, other.load.target, other.load.standardise);
+  return std::tie(task, options.length, options.seed, options.standardise) ==
+         std::tie(other.task, other.options.length, other.options.seed, other.options.standardise);
+}
+
+bool isOneHot(const Sequence& sequence) {
+  const auto width = static_cast<std::size_t>(sequence.width);
+  for (std::size_t t = 0; t < static_cast<std::size_t>(sequence.length); ++t) {
+    int on = 0;
+    for (std::size_t channel = 0; channel < width; ++channel) {
+      const double value = sequence.input[t * width + channel];
+      if (value != 0.0 && value != 1.0) return false;
+      on += value == 1.0;
+    }
+    if (on != 1) return false;
+  }
+  return true;
+}
+
+Overview overviewOf(const Sequence& sequence) {
+  constexpr std::int64_t most_bins = 4096, most_channels = 4;
+  Overview overview;
+  const std::int64_t bins = std::min(sequence.length, most_bins), width = sequence.width;
+  overview.low = std::numeric_limits<double>::infinity();
+  overview.high = -overview.low;
+  for (std::int64_t channel = 0; channel < std::min(width, most_channels); ++channel) {
+    Overview::Channel made;
+    for (std::int64_t bin = 0; bin < bins; ++bin) {
+      const std::int64_t first = bin * sequence.length / bins, last = (bin + 1) * sequence.length / bins;
+      double low = sequence.input[static_cast<std::size_t>(first * width + channel)], high = low;
+      for (std::int64_t t = first + 1; t < last; ++t) {
+        const double value = sequence.input[static_cast<std::size_t>(t * width + channel)];
+        low = std::min(low, value);
+        high = std::max(high, value);
+      }
+      made.low.push_back(low);
+      made.high.push_back(high);
+      overview.low = std::min(overview.low, low);
+      overview.high = std::max(overview.high, high);
+    }
+    overview.channels.push_back(std::move(made));
+  }
+  constexpr std::int64_t most_symbols = 256;
+  if (width >= 3 && width <= most_symbols && isOneHot(sequence)) {
+    overview.symbols = width;
+    overview.raster.assign(static_cast<std::size_t>(bins * width), 0.0f);
+    for (std::int64_t t = 0; t < sequence.length; ++t) {
+      const std::int64_t bin = t * bins / sequence.length;
+      for (std::int64_t channel = 0; channel < width; ++channel)
+        if (sequence.input[static_cast<std::size_t>(t * width + channel)] != 0.0) overview.raster[static_cast<std::size_t>(bin * width + channel)] += 1.0f;
+    }
+  }
+  if (!(overview.low < overview.high)) {
+    overview.low = std::isfinite(overview.low) ? overview.low - 1.0 : -1.0;
+    overview.high = overview.low + 2.0;
+  }
+  return overview;
+}
+
+LoadedSequencePtr loadChoice(const SequenceChoice& choice) {
+  auto loaded = std::make_shared<LoadedSequence>();
+  loaded->choice = choice;
+  if (choice.isFile) {
+    loaded->sequence = load_sequence(choice.file, choice.load);
+    // With columns chosen, the others are still there to be chosen.
+    const bool all = choice.load.columns.empty() && !choice.load.time && choice.load.target.empty();
+    const Sequence whole = all ? Sequence{} : load_sequence(choice.file, LoadOptions{});
+    const Sequence& source = all ? loaded->sequence : whole;
+    loaded->columns = source.names;
+    if (source.time_name != "step") loaded->columns.insert(loaded->columns.begin(), source.time_name);
+  } else {
+    loaded->sequence = make_task(choice.task, choice.options);
+  }
+  loaded->overview = overviewOf(loaded->sequence);
+  return loaded;
+}
+
+Settings Setup::settings() const {
+  const auto found = set.find(preset);
+  return found == set.end() ? Settings{} : found->second;
+}
+
+void Setup::setValue(const std::string& key, const std::string& text) {
+  Settings& values = set[preset];
+  const auto found = std::find_if(values.begin(), values.end(), [&](const auto& entry) { return entry.first == key; });
+  if (found == values.end())
+    values.emplace_back(key, text);
+  else
+    found->second = text;
+}
+
+namespace {
+std::filesystem::path fileOf(const std::map<std::string, std::filesystem::path>& files, const std::string& preset) {
+  const auto found = files.find(preset);
+  return found == files.end() ? std::filesystem::path() : found->second;
+}
+}  // namespace
+
+bool Setup::sameRun(const Setup& other) const {
+  return preset == other.preset && settings() == other.settings() && sequence == other.sequence && seed == other.seed && form == other.form && loss == other.loss &&
+         device == other.device && dtype == other.dtype && fileOf(weights, preset) == fileOf(other.weights, preset) &&
+         fileOf(states, preset) == fileOf(other.states, preset);
+}
+
+QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now) {
+  if (its.sameRun(now)) return {};
+  QStringList words{QString::fromStdString(run.title.empty() ? run.preset : run.title)};
+  if (its.preset == now.preset) {
+    const auto valueIn = [](const Settings& values, const std::string& key) {
+      const auto found = std::find_if(values.begin(), values.end(), [&](const auto& one) { return one.first == key; });
+      return found == values.end() ? std::string() : found->second;
+    };
+    const Settings mine = its.settings(), others = now.settings();
+    for (const auto& [key, value] : run.hyper)
+      if (valueIn(mine, key) != valueIn(others, key)) words << QString::fromStdString(key + " = " + value).replace('_', ' ');
+    if (const auto file = fileOf(its.weights, its.preset); file != fileOf(now.weights, now.preset))
+      words << (file.empty() ? QCoreApplication::translate("Setup", "drawn weights") : QCoreApplication::translate("Setup", "weights %1").arg(QString::fromStdString(file.filename().string())));
+    if (const auto file = fileOf(its.states, its.preset); file != fileOf(now.states, now.preset))
+      words << (file.empty() ? QCoreApplication::translate("Setup", "own initial state") : QCoreApplication::translate("Setup", "begun from %1").arg(QString::fromStdString(file.filename().string())));
+  }
+  if (its.seed != now.seed) words << QCoreApplication::translate("Setup", "seed %1").arg(run.seed);
+  if (its.sequence != now.sequence) words << QString::fromStdString(run.input_name);
+  if (its.form != now.form) words << QCoreApplication::translate("Setup", "form %1").arg(QString::fromStdString(run.form));
+  if (its.device != now.device) words << QString::fromStdString(run.device);
+  if (its.dtype != now.dtype) words << QString::fromStdString(run.dtype);
+  if (its.loss != now.loss) words << QCoreApplication::translate("Setup", "loss %1").arg(QString::fromStdString(run.loss).section(':', 0, 0));
+  return words.join(QStringLiteral(", "));
+}
+
+QString dataFile(const QString& name) {
+  for (const QString& folder : {QCoreApplication::applicationDirPath() + "/../share/recurrence-lab", QString(RECLAB_SOURCE_RESOURCES),
+                                QString(RECLAB_INSTALL_RESOURCES)}) {
+    const QFileInfo file(QDir(folder).filePath(name));
+    if (file.isReadable()) return file.canonicalFilePath();
+  }
+  return {};
+}
+
+}  // namespace reclab

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/session/words.h"
+
+#include <QHash>
+#include <QRegularExpression>
+#include <algorithm>
+
+namespace reclab {
+namespace {
+
+struct Words {
+  const char *engine, *window;
+};
+
+/// Whole remedies first: some are other ones in the window.
+constexpr Words remedies[] = {
+    {"choose as many columns with --columns", "choose as many under Columns"},
+    {"choose --dtype f64", "choose float64 under Precision"},
+    {"choose --device cpu", "choose CPU under Device"},
+    {": record less with --every or --record, take a shorter sequence or a smaller width", ": take a shorter sequence or a smaller width"},
+    {"; record less with --every", "; take a shorter sequence or a narrower model"},
+    {"; --every 1 records them all", ""},
+    {": ask for them with --record jacobian, or take a smaller width", ": take a smaller width"},
+};
+
+/// What an option is on the screen, for sentences that are not among these.
+const QHash<QString, QString>& controls() {
+  static const QHash<QString, QString> all{{"--columns", QObject::tr("Columns")},
+                                           {"--time", QObject::tr("Time")},
+                                           {"--target", QObject::tr("Target")},
+                                           {"--standardise", QObject::tr("Standardise")},
+                                           {"--dtype", QObject::tr("Precision")},
+                                           {"--device", QObject::tr("Device")},
+                                           {"--form", QObject::tr("Form")},
+                                           {"--task", QObject::tr("Task")},
+                                           {"--length", QObject::tr("Length")},
+                                           {"--input", QObject::tr("File")},
+                                           {"--seed", QObject::tr("Seed")},
+                                           {"--task-seed", QObject::tr("the sequence's Seed")},
+                                           {"--loss", QObject::tr("the loss")},
+                                           {"--set", QObject::tr("the Inspector")},
+                                           {"--weights", QObject::tr("Load weights")},
+                                           {"--state", QObject::tr("Load initial state")}};
+  return all;
+}
+
+}  // namespace
+
+QString inWindowWords(const std::string& sentence) {
+  QString text = QString::fromStdString(sentence);
+  if (!text.contains(QLatin1String("--"))) return text;
+  for (const Words& remedy : remedies) text.replace(QLatin1String(remedy.engine), QLatin1String(remedy.window));
+  static const QRegularExpression option("--[a-z][a-z-]*");
+  for (auto found = option.match(text); found.hasMatch(); found = option.match(text))
+    text.replace(found.capturedStart(), found.capturedLength(), controls().value(found.captured(), found.captured().mid(2)));
+  return text;
+}
+
+std::shared_ptr<const Trace> inWindowWords(std::shared_ptr<const Trace> trace) {
+  if (!trace) return trace;
+  const auto foreign = [](const std::string& text) { return text.find("--") != std::string::npos; };
+  const auto& arrays = trace->arrays();
+  const RunInfo& info = trace->info;
+  const bool any = foreign(info.sentence) || std::any_of(info.notes.begin(), info.notes.end(), foreign) ||
+                   std::any_of(info.spectra.begin(), info.spectra.end(), [&](const SpectrumInfo& one) { return foreign(one.of); }) ||
+                   std::any_of(arrays.begin(), arrays.end(), [&](const auto& one) { return foreign(one->text); });
+  if (!any) return trace;
+  auto mine = std::make_shared<Trace>(*trace);
+  const auto change = [](std::string& text) { text = inWindowWords(text).toStdString(); };
+  change(mine->info.sentence);
+  for (std::string& note : mine->info.notes) change(note);
+  for (SpectrumInfo& one : mine->info.spectra) change(one.of);
+  for (const auto& array : arrays)
+    if (foreign(array->text)) {
+      TraceArray changed = *array;
+      change(changed.text);
+      mine->put(std::move(changed));
+    }
+  return mine;
+}
+
+}  // namespace reclab

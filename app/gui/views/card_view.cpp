@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/views/card_view.h"
+
+#include <QDesktopServices>
+#include <QRegularExpression>
+#include <QScrollBar>
+
+#include "gui/window/look.h"
+#include "panel.h"
+
+namespace reclab {
+namespace {
+
+QString html(const std::string& text) { return QString::fromStdString(text).toHtmlEscaped(); }
+
+QString shapeText(const Shape& shape) {
+  QStringList sizes;
+  for (const auto size : shape) sizes << QString::number(size);
+  return sizes.isEmpty() ? QStringLiteral("1") : sizes.join(QStringLiteral(" × "));
+}
+
+}  // namespace
+
+QString mathHtml(const std::string& text) {
+  static const QRegularExpression low("_(?:\\{([^}]*)\\}|([^\\W_]+))", QRegularExpression::UseUnicodePropertiesOption);
+  static const QRegularExpression high("\\^(?:\\{([^}]*)\\}|(\\([^)]*\\)|[^\\W_]+))", QRegularExpression::UseUnicodePropertiesOption);
+  // Rich text shows indices at two thirds of their size: 9 pt.
+  return html(text).replace(low, "<sub style='font-size:13.5pt'>\\1\\2</sub>").replace(high, "<sup style='font-size:13.5pt'>\\1\\2</sup>").replace("t-1", QString::fromUtf8("t−1"));
+}
+
+QString placeInWords(const std::string& place) {
+  const QStringList parts = QString::fromStdString(place).split(':');
+  QString title = parts.front();
+  for (const PanelInfo& info : panels())
+    if (info.id == parts.front()) title = info.title;
+  return parts.size() > 1 ? QString("%1 (%2)").arg(title, parts.mid(1).join(", ").replace('_', ' ')) : title;
+}
+
+QString cardHtml(const Card& card, const QPalette& palette, const std::vector<std::string>& places) {
+  const QString muted = palette.color(QPalette::PlaceholderText).name(), link = palette.color(QPalette::Link).name();
+  const QString shade = palette.color(QPalette::Window).name();
+  const auto heading = [&](const QString& text) {
+    return QString("<p style='margin-top:14px; margin-bottom:4px; color:%1; font-weight:600'>%2</p>").arg(muted, text);
+  };
+  QString out;
+  const Reference& source = card.source;
+  out += QString("<p style='margin-bottom:0; font-size:14pt; font-weight:600'>%1</p>").arg(html(card.title));
+  if (!source.authors.empty())
+    out += QString("<p style='margin-top:0; color:%1'>%2%3</p>").arg(muted, html(source.authors), source.year > 0 ? QString(", %1").arg(source.year) : QString());
+  if (!card.idea.empty()) out += "<p>" + html(card.idea) + "</p>";
+  QStringList links;
+  for (const std::string& place : places) links << QString("<a style='color:%1' href='look:%2'>%3</a>").arg(link, html(place), placeInWords(place).toHtmlEscaped());
+  if (!links.isEmpty()) out += "<p>" + QObject::tr("Look at: %1").arg(links.join(" · ")) + "</p>";
+
+  if (!card.equations.empty()) {
+    out += heading(QObject::tr("Equations"));
+    out += QString("<table width='100%' cellpadding='8' cellspacing='0'><tr><td bgcolor='%1' style='font-family:\"DejaVu Serif\",serif; font-size:11pt'>").arg(shade);
+    QStringList lines;
+    for (const auto& equation : card.equations) lines << mathHtml(equation);
+    out += lines.join("<br/>") + "</td></tr></table>";
+  }
+  const auto rows = [&](const QString& title, const QStringList& entries) {
+    if (!entries.isEmpty()) out += heading(title) + "<table width='100%' cellspacing='0' cellpadding='2'>" + entries.join(QString()) + "</table>";
+  };
+  const auto row = [&](const std::string& name, const QString& size, const std::string& text) {
+    return QString("<tr><td style='padding-right:10px'><tt>%1</tt></td><td align='right' style='white-space:nowrap; color:%2'>%3</td></tr>"
+                   "<tr><td colspan='2' style='color:%2; padding-bottom:5px'>%4</td></tr>").arg(html(name), muted, size, html(text));
+  };
+  QStringList entries;
+  for (const GateInfo& gate : card.gates)
+    entries << row(gate.name, shapeText(gate.shape) + (gate.low < gate.high ? QString(" in [%1, %2]").arg(gate.low).arg(gate.high) : QString()), gate.text);
+  rows(QObject::tr("Gates"), entries);
+  entries.clear();
+  for (const StateInfo& state : card.states) entries << row(state.name, shapeText(state.shape) + (state.complex ? QObject::tr(" complex") : QString()), state.text);
+  rows(QObject::tr("State, one layer"), entries);
+  if (!card.spectrum.empty()) out += heading(QObject::tr("Spectrum")) + "<p style='margin-top:0'>" + html(card.spectrum) + "</p>";
+  entries.clear();
+  for (const ParameterInfo& parameter : card.parameters) entries << row(parameter.name, shapeText(parameter.shape), parameter.text + (parameter.when.empty() ? "" : " It is there " + parameter.when + "."));
+  rows(QObject::tr("Parameters"), entries);
+  entries.clear();
+  for (const HyperSpec& spec : card.hyper) {
+    QString range = spec.kind == HyperKind::integer || spec.kind == HyperKind::real ? QString("%1 … %2").arg(spec.low).arg(spec.high) : QString();
+    if (spec.kind == HyperKind::choice) {
+      QStringList choices;
+      for (const auto& choice : spec.choices) choices << QString::fromStdString(choice);
+      range = choices.join(", ").toHtmlEscaped();
+    }
+    if (spec.kind == HyperKind::flag) range = QObject::tr("yes or no");
+    entries << row(spec.key, (spec.symbol.empty() ? QString() : "<span style='font-family:\"DejaVu Serif\",serif'>" + mathHtml(spec.symbol) + "</span>&nbsp; ") + range, spec.text);
+  }
+  rows(QObject::tr("Hyper-parameters"), entries);
+  QStringList forms;
+  for (const auto& form : card.forms) forms << html(form);
+  if (!forms.isEmpty()) out += heading(QObject::tr("Exact forms")) + "<p style='margin-top:0'>" + forms.join(", ") + "</p>";
+  if (!card.notes.empty()) {
+    out += heading(QObject::tr("Conventions"));
+    for (const auto& note : card.notes) out += "<p style='margin-top:0; margin-bottom:4px'>" + html(note) + "</p>";
+  }
+  if (!source.title.empty()) {
+    QString cite = html(source.authors) + (source.year > 0 ? QString(" (%1). ").arg(source.year) : QString(". ")) + "<i>" + html(source.title) + "</i>.";
+    if (!source.venue.empty()) cite += " " + html(source.venue) + ".";
+    if (!source.url.empty()) cite += QString(" <a style='color:%1' href='%2'>%2</a>").arg(link, html(source.url));
+    out += heading(QObject::tr("Source")) + "<p style='margin-top:0'>" + cite + "</p>";
+  }
+  return out;
+}
+
+CardView::CardView(QWidget* parent) : QTextBrowser(parent) {
+  setOpenLinks(false);
+  connect(this, &QTextBrowser::anchorClicked, this, [this](const QUrl& url) {
+    if (url.scheme() == "look")
+      emit lookWanted(url.path());
+    else
+      QDesktopServices::openUrl(url);
+  });
+  setFrameShape(NoFrame);
+  setFont(smallFont());
+  document()->setDocumentMargin(10);
+  setPlaceholderText(tr("Choose a model; its equations, parameters and source are shown here."));
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  setWordWrapMode(QTextOption::WrapAtWordBoundaryOrAnywhere);
+  soon_.setSingleShot(true);
+  soon_.setInterval(120);
+  connect(&soon_, &QTimer::timeout, this, &CardView::redraw);
+}
+
+void CardView::setModel(const ModelPtr& model) {
+  const bool other = !model_ || !model || model_->card.id != model->card.id;
+  model_ = model;
+  if (other) {
+    redraw();
+    verticalScrollBar()->setValue(0);
+  } else {
+    soon_.start();
+  }
+}
+
+void CardView::redraw() {
+  const int at = verticalScrollBar()->value();
+  setHtml(model_ ? cardHtml(model_->card, palette(), model_->preset.look_at) : QString());
+  verticalScrollBar()->setValue(at);
+}
+
+}  // namespace reclab

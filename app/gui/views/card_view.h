@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QTextBrowser>
+#include <QTimer>
+
+#include "gui/session/setup.h"
+
+namespace reclab {
+
+/// What an architecture says of itself: idea, equations, parameters, states, gates, and who introduced it.
+class CardView : public QTextBrowser {
+  Q_OBJECT
+ public:
+  explicit CardView(QWidget* parent = nullptr);
+  void setModel(const ModelPtr& model);
+  void redraw();  ///< after the theme changed
+
+ signals:
+  void lookWanted(QString place);  ///< "gating:forget", from a link
+
+ private:
+  ModelPtr model_;
+  QTimer soon_;  ///< shapes follow a moving slider when it rests
+};
+
+/// Plain Unicode mathematics as HTML: W_hh, h_{t-1} and R^(T-t) with their indices low and high.
+QString mathHtml(const std::string& text);
+/// The card as HTML in the colours of the palette.
+/// `places`: what its preset says to look at, "gating:forget", as links to look:gating:forget.
+QString cardHtml(const Card& card, const QPalette& palette, const std::vector<std::string>& places = {});
+/// "Gating (forget)" for "gating:forget".
+QString placeInWords(const std::string& place);
+
+}  // namespace reclab

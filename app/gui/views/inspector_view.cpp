@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/views/inspector_view.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QRandomGenerator>
+#include <QSlider>
+#include <QStandardItemModel>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <QWheelEvent>
+#include <cmath>
+#include <initializer_list>
+#include <tuple>
+
+#include "gui/views/card_view.h"
+#include "gui/views/whole_box.h"
+#include "gui/window/look.h"
+#include "plot/theme.h"
+
+namespace reclab {
+namespace {
+
+constexpr int positions = 1000;
+
+/// A slider that leaves the wheel to the scroll area it is in, and goes where it is clicked.
+class CalmSlider : public QSlider {
+ public:
+  using QSlider::QSlider;
+
+ protected:
+  void wheelEvent(QWheelEvent* event) override { event->ignore(); }
+};
+
+template <class Box>
+class CalmBox : public Box {
+ public:
+  using Box::Box;
+
+ protected:
+  void wheelEvent(QWheelEvent* event) override {
+    if (this->hasFocus())
+      Box::wheelEvent(event);
+    else
+      event->ignore();
+  }
+};
+
+/// The shortest text that reads back to the same number: what is shown may be taken for what is, and is when Enter reads it.
+QString exact(double value) {
+  const double size = std::abs(value);
+  const bool plain = size == 0.0 || (size >= 1e-5 && size < 1e15);
+  return QLocale::c().toString(value, plain ? 'f' : 'g', QLocale::FloatingPointShortest).remove('+').remove(QLocale::c().groupSeparator());
+}
+
+class RealBox : public CalmBox<QDoubleSpinBox> {
+ public:
+  using CalmBox<QDoubleSpinBox>::CalmBox;
+  QString textFromValue(double value) const override { return exact(value); }
+  double valueFromText(const QString& text) const override { return QLocale::c().toDouble(text); }
+  QValidator::State validate(QString& text, int&) const override {
+    bool good = false;
+    const double value = QLocale::c().toDouble(text, &good);
+    if (!good) return QValidator::Intermediate;
+    return value >= minimum() && value <= maximum() ? QValidator::Acceptable : QValidator::Intermediate;
+  }
+};
+
+QString inWords(const std::string& key) {
+  QString words = QString::fromStdString(key).replace('_', ' ').replace('-', ' ');
+  if (!words.isEmpty()) words[0] = words[0].toUpper();
+  return words;
+}
+
+QString tip(const HyperSpec& spec) {
+  QString text = "<p>" + QString::fromStdString(spec.text).toHtmlEscaped() + "</p><p>";
+  if (!spec.symbol.empty()) text += QObject::tr("Symbol %1. ").arg(mathHtml(spec.symbol));
+  if (spec.kind == HyperKind::integer || spec.kind == HyperKind::real) {
+    text += QObject::tr("From %1 to %2").arg(spec.low).arg(spec.high);
+    if (!spec.unit.empty()) text += " " + QString::fromStdString(spec.unit).toHtmlEscaped();
+    text += ". ";
+  }
+  return text + QObject::tr("Key <tt>%1</tt>.").arg(QString::fromStdString(spec.key)) + "</p>";
+}
+
+double number(const HyperValue& value) {
+  if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  return 0.0;
+}
+
+QString textOf(const HyperSpec& spec, double value) {
+  return spec.kind == HyperKind::integer ? QString::number(std::llround(value)) : exact(value);
+}
+
+/// A logarithmic slider needs a range that has logarithms; one from 0 (or below) gets a straight one.
+bool logarithmic(const HyperSpec& spec) { return spec.logarithmic && spec.low > 0.0; }
+
+/// Wide whole-number ranges also move in ratios: from 1 to 4096 the first hundred matter most.
+bool ratio(const HyperSpec& spec) {
+  return logarithmic(spec) || (spec.kind == HyperKind::integer && spec.low >= 1.0 && spec.high / spec.low > 100.0);
+}
+
+}  // namespace
+
+double valueAt(const HyperSpec& spec, int position) {
+  const double share = static_cast<double>(position) / positions;
+  double value = ratio(spec) ? spec.low * std::pow(spec.high / spec.low, share) : spec.low + share * (spec.high - spec.low);
+  if (spec.kind == HyperKind::integer) return std::round(value);
+  if (position <= 0) return spec.low;
+  if (position >= positions) return spec.high;
+  if (spec.step > 0.0) return std::clamp(spec.low + std::round((value - spec.low) / spec.step) * spec.step, spec.low, spec.high);
+  // Three digits of the range: what a hand can aim at, and short to read.
+  const double grain = std::pow(10.0, std::floor(std::log10(ratio(spec) ? std::abs(value) : spec.high - spec.low)) - 2.0);
+  return std::clamp(std::round(value / grain) * grain, spec.low, spec.high);
+}
+
+int positionOf(const HyperSpec& spec, double value) {
+  if (!(spec.high > spec.low)) return 0;
+  const double share = ratio(spec) ? std::log(std::max(value, spec.low) / spec.low) / std::log(spec.high / spec.low)
+                                   : (value - spec.low) / (spec.high - spec.low);
+  return static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * positions));
+}
+
+InspectorView::InspectorView(QWidget* parent) : QScrollArea(parent) {
+  setWidgetResizable(true);
+  setFrameShape(NoFrame);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  build();
+}
+
+void InspectorView::build() {
+  auto* page = new QWidget;
+  page->setObjectName("paper");
+  rows_ = new QVBoxLayout(page);
+  rows_->setContentsMargins(10, 8, 12, 12);
+  rows_->setSpacing(4);
+  editors_.clear();
+  sliders_.clear();
+
+  if (model_) {
+    for (const HyperSpec& spec : model_->hyper.table()) {
+      Editor editor;
+      QWidget* made = spec.kind == HyperKind::flag     ? flagEditor(spec, editor)
+                      : spec.kind == HyperKind::choice ? choiceEditor(spec, editor)
+                                                       : numberEditor(spec, editor);
+      made->setToolTip(tip(spec));
+      editor.cell = made;
+      editor.tip = tip(spec);
+      editor.drawsOnly = spec.draws_only;
+      rows_->addWidget(made);
+      editors_[spec.key] = editor;
+    }
+  } else {
+    auto* nothing = label(tr("Choose a model; its hyper-parameters are edited here."), "muted");
+    nothing->setWordWrap(true);
+    rows_->addWidget(nothing);
+  }
+
+  auto* rule = new QFrame;
+  rule->setObjectName("rule");
+  rows_->addSpacing(4);
+  rows_->addWidget(rule);
+  rows_->addSpacing(4);
+  const quint64 seed = seed_ != nullptr ? seed_->value() : 1;
+  auto* seedRow = new QHBoxLayout;
+  seedRow->setSpacing(4);
+  seedLabel_ = new QLabel(tr("Seed"));
+  seedRow->addWidget(seedLabel_);
+  seedRow->addStretch();
+  seed_ = new WholeBox;
+  seed_->setObjectName("seed");
+  seed_->setValue(seed);
+  seed_->setMaximumWidth(110);
+  dice_ = new QToolButton;
+  dice_->setIcon(icon("dice"));
+  seedRow->addWidget(seed_);
+  seedRow->addWidget(dice_);
+  rows_->addLayout(seedRow);
+
+  auto* lossRow = new QHBoxLayout;
+  lossRow->setContentsMargins(0, 4, 0, 0);
+  lossRow->setSpacing(4);
+  auto* lossLabel = new QLabel(tr("Loss"));
+  lossLabel->setToolTip(tr("What the gradients are of"));
+  loss_ = new CalmBox<QComboBox>;
+  loss_->setObjectName("loss");
+  loss_->setMinimumWidth(108);
+  for (const auto& [text, value, tip] :
+       {std::tuple{tr("auto"), "auto", tr("The target's when the sequence has one, else that of the last step")},
+        {tr("last step"), "last", tr("L = ½ |y_T|²: only what reaches the last output counts, so its gradient shows what is remembered until then")},
+        {tr("mean"), "mean", tr("L = 1/(2T) Σ_t |y_t|²: every output counts")},
+        {tr("target"), "task", tr("Half the squared error, or the cross-entropy, of the steps at which the target counts")}}) {
+    loss_->addItem(text, value);
+    loss_->setItemData(loss_->count() - 1, tip, Qt::ToolTipRole);
+  }
+  lossRow->addWidget(lossLabel);
+  lossRow->addStretch();
+  lossRow->addWidget(loss_);
+  rows_->addLayout(lossRow);
+  lossText_ = label({}, "muted");
+  lossText_->setObjectName("lossText");
+  lossText_->setWordWrap(true);
+  lossText_->setFont(smallFont());
+  rows_->addWidget(lossText_);
+  connect(loss_, &QComboBox::activated, this, [this](int index) { emit lossEdited(loss_->itemData(index).toString()); });
+  connect(seed_, &WholeBox::valueChanged, this, [this](quint64 value) {
+    if (!showing_) emit seedEdited(value, ++gesture_);
+  });
+  connect(dice_, &QToolButton::clicked, this, [this] { seed_->setValue(QRandomGenerator::global()->bounded(1, 10000)); });
+
+  reset_ = new QPushButton(icon("reset"), tr("Back to the preset"));
+  reset_->setProperty("link", true);
+  reset_->setToolTip(tr("Every hyper-parameter as the preset has it; the seed stays."));
+  rows_->addSpacing(4);
+  rows_->addWidget(reset_, 0, Qt::AlignLeft);
+  rows_->addStretch();
+  connect(reset_, &QPushButton::clicked, this, &InspectorView::resetWanted);
+  reset_->setEnabled(false);
+  setWidget(page);
+  showWeights();
+  showLoss();
+}
+
+void InspectorView::setWeights(const QString& file) {
+  weights_ = file;
+  showWeights();
+}
+
+void InspectorView::showWeights() {
+  const bool drawn = weights_.isEmpty();
+  const QString why = tr("The weights come from %1, so nothing is drawn from a seed. File ▸ Forget weights and initial state draws them again.")
+                          .arg(QFileInfo(weights_).fileName());
+  seedLabel_->setToolTip(drawn ? tr("What the weights are drawn from: the same seed, model and device give the same bits.") : why);
+  seed_->setToolTip(seedLabel_->toolTip());
+  dice_->setToolTip(drawn ? tr("Another seed") : why);
+  for (QWidget* one : std::initializer_list<QWidget*>{seedLabel_, seed_, dice_}) one->setEnabled(drawn);
+  for (auto& [key, editor] : editors_) {
+    if (!editor.drawsOnly) continue;
+    editor.cell->setEnabled(drawn);
+    editor.cell->setToolTip(drawn ? editor.tip : QString("<p>%1</p>").arg(why.toHtmlEscaped()) + editor.tip);
+  }
+}
+
+void InspectorView::setLoss(const std::string& choice, bool hasTarget) {
+  lossChoice_ = choice;
+  hasTarget_ = hasTarget;
+  showLoss();
+}
+
+void InspectorView::setLossValue(const RunInfo& run) {
+  // "last: L = ..."
+  const QString loss = QString::fromStdString(run.loss), formula = loss.section(": ", 1);
+  lossShown_ = loss.isEmpty() ? QString() : tr("%1. It is %2.").arg(formula.isEmpty() ? loss : formula, number(run.loss_value, 5));
+  if (lossText_->text() != lossShown_) lossText_->setText(lossShown_);
+}
+
+void InspectorView::showLoss() {
+  loss_->setCurrentIndex(std::max(0, loss_->findData(QString::fromStdString(lossChoice_))));
+  const int target = loss_->findData("task");
+  auto* item = qobject_cast<QStandardItemModel*>(loss_->model())->item(target);
+  item->setEnabled(hasTarget_);
+  item->setToolTip(hasTarget_ ? tr("Half the squared error, or the cross-entropy, of the steps at which the target counts")
+                              : tr("The sequence has no target: choose one under Sequence, or a task that has one."));
+  lossText_->setText(lossShown_);
+}
+
+QString InspectorView::lossText() const { return lossText_->text(); }
+
+QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
+  auto* cell = new QWidget;
+  auto* grid = new QVBoxLayout(cell);
+  grid->setContentsMargins(0, 2, 0, 4);
+  grid->setSpacing(0);
+  auto* top = new QHBoxLayout;
+  top->setSpacing(6);
+  const QString symbol = spec.symbol.empty() ? QString() : QString("  <span style='color:%1'>%2</span>")
+                                                               .arg(palette().color(QPalette::PlaceholderText).name(), mathHtml(spec.symbol));
+  auto* name = new QLabel(inWords(spec.key).toHtmlEscaped() + symbol);
+  name->setTextFormat(Qt::RichText);
+  name->setWordWrap(true);
+  name->setMinimumWidth(40);
+  editor.label = name;
+  top->addWidget(name, 1);
+  auto* box = new RealBox;
+  box->setDecimals(30);  // it rounds to these
+  box->setRange(spec.low, spec.high);
+  box->setSingleStep(spec.kind == HyperKind::integer ? std::max(1.0, spec.step) : spec.step > 0.0 ? spec.step : (spec.high - spec.low) / 100.0);
+  if (ratio(spec) && spec.kind == HyperKind::real) box->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+  box->setKeyboardTracking(false);
+  box->setMaximumWidth(92);
+  box->setMinimumWidth(76);
+  box->setFont(numberFont());
+  box->setAlignment(Qt::AlignRight);
+  top->addWidget(box);
+  auto* unit = label(QString::fromStdString(spec.unit), "muted");
+  unit->setFont(smallFont());
+  if (!spec.unit.empty()) top->addWidget(unit);
+  auto* slider = new CalmSlider(Qt::Horizontal);
+  slider->setRange(0, positions);
+  slider->setPageStep(50);
+  slider->setObjectName("slider." + QString::fromStdString(spec.key));
+  grid->addLayout(top);
+  grid->addWidget(slider);
+  sliders_[QString::fromStdString(spec.key)] = slider;
+
+  const QString key = QString::fromStdString(spec.key);
+  connect(slider, &QSlider::sliderPressed, this, [this] {
+    ++gesture_;
+    moved_ = false;
+  });
+  connect(slider, &QSlider::valueChanged, this, [this, spec, key, box, slider](int position) {
+    if (showing_) return;
+    const double value = valueAt(spec, position);
+    if (value == box->value()) return;
+    const QSignalBlocker quiet(box);
+    box->setValue(value);
+    moved_ = true;
+    emit edited(key, textOf(spec, value), slider->isSliderDown(), slider->isSliderDown() ? gesture_ : ++gesture_);
+  });
+  // Let go: the same value once more, now at rest and in full.
+  connect(slider, &QSlider::sliderReleased, this, [this, spec, key, box] {
+    if (moved_) emit edited(key, textOf(spec, box->value()), false, gesture_++);
+  });
+  connect(box, &QDoubleSpinBox::valueChanged, this, [this, spec, key, box, slider](double typed) {
+    if (showing_) return;
+    const double value = spec.kind == HyperKind::integer ? std::round(typed) : typed;
+    const QSignalBlocker quietSlider(slider), quietBox(box);
+    box->setValue(value);
+    slider->setValue(positionOf(spec, value));
+    emit edited(key, textOf(spec, value), false, ++gesture_);
+  });
+  editor.show = [spec, box, slider](const HyperValue& value) {
+    box->setValue(number(value));
+    slider->setValue(positionOf(spec, number(value)));
+  };
+  editor.held = [slider] { return slider->isSliderDown(); };
+  return cell;
+}
+
+QWidget* InspectorView::flagEditor(const HyperSpec& spec, Editor& editor) {
+  auto* box = new QCheckBox(inWords(spec.key));
+  box->setContentsMargins(0, 4, 0, 4);
+  const QString key = QString::fromStdString(spec.key);
+  connect(box, &QCheckBox::toggled, this, [this, key](bool on) {
+    if (!showing_) emit edited(key, on ? "true" : "false", false, ++gesture_);
+  });
+  editor.label = box;
+  editor.show = [box](const HyperValue& value) { box->setChecked(std::get_if<bool>(&value) != nullptr && std::get<bool>(value)); };
+  auto* cell = new QWidget;
+  auto* row = new QHBoxLayout(cell);
+  row->setContentsMargins(0, 4, 0, 4);
+  row->addWidget(box);
+  return cell;
+}
+
+QWidget* InspectorView::choiceEditor(const HyperSpec& spec, Editor& editor) {
+  auto* cell = new QWidget;
+  auto* row = new QHBoxLayout(cell);
+  row->setContentsMargins(0, 4, 0, 4);
+  auto* name = new QLabel(inWords(spec.key));
+  name->setWordWrap(true);
+  auto* combo = new CalmBox<QComboBox>;
+  combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  combo->setMinimumContentsLength(8);
+  combo->setMinimumWidth(108);
+  for (const auto& choice : spec.choices) combo->addItem(QString::fromStdString(choice));
+  row->addWidget(name, 1);
+  row->addWidget(combo);
+  const QString key = QString::fromStdString(spec.key);
+  connect(combo, &QComboBox::currentTextChanged, this, [this, key](const QString& text) {
+    if (!showing_) emit edited(key, text, false, ++gesture_);
+  });
+  editor.label = name;
+  editor.show = [combo](const HyperValue& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) combo->setCurrentText(QString::fromStdString(*text));
+  };
+  return cell;
+}
+
+void InspectorView::setModel(const ModelPtr& model) {
+  const auto keys = [](const ModelPtr& one) {
+    std::vector<std::string> all;
+    if (one)
+      for (const HyperSpec& spec : one->hyper.table()) all.push_back(spec.key);
+    return all;
+  };
+  const bool same = model_ && model && model_->preset.id == model->preset.id && keys(model_) == keys(model);
+  model_ = model;
+  showing_ = true;
+  if (!same) build();
+  if (model_) {
+    for (auto& [key, editor] : editors_) {
+      if (!editor.held()) editor.show(model_->hyper.value(key));
+      // What differs from the preset stands out.
+      QFont font = editor.label->font();
+      font.setBold(!(model_->hyper.value(key) == model_->standard.value(key)));
+      editor.label->setFont(font);
+    }
+    reset_->setEnabled(!(model_->hyper == model_->standard));
+  }
+  showing_ = false;
+}
+
+void InspectorView::setSeed(std::uint64_t seed) {
+  showing_ = true;
+  seed_->setValue(seed);
+  showing_ = false;
+}
+
+QSlider* InspectorView::slider(const QString& key) const {
+  const auto found = sliders_.find(key);
+  return found == sliders_.end() ? nullptr : found->second;
+}
+
+}  // namespace reclab

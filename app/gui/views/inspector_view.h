@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QScrollArea>
+#include <map>
+#include <string>
+
+#include "gui/session/setup.h"
+
+class QComboBox;
+class QFormLayout;
+class QLabel;
+class QPushButton;
+class QSlider;
+class QToolButton;
+class QVBoxLayout;
+
+namespace reclab {
+
+class WholeBox;
+
+/// Where a slider's position 0..1000 is on a hyper-parameter's range, and back.
+double valueAt(const HyperSpec& spec, int position);
+int positionOf(const HyperSpec& spec, double value);
+
+/// One editor for each row of an architecture's table, and the seed. A slider speaks while it moves.
+class InspectorView : public QScrollArea {
+  Q_OBJECT
+ public:
+  explicit InspectorView(QWidget* parent = nullptr);
+  void setModel(const ModelPtr& model);
+  void setSeed(std::uint64_t seed);
+  /// Weights that were read from a file make what they are drawn from meaningless; empty: they are drawn.
+  void setWeights(const QString& file);
+  /// What the gradients are of: the choice, whether the sequence has a target, and what the run that is shown says of it.
+  void setLoss(const std::string& choice, bool hasTarget);
+  void setLossValue(const RunInfo& run);
+  QSlider* slider(const QString& key) const;
+  WholeBox* seedBox() const { return seed_; }
+  QComboBox* lossBox() const { return loss_; }
+  QString lossText() const;
+
+ signals:
+  /// gesture: the same number from the moment a slider is taken until it is let go, so that undo takes them back as one.
+  void edited(QString key, QString text, bool live, int gesture);
+  void seedEdited(quint64 seed, int gesture);
+  void lossEdited(QString loss);
+  void resetWanted();
+
+ private:
+  struct Editor {
+    QWidget *label = nullptr, *cell = nullptr;
+    QString tip;             ///< of the cell, when it can be edited
+    bool drawsOnly = false;  ///< it has no effect on weights that are read from a file
+    std::function<void(const HyperValue&)> show;
+    std::function<bool()> held = [] { return false; };
+  };
+  void build();
+  void showWeights();
+  void showLoss();
+  QWidget* numberEditor(const HyperSpec& spec, Editor& editor);
+  QWidget* flagEditor(const HyperSpec& spec, Editor& editor);
+  QWidget* choiceEditor(const HyperSpec& spec, Editor& editor);
+  ModelPtr model_;
+  std::map<std::string, Editor> editors_;
+  std::map<QString, QSlider*> sliders_;
+  QVBoxLayout* rows_ = nullptr;
+  QPushButton* reset_ = nullptr;
+  WholeBox* seed_ = nullptr;
+  QLabel *seedLabel_ = nullptr, *lossText_ = nullptr;
+  QToolButton* dice_ = nullptr;
+  QComboBox* loss_ = nullptr;
+  QString weights_, lossShown_;  ///< the file they come from
+  std::string lossChoice_ = "auto";
+  bool hasTarget_ = false;
+  int gesture_ = 0;
+  bool moved_ = false;    ///< the slider that is held
+  bool showing_ = false;  ///< values are being shown, not edited
+};
+
+}  // namespace reclab

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/views/models_view.h"
+
+#include <QButtonGroup>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QTreeWidget>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <map>
+
+#include "gui/window/look.h"
+
+namespace reclab {
+namespace {
+
+constexpr int idRole = Qt::UserRole, textRole = Qt::UserRole + 1;
+
+QString inWords(const std::string& family) {
+  QString words = QString::fromStdString(family).replace('_', ' ').replace('-', ' ');
+  if (!words.isEmpty()) words[0] = words[0].toUpper();
+  return words;
+}
+
+QString tip(const Preset& preset) {
+  const Reference& source = preset.source;
+  QString text = "<p style='white-space:pre-wrap'><b>" + QString::fromStdString(preset.title).toHtmlEscaped() + "</b></p><p>" +
+                 QString::fromStdString(preset.idea).toHtmlEscaped() + "</p>";
+  if (!source.title.empty())
+    text += "<p>" + QString::fromStdString(source.authors).toHtmlEscaped() + " (" + QString::number(source.year) + "): <i>" +
+            QString::fromStdString(source.title).toHtmlEscaped() + "</i></p>";
+  return text;
+}
+
+}  // namespace
+
+ModelsView::ModelsView(QWidget* parent) : QWidget(parent) {
+  setObjectName("paper");
+  setAttribute(Qt::WA_StyledBackground);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(8, 8, 8, 0);
+  column->setSpacing(8);
+  quick_ = new QHBoxLayout;
+  quick_->setSpacing(4);
+  column->addLayout(quick_);
+  search_ = new QLineEdit(this);
+  search_->setPlaceholderText(tr("Search models"));
+  search_->setToolTip(tr("By name, family, author or year (Ctrl+F). Enter picks the first that fits, the down arrow goes into the list."));
+  search_->setClearButtonEnabled(true);
+  search_->addAction(icon("search", QPalette::Dark), QLineEdit::LeadingPosition);
+  column->addWidget(search_);
+  tree_ = new QTreeWidget(this);
+  tree_->setObjectName("models");
+  tree_->setColumnCount(2);
+  tree_->setHeaderHidden(true);
+  tree_->setIndentation(14);
+  tree_->setUniformRowHeights(true);
+  tree_->header()->setStretchLastSection(false);
+  tree_->header()->setSectionResizeMode(0, QHeaderView::Stretch);
+  tree_->header()->setSectionResizeMode(1, QHeaderView::ResizeToContents);
+  tree_->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  column->addWidget(tree_, 1);
+  connect(search_, &QLineEdit::textChanged, this, &ModelsView::filter);
+  search_->installEventFilter(this);
+  connect(tree_, &QTreeWidget::currentItemChanged, this, [this](QTreeWidgetItem* item) {
+    const QString id = item != nullptr ? item->data(0, idRole).toString() : QString();
+    if (!id.isEmpty()) emit picked(id);
+  });
+}
+
+void ModelsView::setLibrary(const LibraryPtr& library) {
+  const QSignalBlocker quiet(tree_);
+  tree_->clear();
+  std::map<QString, std::vector<const Preset*>> families;
+  for (const Preset& preset : library->presets.presets()) families[inWords(preset.family)].push_back(&preset);
+  for (auto& [family, presets] : families) {
+    auto* branch = new QTreeWidgetItem(tree_, {family});
+    branch->setFlags(Qt::ItemIsEnabled);
+    branch->setFirstColumnSpanned(true);
+    branch->setForeground(0, palette().color(QPalette::PlaceholderText));
+    std::sort(presets.begin(), presets.end(), [](const Preset* a, const Preset* b) {
+      return std::pair(a->source.year, a->title) < std::pair(b->source.year, b->title);
+    });
+    for (const Preset* preset : presets) {
+      auto* item = new QTreeWidgetItem(branch, {QString::fromStdString(preset->title), preset->source.year > 0 ? QString::number(preset->source.year) : QString()});
+      item->setData(0, idRole, QString::fromStdString(preset->id));
+      item->setData(0, textRole, QString::fromStdString(preset->id + ' ' + preset->title + ' ' + preset->family + ' ' + preset->architecture + ' ' +
+                                                        preset->source.authors + ' ' + std::to_string(preset->source.year)));
+      item->setForeground(1, palette().color(QPalette::PlaceholderText));
+      item->setToolTip(0, tip(*preset));
+      item->setToolTip(1, tip(*preset));
+    }
+    branch->setExpanded(true);
+  }
+
+  while (QLayoutItem* old = quick_->takeAt(0)) {
+    delete old->widget();
+    delete old;
+  }
+  auto* group = new QButtonGroup(this);
+  for (const char* id : {"lstm", "lru", "mamba"}) {  // one of each kind: gated, linear and time-invariant, selective
+    QTreeWidgetItem* item = itemOf(id);
+    if (item == nullptr) continue;
+    auto* button = new QPushButton(item->text(0), this);
+    button->setProperty("segment", true);
+    button->setProperty("preset", id);
+    button->setCheckable(true);
+    button->setFocusPolicy(Qt::TabFocus);
+    button->setToolTip(item->toolTip(0));
+    group->addButton(button);
+    quick_->addWidget(button, 1);
+    connect(button, &QPushButton::clicked, this, [this, item] { tree_->setCurrentItem(item); });
+  }
+}
+
+QTreeWidgetItem* ModelsView::itemOf(const QString& id) const {
+  for (int i = 0; i < tree_->topLevelItemCount(); ++i) {
+    QTreeWidgetItem* branch = tree_->topLevelItem(i);
+    for (int j = 0; j < branch->childCount(); ++j)
+      if (branch->child(j)->data(0, idRole).toString() == id) return branch->child(j);
+  }
+  return nullptr;
+}
+
+void ModelsView::setCurrent(const QString& id) {
+  const QSignalBlocker quiet(tree_);
+  if (QTreeWidgetItem* item = itemOf(id)) {
+    tree_->setCurrentItem(item);
+    tree_->scrollToItem(item);
+  }
+  for (int i = 0; i < quick_->count(); ++i) {
+    auto* button = qobject_cast<QPushButton*>(quick_->itemAt(i)->widget());
+    if (button == nullptr) continue;
+    auto* group = button->group();
+    group->setExclusive(false);
+    button->setChecked(button->property("preset").toString() == id);
+    group->setExclusive(true);
+  }
+}
+
+bool ModelsView::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == search_ && event->type() == QEvent::KeyPress) {
+    // Enter picks the first that fits, Down goes into the list where it is.
+    const int key = static_cast<QKeyEvent*>(event)->key();
+    const bool enter = key == Qt::Key_Return || key == Qt::Key_Enter;
+    if (enter || key == Qt::Key_Down) {
+      search_->setModified(false);
+      QTreeWidgetItem* item = tree_->currentItem();
+      const bool listed = item != nullptr && !item->isHidden() && item->parent() != nullptr;
+      if (!listed || (enter && !search_->text().isEmpty())) item = firstListed();
+      if (item == nullptr) return true;
+      tree_->setFocus(Qt::TabFocusReason);
+      item->parent()->setExpanded(true);
+      tree_->setCurrentItem(item);
+      tree_->scrollToItem(item);
+      return true;
+    }
+  }
+  return QWidget::eventFilter(watched, event);
+}
+
+QTreeWidgetItem* ModelsView::firstListed() const {
+  for (int i = 0; i < tree_->topLevelItemCount(); ++i)
+    for (int j = 0; j < tree_->topLevelItem(i)->childCount(); ++j)
+      if (QTreeWidgetItem* item = tree_->topLevelItem(i)->child(j); !item->isHidden()) return item;
+  return nullptr;
+}
+
+void ModelsView::filter(const QString& text) {
+  const QStringList words = text.split(' ', Qt::SkipEmptyParts);
+  for (int i = 0; i < tree_->topLevelItemCount(); ++i) {
+    QTreeWidgetItem* branch = tree_->topLevelItem(i);
+    int left = 0;
+    for (int j = 0; j < branch->childCount(); ++j) {
+      QTreeWidgetItem* item = branch->child(j);
+      const QString all = item->data(0, textRole).toString();
+      const bool fits = std::all_of(words.begin(), words.end(), [&](const QString& word) { return all.contains(word, Qt::CaseInsensitive); });
+      item->setHidden(!fits);
+      left += fits;
+    }
+    branch->setHidden(left == 0);
+  }
+}
+
+}  // namespace reclab

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/views/scrubber.h"
+
+#include <QAction>
+#include <QComboBox>
+#include <QFontMetrics>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLocale>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <cmath>
+
+#include "gui/window/look.h"
+
+namespace reclab {
+
+constexpr double secondsToCross = 20.0;  ///< the visible range, at speed 1
+
+Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), parent), time_(time) {
+  setObjectName("scrubber");
+  setMovable(false);
+  setFloatable(false);
+  setContextMenuPolicy(Qt::PreventContextMenu);
+  setIconSize({16, 16});
+
+  back_ = addAction(icon("step-back"), tr("One step back"));
+  play_ = addAction(icon("play"), tr("Play"));
+  forward_ = addAction(icon("step-forward"), tr("One step forward"));
+  back_->setShortcuts({QKeySequence(Qt::Key_Left)});
+  forward_->setShortcuts({QKeySequence(Qt::Key_Right)});
+  play_->setShortcut(QKeySequence(Qt::Key_Space));
+  back_->setToolTip(tr("One step back (left arrow)"));
+  forward_->setToolTip(tr("One step forward (right arrow)"));
+  play_->setToolTip(tr("Play or pause (space)"));
+
+  speed_ = new QComboBox(this);
+  for (const auto& [text, value] : {std::pair{"⅛×", 0.125}, {"¼×", 0.25}, {"½×", 0.5}, {"1×", 1.0}, {"2×", 2.0}, {"4×", 4.0}}) speed_->addItem(QString::fromUtf8(text), value);
+  speed_->setCurrentIndex(3);
+  speed_->setToolTip(tr("Speed: at 1× the cursor crosses the visible range in 20 seconds"));
+  addWidget(speed_);
+
+  auto* words = new QWidget(this);
+  auto* column = new QVBoxLayout(words);
+  column->setContentsMargins(8, 0, 4, 0);
+  column->setSpacing(0);
+  where_ = new QLabel(words);
+  where_->setTextFormat(Qt::PlainText);
+  where_->setFont(uiFont());
+  when_ = label({}, "muted", words);
+  when_->setFont(numberFont());
+  column->addStretch();
+  column->addWidget(where_);
+  column->addWidget(when_);
+  column->addStretch();
+  addWidget(words);
+
+  strip_ = new TimeStrip(this);
+  strip_->setFixedHeight(56);
+  addWidget(strip_);
+  for (QToolButton* button : findChildren<QToolButton*>()) button->setFocusPolicy(Qt::TabFocus);  // a tool bar takes the keyboard from them
+
+  tick_.setInterval(33);
+  connect(&tick_, &QTimer::timeout, this, &Scrubber::advance);
+  connect(play_, &QAction::triggered, this, [this] { setPlaying(!playing()); });
+  connect(back_, &QAction::triggered, this, [this] { time_->setStep(time_->step() - 1); });
+  connect(forward_, &QAction::triggered, this, [this] { time_->setStep(time_->step() + 1); });
+  connect(strip_, &TimeStrip::stepPicked, this, [this](std::int64_t step) {
+    position_ = static_cast<double>(step);
+    time_->setStep(step);
+  });
+  connect(strip_, &TimeStrip::rangePicked, time_, &TimeLink::setRange);
+  connect(time_, &TimeLink::stepChanged, this, &Scrubber::tell);
+  connect(time_, &TimeLink::rangeChanged, strip_, &TimeStrip::setRange);
+  tell();
+}
+
+void Scrubber::setSequence(const LoadedSequencePtr& sequence) {
+  sequence_ = sequence;
+  strip_->setSequence(sequence);
+  tell();
+}
+
+void Scrubber::setPlaying(bool on) {
+  on = on && sequence_ && time_->length() > 1;
+  play_->setIcon(icon(on ? "pause" : "play"));
+  play_->setText(on ? tr("Pause") : tr("Play"));
+  play_->setToolTip(tr("Play or pause (space)"));
+  if (on == playing()) return;
+  position_ = static_cast<double>(time_->step());
+  if (position_ >= static_cast<double>(time_->last()) || position_ < static_cast<double>(time_->first())) position_ = static_cast<double>(time_->first());
+  since_.start();
+  if (on)
+    tick_.start();
+  else
+    tick_.stop();
+}
+
+void Scrubber::advance() {
+  const double seconds = std::min(0.2, static_cast<double>(since_.restart()) / 1000.0);
+  const auto first = static_cast<double>(time_->first()), last = static_cast<double>(time_->last());
+  position_ += seconds / secondsToCross * (last - first) * speed_->currentData().toDouble();
+  if (position_ > last || position_ < first) position_ = first;
+  time_->setStep(std::llround(std::floor(position_)));
+}
+
+void Scrubber::tell() {
+  strip_->setStep(time_->step());
+  const QLocale locale = QLocale::c();
+  const auto number = [&](std::int64_t value) { return QString::number(value); };
+  where_->setText(tr("t = %1 of %2").arg(number(time_->step()), number(time_->length())));  // from 0, as on every axis
+  QString when;
+  if (sequence_) {
+    const Sequence& sequence = sequence_->sequence;
+    const auto row = static_cast<std::size_t>(std::min(time_->step(), sequence.length - 1)), width = static_cast<std::size_t>(sequence.width);
+    const auto nameOf = [&](std::size_t channel) { return channel < sequence.names.size() ? QString::fromStdString(sequence.names[channel]) : tr("input"); };
+    QString what;
+    if (sequence_->overview.symbols > 0) {  // the one that is there
+      std::size_t on = 0;
+      while (on + 1 < width && sequence.input[row * width + on] == 0.0) ++on;
+      what = nameOf(on);
+    } else {
+      const double value = sequence.input[row * width];
+      what = tr("%1 = %2").arg(nameOf(0), locale.toString(value, 'g', 4));
+      // Standardised is what the model sees; the file has the unit that a reader knows.
+      if (sequence.standardised && !sequence.mean.empty() && !sequence.deviation.empty())
+        what = tr("%1 = %2 (standardised %3)").arg(nameOf(0), locale.toString(value * sequence.deviation[0] + sequence.mean[0], 'g', 5), locale.toString(value, 'g', 3));
+    }
+    if (sequence.target_kind == TargetKind::regress && sequence.target_width > 0 && row < sequence.mask.size() && sequence.mask[row] > 0.0)
+      what += tr(",  target %1").arg(locale.toString(sequence.target[row * static_cast<std::size_t>(sequence.target_width)], 'g', 4));
+    when = sequence.time_name == "step" ? what : tr("%1 %2,  %3").arg(QString::fromStdString(sequence.time_name), locale.toString(sequence.time[row], 'g', 7), what);
+  }
+  when_->setText(when);
+  // Wide enough for any step, so that the strip does not tremble while time runs.
+  const QFontMetrics big(where_->font()), small(when_->font());
+  const int widest = std::max(big.horizontalAdvance(tr("t = %1 of %1").arg(QString(number(time_->length()).size(), '0'))), small.horizontalAdvance(when) + 4);
+  where_->setMinimumWidth(std::max({where_->minimumWidth(), widest, 140}));
+}
+
+}  // namespace reclab

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QElapsedTimer>
+#include <QTimer>
+#include <QToolBar>
+
+#include "gui/views/series_view.h"
+#include "gui/window/time_link.h"
+
+class QAction;
+class QComboBox;
+class QLabel;
+
+namespace reclab {
+
+/// The bottom of the window: play and pause, where the cursor is, and the input with cursor and brushed range.
+class Scrubber : public QToolBar {
+  Q_OBJECT
+ public:
+  Scrubber(TimeLink* time, QWidget* parent);
+  void setSequence(const LoadedSequencePtr& sequence);
+  bool playing() const { return tick_.isActive(); }
+  void setPlaying(bool on);
+  TimeStrip* strip() const { return strip_; }
+  QAction* playAction() const { return play_; }
+  QAction* backAction() const { return back_; }
+  QAction* forwardAction() const { return forward_; }
+
+ private:
+  void advance();
+  void tell();
+  TimeLink* time_;
+  LoadedSequencePtr sequence_;
+  QAction *play_, *back_, *forward_;
+  QComboBox* speed_;
+  QLabel *where_, *when_;
+  TimeStrip* strip_;
+  QTimer tick_;
+  QElapsedTimer since_;
+  double position_ = 0.0;  ///< of the cursor while playing, between steps
+};
+
+}  // namespace reclab

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/views/sequence_view.h"
+
+#include <QButtonGroup>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFileInfo>
+#include <QFormLayout>
+#include <QLabel>
+#include <QLocale>
+#include <QMenu>
+#include <QPushButton>
+#include <QSpinBox>
+#include <QStackedWidget>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "gui/views/series_view.h"
+#include "gui/views/whole_box.h"
+#include "gui/window/look.h"
+
+namespace reclab {
+
+SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
+  setObjectName("paper");
+  setAttribute(Qt::WA_StyledBackground);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(8, 8, 8, 8);
+  column->setSpacing(8);
+
+  auto* tabs = new QHBoxLayout;
+  tabs->setSpacing(4);
+  fileTab_ = new QPushButton(icon("file"), tr("File"), this);
+  taskTab_ = new QPushButton(icon("task"), tr("Task"), this);
+  auto* group = new QButtonGroup(this);
+  for (QPushButton* tab : {fileTab_, taskTab_}) {
+    tab->setCheckable(true);
+    group->addButton(tab);
+    tabs->addWidget(tab, 1);
+  }
+  fileTab_->setChecked(true);
+  column->addLayout(tabs);
+
+  pages_ = new QStackedWidget(this);
+  column->addWidget(pages_);
+
+  auto* filePage = new QWidget;
+  auto* fileForm = new QFormLayout(filePage);
+  fileForm->setContentsMargins(0, 0, 0, 0);
+  fileForm->setVerticalSpacing(4);
+  fileForm->setHorizontalSpacing(8);
+  name_ = label(tr("No file yet"), "title");
+  name_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  open_ = new QPushButton(icon("open"), tr("Open…"));
+  open_->setToolTip(tr("A CSV, TSV or NPY file (Ctrl+O), or drop one anywhere on the window"));
+  auto* nameRow = new QHBoxLayout;
+  nameRow->addWidget(name_, 1);
+  nameRow->addWidget(open_);
+  fileForm->addRow(nameRow);
+  columns_ = new QToolButton;
+  columns_->setObjectName("field");
+  columns_->setPopupMode(QToolButton::InstantPopup);
+  columns_->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+  columns_->setToolTip(tr("Which columns are the input"));
+  columnsMenu_ = new QMenu(columns_);
+  columns_->setMenu(columnsMenu_);
+  fileForm->addRow(tr("Columns"), columns_);
+  time_ = new QComboBox;
+  time_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  time_->setMinimumContentsLength(8);
+  time_->setToolTip(tr("Which column is the time"));
+  fileForm->addRow(tr("Time"), time_);
+  target_ = new QComboBox;
+  target_->setObjectName("target");
+  target_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  target_->setMinimumContentsLength(8);
+  target_->setToolTip(tr("What the outputs should be, for the loss: a column that is no input then, or the next value of each input"));
+  fileForm->addRow(tr("Target"), target_);
+  standardise_ = new QCheckBox(tr("Standardise"));
+  standardise_->setToolTip(tr("Subtract each column's mean and divide by its standard deviation"));
+  standardise_->setChecked(true);
+  fileForm->addRow(standardise_);
+  pages_->addWidget(filePage);
+
+  auto* taskPage = new QWidget;
+  auto* taskForm = new QFormLayout(taskPage);
+  taskForm->setContentsMargins(0, 0, 0, 0);
+  taskForm->setVerticalSpacing(4);
+  taskForm->setHorizontalSpacing(8);
+  task_ = new QComboBox;
+  task_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  task_->setMinimumContentsLength(8);
+  task_->setObjectName("task");
+  taskForm->addRow(tr("Task"), task_);
+  length_ = new QSpinBox;
+  length_->setObjectName("length");
+  length_->setRange(1, 1'000'000'000);  // as on the command line
+  length_->setValue(200);
+  length_->setKeyboardTracking(false);
+  length_->setSuffix(tr(" steps"));
+  length_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+  taskForm->addRow(tr("Length"), length_);
+  seed_ = new WholeBox;
+  seed_->setObjectName("taskSeed");
+  seed_->setValue(1);
+  seed_->setToolTip(tr("What the sequence is drawn from; the model's own seed is in the inspector"));
+  taskForm->addRow(tr("Seed"), seed_);
+  modelsOwn_ = new ElidedButton(tr("The model's own task"));
+  modelsOwn_->setProperty("link", true);
+  modelsOwn_->setToolTip(tr("What the present model likes to be shown on"));
+  taskForm->addRow(modelsOwn_);
+  pages_->addWidget(taskPage);
+
+  preview_ = new SeriesView(this);
+  preview_->setMinimumHeight(44);
+  preview_->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Expanding);
+  preview_->setMaximumHeight(96);
+  column->addWidget(preview_, 1);
+  facts_ = label({}, "muted");
+  facts_->setWordWrap(true);
+  facts_->setFont(smallFont());
+  column->addWidget(facts_);
+  column->addStretch();
+
+  connect(open_, &QPushButton::clicked, this, &SequenceView::openWanted);
+  connect(fileTab_, &QPushButton::clicked, this, [this] {
+    pages_->setCurrentIndex(0);
+    if (lastFile_.isEmpty() || (shown_ && shown_->choice.isFile)) return;
+    SequenceChoice choice;
+    choice.isFile = true;
+    choice.file = lastFile_.toStdString();
+    choice.load.standardise = standardise_->isChecked();
+    emit chosen(choice);
+  });
+  connect(taskTab_, &QPushButton::clicked, this, [this] {
+    pages_->setCurrentIndex(1);
+    if (!shown_ || shown_->choice.isFile) chooseTask(TaskField::all);
+  });
+  connect(task_, &QComboBox::activated, this, [this] { chooseTask(TaskField::all); });
+  connect(length_, &QSpinBox::valueChanged, this, [this] { chooseTask(TaskField::length); });
+  connect(seed_, &WholeBox::valueChanged, this, [this] { chooseTask(TaskField::seed); });
+  connect(modelsOwn_, &QPushButton::clicked, this, [this] { emit chosen(modelTask_); });
+  connect(standardise_, &QCheckBox::toggled, this, [this](bool on) {
+    if (showing_ || !shown_ || !shown_->choice.isFile) return;
+    SequenceChoice choice = shown_->choice;
+    choice.load.standardise = on;
+    emit chosen(choice);
+  });
+  connect(target_, &QComboBox::activated, this, [this](int index) {
+    if (!shown_ || !shown_->choice.isFile) return;
+    SequenceChoice choice = shown_->choice;
+    choice.load.target.clear();
+    for (const QString& name : target_->itemData(index).toStringList()) choice.load.target.push_back(name.toStdString());
+    for (const std::string& name : choice.load.target) std::erase(choice.load.columns, name);
+    emit chosen(choice);
+  });
+  connect(time_, &QComboBox::activated, this, [this](int index) {
+    if (!shown_ || !shown_->choice.isFile) return;
+    SequenceChoice choice = shown_->choice;
+    const QString picked = time_->itemData(index).toString();
+    choice.load.time.reset();
+    if (!picked.isEmpty()) choice.load.time = picked.toStdString();
+    std::erase(choice.load.columns, picked.toStdString());
+    std::erase(choice.load.target, picked.toStdString());
+    emit chosen(choice);
+  });
+}
+
+void SequenceView::setLibrary(const LibraryPtr& library) {
+  library_ = library;
+  const QSignalBlocker quiet(task_);
+  task_->clear();
+  for (const TaskInfo& task : library->tasks) {
+    task_->addItem(QString::fromStdString(task.title), QString::fromStdString(task.name));
+    task_->setItemData(task_->count() - 1, QString::fromStdString(task.text), Qt::ToolTipRole);
+  }
+}
+
+void SequenceView::setModelTask(const Preset& preset) {
+  modelTask_ = {};
+  modelTask_.task = preset.task;
+  modelTask_.options.length = preset.task_length;
+  modelTask_.options.seed = preset.task_seed;
+  modelsOwn_->setText(tr("%1's own: %2, %3 steps")
+                          .arg(QString::fromStdString(preset.title), QString::fromStdString(preset.task), QLocale::c().toString(static_cast<qlonglong>(preset.task_length))));
+}
+
+bool SequenceView::wantsStandardised() const { return standardise_->isChecked(); }
+
+void SequenceView::chooseTask(TaskField edited) {
+  if (showing_ || task_->count() == 0) return;
+  // Editing one field leaves the others as they are, also where a field cannot show what is.
+  const bool before = shown_ && !shown_->choice.isFile;
+  SequenceChoice choice = before ? shown_->choice : SequenceChoice{};
+  choice.task = task_->currentData().toString().toStdString();
+  if (!before || edited == TaskField::length) choice.options.length = length_->value();
+  if (!before || edited == TaskField::seed) choice.options.seed = seed_->value();
+  emit chosen(choice);
+}
+
+void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
+  shown_ = sequence;
+  preview_->setSequence(sequence);
+  if (!sequence) return;
+  showing_ = true;
+  const Sequence& series = sequence->sequence;
+  const SequenceChoice& choice = sequence->choice;
+  (choice.isFile ? fileTab_ : taskTab_)->setChecked(true);
+  pages_->setCurrentIndex(choice.isFile ? 0 : 1);
+  if (choice.isFile) {
+    lastFile_ = QString::fromStdString(choice.file);
+    name_->setText(QFileInfo(lastFile_).fileName());
+    name_->setToolTip(lastFile_);
+    standardise_->setChecked(choice.load.standardise);
+    buildColumns();
+    buildTargets();
+    time_->clear();
+    time_->addItem(choice.load.time ? tr("found by looking") : series.time_name == "step" ? tr("found by looking: none") : tr("%1 (found)").arg(QString::fromStdString(series.time_name)), QString());
+    time_->addItem(tr("none, count steps"), "none");
+    for (const auto& name : sequence->columns) time_->addItem(QString::fromStdString(name), QString::fromStdString(name));
+    time_->setCurrentIndex(choice.load.time ? std::max(0, time_->findData(QString::fromStdString(*choice.load.time))) : 0);
+  } else {
+    task_->setCurrentIndex(std::max(0, task_->findData(QString::fromStdString(choice.task))));
+    length_->setValue(static_cast<int>(std::min<std::int64_t>(choice.options.length, length_->maximum())));
+    seed_->setValue(choice.options.seed);
+    if (library_)
+      for (const TaskInfo& task : library_->tasks)
+        if (task.name == choice.task) task_->setToolTip(QString::fromStdString(task.text + "\n" + task.source));
+  }
+  const QLocale locale(QLocale::English);
+  const QString steps = locale.toString(static_cast<qlonglong>(series.length));
+  QString facts = series.width == 1 ? tr("%1 steps, 1 input").arg(steps) : tr("%1 steps, %2 inputs").arg(steps).arg(series.width);
+  if (series.standardised && !series.mean.empty() && series.width == 1)
+    facts += tr("; mean %1, deviation %2 taken out").arg(locale.toString(series.mean[0], 'g', 4), locale.toString(series.deviation[0], 'g', 4));
+  QStringList targets;
+  for (const std::string& name : series.target_names) targets << QString::fromStdString(name);
+  if (series.target_kind == TargetKind::classify)
+    facts += tr("; %1 classes to tell").arg(series.classes);
+  else if (series.target_kind == TargetKind::regress)
+    facts += targets.isEmpty() ? tr("; with a target") : tr("; target: %1").arg(targets.size() <= 3 ? targets.join(", ") : tr("%1 columns").arg(targets.size()));
+  facts_->setText(facts);
+  showing_ = false;
+}
+
+/// None, the next value, or a column; several columns where they were given from elsewhere.
+void SequenceView::buildTargets() {
+  target_->clear();
+  const Sequence& series = shown_->sequence;
+  QStringList chosen;
+  for (const std::string& name : shown_->choice.load.target) chosen << QString::fromStdString(name);
+  const bool brought = chosen.isEmpty() && series.target_kind != TargetKind::none;  // by an NPZ file of its own
+  target_->addItem(brought ? tr("as in the file") : tr("none"), QStringList());
+  target_->addItem(tr("next value"), QStringList{"next"});
+  for (const auto& name : shown_->columns) {
+    const QString text = QString::fromStdString(name);
+    // The last input cannot be the target.
+    const bool only = series.names.size() == 1 && series.names.front() == name;
+    if (name != series.time_name && !only) target_->addItem(text, QStringList{text});
+  }
+  const auto place = [&] {
+    for (int i = 0; i < target_->count(); ++i)
+      if (target_->itemData(i).toStringList() == chosen) return i;
+    return -1;
+  };
+  if (place() < 0) target_->addItem(chosen.join(", "), chosen);
+  target_->setCurrentIndex(place());
+}
+
+void SequenceView::buildColumns() {
+  columnsMenu_->clear();
+  const Sequence& series = shown_->sequence;
+  std::vector<std::string> inputs = shown_->columns;
+  std::erase(inputs, series.time_name);
+  for (const std::string& name : shown_->choice.load.target) std::erase(inputs, name);  // a target is no input
+  for (const auto& name : inputs) {
+    QAction* action = columnsMenu_->addAction(QString::fromStdString(name));
+    action->setCheckable(true);
+    action->setChecked(std::find(series.names.begin(), series.names.end(), name) != series.names.end());
+    connect(action, &QAction::toggled, this, [this] {
+      SequenceChoice choice = shown_->choice;
+      choice.load.columns.clear();
+      const auto actions = columnsMenu_->actions();
+      for (const QAction* one : actions)
+        if (one->isChecked()) choice.load.columns.push_back(one->text().toStdString());
+      if (choice.load.columns.empty()) {  // at least one; the menu is made anew after this action is done
+        QMetaObject::invokeMethod(this, &SequenceView::buildColumns, Qt::QueuedConnection);
+        return;
+      }
+      if (choice.load.columns.size() == static_cast<std::size_t>(actions.size())) choice.load.columns.clear();
+      emit chosen(choice);
+    });
+  }
+  QStringList chosenNames;
+  for (const auto& name : series.names) chosenNames << QString::fromStdString(name);
+  const QString text = chosenNames.size() <= 3 ? chosenNames.join(", ") : tr("%1 of %2").arg(chosenNames.size()).arg(inputs.size());
+  columns_->setText(columns_->fontMetrics().elidedText(text, Qt::ElideRight, 150));
+  columns_->setToolTip(tr("Which columns are the input: %1").arg(chosenNames.join(", ")));
+}
+
+}  // namespace reclab

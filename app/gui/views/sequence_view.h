@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QWidget>
+
+#include "gui/session/setup.h"
+
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QMenu;
+class QPushButton;
+class QSpinBox;
+class QStackedWidget;
+class QToolButton;
+
+namespace reclab {
+
+class SeriesView;
+class WholeBox;
+
+/// What the model is run on: a file and how it is read, or a task; with a look at it.
+class SequenceView : public QWidget {
+  Q_OBJECT
+ public:
+  explicit SequenceView(QWidget* parent = nullptr);
+  void setLibrary(const LibraryPtr& library);
+  /// Shows a sequence that is loaded; its editors say how it was loaded.
+  void setSequence(const LoadedSequencePtr& sequence);
+  /// The task that the present model likes to be shown on.
+  void setModelTask(const Preset& preset);
+  bool wantsStandardised() const;  ///< for the next file
+  QComboBox* taskBox() const { return task_; }
+  QSpinBox* lengthBox() const { return length_; }
+  WholeBox* seedBox() const { return seed_; }
+  QComboBox* targetBox() const { return target_; }
+  QCheckBox* standardiseBox() const { return standardise_; }
+  QToolButton* columnsButton() const { return columns_; }
+
+ signals:
+  void openWanted();
+  void chosen(reclab::SequenceChoice choice);
+
+ private:
+  void buildColumns();
+  void buildTargets();
+  enum class TaskField { all, length, seed };
+  void chooseTask(TaskField edited);
+  LibraryPtr library_;
+  LoadedSequencePtr shown_;
+  SequenceChoice modelTask_;
+  QString lastFile_;
+  QPushButton *fileTab_, *taskTab_, *modelsOwn_;
+  QStackedWidget* pages_;
+  QLabel *name_, *facts_;
+  QPushButton* open_;
+  QToolButton* columns_;
+  QMenu* columnsMenu_;
+  QComboBox *time_, *target_, *task_;
+  QCheckBox* standardise_;
+  QSpinBox* length_;
+  WholeBox* seed_;
+  SeriesView* preview_;
+  bool showing_ = false;
+};
+
+}  // namespace reclab

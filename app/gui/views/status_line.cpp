@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/views/status_line.h"
+
+#include <QDir>
+#include <QEvent>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QProgressBar>
+#include <QPushButton>
+#include <utility>
+
+#include "gui/window/look.h"
+#include "plot/theme.h"
+
+namespace reclab {
+namespace {
+
+QString duration(double seconds) {
+  if (seconds < 0.001) return QObject::tr("%1 µs").arg(seconds * 1e6, 0, 'f', 0);
+  if (seconds < 1.0) return QObject::tr("%1 ms").arg(seconds * 1e3, 0, 'f', seconds < 0.01 ? 1 : 0);
+  return seconds < 120.0 ? QObject::tr("%1 s").arg(seconds, 0, 'f', seconds < 10.0 ? 2 : 1) : QObject::tr("%1 min").arg(seconds / 60.0, 0, 'f', 1);
+}
+
+QString memory(std::int64_t bytes) {
+  const auto size = static_cast<double>(bytes);
+  if (size < 1024.0 * 1024.0) return QObject::tr("%1 KiB").arg(size / 1024.0, 0, 'f', 0);
+  if (size < 1024.0 * 1024.0 * 1024.0) return QObject::tr("%1 MiB").arg(size / (1024.0 * 1024.0), 0, 'f', size < 10.0 * 1024.0 * 1024.0 ? 1 : 0);
+  return QObject::tr("%1 GiB").arg(size / (1024.0 * 1024.0 * 1024.0), 0, 'f', 2);
+}
+
+}  // namespace
+
+StatusLine::StatusLine(QWidget* parent) : QStatusBar(parent) {
+  setSizeGripEnabled(false);
+  auto* line = new QWidget(this);
+  auto* row = new QHBoxLayout(line);
+  row->setContentsMargins(8, 2, 8, 2);
+  row->setSpacing(16);
+  const auto add = [&](const QString& tip) {
+    auto* made = label({}, "muted", line);
+    made->setFont(numberFont());
+    made->setToolTip(tip);
+    made->setVisible(false);
+    row->addWidget(made);
+    return made;
+  };
+  what_ = add(tr("The device, form and precision that really ran"));
+  time_ = add(tr("Wall time of the forward and the backward pass"));
+  memory_ = add(tr("Memory that the arrays of the run took, with what was recorded"));
+  loss_ = add({});
+  weights_ = add({});
+  state_ = add({});
+  dot_ = new QLabel(line);
+  dot_->setFixedSize(8, 8);
+  row->addWidget(dot_);
+  words_ = new QLabel(line);
+  words_->setFont(smallFont());
+  words_->setTextFormat(Qt::PlainText);
+  words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  words_->installEventFilter(this);
+  row->addWidget(words_, 1);
+  bar_ = new QProgressBar(line);
+  bar_->setRange(0, 1000);
+  bar_->setTextVisible(false);
+  bar_->setFixedWidth(140);
+  bar_->setVisible(false);
+  row->addWidget(bar_);
+  addWidget(line, 1);
+  patience_.setSingleShot(true);
+  patience_.setInterval(200);
+  connect(&patience_, &QTimer::timeout, this, [this] {
+    bar_->setVisible(true);
+    say(tr("Running…"), Tone::busy);
+  });
+}
+
+void StatusLine::setRun(const TracePtr& trace) {
+  for (QLabel* one : {what_, time_, memory_, loss_, weights_}) one->setVisible(trace != nullptr);
+  state_->setVisible(trace && !trace->info.state.empty());
+  if (!trace) return;
+  const RunInfo& run = trace->info;
+  QString what = QString::fromStdString(run.device == "cpu" ? "CPU" : run.device == "cuda" ? "CUDA" : run.device) + ", " + QString::fromStdString(run.form) + ", " +
+                 QString::fromStdString(run.dtype);
+  if (run.every > 1) what += tr(", one step of %1").arg(run.every);
+  what_->setText(what);
+  time_->setText(duration(run.seconds));
+  memory_->setText(memory(run.bytes));
+  loss_->setText(tr("L %1").arg(number(run.loss_value, 4)));
+  loss_->setToolTip(tr("The loss that gradients are of, %1").arg(QString::fromStdString(run.loss)));
+  // A file by its name, and in full where the pointer rests.
+  const auto showFile = [](QLabel* where, const QString& text, const std::string& file, const QString& tip) {
+    const QString path = QString::fromStdString(file);
+    where->setText(text.arg(where->fontMetrics().elidedText(QFileInfo(path).fileName(), Qt::ElideMiddle, 160)));
+    where->setToolTip(tip.arg(QDir::toNativeSeparators(path)));
+  };
+  if (run.weights.empty()) {
+    weights_->setText(tr("seed %1").arg(run.seed));
+    weights_->setToolTip(tr("What the weights were drawn from"));
+  } else {
+    showFile(weights_, tr("weights %1"), run.weights, tr("The weights were read from %1"));
+  }
+  if (!run.state.empty()) showFile(state_, tr("begun from %1"), run.state, tr("The state before the first step was read from %1"));
+}
+
+QString StatusLine::facts() const {
+  QStringList texts;
+  for (const QLabel* one : {what_, time_, memory_, loss_, weights_, state_})
+    if (!one->isHidden()) texts << one->text();
+  return texts.join(" | ");
+}
+
+void StatusLine::say(const QString& sentence, Tone tone) {
+  sentence_ = sentence;
+  const QColor colour = tone == Tone::warning ? palette().color(QPalette::BrightText) : tone == Tone::busy ? palette().color(QPalette::Highlight) : QColor();
+  dot_->setStyleSheet(colour.isValid() ? QString("background:%1; border-radius:4px").arg(colour.name()) : QString());
+  elide();
+}
+
+void StatusLine::elide() {
+  words_->setText(words_->fontMetrics().elidedText(sentence_, Qt::ElideRight, std::max(words_->width(), 60)));
+  words_->setToolTip(sentence_);
+}
+
+bool StatusLine::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == words_ && event->type() == QEvent::Resize) elide();
+  return QStatusBar::eventFilter(watched, event);
+}
+
+void StatusLine::setProgress(double fraction, const QString& stage) {
+  if (!bar_->isVisible()) return;
+  bar_->setValue(qRound(1000.0 * fraction));
+  if (!stage.isEmpty()) say(tr("Running: %1, %2 %").arg(stage).arg(qRound(100.0 * fraction)), Tone::busy);
+}
+
+void StatusLine::setRunning(bool running) {
+  if (running) {
+    if (!bar_->isVisible()) patience_.start();
+    bar_->setValue(0);
+  } else {
+    patience_.stop();
+    bar_->setVisible(false);
+  }
+}
+
+Banner::Banner(QWidget* parent) : QFrame(parent) {
+  setObjectName("banner");
+  setAttribute(Qt::WA_StyledBackground);
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(12, 6, 8, 6);
+  row->setSpacing(10);
+  auto* sign = new QLabel(this);
+  sign->setPixmap(icon("warning", QPalette::BrightText).pixmap(16, 16));
+  sign->setFixedWidth(16);
+  row->addWidget(sign, 0, Qt::AlignTop);
+  words_ = new QLabel(this);
+  words_->setWordWrap(true);
+  words_->setTextFormat(Qt::PlainText);
+  words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  row->addWidget(words_, 1);
+  offer_ = new QPushButton(this);
+  offer_->setVisible(false);
+  row->addWidget(offer_, 0, Qt::AlignTop);
+  connect(offer_, &QPushButton::clicked, this, [this] {
+    if (const auto action = std::exchange(action_, {})) action();
+  });
+  auto* shut = new QToolButton(this);
+  shut->setIcon(icon("close", QPalette::Dark));
+  shut->setIconSize({14, 14});
+  shut->setToolTip(tr("Close"));
+  row->addWidget(shut, 0, Qt::AlignTop);
+  connect(shut, &QToolButton::clicked, this, &QWidget::hide);
+  hide();
+}
+
+void Banner::offer(const QString& text, std::function<void()> action) {
+  action_ = std::move(action);
+  offer_->setText(text);
+  offer_->setVisible(true);
+}
+
+void Banner::show(const QString& sentence) {
+  action_ = {};
+  offer_->setVisible(false);
+  words_->setText(sentence);
+  setVisible(true);
+}
+
+QString Banner::sentence() const { return isHidden() ? QString() : words_->text(); }
+
+}  // namespace reclab

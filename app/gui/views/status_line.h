@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QFrame>
+#include <QStatusBar>
+#include <QTimer>
+#include <QToolButton>
+#include <functional>
+
+#include "gui/session/session_controller.h"
+
+class QLabel;
+class QProgressBar;
+class QPushButton;
+
+namespace reclab {
+
+/// The last line of the window: what really ran and what it took, then what is running or wrong, in words.
+class StatusLine : public QStatusBar {
+  Q_OBJECT
+ public:
+  explicit StatusLine(QWidget* parent = nullptr);
+  void setRun(const TracePtr& trace);
+  void say(const QString& sentence, Tone tone);
+  void setProgress(double fraction, const QString& stage);
+  void setRunning(bool running);
+  QString sentence() const { return sentence_; }
+  QString facts() const;
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  void elide();
+  QLabel *what_, *time_, *memory_, *loss_, *weights_, *state_, *dot_, *words_;
+  QProgressBar* bar_;
+  QTimer patience_;  ///< short runs do not flicker
+  QString sentence_;
+};
+
+/// A sentence about what went wrong, above the time line, until it is closed or something goes right.
+class Banner : public QFrame {
+  Q_OBJECT
+ public:
+  explicit Banner(QWidget* parent = nullptr);
+  void show(const QString& sentence);
+  /// A button beside the sentence that is shown, until the next one.
+  void offer(const QString& text, std::function<void()> action);
+  QString sentence() const;
+
+ private:
+  QLabel* words_;
+  QPushButton* offer_;
+  std::function<void()> action_;
+};
+
+}  // namespace reclab

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <QGuiApplication>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "gui/options.h"
+#include "gui/session/files.h"
+#include "gui/session/session_controller.h"
+#include "models/registry.h"
+#include "schedule/schedule.h"
+
+namespace reclab {
+
+int drawFigures(const Options& options) {
+  try {
+    QStringList known;
+    for (const PanelInfo& info : panels()) known << info.id;
+    for (const QString& id : options.panels)
+      if (!known.contains(id)) throw Error(QString("--panels names %1, which there is not; there are %2.").arg(id, known.join(", ")).toStdString());
+    const Registry& registry = builtin_registry();
+    const Library library{PresetLibrary(registry, preset_folders()), tasks()};
+    Setup setup = beginning(options, library);
+    setup.sequence = loadChoice(beginningSequence(options, library));
+    std::vector<std::unique_ptr<Panel>> made;
+    QStringList ids;
+    std::vector<std::string> kinds;
+    for (const PanelInfo& info : panels()) {
+      if (!options.panels.isEmpty() && !options.panels.contains(info.id)) continue;
+      ids << info.id;
+      made.emplace_back(info.make(nullptr));
+      for (const std::string& kind : made.back()->draws()) kinds.push_back(kind);
+    }
+    const auto drawn = [&](const char* kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
+    const RunRequest request = requestFor(setup, library.presets.find(setup.preset), probeFor(ids, false));
+    TracePtr trace = run(registry, request, {}, {}).trace;
+    if (trace->info.outcome != Outcome::finished) std::fprintf(stderr, "recurrence-lab: %s\n", trace->info.sentence.c_str());
+    if (drawn("timing/")) {
+      const auto [timed, timing] = timingRequestFor(setup, request.preset, {});
+      trace = withTiming(trace, time_forms(registry, timed, timing, {}, {}));
+    }
+    if (drawn("schedule/")) trace = merged(trace, form_schedule(registry, request, 16, {}));
+
+    std::vector<Panel*> all;
+    const std::int64_t length = setup.sequence->sequence.length;
+    for (const auto& one : made) {
+      Panel* panel = one.get();
+      // Laid out and given its graphics context like a shown one, on no screen.
+      panel->setAttribute(Qt::WA_DontShowOnScreen);
+      panel->resize(900, 560);
+      panel->show();
+      tellPlace(request.preset, panel);
+      panel->setTrace(trace);
+      panel->setTimeRange(0, length - 1);
+      panel->setTime(length / 2);
+      all.push_back(panel);
+    }
+    QCoreApplication::processEvents();
+    QString sentence;
+    for (const QString& path : saveFigures(all, options.figures, options.format, &sentence)) std::printf("%s\n", qUtf8Printable(path));
+    if (sentence.isEmpty()) return 0;
+    std::fprintf(stderr, "recurrence-lab: %s\n", qUtf8Printable(sentence));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
+  }
+  return 2;
+}
+
+}  // namespace reclab

@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/window/main_window.h"
+
+#include <QApplication>
+#include <QComboBox>
+#include <QDir>
+#include <QDragEnterEvent>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QMenuBar>
+#include <QMimeData>
+#include <QScreen>
+#include <QSettings>
+#include <QStandardItemModel>
+#include <QStyle>
+#include <QToolBar>
+#include <QToolButton>
+#include <QUndoStack>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <utility>
+
+#include "gui/session/commands.h"
+#include "gui/session/kept_setup.h"
+#include "gui/session/pins.h"
+#include "gui/session/words.h"
+#include "gui/views/card_view.h"
+#include "gui/views/inspector_view.h"
+#include "gui/views/models_view.h"
+#include "gui/views/pin_chip.h"
+#include "gui/views/scrubber.h"
+#include "gui/views/sequence_view.h"
+#include "gui/views/status_line.h"
+#include "gui/window/first_hint.h"
+#include "gui/window/panel_area.h"
+#include "gui/window/side_widths.h"
+#include "panels/timing/timing.h"
+
+namespace reclab {
+
+MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
+    : look_(look), options_(std::move(options)), first_(std::move(first)), session_(new SessionController(this)), time_(new TimeLink(this)),
+      undo_(new QUndoStack(this)), pins_(new Pins(session_, this)) {
+  setWindowTitle(tr("Recurrence Lab"));
+  setAcceptDrops(true);
+  setDockNestingEnabled(true);
+  setAnimated(false);
+  setContextMenuPolicy(Qt::PreventContextMenu);
+
+  auto* middle = new QWidget(this);
+  auto* column = new QVBoxLayout(middle);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  area_ = new PanelArea(time_, &chooser_, middle);
+  banner_ = new Banner(middle);
+  hint_ = new FirstHint(middle);
+  column->addWidget(area_, 1);
+  column->addWidget(banner_);
+  column->addWidget(hint_);
+  setCentralWidget(middle);
+
+  status_ = new StatusLine(this);
+  setStatusBar(status_);
+  buildDocks();
+  scrubber_ = new Scrubber(time_, this);
+  addToolBar(Qt::BottomToolBarArea, scrubber_);
+  buildToolBar();
+  buildMenus();
+  connectSession();
+  connect(look_, &Look::changed, card_, &CardView::redraw);
+  connect(look_, &Look::changed, this, [this] {
+    if (session_->library()) models_->setLibrary(session_->library());
+    models_->setCurrent(QString::fromStdString(session_->setup().preset));
+  });
+  qApp->installEventFilter(this);
+  setFileChooser(dialogChooser());
+  sidesSoon_.setSingleShot(true);
+  sidesSoon_.setInterval(0);
+  connect(&sidesSoon_, &QTimer::timeout, this, [this] {
+    if (!sidesOwn_ && isNarrow() != narrow_) arrangeSides();
+  });
+
+  // Inside the screen, title bar and all; a small screen is filled.
+  const QSize wanted(1600, 1000), room = screen()->availableSize() - QSize(4, style()->pixelMetric(QStyle::PM_TitleBarHeight) + 8);
+  resize(wanted.boundedTo(room));
+  if (wanted.boundedTo(room) != wanted) setWindowState(windowState() | Qt::WindowMaximized);
+  session_->setVisiblePanels(area_->visiblePanels());
+  pins_->setProbe(probeFor(area_->visiblePanels(), false));
+  session_->open();
+}
+
+MainWindow::~MainWindow() { qApp->removeEventFilter(this); }
+
+void MainWindow::buildDocks() {
+  models_ = new ModelsView(this);
+  sequence_ = new SequenceView(this);
+  inspector_ = new InspectorView(this);
+  card_ = new CardView(this);
+  auto* widths = new SideWidths(this);
+  const auto dock = [this, widths](const QString& id, const QString& title, QWidget* content, Qt::DockWidgetArea where, int least) {
+    auto* made = new FlatDock(id, title, this);
+    content->setMinimumWidth(least);  // its own, so that no text in it changes the columns
+    made->setWidget(content);
+    auto* hide = made->header()->addButton("close", tr("Hide (View ▸ Panels shows it again)"));
+    connect(hide, &QToolButton::clicked, made, &QDockWidget::hide);
+    const auto byHand = [this] {
+      if (!arrangingSides_) sidesOwn_ = true;
+    };
+    connect(hide, &QToolButton::clicked, this, byHand);
+    connect(made, &QDockWidget::topLevelChanged, this, byHand);
+    connect(made->toggleViewAction(), &QAction::triggered, this, byHand);
+    addDockWidget(where, made);
+    widths->add(made);
+    docks_.push_back(made);
+  };
+  dock("dock.models", tr("Models"), models_, Qt::LeftDockWidgetArea, 220);
+  dock("dock.sequence", tr("Sequence"), sequence_, Qt::LeftDockWidgetArea, 220);
+  dock("dock.inspector", tr("Inspector"), inspector_, Qt::RightDockWidgetArea, 250);
+  dock("dock.card", tr("Card"), card_, Qt::RightDockWidgetArea, 220);
+
+  connect(models_, &ModelsView::picked, this, [this](const QString& id) {
+    if (id.toStdString() == session_->setup().preset) return;
+    Setup after = session_->setup();
+    after.preset = id.toStdString();
+    after.form = "auto";  // another model may not have the form that this one was run in
+    change(after, tr("model %1").arg(id));
+    lookAtPlaces(id, true);
+  });
+  connect(card_, &CardView::lookWanted, this, &MainWindow::lookAtPlace);
+  connect(inspector_, &InspectorView::edited, this, [this](const QString& key, const QString& text, bool live, int gesture) {
+    Setup after = session_->setup();
+    after.setValue(key.toStdString(), text.toStdString());
+    area_->holdAxes(live);
+    change(after, tr("%1 of %2").arg(key, QString::fromStdString(after.preset)), gesture, live);
+  });
+  connect(inspector_, &InspectorView::seedEdited, this, [this](quint64 seed, int gesture) {
+    Setup after = session_->setup();
+    after.seed = seed;
+    change(after, tr("seed"), gesture);
+  });
+  connect(inspector_, &InspectorView::lossEdited, this, [this](const QString& loss) {
+    Setup after = session_->setup();
+    after.loss = loss.toStdString();
+    if (after.loss != session_->setup().loss) change(after, tr("loss"));
+  });
+  connect(inspector_, &InspectorView::resetWanted, this, [this] {
+    Setup after = session_->setup();
+    after.set.erase(after.preset);
+    change(after, tr("back to the preset"));
+  });
+  connect(sequence_, &SequenceView::openWanted, this, [this] { action("open")->trigger(); });
+  connect(sequence_, &SequenceView::chosen, session_, &SessionController::loadSequence);
+}
+
+void MainWindow::buildToolBar() {
+  auto* bar = addToolBar(tr("Run"));
+  bar->setObjectName("toolbar");
+  bar->setMovable(false);
+  bar->setIconSize({16, 16});
+  bar->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+
+  auto* run = add("run", "run", tr("Run"), QKeySequence(Qt::Key_F5), [this] { session_->run(); });
+  run->setToolTip(tr("Run once more, in full (F5)"));
+  auto* stop = add("stop", "stop", tr("Stop"), QKeySequence(Qt::Key_Escape), [this] { session_->stop(); });
+  stop->setToolTip(tr("Stop what is running (Esc); what is shown stays"));
+  auto* primary = new QToolButton(bar);  // not of the action: its icon stands on the accent, the menu's does not
+  primary->setObjectName("primary");
+  primary->setIcon(icon("run", QPalette::HighlightedText));
+  primary->setText(run->text());
+  primary->setToolTip(run->toolTip());
+  primary->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  connect(primary, &QToolButton::clicked, run, &QAction::trigger);
+  bar->addWidget(primary);
+  bar->addAction(stop);
+  bar->addSeparator();
+
+  const auto field = [&](const QString& name, const QString& tip) {
+    auto* words = label(name, "muted", bar);
+    words->setContentsMargins(6, 0, 4, 0);
+    fieldWords_.push_back(bar->addWidget(words));
+    auto* box = new QComboBox(bar);
+    box->setToolTip(tip);
+    box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    bar->addWidget(box);
+    return box;
+  };
+  device_ = field(tr("Device"), tr("Where the next run computes; auto: on a CUDA device what is float32 and large enough, all else on the CPU"));
+  device_->addItem(tr("auto"), "auto");
+  device_->addItem(tr("CPU"), "cpu");
+  device_->addItem(tr("CUDA"), "cuda");
+  form_ = field(tr("Form"), tr("How the recurrence is computed: all of them give the same numbers, at different speeds"));
+  form_->addItem(tr("auto"), "auto");
+  form_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);  // one width for every model's forms
+  form_->setMinimumContentsLength(11);
+  precision_ = field(tr("Precision"), tr("float64 for science, float32 for speed"));
+  precision_->addItem("float64", "f64");
+  precision_->addItem("float32", "f32");
+  const auto pick = [this](QComboBox* box, std::string Setup::*field_, const QString& text) {
+    connect(box, &QComboBox::activated, this, [this, box, field_, text](int index) {
+      Setup after = session_->setup();
+      after.*field_ = box->itemData(index).toString().toStdString();
+      if (after.*field_ != session_->setup().*field_) change(after, text);
+    });
+  };
+  pick(device_, &Setup::device, tr("device"));
+  pick(form_, &Setup::form, tr("form"));
+  pick(precision_, &Setup::dtype, tr("precision"));
+  layout_ = field(tr("Layout"), tr("Which panels are shown, and where"));
+  for (const PanelLayout& one : area_->layouts()) layout_->addItem(one.name);
+  connect(layout_, &QComboBox::activated, this, [this](int index) { area_->arrange(area_->layouts()[static_cast<std::size_t>(index)]); });
+  bar->addSeparator();
+
+  auto* pinAction = add("pin", "pin", tr("Pin for comparison"), QKeySequence(tr("Ctrl+P")), [this] { pin(); });
+  pinAction->setToolTip(tr("Keep this run in the plots beside those that follow (Ctrl+P)"));
+  bar->addAction(pinAction);
+  pinButton_ = qobject_cast<QToolButton*>(bar->widgetForAction(pinAction));
+  chips_ = new PinRow(bar);
+  bar->addWidget(chips_);
+
+  if (auto* more = bar->findChild<QToolButton*>("qt_toolbar_ext_button")) more->setIcon(icon("menu"));  // what there is no room for
+  for (QToolButton* button : bar->findChildren<QToolButton*>()) button->setFocusPolicy(Qt::TabFocus);  // a tool bar takes the keyboard from them
+}
+
+QAction* MainWindow::add(const QString& name, const QString& iconName, const QString& text, const QKeySequence& keys, std::function<void()> does) {
+  auto* made = new QAction(text, this);
+  made->setObjectName("action." + name);
+  if (!iconName.isEmpty()) made->setIcon(icon(iconName));
+  made->setShortcut(keys);
+  connect(made, &QAction::triggered, this, std::move(does));
+  addAction(made);
+  return made;
+}
+
+QAction* MainWindow::action(const QString& name) const { return findChild<QAction*>("action." + name, Qt::FindDirectChildrenOnly); }
+
+void MainWindow::change(const Setup& after, const QString& text, int gesture, bool live) {
+  undo_->push(new ChangeSetup(session_, after, text, gesture, live));
+}
+
+void MainWindow::connectSession() {
+  connect(session_, &SessionController::libraryReady, this, &MainWindow::begin);
+  connect(session_, &SessionController::setupChanged, this, &MainWindow::showSetup);
+  connect(session_, &SessionController::modelDescribed, this, &MainWindow::showModel);
+  connect(session_, &SessionController::traceChanged, this, &MainWindow::showTrace);
+  connect(session_, &SessionController::said, this, &MainWindow::say);
+  connect(session_, &SessionController::progressed, status_, &StatusLine::setProgress);
+  connect(session_, &SessionController::runningChanged, status_, &StatusLine::setRunning);
+  connect(session_, &SessionController::sequenceLoaded, this, [this](const LoadedSequencePtr& loaded) {
+    Setup after = session_->setup();
+    after.sequence = loaded;
+    const bool targetless = after.loss == "task" && loaded->sequence.target_kind == TargetKind::none;
+    if (targetless) after.loss = "auto";
+    if (session_->setup().sequence) {
+      banner_->hide();
+      if (loaded->choice.isFile) noteRecentFile(QString::fromStdString(loaded->choice.file));
+      change(after, tr("sequence %1").arg(QString::fromStdString(loaded->sequence.name)));
+    } else {
+      session_->apply(after, false);  // the start is nothing to undo
+    }
+    if (targetless) say(tr("%1 has no target, so the loss is that of the last step.").arg(QString::fromStdString(loaded->sequence.name)), Tone::warning);
+  });
+  connect(session_, &SessionController::sequenceRefused, this, [this] {
+    // What was looked at last may be gone; then the window begins as it does the first time.
+    if (session_->setup().sequence || !std::exchange(sessionRestored_, false)) return;
+    connect(session_, &SessionController::runEnded, this, [this, why = banner_->sentence()] { banner_->show(why); }, Qt::SingleShotConnection);
+    session_->apply(beginning(options_, *session_->library()), false);
+    session_->loadSequence(beginningSequence(options_, *session_->library()));
+  });
+  connect(session_, &SessionController::runEnded, this, &MainWindow::endRestoring);
+  connect(inspector_, &InspectorView::edited, hint_, [this] { hint_->done(FirstHint::drag); });
+  connect(scrubber_->strip(), &TimeStrip::stepPicked, hint_, [this] { hint_->done(FirstHint::scrub); });
+  connect(action("pin"), &QAction::triggered, hint_, [this] { hint_->done(FirstHint::pin); });
+  connect(session_, &SessionController::fileFits, this, [this](FileKind kind, const QString& preset, const QString& file) {
+    Setup after = session_->setup();
+    if (preset.toStdString() != after.preset) return;  // another model was picked meanwhile
+    after.files(kind)[after.preset] = file.toStdString();
+    banner_->hide();
+    noteRecentFile(file);
+    change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
+  });
+  area_->setQuestions({[this](std::string_view prefix) { return session_->awaits(prefix); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
+  connect(session_, &SessionController::setupChanged, area_, &PanelArea::askAgain);
+  connect(session_, &SessionController::awaitedChanged, area_, &PanelArea::askAgain);
+  connect(time_, &TimeLink::stepChanged, session_, &SessionController::setFocus);
+  connect(session_, &SessionController::sizesFit, this, [this](const QString& preset, const QString& file, const Settings& sizes) {
+    QStringList words;
+    for (const auto& [key, value] : sizes) words << QString::fromStdString(key + " " + value);
+    banner_->offer(tr("Take its sizes: %1").arg(words.join(", ")), [this, preset, file, sizes] {
+      Setup after = session_->setup();
+      if (preset.toStdString() != after.preset) return;  // another model was picked meanwhile
+      for (const auto& [key, value] : sizes) after.setValue(key, value);
+      after.weights[after.preset] = file.toStdString();
+      banner_->hide();
+      change(after, tr("weights %1 and their sizes").arg(QFileInfo(file).fileName()));
+    });
+  });
+  const auto panelsChanged = [this] {
+    session_->setVisiblePanels(area_->visiblePanels());
+    pins_->setProbe(probeFor(area_->visiblePanels(), false));
+    const PanelDock* timing = area_->dock("timing");
+    session_->setTimingInSight(timing != nullptr && timing->inSight());
+  };
+  connect(area_, &PanelArea::visiblePanelsChanged, this, panelsChanged);
+  connect(pins_, &Pins::changed, this, &MainWindow::showPins);
+  connect(pins_, &Pins::runningChanged, session_, &SessionController::setOthersRunning);
+  if (auto* timing = area_->findChild<TimingPanel*>()) {
+    connect(timing, &TimingPanel::timingWanted, session_, &SessionController::wantTiming);
+    connect(timing, &TimingPanel::timingStopped, session_, &SessionController::stopTiming);
+    connect(timing, &TimingPanel::choiceChanged, session_, &SessionController::setTimingChoice);
+    connect(session_, &SessionController::timingRunning, timing, &TimingPanel::setRunning);
+    connect(session_, &SessionController::timingProgressed, timing, &TimingPanel::setProgress);
+    connect(session_, &SessionController::timingWaits, timing, &TimingPanel::setWaiting);
+  }
+  connect(area_, &PanelArea::detailWanted, this, [this](const QString& what) {
+    if (what.startsWith("steps ")) session_->wantSteps(what.section(' ', 1).toLongLong());
+  });
+  connect(area_, &PanelArea::said, this, [this](const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); });
+}
+
+void MainWindow::begin() {
+  models_->setLibrary(session_->library());
+  sequence_->setLibrary(session_->library());
+  if (const std::string& why = session_->library()->noCuda; !why.empty()) {
+    const int cuda = device_->findData("cuda");
+    qobject_cast<QStandardItemModel*>(device_->model())->item(cuda)->setEnabled(false);
+    device_->setItemData(cuda, QString::fromStdString(why), Qt::ToolTipRole);
+    device_->setToolTip(tr("Where the next run computes. CUDA cannot be used: %1").arg(QString::fromStdString(why)));
+    if (auto* timing = area_->findChild<TimingPanel*>()) timing->setNoCuda(QString::fromStdString(why));
+  }
+  try {
+    const Library& library = *session_->library();
+    QSettings settings;
+    std::optional<KeptSetup> kept;
+    // Where the note is still there, the last start ended while it restored this.
+    if (!options_.named() && !settings.contains("session/restoring")) kept = keptSetup(settings.value("session/setup").toByteArray(), library);
+    settings.setValue("session/restoring", true);
+    settings.sync();
+    sessionRestored_ = kept.has_value();
+    const Setup setup = first_ ? *first_ : kept ? kept->setup : beginning(options_, library);
+    session_->apply(setup, false);
+    if (kept && !first_)
+      for (const KeptPin& pin : keptPins(settings.value("session/pins").toByteArray(), library)) pins_->add(pin.setup, nullptr, {}, pin.given);
+    if (!options_.model.isEmpty()) lookAtPlaces(QString::fromStdString(setup.preset), true);
+    if (!setup.sequence) session_->loadSequence(kept ? kept->sequence : beginningSequence(options_, library));
+  } catch (const Error& error) {
+    say(inWindowWords(error.what()), Tone::warning);
+  }
+}
+
+void MainWindow::showSetup() {
+  const Setup& setup = session_->setup();
+  models_->setCurrent(QString::fromStdString(setup.preset));
+  inspector_->setSeed(setup.seed);
+  const auto weights = setup.weights.find(setup.preset);
+  inspector_->setWeights(weights == setup.weights.end() ? QString() : QString::fromStdString(weights->second.string()));
+  inspector_->setLoss(setup.loss, setup.sequence && setup.sequence->sequence.target_kind != TargetKind::none);
+  if (session_->library() && lookedAt_ != QString::fromStdString(setup.preset)) lookAtPlaces(QString::fromStdString(setup.preset), false);
+  const auto select = [](QComboBox* box, const std::string& value) { box->setCurrentIndex(std::max(0, box->findData(QString::fromStdString(value)))); };
+  select(device_, setup.device);
+  select(form_, setup.form);
+  select(precision_, setup.dtype);
+  action("forget")->setEnabled(setup.weights.contains(setup.preset) || setup.states.contains(setup.preset));
+  sequence_->setSequence(setup.sequence);
+  for (FlatDock* dock : docks_)
+    if (dock->objectName() == "dock.sequence" && setup.sequence) dock->header()->setHeadline(QString::fromStdString(setup.sequence->sequence.name));
+}
+
+void MainWindow::showTimeOf(const TracePtr& trace) {
+  // The time line is that of what is shown: a new sequence comes with its first pictures, not before.
+  const LoadedSequencePtr& sequence = session_->setup().sequence;
+  if (!sequence || sequence == shownSequence_) return;
+  if (trace->info.input_sha256 != sequence->sequence.sha256 || trace->info.length != sequence->sequence.length) return;
+  shownSequence_ = sequence;
+  scrubber_->setPlaying(false);
+  const bool first = time_->length() <= 1;
+  time_->setLength(sequence->sequence.length);
+  if (first) time_->setStep(sequence->sequence.length / 2);
+  scrubber_->setSequence(sequence);
+}
+
+void MainWindow::showModel(const ModelPtr& model) {
+  inspector_->setModel(model);
+  card_->setModel(model);
+  sequence_->setModelTask(model->preset);
+  modelHas_.clear();
+  if (!model->card.gates.empty()) modelHas_ << "gates";
+  if (!model->card.states.empty()) modelHas_ << "states";
+  area_->setModelHas(modelHas_);
+  const QString title = QString::fromStdString(model->preset.title);
+  for (FlatDock* dock : docks_)
+    if (dock->objectName() == "dock.inspector" || dock->objectName() == "dock.card") dock->header()->setHeadline(title);
+  // The forms that this model has.
+  form_->clear();
+  form_->addItem(tr("auto"), "auto");
+  for (const auto& form : model->card.forms) form_->addItem(QString::fromStdString(form), QString::fromStdString(form));
+  form_->setCurrentIndex(std::max(0, form_->findData(QString::fromStdString(session_->setup().form))));
+}
+
+void MainWindow::showTrace(const TracePtr& trace) {
+  status_->setRun(trace);
+  inspector_->setLossValue(trace->info);
+  showTimeOf(trace);
+  // What was to be recorded and is not there, there is not: a card also lists what is kept between runs alone.
+  QStringList has = modelHas_;
+  if (trace && session_->asked().gates && trace->matching("gate/").empty()) has.removeAll("gates");
+  if (trace && session_->asked().states && trace->matching("state/").empty()) has.removeAll("states");
+  area_->setModelHas(has);
+  pins_->follow();
+  area_->setRuns(trace, pins_->runs());
+}
+
+/// Panels are told what the preset says to look at; one that is closed stays closed. Raised is the first, when the user opens the model.
+void MainWindow::lookAtPlaces(const QString& preset, bool raise) {
+  if (!session_->library()) return;
+  const auto& presets = session_->library()->presets.presets();
+  const auto found = std::find_if(presets.begin(), presets.end(), [&](const Preset& one) { return one.id == preset.toStdString(); });
+  if (found == presets.end()) return;
+  lookedAt_ = preset;
+  for (PanelDock* dock : area_->docks()) tellPlace(*found, dock->panel());
+  if (!raise || raised_.contains(preset) || found->look_at.empty()) return;
+  raised_.insert(preset);
+  PanelDock* first = area_->dock(QString::fromStdString(found->look_at.front()).section(':', 0, 0));
+  if (first != nullptr && !first->isHidden()) first->raise();
+}
+
+/// A link of the card: the user wants to see this place, so its panel is opened where it is closed.
+void MainWindow::lookAtPlace(const QString& place) {
+  PanelDock* dock = area_->dock(place.section(':', 0, 0));
+  if (dock == nullptr) return;
+  dock->show();
+  dock->raise();
+  dock->panel()->lookAt(QString::fromStdString(session_->setup().preset), place.section(':', 1), true);
+}
+
+void MainWindow::say(const QString& sentence, Tone tone) {
+  status_->say(sentence, tone);
+  if (tone == Tone::warning)
+    banner_->show(sentence);
+  else if (tone == Tone::info)
+    banner_->hide();
+}
+
+void MainWindow::openFile(const QString& file) {
+  SequenceChoice choice;
+  choice.isFile = true;
+  choice.file = file.toStdString();
+  choice.load.standardise = sequence_->wantsStandardised();
+  session_->openFile(choice);
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (event->mimeData()->hasUrls() && event->mimeData()->urls().front().isLocalFile()) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  const QList<QUrl> urls = event->mimeData()->urls();
+  if (urls.isEmpty() || !urls.front().isLocalFile()) return;
+  event->acceptProposedAction();
+  openFile(urls.front().toLocalFile());
+}
+
+void MainWindow::showEvent(QShowEvent* event) {
+  QMainWindow::showEvent(event);
+  if (std::exchange(restored_, true)) return;
+  restoreLayout();
+  scrubber_->strip()->setFocus();  // the keyboard begins with the time, not in a field for text
+  QTimer::singleShot(200, this, &MainWindow::keepOnScreen);  // the frame is known once the window is on the screen
+}
+
+void MainWindow::resizeEvent(QResizeEvent* event) {
+  QMainWindow::resizeEvent(event);
+  if (restored_ && !sidesOwn_ && isNarrow() != narrow_) sidesSoon_.start();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  saveLayout();
+  endRestoring();
+  session_->stop();
+  QMainWindow::closeEvent(event);
+}
+
+}  // namespace reclab

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window: it puts the parts together and passes on what they say. What is computed is the session's, what is shown the panels'.
+#pragma once
+
+#include <QMainWindow>
+#include <QTimer>
+#include <QSet>
+#include <optional>
+#include <vector>
+
+#include "gui/options.h"
+#include "gui/session/files.h"
+#include "gui/session/session_controller.h"
+#include "gui/window/time_link.h"
+#include "panel.h"
+
+class QComboBox;
+class QHBoxLayout;
+class QToolButton;
+class QUndoStack;
+
+namespace reclab {
+
+class Banner;
+class CardView;
+class FirstHint;
+class FlatDock;
+class InspectorView;
+class ModelsView;
+class PanelArea;
+class PinChip;
+class PinRow;
+class Pins;
+class Scrubber;
+class SequenceView;
+class StatusLine;
+
+class MainWindow : public QMainWindow {
+  Q_OBJECT
+ public:
+  /// `first`: what to begin with when it is loaded already.
+  explicit MainWindow(Look* look, Options options = {}, std::optional<Setup> first = {});
+  ~MainWindow() override;
+
+  /// How paths are asked for; tests answer themselves.
+  void setFileChooser(FileChooser chooser);
+
+  SessionController* session() const { return session_; }
+  TimeLink* time() const { return time_; }
+  ModelsView* models() const { return models_; }
+  InspectorView* inspector() const { return inspector_; }
+  SequenceView* sequenceView() const { return sequence_; }
+  Scrubber* scrubber() const { return scrubber_; }
+  PanelArea* area() const { return area_; }
+  Pins* pins() const { return pins_; }
+  StatusLine* statusLine() const { return status_; }
+  Banner* banner() const { return banner_; }
+  FirstHint* hint() const { return hint_; }
+  QUndoStack* undoStack() const { return undo_; }
+  QAction* action(const QString& name) const;  ///< "open", "stop", "exportRun", ...
+
+  /// Opens a file as a drop does: a sequence, or weights or a state by what is in it.
+  void openFile(const QString& file);
+
+ protected:
+  void dragEnterEvent(QDragEnterEvent* event) override;
+  void dropEvent(QDropEvent* event) override;
+  void closeEvent(QCloseEvent* event) override;
+  void showEvent(QShowEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
+ private:
+  QAction* add(const QString& name, const QString& iconName, const QString& text, const QKeySequence& keys, std::function<void()> does);
+  void buildDocks();
+  void buildToolBar();
+  void buildMenus();
+  void connectSession();
+  void begin();
+  void change(const Setup& after, const QString& text, int gesture = 0, bool live = false);
+  void showSetup();
+  void showTrace(const TracePtr& trace);
+  void showTimeOf(const TracePtr& trace);
+  void showModel(const ModelPtr& model);
+  void lookAtPlaces(const QString& preset, bool raise);
+  void lookAtPlace(const QString& place);
+  void pin();
+  void showPins();
+  PinChip* makeChip(std::size_t index);
+  void comparePins();
+  void say(const QString& sentence, Tone tone);
+  void saveAllFigures(Panel::Format format);
+  void exportData();
+  void loadFile(FileKind kind);
+  void saveFile(FileKind kind);
+  void searchModels();
+  void focusNextPart(bool back);
+  void arrangeSides();
+  void keepOnScreen();
+  bool isNarrow() const;
+  void resetLayout();
+  void restoreLayout();
+  void saveLayout() const;
+  void endRestoring();
+  void copyCommand();
+
+  Look* look_;
+  Options options_;
+  std::optional<Setup> first_;
+  FileChooser chooser_ = dialogChooser();
+  SessionController* session_;
+  TimeLink* time_;
+  QUndoStack* undo_;
+  Pins* pins_;
+  PanelArea* area_ = nullptr;
+  ModelsView* models_ = nullptr;
+  SequenceView* sequence_ = nullptr;
+  CardView* card_ = nullptr;
+  InspectorView* inspector_ = nullptr;
+  Scrubber* scrubber_ = nullptr;
+  StatusLine* status_ = nullptr;
+  Banner* banner_ = nullptr;
+  FirstHint* hint_ = nullptr;
+  std::vector<FlatDock*> docks_;  ///< models, sequence, inspector, card
+  std::vector<QAction*> fieldWords_;  ///< before the boxes of the tool bar; not shown where the window is narrow
+  bool narrow_ = false, sidesOwn_ = false, arrangingSides_ = false;
+  QTimer sidesSoon_;
+  QComboBox *device_ = nullptr, *form_ = nullptr, *precision_ = nullptr, *layout_ = nullptr;
+  PinRow* chips_ = nullptr;
+  QToolButton* pinButton_ = nullptr;
+  LoadedSequencePtr shownSequence_;
+  QStringList modelHas_;  ///< "gates", "states": by its card
+  QString lookedAt_;      ///< the preset whose places the panels were told last
+  QSet<QString> raised_;  ///< presets whose first place was raised: once is enough, afterwards the tabs are as they were left
+  bool restored_ = false, sessionRestored_ = false;
+};
+
+}  // namespace reclab

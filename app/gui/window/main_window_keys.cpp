@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The keyboard of the window: whose a key is, and where it goes to from one part to the next.
+#include <QAbstractButton>
+#include <QAbstractSpinBox>
+#include <QApplication>
+#include <QComboBox>
+#include <QKeyEvent>
+#include <QLineEdit>
+#include <QPointer>
+#include <QTabBar>
+
+#include "gui/views/models_view.h"
+#include "gui/views/scrubber.h"
+#include "gui/window/main_window.h"
+#include "gui/window/panel_area.h"
+#include "plot/plot.h"
+
+namespace reclab {
+namespace {
+
+/// Where one types: a field, or that of a box with arrows; null for any other widget.
+QLineEdit* lineOf(QObject* widget) {
+  if (auto* line = qobject_cast<QLineEdit*>(widget)) return line;
+  const auto* spin = qobject_cast<QAbstractSpinBox*>(widget);
+  return spin != nullptr ? spin->findChild<QLineEdit*>() : nullptr;
+}
+
+enum class Owner { widget, window, qt };
+
+/// Space and the arrows are the time's, undo and export the window's, wherever they mean nothing to what has the focus.
+Owner ownerOf(QObject* watched, const QKeyEvent& key) {
+  QLineEdit* line = lineOf(watched);
+  const Qt::KeyboardModifiers modifiers = key.modifiers() & ~Qt::KeypadModifier;
+  if (modifiers == Qt::NoModifier) {
+    // A button has the focus only when it was reached by Tab, and then Space is to press it.
+    if (key.key() == Qt::Key_Space) return line != nullptr || qobject_cast<QAbstractButton*>(watched) != nullptr ? Owner::widget : Owner::qt;
+    if (key.key() == Qt::Key_Left || key.key() == Qt::Key_Right)
+      return line != nullptr || watched->inherits("QAbstractSlider") || qobject_cast<QTabBar*>(watched) != nullptr ? Owner::widget : Owner::qt;
+    return Owner::qt;
+  }
+  if (line == nullptr || !(modifiers & Qt::ControlModifier)) return Owner::qt;
+  // In a field undo takes back what is being typed; once it is entered, it is a change of the window's.
+  if (key.key() == Qt::Key_Z && modifiers == Qt::ControlModifier) return line->isModified() && line->isUndoAvailable() ? Owner::widget : Owner::window;
+  if (key.key() == Qt::Key_Y || key.key() == Qt::Key_Z) return line->isModified() && line->isRedoAvailable() ? Owner::widget : Owner::window;
+  return key.key() == Qt::Key_E ? Owner::window : Owner::qt;
+}
+
+/// The first widget of a part that takes the keyboard: its plot, if it has one on the screen.
+QWidget* firstOf(QWidget* part) {
+  QWidget* found = nullptr;
+  for (QWidget* one : part->findChildren<QWidget*>()) {
+    if (!(one->focusPolicy() & Qt::TabFocus) || !one->isVisible() || !one->isEnabled()) continue;
+    if (qobject_cast<Plot*>(one) != nullptr || qobject_cast<TimeStrip*>(one) != nullptr) return one;
+    if (found == nullptr) found = one;
+  }
+  return found;
+}
+
+}  // namespace
+
+bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
+  switch (event->type()) {
+    case QEvent::KeyPress:
+    case QEvent::MouseButtonPress:
+    case QEvent::MouseMove:
+    case QEvent::Wheel:
+    case QEvent::Drop: session_->touched(); break;
+    default: break;
+  }
+  switch (event->type()) {
+    case QEvent::ShortcutOverride:
+      if (isActiveWindow()) {
+        const Owner owner = ownerOf(watched, *static_cast<QKeyEvent*>(event));
+        if (owner == Owner::qt) break;
+        event->setAccepted(owner == Owner::widget);
+        return true;
+      }
+      break;
+    case QEvent::KeyPress:
+      if (const int key = static_cast<QKeyEvent*>(event)->key(); key == Qt::Key_Return || key == Qt::Key_Enter)
+        if (QLineEdit* line = lineOf(watched)) line->setModified(false);  // entered
+      break;
+    case QEvent::Polish:
+      // A click on a button leaves the keyboard where it was.
+      if (auto* button = qobject_cast<QAbstractButton*>(watched); button != nullptr && button->focusPolicy() == Qt::StrongFocus && button->window() == this)
+        button->setFocusPolicy(Qt::TabFocus);
+      break;
+    default: break;
+  }
+  return QMainWindow::eventFilter(watched, event);
+}
+
+void MainWindow::setFileChooser(FileChooser chooser) {
+  // Whatever a dialog does with the focus, it is where it was when the dialog is gone.
+  const auto keeping = [](auto ask) {
+    return [ask = std::move(ask)](auto&&... arguments) {
+      const QPointer<QWidget> before = QApplication::focusWidget();
+      const QString answer = ask(std::forward<decltype(arguments)>(arguments)...);
+      if (before) before->setFocus();
+      return answer;
+    };
+  };
+  chooser_ = {};
+  if (chooser.open) chooser_.open = keeping(std::move(chooser.open));
+  if (chooser.save) chooser_.save = keeping(std::move(chooser.save));
+  if (chooser.folder) chooser_.folder = keeping(std::move(chooser.folder));
+}
+
+void MainWindow::searchModels() {
+  docks_[0]->show();
+  docks_[0]->raise();
+  models_->searchField()->setFocus(Qt::ShortcutFocusReason);
+  models_->searchField()->selectAll();
+}
+
+void MainWindow::focusNextPart(bool back) {
+  std::vector<QWidget*> parts{docks_[0], docks_[1]};
+  parts.insert(parts.end(), area_->docks().begin(), area_->docks().end());
+  parts.insert(parts.end(), {docks_[2], docks_[3], scrubber_});
+  std::erase_if(parts, [](const QWidget* part) { return !part->isVisible() || part->visibleRegion().isEmpty() || firstOf(const_cast<QWidget*>(part)) == nullptr; });
+  if (parts.empty()) return;
+  const QWidget* now = focusWidget();
+  const auto here = std::find_if(parts.begin(), parts.end(), [&](const QWidget* part) { return now != nullptr && part->isAncestorOf(now); });
+  const auto count = std::ssize(parts);
+  const auto at = here == parts.end() ? (back ? 0 : count - 1) : here - parts.begin();
+  firstOf(parts[static_cast<std::size_t>((at + (back ? count - 1 : 1)) % count)])->setFocus(back ? Qt::BacktabFocusReason : Qt::TabFocusReason);
+}
+
+}  // namespace reclab

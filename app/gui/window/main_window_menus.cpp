@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The menus of the window and what only they do: figures, exports, layouts, help.
+#include <QActionGroup>
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QDialog>
+#include <QDialogButtonBox>
+#include <QDir>
+#include <QFileInfo>
+#include <QGridLayout>
+#include <QLabel>
+#include <QMenuBar>
+#include <QScreen>
+#include <QSettings>
+#include <QUndoStack>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "gui/session/kept_setup.h"
+#include "gui/session/pins.h"
+#include "gui/views/device_dialog.h"
+#include "gui/views/scrubber.h"
+#include "gui/window/main_window.h"
+#include "gui/window/panel_area.h"
+
+namespace reclab {
+namespace {
+
+constexpr int layoutVersion = 1;
+
+/// A checksum goes with a state, so that a damaged file is seen before Qt takes it apart.
+QByteArray sealed(const QByteArray& state) { return QByteArray::number(qChecksum(state)) + ':' + state.toBase64(); }
+QByteArray unsealed(const QByteArray& kept) {
+  const auto at = kept.indexOf(':');
+  if (at < 1) return {};
+  const QByteArray state = QByteArray::fromBase64(kept.mid(at + 1));
+  return QByteArray::number(qChecksum(state)) == kept.left(at) ? state : QByteArray();
+}
+
+void showDialog(QWidget* parent, const QString& title, QWidget* content) {
+  auto* dialog = new QDialog(parent);
+  dialog->setAttribute(Qt::WA_DeleteOnClose);
+  dialog->setWindowTitle(title);
+  auto* column = new QVBoxLayout(dialog);
+  column->setContentsMargins(24, 24, 24, 16);
+  column->setSpacing(16);
+  column->addWidget(content);
+  auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, dialog);
+  QObject::connect(buttons, &QDialogButtonBox::rejected, dialog, &QDialog::reject);
+  column->addWidget(buttons);
+  dialog->open();
+}
+
+void showAbout(QWidget* parent) {
+  auto* content = new QWidget;
+  auto* row = new QHBoxLayout(content);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(24);
+  auto* mark = new QLabel;
+  mark->setPixmap(QIcon(":/recurrence-lab.svg").pixmap(72, 72));
+  row->addWidget(mark, 0, Qt::AlignTop);
+  auto* words = new QLabel(QObject::tr("<p style='font-size:15pt; font-weight:600; margin:0'>Recurrence Lab</p><p>Version %1</p>"
+                                       "<p>See how recurrent sequence models remember and forget: eigenvalues, states, gates and gradients of every step, "
+                                       "on a sequence of your own.</p><p>Free software under the GNU General Public License, version 3 or later. "
+                                       "It stands on Qt, VTK, QCustomPlot, Eigen and FFTW.</p>")
+                               .arg(RECLAB_VERSION));
+  words->setWordWrap(true);
+  words->setFixedWidth(360);
+  row->addWidget(words);
+  showDialog(parent, QObject::tr("About Recurrence Lab"), content);
+}
+
+void showShortcuts(QWidget* parent) {
+  auto* content = new QWidget;
+  auto* grid = new QGridLayout(content);
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setHorizontalSpacing(24);
+  grid->setVerticalSpacing(6);
+  const std::pair<QString, QString> keys[] = {{QObject::tr("Space"), QObject::tr("Play or pause")},
+                                              {QObject::tr("← →"), QObject::tr("One step back or forward; on the time line also Page Up and Down, Home and End")},
+                                              {QObject::tr("F5"), QObject::tr("Run once more")},
+                                              {QObject::tr("Esc"), QObject::tr("Stop what is running")},
+                                              {QObject::tr("Ctrl+O"), QObject::tr("Open a sequence")},
+                                              {QObject::tr("Ctrl+E"), QObject::tr("Export the run")},
+                                              {QObject::tr("Ctrl+P"), QObject::tr("Pin the run for comparison")},
+                                              {QObject::tr("Ctrl+Z, Ctrl+Y"), QObject::tr("Undo, redo")},
+                                              {QObject::tr("Ctrl+F"), QObject::tr("Search the models; Enter picks the first, ↓ goes into the list")},
+                                              {QObject::tr("F6, Ctrl+Tab"), QObject::tr("Keyboard to the next part of the window; with Shift to the one before")},
+                                              {QObject::tr("Tab, then Space"), QObject::tr("Buttons; the menu key opens a panel's menu")},
+                                              {QObject::tr("Shift-drag on the input"), QObject::tr("Zoom every time axis to a range")},
+                                              {QObject::tr("Double-click on the input"), QObject::tr("The whole sequence again")},
+                                              {QObject::tr("Double-click on a panel's title"), QObject::tr("Only this panel, or all again")}};
+  int line = 0;
+  for (const auto& [key, text] : keys) {
+    grid->addWidget(label(key, "title"), line, 0);
+    grid->addWidget(new QLabel(text), line++, 1);
+  }
+  showDialog(parent, QObject::tr("Shortcuts"), content);
+}
+
+}  // namespace
+
+void MainWindow::buildMenus() {
+  QMenu* file = menuBar()->addMenu(tr("&File"));
+  file->addAction(add("open", "open", tr("Open sequence…"), QKeySequence::Open, [this] {
+    const QString path = chooser_.open(this, tr("Open a sequence"), tr("Sequences (*.csv *.tsv *.txt *.dat *.npy *.npz);;All files (*)"));
+    if (!path.isEmpty()) openFile(path);
+  }));
+  QMenu* recent = file->addMenu(tr("Open recent"));
+  recent->setObjectName("recent");
+  recent->setToolTipsVisible(true);
+  connect(recent, &QMenu::aboutToShow, this, [this, recent] {
+    recent->clear();
+    for (const QString& path : recentFiles()) {
+      QAction* one = recent->addAction(QFileInfo(path).fileName(), this, [this, path] { openFile(path); });
+      one->setToolTip(QDir::toNativeSeparators(path));
+      one->setEnabled(QFileInfo(path).isFile());
+    }
+    if (recent->isEmpty()) recent->addAction(tr("Nothing has been opened yet"))->setEnabled(false);
+    recent->addSeparator();
+    recent->addAction(tr("Clear this list"), this, [] { forgetRecentFiles(); });
+  });
+  file->addAction(add("weights", "weights", tr("Load weights…"), {}, [this] { loadFile(FileKind::weights); }));
+  file->addAction(add("state", {}, tr("Load initial state…"), {}, [this] { loadFile(FileKind::state); }));
+  file->addAction(add("forget", {}, tr("Forget weights and initial state"), {}, [this] {
+    Setup after = session_->setup();
+    after.weights.erase(after.preset);
+    after.states.erase(after.preset);
+    change(after, tr("forgetting weights and state"));
+  }));
+  action("forget")->setEnabled(false);
+  action("forget")->setToolTip(tr("Weights drawn from the seed again, and the state that the model begins with"));
+  file->addSeparator();
+  file->addAction(add("saveWeights", "export", tr("Save weights…"), {}, [this] { saveFile(FileKind::weights); }));
+  file->addAction(add("saveState", {}, tr("Save final state…"), {}, [this] { saveFile(FileKind::state); }));
+  file->addSeparator();
+  QMenu* figures = file->addMenu(icon("image"), tr("Save all figures"));
+  for (const auto& [name, format] : {std::pair{"PNG", Panel::Format::png}, {"SVG", Panel::Format::svg}, {"PDF", Panel::Format::pdf}})
+    figures->addAction(add("figures." + QString(name).toLower(), {}, tr("As %1…").arg(name), {}, [this, format = format] { saveAllFigures(format); }));
+  file->addAction(add("exportRun", "export", tr("Export run…"), QKeySequence(tr("Ctrl+E")), [this] {
+    const QString folder = chooser_.folder(this, tr("Export the run into a folder"));
+    if (!folder.isEmpty()) session_->exportRun(folder, false);
+  }));
+  file->addAction(add("exportData", "table", tr("Export data behind the figures…"), {}, [this] { exportData(); }));
+  file->addSeparator();
+  file->addAction(add("quit", {}, tr("Quit"), QKeySequence::Quit, [this] { close(); }));
+
+  QMenu* edit = menuBar()->addMenu(tr("&Edit"));
+  QAction* undo = undo_->createUndoAction(this, tr("Undo"));
+  QAction* redo = undo_->createRedoAction(this, tr("Redo"));
+  undo->setObjectName("action.undo");
+  redo->setObjectName("action.redo");
+  undo->setIcon(icon("undo"));
+  redo->setIcon(icon("redo"));
+  undo->setShortcut(QKeySequence(tr("Ctrl+Z")));
+  redo->setShortcuts({QKeySequence(tr("Ctrl+Y")), QKeySequence(tr("Ctrl+Shift+Z"))});
+  edit->addActions({undo, redo});
+  edit->addSeparator();
+  edit->addAction(add("search", "search", tr("Search models"), QKeySequence::Find, [this] { searchModels(); }));
+
+  QMenu* view = menuBar()->addMenu(tr("&View"));
+  QMenu* theme = view->addMenu(icon("theme"), tr("Theme"));
+  auto* themes = new QActionGroup(this);
+  for (const auto& [text, choice] : {std::pair{tr("As the system"), ThemeChoice::system}, {tr("Light"), ThemeChoice::light}, {tr("Dark"), ThemeChoice::dark}}) {
+    QAction* one = add("theme." + toString(choice), {}, text, {}, [this, choice = choice] {
+      look_->apply(choice);
+      QSettings().setValue("theme", toString(choice));
+    });
+    one->setCheckable(true);
+    one->setChecked(look_->choice() == choice);
+    themes->addAction(one);
+    theme->addAction(one);
+  }
+  QMenu* shown = view->addMenu(icon("layout"), tr("Panels"));
+  for (PanelDock* dock : area_->docks()) shown->addAction(dock->toggleViewAction());
+  shown->addSeparator();
+  for (FlatDock* dock : docks_) shown->addAction(dock->toggleViewAction());
+  view->addAction(add("resetLayout", "reset", tr("Reset layout"), {}, [this] { resetLayout(); }));
+  view->addSeparator();
+  view->addAction(add("nextPart", {}, tr("Keyboard to the next part"), {}, [this] { focusNextPart(false); }));
+  view->addAction(add("lastPart", {}, tr("Keyboard to the part before"), {}, [this] { focusNextPart(true); }));
+  action("nextPart")->setShortcuts({QKeySequence(Qt::Key_F6), QKeySequence(Qt::CTRL | Qt::Key_Tab)});
+  action("lastPart")->setShortcuts({QKeySequence(Qt::SHIFT | Qt::Key_F6), QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_Tab)});
+  view->addAction(add("allTime", {}, tr("Show all of the time"), QKeySequence(tr("Ctrl+0")), [this] { time_->resetRange(); }));
+  view->addAction(add("zoomBack", {}, tr("Back to the zoom before"), QKeySequence(tr("Alt+Left")), [this] { time_->zoomBack(); }));
+
+  QMenu* run = menuBar()->addMenu(tr("&Run"));
+  run->addActions({action("run"), action("stop")});
+  run->addSeparator();
+  run->addActions({scrubber_->playAction(), scrubber_->backAction(), scrubber_->forwardAction()});
+  run->addSeparator();
+  run->addAction(action("pin"));
+  run->addAction(add("copyCommand", "copy", tr("Copy the command"), {}, [this] { copyCommand(); }));
+  action("copyCommand")->setToolTip(tr("The line for a terminal that repeats what is shown"));
+
+  QMenu* help = menuBar()->addMenu(tr("&Help"));
+  help->addAction(add("shortcuts", "keyboard", tr("Shortcuts"), QKeySequence(Qt::Key_F1), [this] { showShortcuts(this); }));
+  help->addAction(add("checkDevice", "run", tr("Check the device…"), {}, [this] {
+    if (session_->library()) (new DeviceDialog(session_->library(), chooser_, this))->open();
+  }));
+  action("checkDevice")->setToolTip(tr("Does the CUDA device compute what the CPU does? Every primitive and every model, forward and gradients"));
+  help->addAction(add("about", "info", tr("About Recurrence Lab"), {}, [this] { showAbout(this); }));
+}
+
+void MainWindow::copyCommand() {
+  const TracePtr& trace = session_->trace();
+  if (!trace || trace->info.command.empty()) return say(tr("There is no run yet whose command could be copied."), Tone::info);
+  QApplication::clipboard()->setText(QString::fromStdString(trace->info.command));
+  say(tr("The command that repeats this run is in the clipboard."), Tone::info);
+}
+
+void MainWindow::loadFile(FileKind kind) {
+  const QString path = chooser_.open(this, kind == FileKind::weights ? tr("Load trained weights") : tr("Load the state to begin with"),
+                                     tr("Arrays (*.npz *.safetensors);;All files (*)"));
+  if (!path.isEmpty()) session_->loadFile(kind, path);
+}
+
+void MainWindow::saveFile(FileKind kind) {
+  const bool weights = kind == FileKind::weights;
+  const QString path = chooser_.save(this, weights ? tr("Save the weights that ran") : tr("Save the state that the run ended in"),
+                                     QString::fromStdString(session_->setup().preset) + (weights ? "-weights.npz" : "-state.npz"), tr("NumPy archives (*.npz)"));
+  if (!path.isEmpty()) session_->saveFile(kind, path);
+}
+
+void MainWindow::saveAllFigures(Panel::Format format) {
+  const QString folder = chooser_.folder(this, tr("Save all figures into a folder"));
+  if (folder.isEmpty()) return;
+  std::vector<Panel*> shown;
+  for (PanelDock* dock : area_->docks())
+    if (!dock->isHidden()) {
+      dock->catchUp();  // one that stands behind another as a tab
+      shown.push_back(dock->panel());
+    }
+  QString sentence;
+  const QStringList written = saveFigures(shown, folder, format, &sentence);
+  if (sentence.isEmpty())
+    say(tr("%1 figures are in %2.").arg(written.size()).arg(folder), Tone::info);
+  else
+    say(sentence, Tone::warning);
+}
+
+void MainWindow::exportData() {
+  const QString folder = chooser_.folder(this, tr("Export the data behind the figures into a folder"));
+  if (folder.isEmpty()) return;
+  std::vector<Panel*> shown;
+  for (PanelDock* dock : area_->docks())
+    if (!dock->isHidden()) {
+      dock->catchUp();  // one that stands behind another as a tab
+      shown.push_back(dock->panel());
+    }
+  QString sentence;
+  const QStringList written = saveData(shown, folder, &sentence);
+  if (sentence.isEmpty())
+    say(tr("The data of %1 panels are in %2.").arg(written.size()).arg(folder), Tone::info);
+  else
+    say(sentence, Tone::warning);
+}
+
+bool MainWindow::isNarrow() const { return width() < 1100; }
+
+void MainWindow::keepOnScreen() {
+  if (isMaximized() || isFullScreen()) return;
+  const QRect room = screen()->availableGeometry(), frame = frameGeometry();
+  if (room.contains(frame)) return;
+  const QSize border = frame.size() - size();
+  resize(size().boundedTo(room.size() - border));
+  move(std::clamp(frame.left(), room.left(), std::max(room.left(), room.right() + 1 - width() - border.width())),
+       std::clamp(frame.top(), room.top(), std::max(room.top(), room.bottom() + 1 - height() - border.height())));
+}
+
+void MainWindow::arrangeSides() {
+  arrangingSides_ = true;
+  sidesOwn_ = false;
+  narrow_ = isNarrow();
+  for (FlatDock* dock : docks_) {
+    dock->setFloating(false);
+    removeDockWidget(dock);
+  }
+  for (QAction* words : fieldWords_) words->setVisible(!narrow_);
+  pinButton_->setToolButtonStyle(narrow_ ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
+  for (std::size_t i = 0; i < docks_.size(); ++i) {
+    addDockWidget(i < 2 || narrow_ ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, docks_[i]);
+    docks_[i]->show();
+  }
+  if (narrow_) {  // one column of tabs beside the panels
+    for (std::size_t i = 1; i < docks_.size(); ++i) tabifyDockWidget(docks_[0], docks_[i]);
+    docks_[0]->raise();
+    resizeDocks({docks_[0]}, {280}, Qt::Horizontal);
+  } else {
+    const int side = qBound(230, width() / 6, 300);
+    resizeDocks({docks_[0], docks_[2]}, {side, side + 20}, Qt::Horizontal);
+    resizeDocks({docks_[0], docks_[1], docks_[2], docks_[3]}, {500, 340, 430, 440}, Qt::Vertical);
+  }
+  layout()->activate();
+  arrangingSides_ = false;
+}
+
+void MainWindow::resetLayout() {
+  arrangeSides();
+  area_->arrange(area_->layouts().front());
+  layout_->setCurrentIndex(0);
+}
+
+void MainWindow::saveLayout() const {
+  QSettings settings;
+  settings.setValue("window/geometry", sealed(saveGeometry()));
+  settings.setValue("window/docks", sealed(saveState(layoutVersion)));
+  settings.setValue("window/panels", sealed(area_->saveState(layoutVersion)));
+  settings.setValue("window/layout", layout_->currentIndex());
+  if (session_->setup().sequence) {
+    settings.setValue("session/setup", toJson(session_->setup()));
+    std::vector<KeptPin> pins;
+    for (const Pin& pin : pins_->pins()) pins.push_back({pin.setup, pin.given});
+    settings.setValue("session/pins", toJson(pins));
+  }
+  settings.setValue("window/fit", area_->fit());
+  settings.setValue("window/own", area_->isOwn());
+  settings.setValue("window/sides", sidesOwn_ ? "own" : narrow_ ? "narrow" : "wide");
+  for (const PanelDock* dock : area_->docks())
+    if (const QVariantMap choices = dock->panel()->choices(); !choices.isEmpty()) settings.setValue("panels/" + dock->panel()->id(), choices);
+}
+
+void MainWindow::restoreLayout() {
+  resetLayout();
+  QSettings settings;
+  for (const PanelDock* dock : area_->docks()) dock->panel()->setChoices(settings.value("panels/" + dock->panel()->id()).toMap());
+  // Where the note is still there the window ended while it restored, for Qt does not survive every state; it is not tried again.
+  if (settings.contains("window/restoring")) {
+    settings.remove("window");
+    return say(tr("The layout that was kept could not be restored; this is the standard one."), Tone::info);
+  }
+  const QByteArray geometry = unsealed(settings.value("window/geometry").toByteArray()), docks = unsealed(settings.value("window/docks").toByteArray()),
+                   shown = unsealed(settings.value("window/panels").toByteArray());
+  if (geometry.isEmpty() || docks.isEmpty() || shown.isEmpty()) return;
+  settings.setValue("window/restoring", true);
+  settings.sync();
+  restoreGeometry(geometry);
+  if (!restoreState(docks, layoutVersion) || !area_->restoreState(shown, layoutVersion)) return resetLayout();
+  layout_->setCurrentIndex(qBound(0, settings.value("window/layout").toInt(), layout_->count() - 1));
+  if (area_->visiblePanels().isEmpty()) return resetLayout();
+  const QString sides = settings.value("window/sides").toString();
+  sidesOwn_ = sides == "own";
+  if (!sidesOwn_ && sides != (isNarrow() ? "narrow" : "wide")) arrangeSides();
+  area_->takeOver(area_->layouts()[static_cast<std::size_t>(layout_->currentIndex())], settings.value("window/fit").toSize(), settings.value("window/own").toBool());
+}
+
+/// What was restored has stood the first pictures.
+void MainWindow::endRestoring() {
+  QSettings settings;
+  if (!settings.contains("window/restoring") && !settings.contains("session/restoring")) return;
+  settings.remove("window/restoring");
+  settings.remove("session/restoring");
+  settings.sync();
+}
+
+}  // namespace reclab

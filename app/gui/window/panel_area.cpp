@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/window/panel_area.h"
+
+#include <QContextMenuEvent>
+#include <QLabel>
+#include <QLayout>
+#include <QMenu>
+#include <QStyle>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <QWidgetAction>
+#include <algorithm>
+
+#include "gui/window/look.h"
+#include "gui/window/veil.h"
+#include "plot/aligned_times.h"
+
+namespace reclab {
+namespace {
+
+constexpr int soon = 250;  // ms; a picture that is renewed sooner is not dimmed, so that nothing flickers while a slider moves
+constexpr QSize leastPanel(270, 290);  ///< with header, tabs, controls, axes and legend there are still 120 pixels for the picture
+
+/// How many panels fit beside and under each other.
+QSize fitOf(const QSize& room) {
+  return QSize(room.width() / leastPanel.width(), room.height() / leastPanel.height()).expandedTo({1, 1});
+}
+
+/// The layout with no more rows and columns than fit: what is left over stands behind others, as tabs. Of a row that is too wide that is
+/// the last; panels of a row that there is no room for go where the fewest are.
+std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
+  std::vector<QStringList> rows;
+  for (const QStringList& row : layout.rows) {
+    const bool own = static_cast<int>(rows.size()) < fit.height();
+    if (own) rows.emplace_back();
+    QStringList& into = rows.back();
+    for (qsizetype i = 0; i < row.size(); ++i) {
+      const qsizetype column = std::min<qsizetype>(i, fit.width() - 1);
+      if (own && column >= into.size()) {
+        into << row[i];
+      } else if (own) {
+        into[column] += '|' + row[i];
+      } else {
+        for (const QString& id : row[i].split('|')) {
+          qsizetype fewest = std::min(column, into.size() - 1);
+          for (qsizetype j = 0; j < into.size(); ++j)
+            if (into[j].count('|') < into[fewest].count('|')) fewest = j;
+          into[fewest] += '|' + id;
+        }
+      }
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* chooser, QWidget* parent)
+    : FlatDock("panel." + info.id, info.title, parent), panel_(info.make(this)), time_(time), chooser_(chooser), menu_(new QMenu(this)) {
+  auto* paper = new QWidget(this);
+  paper->setObjectName("paper");
+  paper->setAttribute(Qt::WA_StyledBackground);
+  auto* column = new QVBoxLayout(paper);
+  column->setContentsMargins(4, 2, 4, 4);
+  column->addWidget(panel_);
+  paper->setMinimumSize(220, 120);  // its own, so that what a panel's controls ask for changes no layout
+  setWidget(paper);
+  veil_ = new Veil(panel_);
+  dimSoon_.setSingleShot(true);
+  dimSoon_.setInterval(soon);
+  connect(&dimSoon_, &QTimer::timeout, this, [this] { veil_->cover(questions_.former(given_)); });
+  header()->setToolTip(info.hint);
+
+  using Format = Panel::Format;
+  menu_->addAction(icon("image"), tr("Save as PNG…"), this, [this] { save(Format::png); });
+  menu_->addAction(icon("vector"), tr("Save as SVG…"), this, [this] { save(Format::svg); });
+  menu_->addAction(icon("vector"), tr("Save as PDF…"), this, [this] { save(Format::pdf); });
+  menu_->addAction(icon("copy"), tr("Copy as a picture"), this, [this] {
+    const bool picture = panel_->emptyReason().isEmpty();
+    panel_->copyFigure();
+    emit said(picture ? tr("A picture of %1 is in the clipboard.").arg(panel_->title()) : tr("%1 has no picture; why is in the clipboard, in words.").arg(panel_->title()), false);
+  });
+  menu_->addAction(icon("table"), tr("Save the data as CSV…"), this, [this] { saveData(); });
+  for (QAction* own : panel_->actions()) menu_->addAction(own);
+  menu_->addSeparator();
+  menu_->addAction(icon("enlarge"), tr("Only this panel, or all again"), this, &PanelDock::enlargeWanted);
+  menu_->addAction(icon("float"), tr("Float, or put back"), this, [this] { setFloating(!isFloating()); });
+  menu_->addAction(icon("close"), tr("Hide (View ▸ Panels shows it again)"), this, [this] {
+    hide();
+    emit hiddenByHand();
+  });
+  menu_->addSeparator();
+  auto* hint = label(info.hint, "muted");
+  hint->setWordWrap(true);
+  hint->setFixedWidth(280);
+  hint->setContentsMargins(10, 6, 10, 8);
+  hint->setFont(smallFont());
+  hint->setFixedHeight(hint->heightForWidth(280));
+  auto* hintAction = new QWidgetAction(menu_);
+  hintAction->setDefaultWidget(hint);
+  menu_->addAction(hintAction);
+
+  auto* larger = header()->addButton("enlarge", tr("Only this panel, or all again (double-click on the title does the same)"));
+  connect(larger, &QToolButton::clicked, this, &PanelDock::enlargeWanted);
+  connect(header(), &FlatHeader::doubleClicked, this, &PanelDock::enlargeWanted);
+  auto* more = header()->addButton("menu", tr("Save, copy, data"));
+  more->setObjectName("more");
+  more->setFocusPolicy(Qt::TabFocus);
+  more->setMenu(menu_);
+  more->setPopupMode(QToolButton::InstantPopup);
+
+  connect(panel_, &Panel::headlineChanged, this, [this] { header()->setHeadline(panel_->headline()); });
+  connect(panel_, &Panel::timePicked, time_, &TimeLink::setStep);
+  connect(panel_, &Panel::timeRangePicked, time_, &TimeLink::setRange);
+  connect(time_, &TimeLink::stepChanged, this, [this](std::int64_t step) {
+    if (visible_) panel_->setTime(step);
+  });
+  connect(time_, &TimeLink::rangeChanged, this, [this](std::int64_t first, std::int64_t last) {
+    if (visible_) panel_->setTimeRange(first, last);
+  });
+  connect(this, &QDockWidget::visibilityChanged, this, [this](bool visible) {
+    visible_ = visible;
+    emit shownChanged();  // first, so that what it lacks is on its way
+    if (visible) catchUp();
+  });
+}
+
+void PanelDock::setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned) {
+  const auto same = [](const Panel::Run& a, const Panel::Run& b) { return a.trace == b.trace && a.colour == b.colour && a.label == b.label; };
+  if (!std::equal(pinned.begin(), pinned.end(), pinned_.begin(), pinned_.end(), same)) pinsBehind_ = true;
+  behind_ = behind_ || trace != trace_;
+  trace_ = std::move(trace);
+  pinned_ = pinned;
+  if (visible_) catchUp();
+}
+
+bool PanelDock::awaits() const {
+  const auto kinds = panel_->draws();
+  return std::any_of(kinds.begin(), kinds.end(), [this](const std::string& kind) { return questions_.awaits(kind); });
+}
+
+/// The rule of every panel: a picture stays until the new one is there, or until it is known that there will be none.
+bool PanelDock::keeps() const {
+  if (!trace_ || !given_ || !panel_->emptyReason().isEmpty()) return false;
+  const auto kinds = panel_->draws();
+  const bool something = kinds.empty() || std::any_of(kinds.begin(), kinds.end(), [this](const std::string& kind) { return !trace_->matching(kind).empty(); });
+  return !something && awaits();
+}
+
+void PanelDock::contextMenuEvent(QContextMenuEvent* event) {
+  // The menu key anywhere in the panel, or a right click on its title.
+  if (event->reason() == QContextMenuEvent::Mouse && !header()->geometry().contains(event->pos())) return FlatDock::contextMenuEvent(event);
+  const auto* more = header()->findChild<QToolButton*>("more");
+  menu_->popup(event->reason() == QContextMenuEvent::Mouse ? event->globalPos() : more->mapToGlobal(QPoint(0, more->height())));
+  event->accept();
+}
+
+void PanelDock::catchUp() {
+  if (std::exchange(pinsBehind_, false)) panel_->setPinned(pinned_);
+  const bool awaited = awaits();
+  if (behind_ && !keeps()) {
+    behind_ = false;
+    panel_->setFormer(awaited ? former_ : nullptr);
+    panel_->setTrace(trace_);
+    given_ = trace_;
+    veil_->cover({});
+    dimSoon_.stop();
+  }
+  if (!awaited && given_ == trace_) {
+    panel_->setFormer(nullptr);
+    former_ = given_;
+  }
+  name();
+  panel_->setTimeRange(time_->first(), time_->last());
+  panel_->setTime(time_->step());
+  header()->setHeadline(panel_->headline());
+}
+
+void PanelDock::askAgain() {
+  if (visible_) catchUp();
+}
+
+void PanelDock::name() {
+  if (!given_ || !panel_->emptyReason().isEmpty() || questions_.former(given_).isEmpty()) {
+    dimSoon_.stop();
+    veil_->cover({});
+  } else if (!veil_->name().isEmpty()) {
+    veil_->cover(questions_.former(given_));
+  } else if (!dimSoon_.isActive()) {
+    dimSoon_.start();
+  }
+}
+
+QString PanelDock::formerName() const { return veil_->name(); }
+
+/// "lstm-gradients.pdf"
+QString PanelDock::fileName(const QString& suffix) const {
+  const QString model = given_ ? QString::fromStdString(given_->info.preset) + '-' : QString();
+  return model + panel_->id() + '.' + suffix;
+}
+
+void PanelDock::save(Panel::Format format) {
+  const QString suffix = suffixOf(format);
+  QString file = chooser_->save(this, tr("Save %1").arg(panel_->title()), fileName(suffix), tr("%1 figure (*.%2)").arg(suffix.toUpper(), suffix));
+  if (file.isEmpty()) return;
+  if (!file.endsWith("." + suffix, Qt::CaseInsensitive)) file += "." + suffix;
+  const QString sentence = panel_->saveFigure(file, format);
+  emit said(sentence.isEmpty() ? tr("%1 is in %2.").arg(panel_->title(), file) : sentence, !sentence.isEmpty());
+}
+
+void PanelDock::saveData() {
+  const QString text = panel_->dataAsCsv();
+  if (text.isEmpty()) return emit said(tr("%1 has no data yet: %2").arg(panel_->title(), panel_->emptyReason()), true);
+  QString file = chooser_->save(this, tr("Save the data of %1").arg(panel_->title()), fileName("csv"), tr("Comma separated values (*.csv)"));
+  if (file.isEmpty()) return;
+  if (!file.contains('.')) file += ".csv";
+  const QString sentence = writeText(file, text);
+  emit said(sentence.isEmpty() ? tr("The data of %1 are in %2.").arg(panel_->title(), file) : sentence, !sentence.isEmpty());
+}
+
+PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent) : QMainWindow(parent) {
+  setWindowFlags(Qt::Widget);  // a main window makes itself a window; this one is a part
+  setObjectName("panels");
+  setDockNestingEnabled(true);
+  setAnimated(false);  // an arrangement has its sizes at once
+  setContextMenuPolicy(Qt::PreventContextMenu);
+  QStringList ids;
+  for (const PanelInfo& info : panels()) {
+    auto* made = new PanelDock(info, time, chooser, this);
+    docks_.push_back(made);
+    ids << info.id;
+    connect(made, &PanelDock::shownChanged, this, &PanelArea::visiblePanelsChanged);
+    connect(made, &PanelDock::said, this, &PanelArea::said);
+    connect(made, &PanelDock::enlargeWanted, this, [this, made] { enlarge(made); });
+    connect(made->panel(), &Panel::detailWanted, this, &PanelArea::detailWanted);
+    const auto byHand = [this] {
+      if (!arranging_ && enlarged_ == nullptr) own_ = true;
+    };
+    connect(made, &QDockWidget::topLevelChanged, this, byHand);
+    connect(made->toggleViewAction(), &QAction::triggered, this, byHand);
+    connect(made, &PanelDock::hiddenByHand, this, byHand);
+  }
+  new AlignedTimes(this);
+  soon_.setSingleShot(true);
+  soon_.setInterval(120);
+  connect(&soon_, &QTimer::timeout, this, [this] {
+    if (!own_ && enlarged_ == nullptr && fitOf(size()) != fit_) arrange(PanelLayout(layout_));
+  });
+  // The first two on top, the others below: whatever panels there are, all are in the first layout. A row has room for three; what more
+  // there are stand behind the last one, as tabs.
+  QStringList below = ids.mid(2, 2);
+  below << ids.mid(4).join('|');
+  layouts_ = {{tr("Explore"), {ids.mid(0, 2), below}},
+              {tr("Memory"), {{"gradients"}, {"spectrum", "trajectories"}}},
+              {tr("States"), {{"trajectories"}, {"gating"}}},
+              {tr("Speed"), {{"timing"}, {"steps"}}}};
+  arrange(layouts_.front());
+}
+
+PanelDock* PanelArea::dock(const QString& id) const {
+  const auto found = std::find_if(docks_.begin(), docks_.end(), [&](PanelDock* one) { return one->panel()->id() == id; });
+  return found == docks_.end() ? nullptr : *found;
+}
+
+QStringList PanelArea::visiblePanels() const {
+  QStringList ids;
+  for (PanelDock* one : docks_)
+    if (!one->isHidden()) ids << one->panel()->id();
+  return ids;
+}
+
+void PanelArea::setRuns(const std::shared_ptr<const Trace>& trace, const std::vector<Panel::Run>& pinned) {
+  for (PanelDock* one : docks_) one->setRuns(trace, pinned);
+}
+
+void PanelArea::setQuestions(const RunQuestions& questions) {
+  for (PanelDock* one : docks_) one->setQuestions(questions);
+}
+
+void PanelArea::holdAxes(bool hold) {
+  for (PanelDock* one : docks_) one->panel()->holdAxes(hold);
+}
+
+void PanelArea::askAgain() {
+  for (PanelDock* one : docks_) one->askAgain();
+}
+
+void PanelArea::resizeEvent(QResizeEvent* event) {
+  QMainWindow::resizeEvent(event);
+  if (!layout_.rows.empty() && !own_ && fitOf(size()) != fit_) soon_.start();
+}
+
+void PanelArea::takeOver(const PanelLayout& layout, QSize fit, bool own) {
+  layout_ = layout;
+  fit_ = fit;
+  own_ = own;
+  if (!own_ && fitOf(size()) != fit_) soon_.start();
+}
+
+void PanelArea::arrange(const PanelLayout& layout) {
+  arranging_ = true;
+  soon_.stop();
+  enlarged_ = nullptr;
+  own_ = false;
+  layout_ = layout;
+  fit_ = fitOf(size());
+  const std::vector<QStringList> cells = fitted(layout, fit_);
+  for (PanelDock* one : docks_) {
+    one->setFloating(false);
+    removeDockWidget(one);
+  }
+  // First the rows under each other, then each row from left to right: splitting is of the cell that is there.
+  rows_.clear();
+  QDockWidget* above = nullptr;
+  for (const QStringList& row : cells) {
+    QList<QDockWidget*> present;
+    for (const QString& cell : row)
+      if (PanelDock* one = dock(cell.section('|', 0, 0))) present << one;
+    if (present.isEmpty()) continue;
+    if (above == nullptr)
+      addDockWidget(Qt::LeftDockWidgetArea, present.front());
+    else
+      splitDockWidget(above, present.front(), Qt::Vertical);
+    above = present.front();
+    rows_.push_back(present);
+  }
+  for (const auto& row : rows_) {
+    for (qsizetype i = 0; i < row.size(); ++i) {
+      if (i > 0) splitDockWidget(row[i - 1], row[i], Qt::Horizontal);
+      row[i]->show();
+    }
+  }
+  for (const QStringList& row : cells)
+    for (const QString& cell : row) {
+      PanelDock* front = dock(cell.section('|', 0, 0));
+      for (const QString& id : cell.split('|').mid(1))
+        if (PanelDock* behind = dock(id); behind && front) {
+          tabifyDockWidget(front, behind);
+          behind->show();
+        }
+      if (front) front->raise();
+    }
+  spread();
+  arranging_ = false;
+  emit visiblePanelsChanged();
+}
+
+void PanelArea::spread() {
+  // The sizes that they shall have: of what is too much the first would take as much as the others' least sizes leave it.
+  const auto share = [this](int whole, qsizetype count) {
+    const int between = style()->pixelMetric(QStyle::PM_DockWidgetSeparatorExtent, nullptr, this);
+    return QList<int>(count, static_cast<int>((whole - (count - 1) * between) / std::max<qsizetype>(1, count)));
+  };
+  QList<QDockWidget*> heads;
+  for (const auto& row : rows_) {
+    resizeDocks(row, share(width(), row.size()), Qt::Horizontal);
+    heads << row.front();
+  }
+  resizeDocks(heads, share(height(), heads.size()), Qt::Vertical);
+  layout()->activate();  // at once: Qt notes the sizes and does not always ask itself to lay out
+}
+
+void PanelArea::setModelHas(const QStringList& what) {
+  for (PanelDock* one : docks_) one->panel()->setProperty("modelHas", what);
+}
+
+void PanelArea::enlarge(PanelDock* dock) {
+  if (enlarged_ == dock) {
+    enlarged_ = nullptr;
+    restoreState(before_);
+    return;
+  }
+  if (enlarged_ == nullptr) before_ = saveState();
+  enlarged_ = dock;
+  for (PanelDock* one : docks_) one->setVisible(one == dock);
+}
+
+}  // namespace reclab

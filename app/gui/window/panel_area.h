@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The middle of the window: the panels, each in a dock, in arrangements that can be changed, named and restored.
+#pragma once
+
+#include <QMainWindow>
+#include <QTimer>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "gui/session/files.h"
+#include "gui/window/flat_dock.h"
+#include "gui/window/time_link.h"
+#include "panel.h"
+
+namespace reclab {
+
+class Veil;
+
+/// What the docks ask of the window about the run that they are given and those that they were given before.
+struct RunQuestions {
+  /// Whether arrays of this kind, which the newest trace does not have, may still come.
+  std::function<bool(std::string_view prefix)> awaits = [](std::string_view) { return false; };
+  /// What a trace is of, when that is not what is set now; else empty.
+  std::function<QString(const std::shared_ptr<const Trace>&)> former = [](const auto&) { return QString(); };
+};
+
+/// One panel with its header and menu. A panel that is not visible is given nothing; it catches up when it is shown.
+class PanelDock : public FlatDock {
+  Q_OBJECT
+ public:
+  PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* chooser, QWidget* parent);
+  Panel* panel() const { return panel_; }
+  QMenu* menu() const { return menu_; }
+  bool inSight() const { return visible_; }  ///< shown, and not behind another
+  void setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned);
+  void catchUp();  ///< gives the panel what it has missed while it was not visible
+  void setQuestions(RunQuestions questions) { questions_ = std::move(questions); }
+  void askAgain();
+  void name();  ///< dims and names the picture when it is no longer of what is set
+  /// What a dimmed picture is said to be of; empty when it is of what is set.
+  QString formerName() const;
+
+ signals:
+  void shownChanged();
+  void hiddenByHand();
+  void enlargeWanted();
+  void said(QString sentence, bool bad);
+
+ protected:
+  void contextMenuEvent(QContextMenuEvent* event) override;
+
+ private:
+  void save(Panel::Format format);
+  void saveData();
+  QString fileName(const QString& suffix) const;
+  bool awaits() const;
+  bool keeps() const;
+  Panel* panel_;
+  Veil* veil_;
+  RunQuestions questions_;
+  std::shared_ptr<const Trace> given_;   ///< what the panel shows
+  std::shared_ptr<const Trace> former_;  ///< the last that it was given with all that it would get
+  QTimer dimSoon_;
+  TimeLink* time_;
+  const FileChooser* chooser_;
+  QMenu* menu_;
+  std::shared_ptr<const Trace> trace_;
+  std::vector<Panel::Run> pinned_;
+  bool behind_ = false, visible_ = false, pinsBehind_ = false;
+};
+
+struct PanelLayout {
+  QString name;
+  std::vector<QStringList> rows;  ///< panels from left to right; "a|b" is a with b behind it as a tab
+};
+
+class PanelArea : public QMainWindow {
+  Q_OBJECT
+ public:
+  PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent);
+  const std::vector<PanelDock*>& docks() const { return docks_; }
+  PanelDock* dock(const QString& id) const;
+  QStringList visiblePanels() const;
+  void setRuns(const std::shared_ptr<const Trace>& trace, const std::vector<Panel::Run>& pinned);
+  void setQuestions(const RunQuestions& questions);
+  void askAgain();  ///< the answers may be others now
+  void holdAxes(bool hold);
+  const std::vector<PanelLayout>& layouts() const { return layouts_; }
+  /// The same arrangement and proportions for the same room, whatever was shown before. Where there is no room for a row or a column of
+  /// panels they stand behind others as tabs, and that follows the size of the window until a hand moves or hides a panel.
+  void arrange(const PanelLayout& layout);
+  /// What the model has, "gates" and "states", so that an empty panel can tell what is missing from what there is not.
+  void setModelHas(const QStringList& what);
+  void enlarge(PanelDock* dock);  ///< alone in the area; again: as before
+  QSize fit() const { return fit_; }        ///< columns and rows that the arrangement was made for
+  bool isOwn() const { return own_; }       ///< a hand moved or hid a panel
+  /// After restoreState(): what was arranged then.
+  void takeOver(const PanelLayout& layout, QSize fit, bool own);
+
+ signals:
+  void visiblePanelsChanged();
+  void said(QString sentence, bool bad);
+  void detailWanted(QString what);
+
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  void spread();  ///< gives the rows and columns of the arrangement their proportions
+  std::vector<PanelDock*> docks_;
+  PanelLayout layout_;
+  QSize fit_;
+  std::vector<QList<QDockWidget*>> rows_;  ///< as arranged
+  bool own_ = false, arranging_ = false;
+  QTimer soon_;
+  std::vector<PanelLayout> layouts_;
+  PanelDock* enlarged_ = nullptr;
+  QByteArray before_;  ///< the arrangement before a panel was enlarged
+};
+
+}  // namespace reclab

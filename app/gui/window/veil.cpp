@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/window/veil.h"
+
+#include <QEvent>
+#include <QPainter>
+
+#include "gui/window/look.h"
+
+namespace reclab {
+
+Veil::Veil(QWidget* over) : QWidget(over) {
+  setAttribute(Qt::WA_TransparentForMouseEvents);
+  setFocusPolicy(Qt::NoFocus);
+  over->installEventFilter(this);
+  hide();
+}
+
+void Veil::cover(const QString& name) {
+  if (name == name_) return;
+  name_ = name;
+  setVisible(!name.isEmpty());
+  if (name.isEmpty()) return;
+  setGeometry(parentWidget()->rect());
+  raise();
+  update();
+}
+
+bool Veil::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == parent() && event->type() == QEvent::Resize) setGeometry(parentWidget()->rect());
+  return QWidget::eventFilter(watched, event);
+}
+
+void Veil::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  QColor ground = palette().color(QPalette::Base);
+  ground.setAlphaF(0.5f);
+  painter.fillRect(rect(), ground);
+  // The name in the corner where curves end least often, on paper of its own.
+  const QFont font = smallFont();
+  const QFontMetrics metrics(font, this);
+  const QString text = metrics.elidedText(tr("still %1").arg(name_), Qt::ElideRight, std::max(40, width() - 40));
+  QRectF box(0, 0, metrics.horizontalAdvance(text) + 16, metrics.height() + 6);
+  box.moveTopRight(QPointF(width() - 10, 8));
+  painter.setPen(palette().color(QPalette::Mid));
+  painter.setBrush(palette().color(QPalette::Base));
+  painter.drawRoundedRect(box.translated(0.5, 0.5), 4, 4);
+  painter.setFont(font);
+  painter.setPen(palette().color(QPalette::Text));
+  painter.drawText(box, Qt::AlignCenter, text);
+}
+
+}  // namespace reclab

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "checks/check_device.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <utility>
+
+#include "array/backend.h"
+#include "checks/check_primitives.h"
+
+namespace reclab {
+namespace {
+
+/// The largest |difference| over the largest |value|. Logarithms of norms are compared as the norms are: by their ratio.
+double relative_error(const TraceArray& on_cpu, const TraceArray& on_device) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  if (on_cpu.shape != on_device.shape || on_cpu.is_complex() != on_device.is_complex()) return nan;
+  const bool logarithms = on_cpu.unit == "log10";
+  double difference = 0.0, largest = 0.0;
+  const auto add = [&](auto a, auto b) {
+    if (logarithms && a == b) return;  // zeros are -infinity
+    difference = std::isnan(std::abs(a - b)) ? nan : std::max(difference, std::abs(a - b));
+    largest = std::max(largest, std::abs(a));
+  };
+  for (std::size_t i = 0; i < static_cast<std::size_t>(on_cpu.size()) && !std::isnan(difference); ++i) {
+    if (on_cpu.is_complex())
+      add((*on_cpu.complex)[i], (*on_device.complex)[i]);
+    else
+      add((*on_cpu.real)[i], (*on_device.real)[i]);
+  }
+  if (logarithms) return std::expm1(std::log(10.0) * difference);
+  return largest > 0.0 ? difference / largest : difference;
+}
+
+double relative_error(const std::vector<double>& on_cpu, const std::vector<double>& on_device) {
+  double difference = 0.0, largest = 0.0;
+  for (std::size_t i = 0; i < on_cpu.size() && !std::isnan(difference); ++i) {
+    const double one = std::abs(on_cpu[i] - on_device[i]);
+    difference = std::isnan(one) ? one : std::max(difference, one);
+    largest = std::max(largest, std::abs(on_cpu[i]));
+  }
+  return largest > 0.0 ? difference / largest : difference;
+}
+
+/// Keeps the larger error, and whose it is.
+void keep_worse(double error, const std::string& name, double& worst, std::string& array) {
+  if (std::isnan(worst) || error <= worst) return;
+  worst = error;  // NaN too
+  array = name;
+}
+
+void compare_primitive(const PrimitiveCase& primitive, Backend& cuda, std::int64_t steps, const std::stop_token& stop, DeviceReport& report) {
+  const DType real = report.dtype == "f64" ? DType::f64 : DType::f32;
+  const PrimitiveResult cpu = run_primitive(primitive, cpu_backend(), real, steps, stop), device = run_primitive(primitive, cuda, real, steps, stop);
+  report.cpu_seconds = cpu.seconds;
+  report.cuda_seconds = device.seconds;
+  for (std::size_t i = 0; i < cpu.outputs.size(); ++i)
+    keep_worse(relative_error(cpu.outputs[i].second, device.outputs[i].second), cpu.outputs[i].first, report.forward_error, report.forward_array);
+  for (std::size_t i = 0; i < cpu.gradients.size(); ++i)
+    keep_worse(relative_error(cpu.gradients[i].second, device.gradients[i].second), cpu.gradients[i].first, report.gradient_error, report.gradient_array);
+}
+
+void compare_preset(const Registry& registry, const Preset& preset, const DeviceCheck& check, const std::stop_token& stop, DeviceReport& report) {
+  RunRequest request;
+  request.preset = preset;
+  request.form = report.form;
+  request.dtype = report.dtype;
+  request.cuda = check.cuda;
+  TaskOptions make;
+  make.length = check.length > 0 ? check.length : preset.task_length;
+  make.seed = preset.task_seed;
+  request.sequence = make_task(preset.task, make);
+  request.loss = LossKind::random;
+  request.probe.spectra = request.probe.jacobians = false;
+  RunResult results[2];
+  for (const bool cuda : {false, true}) {
+    request.device = cuda ? "cuda" : "cpu";
+    results[cuda] = run(registry, request, {}, stop);
+    const RunInfo& info = results[cuda].trace->info;
+    if (info.outcome == Outcome::cancelled) throw Cancelled();
+    if (info.device != request.device) {  // it failed, and the CPU did its work: that is no comparison
+      report.problem = info.notes.front();
+      report.forward_error = report.gradient_error = std::numeric_limits<double>::quiet_NaN();
+      return;
+    }
+    if (info.outcome != Outcome::finished && report.problem.empty()) report.problem = "on " + request.device + ": " + info.sentence;
+    (cuda ? report.cuda_seconds : report.cpu_seconds) = info.seconds;
+  }
+  for (const auto& array : results[0].trace->arrays()) {
+    const bool gradient = array->key.starts_with("gradient/");
+    if (!gradient && array->key != "output" && !array->key.starts_with("state/") && !array->key.starts_with("gate/")) continue;
+    const TraceArray* other = results[1].trace->find(array->key);
+    const double error = other ? relative_error(*array, *other) : std::numeric_limits<double>::quiet_NaN();
+    keep_worse(error, array->key, gradient ? report.gradient_error : report.forward_error, gradient ? report.gradient_array : report.forward_array);
+  }
+}
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string safe = "\"";
+  for (const char c : text) safe += c == '"' ? "\"\"" : std::string(1, c);
+  return safe + "\"";
+}
+
+}  // namespace
+
+std::string DeviceReport::verdict() const {
+  if (!problem.empty()) return problem;
+  if (agrees()) return "agrees";
+  return "differs: " + (forward_error <= allowed() ? gradient_array : forward_array);
+}
+
+std::vector<DeviceReport> check_device(const Registry& registry, const PresetLibrary& presets, const Progress& progress, std::stop_token stop, const DeviceCheck& check) {
+  std::string why;
+  Backend* const cuda = check.cuda ? check.cuda : cuda_backend(&why);
+  if (cuda && !cuda->lost().empty()) why = "the CUDA device was lost (" + cuda->lost() + "); start the program again";
+  if (!cuda || !cuda->lost().empty()) throw Error("There is nothing to compare the CPU with, " + why + ".", {.parameter = "device", .value = "cuda"});
+  constexpr std::int64_t primitive_steps = 160;  // several chunks and recorded blocks, and a rest of each
+  std::vector<std::pair<DeviceReport, std::function<void(DeviceReport&)>>> works;
+  const auto plan = [&](const std::string& id, const std::string& form, bool primitive, const std::function<void(DeviceReport&)>& work) {
+    for (const char* dtype : {"f64", "f32"}) {
+      DeviceReport report{id, form, dtype};
+      report.primitive = primitive;
+      works.emplace_back(std::move(report), work);
+    }
+  };
+  for (const PrimitiveCase& primitive : primitive_cases())
+    plan(primitive.name, primitive.form, true,
+         [&, primitive](DeviceReport& report) { compare_primitive(primitive, *cuda, check.length > 0 ? check.length : primitive_steps, stop, report); });
+  for (const Preset& preset : presets.presets())
+    for (const std::string& form : card(registry, preset).forms)
+      plan(preset.id, form, false, [&, &preset = preset](DeviceReport& report) { compare_preset(registry, preset, check, stop, report); });
+  std::vector<DeviceReport> reports;
+  for (auto& [report, work] : works) {
+    if (stop.stop_requested()) throw Cancelled();
+    if (progress) progress(static_cast<double>(reports.size()) / static_cast<double>(works.size()), report.id + ", " + report.form + ", " + report.dtype);
+    try {
+      work(report);
+    } catch (const Error& error) {
+      report.problem = error.what();
+      report.forward_error = report.gradient_error = std::numeric_limits<double>::quiet_NaN();
+    }
+    reports.push_back(std::move(report));
+    if (check.found) check.found(reports.back());
+    if (!cuda->lost().empty()) break;
+  }
+  return reports;
+}
+
+std::string to_csv(const std::vector<DeviceReport>& reports) {
+  std::ostringstream text;
+  text.precision(17);
+  text << "kind,name,form,dtype,forward_error,forward_array,gradient_error,gradient_array,allowed,agrees,verdict,cpu_seconds,cuda_seconds\n";
+  for (const DeviceReport& r : reports)
+    text << (r.primitive ? "primitive," : "preset,") << quoted(r.id) << ',' << r.form << ',' << r.dtype << ',' << r.forward_error << ',' << quoted(r.forward_array) << ','
+         << r.gradient_error << ',' << quoted(r.gradient_array) << ',' << r.allowed() << ',' << (r.agrees() ? "yes" : "no") << ',' << quoted(r.verdict()) << ',' << r.cpu_seconds
+         << ',' << r.cuda_seconds << '\n';
+  return text.str();
+}
+
+}  // namespace reclab

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "execution/rollout.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "array/error.h"
+#include "array/stop.h"
+
+namespace reclab {
+namespace {
+
+constexpr std::int64_t segment_bytes = std::int64_t{8} << 20;  // what stays in the caches between one operation and the next
+constexpr std::int64_t shortest_segment = 16;
+
+/// Between layers the adjoints of a segment share one power of two, so a segment must be short enough that none of them leaves the
+/// range of the number format on the way: with 256 steps (float: 64) they may lose more than a decade (half a decade) a step.
+std::int64_t longest_segment(std::int64_t layers, DType real) { return layers == 1 ? 4096 : real == DType::f64 ? 256 : 64; }
+
+constexpr std::int64_t most_bytes = std::int64_t{8} << 30;
+
+template <class To>
+std::vector<To> fetched(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset) {
+  const std::size_t size = bytes_of(type);
+  const char* at = static_cast<const char*>(from) + static_cast<std::size_t>(offset) * size;
+  std::vector<char> copy;
+  if (backend.device() != Device::cpu) {
+    copy.resize(static_cast<std::size_t>(n) * size);
+    backend.download(copy.data(), at, copy.size());
+    at = copy.data();
+  }
+  const auto converted = [&](const auto* x) { return std::vector<To>(x, x + n); };
+  switch (type) {
+    case DType::f32: return converted(reinterpret_cast<const float*>(at));
+    case DType::f64: return converted(reinterpret_cast<const double*>(at));
+    default: break;
+  }
+  if constexpr (!std::is_same_v<To, double>) {
+    if (type == DType::c64) return converted(reinterpret_cast<const std::complex<float>*>(at));
+    return converted(reinterpret_cast<const std::complex<double>*>(at));
+  }
+  assert(!"a complex array is not read as real");
+  return {};
+}
+
+std::vector<char> narrowed(DType type, std::span<const double> values) {
+  std::vector<char> bytes(values.size() * bytes_of(type));
+  if (type == DType::f64) {
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+  } else {
+    auto* to = reinterpret_cast<float*>(bytes.data());
+    for (std::size_t i = 0; i < values.size(); ++i) to[i] = static_cast<float>(values[i]);
+  }
+  return bytes;
+}
+
+/// The first of `steps` rows that holds a value which is not finite, or -1.
+std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::int64_t steps, std::int64_t row) {
+  const std::int64_t parts = is_complex(type) ? 2 * row : row;
+  std::vector<char> copy;
+  if (backend.device() != Device::cpu) {
+    copy.resize(static_cast<std::size_t>(steps * row) * bytes_of(type));
+    backend.download(copy.data(), data, copy.size());
+    data = copy.data();
+  }
+  const auto look = [&](const auto* x) -> std::int64_t {
+    for (std::int64_t t = 0; t < steps; ++t) {
+      auto sum = x[0] * 0;
+      for (std::int64_t i = 0; i < parts; ++i) sum += x[t * parts + i] * 0;
+      if (!(sum == 0)) return t;
+    }
+    return -1;
+  };
+  return real_of(type) == DType::f32 ? look(static_cast<const float*>(data)) : look(static_cast<const double*>(data));
+}
+
+bool all_finite(DType type, std::span<const char> bytes) {
+  return bytes.empty() || first_bad_row(cpu_backend(), type, bytes.data(), 1, static_cast<std::int64_t>(bytes.size() / bytes_of(type))) < 0;
+}
+
+}  // namespace
+
+std::string sentence(const Divergence& bad) {
+  const std::string became = bad.array + " became non-finite ";
+  if (bad.other < 0 || bad.other == bad.step) return became + "at step " + std::to_string(bad.step);
+  return became + "between steps " + std::to_string(std::min(bad.step, bad.other)) + " and " + std::to_string(std::max(bad.step, bad.other));
+}
+
+std::vector<double> to_double(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset) {
+  return fetched<double>(backend, type, from, n, offset);
+}
+std::vector<std::complex<double>> to_complex(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset) {
+  return fetched<std::complex<double>>(backend, type, from, n, offset);
+}
+
+Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Parameters& parameters, const Sequence& sequence, const Loss& loss,
+                 Backend& backend, const Options& options)
+    : sequence_(sequence), loss_(loss), backend_(backend), batch_(options.batch), real_(options.real), bare_(options.bare) {
+  NetworkOptions build;
+  build.input = sequence.width;
+  build.head = loss.outputs();
+  build.form = options.form;
+  build.real = options.real;
+  build.record = options.record;
+  build.past = options.past;
+  build.batch = options.batch;
+  const std::int64_t length = sequence.length;
+  build.steps = std::min<std::int64_t>(length, 32);
+  const Network sample(architecture, hyper, build);
+  const double each = static_cast<double>(sample.graph().planned_bytes(true)) / static_cast<double>(build.steps);
+  segment_ = options.segment;
+  if (!segment_ && (options.form != Form::sequential || sample.whole())) {
+    segment_ = length;
+    if (each * static_cast<double>(length) > static_cast<double>(most_bytes))
+      throw Error((sample.whole() ? architecture.id : "The " + std::string(to_string(options.form)) + " form") + " takes all " + std::to_string(length) + " steps at once and would need " +
+                      std::to_string(static_cast<std::int64_t>(each * static_cast<double>(length)) >> 20) +
+                      " MiB: shorten the sequence" + (sample.whole() ? "." : " or choose form sequential."),
+                  {.parameter = "form", .value = std::string(to_string(options.form)), .range = "sequential"});
+  }
+  if (!segment_)
+    segment_ = std::clamp(static_cast<std::int64_t>(static_cast<double>(segment_bytes) / each), shortest_segment, longest_segment(std::ssize(sample.layers()), real_));
+  segment_ = std::min(segment_, length);
+  segments_ = (length + segment_ - 1) / segment_;
+  build.steps = segment_;
+  whole_ = std::make_unique<Network>(architecture, hyper, build);
+  whole_->graph().allocate(backend, true);
+  if (length % segment_) {
+    build.steps = length % segment_;
+    tail_ = std::make_unique<Network>(architecture, hyper, build);
+    tail_->graph().allocate(backend, true);
+  }
+  assert(parameters.entries().size() == whole_->parameters().size());
+  for (const auto& entry : parameters.entries()) {
+    // Piece by piece: a matrix of a wide model takes a second, and a copy of it would be as large.
+    constexpr std::size_t piece = std::size_t{1} << 20;
+    const std::span<const double> all(entry.values);
+    weights_.emplace_back(backend, all.size() * bytes_of(real_));
+    for (std::size_t from = 0; from < all.size(); from += piece) {
+      check_stop();
+      const auto values = narrowed(real_, all.subspan(from, std::min(piece, all.size() - from)));
+      if (!all_finite(real_, values))
+        throw Error("The weights " + entry.name + " of " + architecture.id + " have an entry that is not finite" +
+                        (real_ == DType::f32 ? " in float32: choose --dtype f64, or other weights." : ": choose other weights."),
+                    {.place = entry.name, .model = architecture.id, .parameter = entry.name});
+      backend.upload(static_cast<char*>(weights_.back().data()) + from * bytes_of(real_), values.data(), values.size());
+    }
+  }
+  std::vector<double> beside;
+  if (batch_ > 1)
+    for (std::int64_t t = 0; t < length; ++t)
+      for (std::int64_t b = 0; b < batch_; ++b) beside.insert(beside.end(), sequence.input.begin() + t * sequence.width, sequence.input.begin() + (t + 1) * sequence.width);
+  input_ = DeviceArray(backend, narrowed(real_, batch_ > 1 ? beside : sequence.input));
+  checkpoints_.emplace_back();
+  for (const auto& state : whole_->states()) {
+    checkpoints_[0].emplace_back();
+    if (count(state.initial.shape()) == 0) continue;
+    checkpoints_[0].back() = DeviceArray(backend, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
+    if (state.start == 0.0) {
+      backend.zero(checkpoints_[0].back().data(), checkpoints_[0].back().bytes());
+      continue;
+    }
+    const auto start = narrowed(real_, std::vector<double>(checkpoints_[0].back().bytes() / bytes_of(real_), state.start));
+    backend.upload(checkpoints_[0].back().data(), start.data(), start.size());
+  }
+}
+
+Cost Rollout::cost() const {
+  Cost cost = whole_->graph().cost();
+  const auto wholes = static_cast<double>(segments_ - (tail_ ? 1 : 0));
+  cost.flops *= wholes;
+  cost.bytes *= wholes;
+  if (tail_) {
+    const Cost rest = tail_->graph().cost();
+    cost.flops += rest.flops;
+    cost.bytes += rest.bytes;
+  }
+  return cost;
+}
+
+std::int64_t Rollout::bytes() const {
+  std::int64_t total = whole_->graph().planned_bytes(true) + (tail_ ? tail_->graph().planned_bytes(true) : 0);
+  total += static_cast<std::int64_t>(input_.bytes());
+  for (const auto& w : weights_) total += static_cast<std::int64_t>(w.bytes());
+  for (const auto& checkpoint : checkpoints_)
+    for (const auto& state : checkpoint) total += static_cast<std::int64_t>(state.bytes());
+  for (const auto* arrays : {&carried_, &totals_})
+    for (const auto& array : *arrays) total += static_cast<std::int64_t>(array.bytes());
+  return total;
+}
+
+void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<double>>>& states) {
+  assert(batch_ == 1 || states.empty());
+  for (std::size_t i = 0; i < whole_->states().size(); ++i) {
+    const auto& state = whole_->states()[i];
+    const auto found = states.find(state_key(state));
+    if (found == states.end()) continue;
+    std::vector<double> parts;
+    for (const auto& z : found->second) {
+      parts.push_back(z.real());
+      if (is_complex(state.initial.dtype())) parts.push_back(z.imag());
+    }
+    if (parts.empty()) continue;
+    const auto values = narrowed(real_, parts);
+    if (!all_finite(real_, values))
+      throw Error("The initial " + state_key(state) + " has an entry that is not finite" + (real_ == DType::f32 ? " in float32: choose --dtype f64, or another state." : ": choose another state."),
+                  {.place = state_key(state), .parameter = "state"});
+    checkpoints_[0][i] = DeviceArray(backend_, values);
+  }
+}
+
+void Rollout::bind(Network& network, std::int64_t index) {
+  const std::size_t row = static_cast<std::size_t>(batch_ * sequence_.width) * bytes_of(real_);
+  network.graph().bind(network.input(), static_cast<const char*>(input_.data()) + static_cast<std::size_t>(index * segment_) * row);
+  for (std::size_t i = 0; i < weights_.size(); ++i) network.graph().bind(network.parameters()[i].var, weights_[i].data());
+  for (std::size_t i = 0; i < network.states().size(); ++i) {
+    const auto& state = network.states()[i];
+    const void* checkpoint = checkpoints_[static_cast<std::size_t>(index)][i].data();
+    network.graph().bind(state.initial, checkpoint);
+    if (state.beside) network.graph().bind(state.beside, checkpoint);
+  }
+}
+
+Network& Rollout::run_segment(std::int64_t index, std::stop_token stop) {
+  Network& network = index == segments_ - 1 && tail_ ? *tail_ : *whole_;
+  bind(network, index);
+  if (standing_ != index) {
+    standing_ = -1;
+    network.graph().forward(stop);
+    standing_ = index;
+  }
+  return network;
+}
+
+/// The first value of a segment that is not finite.
+std::optional<Divergence> Rollout::look_at(Network& network, std::int64_t first) const {
+  const std::int64_t steps = network.options().steps;
+  Divergence bad;
+  const auto look = [&](Var var, const std::string& name, bool backward = false) {
+    if (!var) return;
+    const std::int64_t t = first_bad_row(backend_, var.dtype(), network.graph().value(var), steps, count(var.shape()) / steps);
+    if (t < 0) return;
+    // What a layer that runs backward did first is at the latest step, and nothing before it can be shown.
+    const Divergence found{backward ? steps - 1 - t : first + t, name, -1, backward ? 0 : first + t};
+    if (bad.step < 0 || found.good < bad.good) bad = found;
+  };
+  look(network.input(), "input");
+  for (const auto& state : network.states())
+    if ((state.memory || state.trajectory) && state.backward) look(state.trajectory, state_key(state), true);
+  for (const auto& gate : network.gates()) look(gate.var, "gate/" + std::to_string(gate.layer) + "/" + gate.name);
+  for (const auto& state : network.states())
+    if ((state.memory || state.trajectory) && !state.backward) look(state.trajectory, state_key(state));
+  look(network.output(), "output");
+  // What is carried over and not recorded is seen as it stands after the segment alone.
+  for (const auto& state : network.states()) {
+    const Var end = state.final_state;
+    if (bad.step >= 0 || state.trajectory || !end || count(end.shape()) == 0) continue;
+    const std::int64_t rows = state.growing ? end.dim(0) : 1;
+    const std::int64_t row = first_bad_row(backend_, end.dtype(), network.graph().value(end), rows, count(end.shape()) / rows);
+    if (row >= 0) bad = {first + steps - 1, state_key(state), first, first + steps - 1};
+  }
+  if (bad.step < 0) return std::nullopt;
+  return bad;
+}
+
+/// Loss::segment for each sequence of the batch; output and adjoint [steps, batch, width].
+double Rollout::loss_of(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const {
+  if (batch_ == 1) return loss_.segment(first, steps, width, output, adjoint);
+  double loss = 0.0;
+  const auto n = static_cast<std::size_t>(width);
+  std::vector<double> own(static_cast<std::size_t>(steps) * n), back(adjoint.empty() ? 0 : own.size());
+  for (std::int64_t b = 0; b < batch_; ++b) {
+    const auto at = [&](std::int64_t t) { return static_cast<std::ptrdiff_t>((t * batch_ + b) * width); };
+    for (std::int64_t t = 0; t < steps; ++t) std::copy_n(output.begin() + at(t), n, own.begin() + t * width);
+    std::fill(back.begin(), back.end(), 0.0);
+    loss += loss_.segment(first, steps, width, own, back);
+    for (std::int64_t t = 0; t < steps && !adjoint.empty(); ++t)
+      for (std::size_t j = 0; j < n; ++j) adjoint[static_cast<std::size_t>(at(t)) + j] += back[static_cast<std::size_t>(t * width) + j];
+  }
+  return loss;
+}
+
+void Rollout::add_loss(Network& network, std::int64_t first) {
+  const std::int64_t steps = network.options().steps, width = network.output().dim(-1), row = batch_ * width;
+  const auto output = to_double(backend_, real_, network.graph().value(network.output()), steps * row);
+  loss_value_ += loss_of(first, steps, width, output, {});
+  if (std::isfinite(loss_value_) || loss_step_ >= 0) return;
+  double so_far = 0.0;
+  for (std::int64_t t = 0; t < steps && loss_step_ < 0; ++t) {
+    so_far += loss_of(first + t, 1, width, std::span(output).subspan(static_cast<std::size_t>(t * row), static_cast<std::size_t>(row)), {});
+    if (!std::isfinite(so_far) || t == steps - 1) loss_step_ = first + t;
+  }
+}
+
+/// The states after a segment, where segment `index` begins.
+void Rollout::keep_states(const Network& network, std::size_t index) {
+  if (checkpoints_.size() <= index) checkpoints_.emplace_back(network.states().size());
+  for (std::size_t i = 0; i < network.states().size(); ++i) {
+    const auto& state = network.states()[i];
+    if (!state.final_state) continue;
+    DeviceArray& kept = checkpoints_[index][i];
+    const std::size_t bytes = static_cast<std::size_t>(count(state.final_state.shape())) * bytes_of(state.final_state.dtype());
+    if (!kept || kept.bytes() != bytes) kept = DeviceArray(backend_, bytes);
+    backend_.copy(kept.data(), network.graph().value(state.final_state), bytes);
+  }
+  reached_ = index;
+}
+
+std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token stop) {
+  loss_value_ = 0.0;
+  loss_step_ = -1;
+  standing_ = -1;
+  reached_ = 0;
+  for (std::int64_t index = 0; index < segments_; ++index) {
+    Network& network = run_segment(index, stop);
+    const std::int64_t first = index * segment_;
+    const std::optional<Divergence> bad = bare_ ? std::nullopt : look_at(network, first);
+    if (visit) visit({network, first, network.options().steps});
+    if (bad) return bad;
+    if (!bare_) add_loss(network, first);
+    keep_states(network, static_cast<std::size_t>(index) + 1);
+  }
+  return std::nullopt;
+}
+
+std::map<std::string, std::vector<std::complex<double>>> Rollout::final_states() const {
+  std::map<std::string, std::vector<std::complex<double>>> states;
+  for (std::size_t i = 0; i < whole_->states().size(); ++i) {
+    const auto& state = whole_->states()[i];
+    const DeviceArray& last = checkpoints_[reached_][i];
+    if (last || state.growing) states[state_key(state)] = to_complex(backend_, state.initial.dtype(), last.data(), static_cast<std::int64_t>(last.bytes() / bytes_of(state.initial.dtype())));
+  }
+  return states;
+}
+
+/// The last step of a segment at which a gradient is not finite, else the first parameter whose sum is not.
+std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t first, int scale) const {
+  const Graph& graph = network.graph();
+  const std::int64_t steps = network.options().steps;
+  Divergence bad;
+  const auto found = [&](std::int64_t t, const std::string& name) {
+    if (first + t > bad.step) bad = {first + t, name};
+  };
+  /// In units of 2^power.
+  const auto look = [&](Var var, int power, const std::string& name, bool turned = false) {
+    if (!var || !graph.gradient(var)) return;
+    const std::int64_t row = count(var.shape()) / steps, parts = is_complex(var.dtype()) ? 2 * row : row;
+    const auto values = to_double(backend_, real_of(var.dtype()), graph.gradient(var), steps * parts);
+    const double limit = std::ldexp(std::numeric_limits<double>::max(), std::min(0, -power));
+    for (std::size_t i = values.size(); i-- > 0;)
+      if (!(std::abs(values[i]) <= limit)) return found(turned ? steps - 1 - static_cast<std::int64_t>(i) / parts : static_cast<std::int64_t>(i) / parts, name);
+  };
+  for (const auto& state : network.states()) {
+    const std::string name = "gradient/" + state_key(state);
+    if (!state.memory) {
+      look(state.trajectory, 0, name, state.backward);
+    } else if (static_cast<std::size_t>(state.slot) < state.memory->log2_norms().size()) {
+      const auto& norms = state.memory->log2_norms()[static_cast<std::size_t>(state.slot)];
+      for (std::size_t t = norms.size(); t-- > 0;)
+        if (std::isnan(norms[t]) || norms[t] == std::numeric_limits<double>::infinity()) {
+          found(state.backward ? steps - 1 - static_cast<std::int64_t>(t) : static_cast<std::int64_t>(t), name);
+          break;
+        }
+    }
+  }
+  look(network.output(), scale, "gradient/output");
+  look(network.input(), scale, "gradient/input");
+  if (bad.step >= 0) return bad;
+  for (const auto& parameter : network.parameters()) {
+    const auto& total = gradients_.at(parameter.name);
+    if (!std::all_of(total.begin(), total.end(), [](double x) { return std::isfinite(x); }))
+      return Divergence{first + steps - 1, "gradient/param/" + parameter.name, first};
+  }
+  return std::nullopt;
+}
+
+/// to * 2^power += x * 2^scale, in the unit of the larger one.
+void Rollout::add_units(Var like, const void* x, int scale, void* to, int& power) const {
+  const std::int64_t n = count(like.shape());
+  const int own = backend_.exponent(like.dtype(), n, to), more = backend_.exponent(like.dtype(), n, x);
+  if (more == no_exponent) return;
+  const bool finite = own != infinite_exponent && more != infinite_exponent;
+  const int common = !finite ? power : own == no_exponent ? scale : std::max(own + power, more + scale) == more + scale ? scale : power;
+  if (own != no_exponent && common != power) backend_.add_scaled(like.dtype(), n, power - common, to, to, false);
+  backend_.add_scaled(like.dtype(), n, scale - common, x, to, true);
+  power = common;
+}
+
+std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::stop_token stop) {
+  constexpr int none = no_exponent;
+  std::optional<Divergence> bad;
+  gradients_.clear();
+  for (const auto& parameter : whole_->parameters()) {
+    const auto size = static_cast<std::size_t>(count(parameter.var.shape()));
+    if (!bare_)
+      gradients_[parameter.name].assign(size, 0.0);
+    else if (totals_.size() < whole_->parameters().size())
+      totals_.emplace_back(backend_, size * bytes_of(real_));
+  }
+  for (const auto& total : totals_) backend_.zero(total.data(), total.bytes());
+  const std::size_t states = whole_->states().size();
+  carried_.resize(states);
+  std::vector<const void*> carried(states);  // those that this pass has written
+  std::vector<int> exponents(states, 0);     // times 2^this
+  for (std::int64_t index = segments_ - 1; index >= 0; --index) {
+    Network& network = run_segment(index, stop);
+    Graph& graph = network.graph();
+    const std::int64_t first = index * segment_, steps = network.options().steps, width = network.output().dim(-1);
+    graph.clear_gradients();
+    const std::int64_t outputs = steps * batch_ * width;
+    DeviceArray seed_of_loss;
+    if (!bare_) {
+      std::vector<double> adjoint(static_cast<std::size_t>(outputs), 0.0);
+      loss_of(first, steps, width, to_double(backend_, real_, graph.value(network.output()), outputs), adjoint);
+      seed_of_loss = DeviceArray(backend_, narrowed(real_, adjoint));
+    }
+    const void* seed = bare_ ? graph.value(network.output()) : seed_of_loss.data();
+
+    // All gradients of this segment are in units of 2^scale: that of the largest adjoint that comes in, unless that is near 1.
+    int scale = none;
+    const int fresh = backend_.exponent(real_, outputs, seed);
+    if (fresh != infinite_exponent) scale = std::max(scale, fresh);
+    for (std::size_t i = 0; i < states; ++i)
+      if (carried[i]) {
+        const int own = backend_.exponent(network.states()[i].initial.dtype(), count(network.states()[i].initial.shape()), carried[i]);
+        if (own != none && own != infinite_exponent) scale = std::max(scale, own + exponents[i]);
+      }
+    if (scale == none || std::abs(scale) < 64) scale = 0;
+    backend_.add_scaled(real_, outputs, -scale, seed, graph.gradient(network.output()), true);
+
+    std::map<Memory*, std::vector<const void*>> by_memory;
+    std::map<Memory*, int> memory_exponent;
+    for (std::size_t i = 0; i < states; ++i) {
+      const auto& state = network.states()[i];
+      if (state.memory) {
+        auto& slots = by_memory[state.memory];
+        slots.push_back(carried[i]);
+        memory_exponent[state.memory] = exponents[i] - scale;
+      } else if (carried[i] && graph.gradient(state.final_state)) {
+        backend_.add_scaled(state.final_state.dtype(), count(state.final_state.shape()), exponents[i] - scale, carried[i],
+                            graph.gradient(state.final_state), true);
+      }
+    }
+    for (auto& [memory, slots] : by_memory) memory->carry(slots, memory_exponent[memory]);
+    graph.backward(stop);
+
+    for (std::size_t i = 0; i < network.parameters().size(); ++i) {
+      const auto& parameter = network.parameters()[i];
+      if (!graph.gradient(parameter.var)) continue;
+      if (bare_) {
+        backend_.add_scaled(real_, count(parameter.var.shape()), scale, graph.gradient(parameter.var), totals_[i].data(), true);
+        continue;
+      }
+      auto& total = gradients_[parameter.name];
+      const auto part = to_double(backend_, real_, graph.gradient(parameter.var), static_cast<std::int64_t>(total.size()));
+      for (std::size_t k = 0; k < total.size(); ++k) total[k] += scale ? std::ldexp(part[k], scale) : part[k];
+    }
+    for (std::size_t i = 0; i < states; ++i) {
+      const auto& state = network.states()[i];
+      if (!graph.gradient(state.initial) || count(state.initial.shape()) == 0) continue;
+      if (!carried_[i]) carried_[i] = DeviceArray(backend_, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
+      carried[i] = carried_[i].data();
+      backend_.copy(carried_[i].data(), graph.gradient(state.initial), carried_[i].bytes());
+      exponents[i] = scale + (state.memory ? state.memory->exponent() : 0);
+      if (state.beside && graph.gradient(state.beside)) add_units(state.initial, graph.gradient(state.beside), scale, carried_[i].data(), exponents[i]);
+    }
+    // The states of one memory have one unit.
+    std::map<const Memory*, int> unit;
+    for (std::size_t i = 0; i < states; ++i)
+      if (const auto& state = network.states()[i]; state.memory && carried[i]) {
+        int& largest = unit.try_emplace(state.memory, exponents[i]).first->second;
+        largest = std::max(largest, exponents[i]);
+      }
+    for (std::size_t i = 0; i < states; ++i) {
+      const auto& state = network.states()[i];
+      if (!state.memory || !carried[i] || exponents[i] == unit[state.memory]) continue;
+      backend_.add_scaled(state.initial.dtype(), count(state.initial.shape()), exponents[i] - unit[state.memory], carried_[i].data(), carried_[i].data(), false);
+      exponents[i] = unit[state.memory];
+    }
+    if (!bad && !bare_) bad = look_back(network, first, scale);
+    if (visit) visit({network, first, steps}, scale);
+  }
+  return bad;
+}
+
+void Rollout::visit_first(const Visit& visit, std::stop_token stop) {
+  Network& network = run_segment(0, stop);
+  visit({network, 0, network.options().steps});
+}
+
+void Rollout::revisit(const Visit& visit, std::stop_token stop) {
+  for (std::int64_t index = segments_ - 1; index >= 0; --index) {
+    Network& network = run_segment(index, stop);
+    visit({network, index * segment_, network.options().steps});
+  }
+}
+
+}  // namespace reclab

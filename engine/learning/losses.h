@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Losses of a whole sequence: what gradients are of.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "execution/loss.h"
+#include "sequence/sequence.h"
+
+namespace reclab {
+
+/// automatic: task when the sequence brings a target, else last. random: L = 1/sqrt(T) sum_t w_t . y_t with fixed normal w, which no
+/// normalisation of the output makes constant: for comparing forms and devices.
+enum class LossKind : std::uint8_t { automatic, last, mean, task, random };
+/// As --loss takes it; empty for automatic.
+const char* to_string(LossKind loss);
+/// The kind of such a name; none where there is none, as for random, which no command asks for.
+std::optional<LossKind> loss_kind(std::string_view name);
+
+class SequenceLoss final : public Loss {
+ public:
+  /// The sequence must outlive the loss. Throws Error for a task loss of a sequence without a target. `outputs` of a random loss: as another
+  /// one asks.
+  SequenceLoss(LossKind kind, const Sequence& sequence, std::int64_t outputs = 0);
+
+  LossKind kind() const { return kind_; }  ///< never automatic
+  std::int64_t outputs() const override;
+  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const override;
+  std::string formula() const;  ///< in words and symbols, for the manifest
+
+ private:
+  LossKind kind_;
+  const Sequence& sequence_;
+  std::int64_t outputs_;
+  double weight_;  ///< of one step
+};
+
+}  // namespace reclab

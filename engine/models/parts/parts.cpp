@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "models/parts/parts.h"
+
+#include <cmath>
+
+namespace reclab::parts {
+
+Init torch_uniform(std::int64_t fan_in) {
+  const double k = 1.0 / std::sqrt(static_cast<double>(fan_in));
+  return init::uniform(-k, k);
+}
+Init xavier_uniform(std::int64_t in, std::int64_t out, double gain) {
+  const double k = gain * std::sqrt(6.0 / static_cast<double>(in + out));
+  return init::uniform(-k, k);
+}
+
+Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const Linear& how) {
+  const Var W = l.parameter(name + ".weight", {out, x.dim(-1)}, how.weight, how.role + "; " + how.starts + ".");
+  const Var b = how.bias ? l.parameter(name + ".bias", {out}, how.bias, "The bias of " + name + ".") : Var{};
+  return reclab::linear(x, W, b);
+}
+Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role, bool bias) {
+  const Init start = torch_uniform(x.dim(-1));
+  return linear(l, name, x, out, Linear{start, bias ? start : Init{}, role, "starts uniform in ±1/√in, as its bias"});
+}
+
+Var layer_norm(Layer& l, const std::string& name, Var x, double eps, bool bias) {
+  const Var scale = l.parameter(name + ".weight", {x.dim(-1)}, init::constant(1.0), "Scale of the layer norm; starts at 1.");
+  const Var shift = bias ? l.parameter(name + ".bias", {x.dim(-1)}, init::constant(0.0), "Shift of the layer norm; starts at 0.") : Var{};
+  return reclab::layer_norm(x, scale, shift, eps);
+}
+Var rms_norm(Layer& l, const std::string& name, Var x, double eps) {
+  return reclab::rms_norm(x, l.parameter(name + ".weight", {x.dim(-1)}, init::constant(1.0), "Scale of the rms norm; starts at 1."), eps);
+}
+Var normalised(Var x, double eps) { return reclab::layer_norm(x, Var{}, Var{}, eps); }
+Var unit_rms(Var x, double eps) { return reclab::rms_norm(x, Var{}, eps); }
+
+Var short_convolution(Layer& l, const std::string& name, const std::string& buffer, Var x, std::int64_t taps, bool bias) {
+  const std::int64_t channels = x.dim(-1);
+  const Init start = torch_uniform(taps);
+  const Var W = l.parameter(name + ".weight", {channels, 1, taps}, start, "Taps of each channel, oldest first, the last the current step; start uniform in ±1/√taps.");
+  const Var y = depthwise(l.history(buffer, x, taps - 1, "The convolution's last inputs, oldest first."), reshape(W, {channels, taps}));
+  return bias ? y + l.parameter(name + ".bias", {channels}, start, "Its bias; starts uniform in ±1/√taps.") : y;
+}
+
+Var by_head(Layer& l, Var x, std::int64_t heads) { return reshape(x, {l.steps(), l.batch(), heads, x.dim(-1) / heads}); }
+Var flat(Layer& l, Var x) { return reshape(x, {l.steps(), l.batch(), -1}); }
+
+Var heads_first(Var x) {
+  const int axes[] = {1, 2, 0, 3};
+  return reshape(permute(x, axes), {x.dim(1) * x.dim(2), x.dim(0), x.dim(3)});
+}
+Var heads_last(Layer& l, Var x, std::int64_t heads) {
+  const int axes[] = {2, 0, 1, 3};
+  return permute(reshape(x, {l.batch(), heads, x.dim(1), x.dim(2)}), axes);
+}
+
+Var repeated_heads(Var x, std::int64_t times) {
+  if (times == 1) return x;
+  const Var ones = x.graph->constant({times, 1}, std::vector<double>(static_cast<std::size_t>(times), 1.0));
+  return reshape(reshape(x, {x.dim(0), x.dim(1), x.dim(2), 1, x.dim(3)}) * ones, {x.dim(0), x.dim(1), x.dim(2) * times, x.dim(3)});
+}
+Var by_block(Layer& l, Var x, Var blocks, bool out_first) {
+  const std::int64_t n = blocks.dim(0), in = x.dim(-1) / n, T = l.steps(), B = l.batch();
+  const int blocks_first[] = {2, 0, 1, 3}, blocks_last[] = {1, 2, 0, 3};
+  const Var rows = reshape(permute(reshape(x, {T, B, n, in}), blocks_first), {n, T * B, in});
+  const Var y = out_first ? matmul_transposed(rows, blocks) : matmul(rows, blocks);
+  return reshape(permute(reshape(y, {n, T, B, y.dim(-1)}), blocks_last), {T, B, -1});
+}
+Var one_plus(Layer& l, const std::string& name, std::int64_t n) {
+  return l.parameter(name, {n}, init::constant(0.0), "w of a norm whose scale is 1 + w; starts at 0.") + 1.0;
+}
+
+Var angles(Layer& l, const std::vector<double>& frequencies) {
+  const auto n = static_cast<std::int64_t>(frequencies.size());
+  const Var position = reshape(l.position(), {l.steps(), l.batch(), 1, 1});
+  return position * position.graph->constant({n}, frequencies);
+}
+
+Var turned(Var x, Var angles, bool interleaved) {
+  const std::int64_t n = x.dim(-1) / 2;
+  const Shape whole = x.shape();
+  const Var c = cos(angles), s = sin(angles);
+  if (!interleaved) {
+    const auto halves = split(x, -1, 2);
+    const Var parts[] = {halves[0] * c - halves[1] * s, halves[1] * c + halves[0] * s};
+    return concat(parts, -1);
+  }
+  Shape pairs = whole, one = whole;
+  pairs.back() = n;
+  pairs.push_back(2);
+  one.back() = n;
+  const Var paired = reshape(x, pairs);
+  const Var a = reshape(slice(paired, -1, 0, 1), one), b = reshape(slice(paired, -1, 1, 2), one);
+  one.push_back(1);
+  const Var parts[] = {reshape(a * c - b * s, one), reshape(b * c + a * s, one)};
+  return reshape(concat(parts, -1), whole);
+}
+
+}  // namespace reclab::parts

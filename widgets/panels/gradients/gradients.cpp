@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "panels/gradients/gradients.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "plot/pinned.h"
+
+namespace reclab {
+
+namespace {
+
+constexpr double gap_value = std::numeric_limits<double>::quiet_NaN();
+
+const std::vector<std::int64_t>& stepsOf(const Trace& trace, const TraceArray& array) {
+  return array.steps.empty() ? trace.steps : array.steps;
+}
+
+/// Column j of [T] or [T, k].
+std::vector<double> column(const TraceArray& array, std::int64_t j) {
+  const std::int64_t rows = array.shape.empty() ? 0 : array.shape[0], k = array.row_size();
+  std::vector<double> values(static_cast<std::size_t>(rows));
+  for (std::int64_t row = 0; row < rows; ++row)
+    values[static_cast<std::size_t>(row)] = (*array.real)[static_cast<std::size_t>(row * k + j)];
+  return values;
+}
+
+/// What is not finite (the logarithm of an exact zero) is a gap. Each step is drawn so many steps later.
+void fill(QCPGraph* graph, const std::vector<std::int64_t>& steps, const std::vector<double>& values, std::int64_t later = 0) {
+  QVector<QCPGraphData> points(static_cast<qsizetype>(std::min(steps.size(), values.size())));
+  for (qsizetype i = 0; i < points.size(); ++i) {
+    const double v = values[static_cast<std::size_t>(i)];
+    points[i] = {static_cast<double>(steps[static_cast<std::size_t>(i)] + later), std::isfinite(v) ? v : gap_value};
+  }
+  graph->data()->set(points, true);
+}
+
+bool usable(const TraceArray& array) { return array.real && !array.shape.empty() && array.shape[0] > 0 && array.row_size() > 0; }
+
+}  // namespace
+
+GradientsPanel::GradientsPanel(QWidget* parent) : PlotPanel(parent) {
+  sentence_ = new Paragraph(plot_);
+  legend_ = new Legend(plot_);
+  rect_ = plot_->makeRect([this] {  // a name longer than the axis would be cut
+    QCPAxis* values = rect_->axis(QCPAxis::atLeft);
+    const QString name = tr("gradient norm, singular value");
+    values->setLabel(QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(name) <= rect_->height() ? name : tr("norm, σ"));
+  });
+  plot_->plotLayout()->addElement(0, 0, sentence_);
+  plot_->plotLayout()->addElement(1, 0, legend_);
+  plot_->plotLayout()->addElement(2, 0, rect_);
+  loss_ = new Paragraph(plot_);
+  loss_->setSmall(true);
+  plot_->plotLayout()->addElement(3, 0, loss_);
+  plot_->addTimeRect(rect_, [](double v) { return powerAsNumber(v, 2); });
+  rect_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
+  values_ = plot_->addValueAxis(rect_);
+  one_ = new QCPItemStraightLine(plot_);
+  one_->setLayer(QStringLiteral("grid"));
+  one_->setSelectable(false);
+  one_->setClipAxisRect(rect_);
+  for (QCPItemPosition* point : {one_->point1, one_->point2}) point->setAxes(rect_->axis(QCPAxis::atBottom), rect_->axis(QCPAxis::atLeft));
+  one_->point1->setCoords(0, 0);
+  one_->point2->setCoords(1, 0);
+  lag_ = new QAction(tr("Count steps back from the end"), this);
+  lag_->setCheckable(true);
+  lag_->setToolTip(tr("The time axis as steps before the last one, by which runs of other lengths are compared."));
+  plot_->offerLag();
+  connect(lag_, &QAction::toggled, plot_, &Plot::setLag);
+  connect(plot_, &Plot::lagChanged, this, [this](bool lag) {
+    lag_->setChecked(lag);
+    if (!pinned_.empty()) refresh();
+  });
+  addActions({values_->lockAction(), values_->resetAction(), lag_});
+  connect(plot_, &Plot::timeRangeChanged, this, &GradientsPanel::fitValues);
+  connect(plot_, &Plot::curvesToggled, this, &GradientsPanel::fitValues);
+  refresh();
+}
+
+QString GradientsPanel::hint() const {
+  return tr("How much of the loss's gradient reaches the state of each earlier step: a falling line to the left is a model that forgets.");
+}
+
+std::vector<GradientsPanel::Curve> GradientsPanel::curves(const Trace& trace) const {
+  std::vector<Curve> found;
+  const auto add = [&](Kind kind, std::string_view prefix, const QString& tip) {
+    for (const TraceArray* array : trace.matching(prefix)) {
+      if (!usable(*array)) continue;
+      const QString rest = QString::fromStdString(array->key.substr(prefix.size()));
+      found.push_back({array, kind, QString::fromStdString(array->key), rest.section(u'/', 0, 0), rest.section(u'/', 1), tip, &trace});
+    }
+  };
+  add(Kind::gradient, "gradient/state/", tr("The norm of the loss's gradient with respect to this state at each step."));
+  add(Kind::largest, "jacobian/",
+      tr("The largest singular value of ∂s_T/∂s_t: what the best kept direction of the state at step t is worth at the end."));
+  add(Kind::smallest, "jacobian_min/", tr("The smallest singular value of ∂s_T/∂s_t: what the worst kept direction is worth at the end."));
+  return found;
+}
+
+std::vector<GradientsPanel::Curve> GradientsPanel::drawnCurves() const {
+  std::vector<Curve> found = curves(*trace_);
+  const Trace* former = comparable();
+  if (!former || std::any_of(found.begin(), found.end(), [](const Curve& one) { return one.kind != Kind::gradient; })) return found;
+  for (Curve& one : curves(*former)) {
+    if (one.kind == Kind::gradient) continue;
+    one.former = true;
+    one.tip += tr(" Of the run before this one; this one's come when the setting rests.");
+    found.push_back(std::move(one));
+  }
+  return found;
+}
+
+QString GradientsPanel::whyEmpty() const {
+  if (const QString said = noRunSentence(trace_.get(), tr("the gradient's way back through time appears here")); !trace_) return said;
+  const std::vector<Curve> found = curves(*trace_);
+  if (!found.empty()) return {};
+  if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
+    return tr("This run has no gradients, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
+  if (property("modelHas").toStringList().contains(QStringLiteral("states"))) return tr("The gradients of this run were not recorded. Press Run.");
+  return tr("%1 has no state that one step hands to the next, so no gradient of one runs back through time. Choose another model.")
+      .arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title));
+}
+
+void GradientsPanel::judge() {
+  // With a loss at every step each step adds to the gradient, so only the Jacobian product tells what the memory itself does.
+  const std::string& loss = trace_->info.loss;
+  const bool at_end = loss.empty() || loss.starts_with("last");
+  verdict_ = {};
+  QString note;
+  const auto left = [](const Verdict& v) {
+    return v.fate == Fate::unknown ? -std::numeric_limits<double>::infinity()
+                                   : v.intercept + v.slope * static_cast<double>(std::abs(v.last - v.first));
+  };
+  for (const bool jacobian : {!at_end, at_end}) {
+    const std::vector<const TraceArray*> arrays = trace_->matching(jacobian ? "jacobian/" : "gradient/state/");
+    std::vector<Verdict> verdicts;
+    // The state that the preset names, where this run has it.
+    const QString named = wanted_.value(QString::fromStdString(trace_->info.preset));
+    const auto is_named = [&](const TraceArray* array) { return !jacobian && !named.isEmpty() && QString::fromStdString(array->key).section(u'/', 3) == named; };
+    const bool only = std::any_of(arrays.begin(), arrays.end(), is_named);
+    for (const TraceArray* array : arrays) {
+      if (!usable(*array) || (only && !is_named(array))) continue;
+      const QString key = QString::fromStdString(array->key), layer = key.section(u'/', jacobian ? 1 : 2, jacobian ? 1 : 2);
+      const bool backward = runsBackward(*trace_, layer);
+      QString subject = !jacobian ? tr("The gradient") : backward ? tr("The Jacobian ∂s_0/∂s_t") : tr("The Jacobian ∂s_T/∂s_t");
+      if (arrays.size() > 1) {
+        subject = jacobian                  ? tr("The Jacobian %1 of %2").arg(backward ? QStringLiteral("∂s_0/∂s_t") : QStringLiteral("∂s_T/∂s_t"), layerName(*trace_, layer))
+                  : trace_->info.layers > 1 ? tr("The gradient of %1 in %2").arg(key.section(u'/', 3), layerName(*trace_, layer))
+                                            : tr("The gradient of %1").arg(key.section(u'/', 3));
+      }
+      const std::vector<double> values = column(*array, 0);
+      verdicts.push_back(gradientVerdict(stepsOf(*trace_, *array), values, subject, backward));
+    }
+    if (!verdicts.empty()) {
+      // The path by which most arrives at the earliest steps decides whether the model forgets.
+      std::stable_sort(verdicts.begin(), verdicts.end(), [&](const Verdict& a, const Verdict& b) { return left(a) > left(b); });
+      verdict_ = verdicts.front();
+      const bool clearly = verdicts.size() > 1 && left(verdict_) - left(verdicts[1]) > 0.3;  // twice as much
+      if (clearly && verdict_.fate == Fate::vanishes)
+        note = jacobian ? tr(" Every other layer keeps less.") : tr(" Every other state gets less.");
+      if (!at_end && !jacobian) note += tr(" The loss counts every step, so this is not the memory alone.");
+      break;
+    }
+  }
+  verdict_.sentence += note;
+}
+
+/// One colour a run: its states differ in their dashes, and what the memory alone does is thin and faint.
+void GradientsPanel::drawPins() {
+  const Theme& theme = plot_->theme();
+  for (const Run& run : pinned_) {
+    if (!run.trace) continue;
+    QStringList states, layers;
+    QList<QCPLayerable*> shown;
+    const std::vector<Curve> found = curves(*run.trace);
+    for (const Curve& curve : found) {
+      if (curve.kind == Kind::gradient && !states.contains(curve.state)) states << curve.state;
+      if (!layers.contains(curve.layer)) layers << curve.layer;
+    }
+    for (const Curve& curve : found) {
+      const bool gradient = curve.kind == Kind::gradient;
+      const auto depth = static_cast<double>(layers.indexOf(curve.layer));
+      QColor ink = layers.size() > 1 ? mixed(run.colour, theme.base, 1.0 - 0.5 * depth / static_cast<double>(layers.size() - 1)) : run.colour;
+      if (!gradient) ink.setAlphaF(0.7f);
+      QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.2 : 0.7, gradient ? pinStyle(static_cast<int>(states.indexOf(curve.state))) : Qt::DotLine);
+      graph->setProperty("least", curve.kind == Kind::smallest);
+      if (!gradient || layers.size() > 1) Plot::setQuiet(graph);
+      // Counted back from the end, runs of other lengths end together.
+      fill(graph, stepsOf(*run.trace, *curve.array), column(*curve.array, 0), plot_->lag() ? trace_->info.length - run.trace->info.length : 0);
+      shown << graph;
+    }
+    if (shown.isEmpty()) {
+      addPinWithout(legend_, run, theme, tr("no gradients"));
+      continue;
+    }
+    QString how = states.size() > 1 ? tr("Its states by their dashes: solid %1, dashed %2; ").arg(states[0], states.mid(1).join(tr(" and on "))) : QString();
+    how += layers.size() > 1 ? tr("deeper layers are fainter; dotted: σ max and σ min.") : tr("dotted: σ max and σ min.");
+    how[0] = how[0].toUpper();
+    addPin(legend_, run, QPen(run.colour, 1.2), shown, states.size() > 1 ? states : QStringList(), how);
+  }
+}
+
+void GradientsPanel::rebuild() {
+  plot_->clearPlottables();
+  legend_->clear();
+  const Theme& theme = plot_->theme();
+  one_->setPen(QPen(theme.axis, 1, Qt::DashLine));
+  drawPins();  // under the run itself
+  judge();
+  sentence_->setText(verdict_.sentence);
+  const QString loss = QString::fromStdString(trace_->info.loss);
+  const QString formula = loss.section(QStringLiteral(": "), 1);  // "last: L = ..."
+  QStringList said;
+  if (!loss.isEmpty()) said << tr("%1. It is %2.").arg(formula.isEmpty() ? loss : formula, number(trace_->info.loss_value, 5));
+  said << notesOn(*trace_, {"gradient/", "jacobian/"});
+  said.removeAll(QString());
+  loss_->setText(said.join(u' '), true);
+  QCPGraph* fit = nullptr;
+  if (verdict_.fate != Fate::unknown) {
+    fit = plot_->addCurve(rect_, theme.muted, 1.0, Qt::DashLine);
+    Plot::setQuiet(fit);
+    fit->addData(static_cast<double>(verdict_.first),
+                 verdict_.intercept + verdict_.slope * static_cast<double>(std::abs(verdict_.last - verdict_.first)));
+    fit->addData(static_cast<double>(verdict_.last), verdict_.intercept);
+  }
+  // What the loss sees has colours, what the memory alone does is thin and grey. Layers that would crowd the legend share an entry, and
+  // fade with depth.
+  const std::vector<Curve> found = drawnCurves();
+  QStringList states, layers;
+  for (const Curve& curve : found) {
+    if (curve.kind == Kind::gradient && !states.contains(curve.state)) states << curve.state;
+    if (!layers.contains(curve.layer)) layers << curve.layer;
+  }
+  const bool apart = states.size() * layers.size() <= 6;
+  struct Entry {
+    QString key, text, tip;
+    QPen pen;
+    QList<QCPLayerable*> curves;
+    bool gradient;
+  };
+  std::vector<Entry> entries;
+  std::vector<Curve> drawn = found;  // the last on top
+  std::stable_sort(drawn.begin(), drawn.end(),
+                   [](const Curve& a, const Curve& b) { return (a.kind == Kind::gradient) < (b.kind == Kind::gradient); });
+  for (const Curve& curve : drawn) {
+    const auto depth = static_cast<int>(layers.indexOf(curve.layer));
+    const bool gradient = curve.kind == Kind::gradient, alone = layers.size() == 1 || (gradient && apart);
+    const auto state = static_cast<int>(states.indexOf(curve.state));
+    QColor ink = curve.kind == Kind::largest ? theme.text : theme.axis;
+    if (gradient) ink = theme.series(apart ? depth * static_cast<int>(states.size()) + state : state);
+    if (!alone) ink = mixed(ink, theme.base, 1.0 - 0.65 * depth / static_cast<double>(layers.size() - 1));
+    if (curve.former) ink = mixed(ink, theme.base, 0.4);
+    QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.6 : 1.0);
+    graph->setProperty("least", curve.kind == Kind::smallest);
+    if (!alone || curve.former) Plot::setQuiet(graph);
+    fill(graph, stepsOf(*curve.of, *curve.array), column(*curve.array, 0));
+    const QString what = gradient ? QStringLiteral("|∂L/∂s| ") + curve.state : curve.kind == Kind::largest ? tr("σ max") : tr("σ min");
+    const QString key = alone ? curve.name : what;
+    const auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.key == key; });
+    if (same != entries.end()) {
+      same->curves << graph;
+      continue;
+    }
+    const auto many = alone ? 1 : std::count_if(found.begin(), found.end(), [&](const Curve& other) { return other.kind == curve.kind && other.state == curve.state; });
+    QString text = what, tip = curve.tip;
+    if (layers.size() > 1) text += many == 1 ? QStringLiteral(", ") + layerName(*trace_, curve.layer) : tr(", %1 layers").arg(many);
+    if (many > 1) tip += tr(" Deeper layers are fainter.");
+    entries.push_back({key, text, tip, graph->pen(), {graph}, gradient});
+  }
+  std::stable_partition(entries.begin(), entries.end(), [](const Entry& entry) { return entry.gradient; });
+  for (const Entry& entry : entries) legend_->add(entry.key, entry.text, entry.pen, entry.curves, entry.tip);
+  if (fit)
+    legend_->add(QStringLiteral("fit"), tr("fit"), fit->pen(), {fit},
+                 tr("The line that the verdict is read from: its slope is the median of all slopes between pairs of points."));
+  fitValues();
+}
+
+void GradientsPanel::fitValues() {
+  const QCPRange visible = rect_->axis(QCPAxis::atBottom)->range();
+  double low = std::numeric_limits<double>::infinity(), high = -low, least = low;
+  for (const QCPGraph* graph : rect_->graphs()) {
+    bool found = false;
+    const QCPRange range = graph->realVisibility() ? graph->getValueRange(found, QCP::sdBoth, visible) : QCPRange();
+    if (!found || !std::isfinite(range.lower) || !std::isfinite(range.upper)) continue;
+    if (graph->property("least").toBool()) {
+      least = std::min(least, range.lower);
+      if (high == -std::numeric_limits<double>::infinity()) high = range.upper;
+    } else {
+      low = std::min(low, range.lower);
+      high = std::max(high, range.upper);
+    }
+  }
+  // The smallest singular value often falls off a cliff: it may take a quarter of the height, not all of it.
+  if (low > high)
+    low = least;
+  else if (least < low)
+    low = std::max(least, low - std::max((high - low) / 3.0, 4.0));
+  if (!(low <= high)) return;
+  const double pad = std::max(0.5, 0.05 * (high - low));
+  values_->fit({low - pad, high + pad});
+  plot_->redraw();
+}
+
+QVariantMap GradientsPanel::choices() const { return {{QStringLiteral("lag"), plot_->lag()}}; }
+
+void GradientsPanel::setChoices(const QVariantMap& saved) { plot_->setLag(saved.value(QStringLiteral("lag")).toString() == u"true"); }
+
+void GradientsPanel::lookAt(const QString& preset, const QString& detail, bool) {
+  wanted_[preset] = detail;
+  refresh();
+}
+
+void GradientsPanel::setPinned(const std::vector<Run>& runs) {
+  pinned_ = runs;
+  refresh();
+}
+
+QString GradientsPanel::makeHeadline() const {
+  if (verdict_.fate == Fate::unknown) return {};
+  if (verdict_.fate == Fate::holds) return tr("holds");
+  const QString sign = verdict_.slope > 0 ? QStringLiteral("+") : QString();
+  return tr("%1 decades/step").arg(sign + number(verdict_.slope));
+}
+
+QString GradientsPanel::dataAsCsv() const {
+  if (!trace_) return {};
+  // One line a recorded step; arrays with steps of their own leave cells empty between theirs.
+  struct Column {
+    const Trace* trace;
+    const TraceArray* array;
+    std::int64_t j;
+    std::size_t row = 0;
+  };
+  std::vector<Column> columns;
+  QStringList header = {QStringLiteral("step"), QStringLiteral("time")};
+  std::vector<std::int64_t> all = trace_->steps;
+  const auto add = [&](const Trace& trace, const QString& run) {
+    for (const Curve& curve : curves(trace)) {
+      const std::int64_t k = curve.array->row_size();
+      for (std::int64_t j = 0; j < k; ++j) {
+        header << csvCell(QStringLiteral("log10 ") + curve.name + (k > 1 ? QStringLiteral("/%1").arg(j) : QString()) + run);
+        columns.push_back({&trace, curve.array, j});
+      }
+    }
+  };
+  add(*trace_, {});
+  for (const Run& run : pinned_) {
+    if (!run.trace) continue;
+    add(*run.trace, QStringLiteral(" [%1]").arg(run.label));
+    // It may have been recorded at other steps.
+    std::vector<std::int64_t> both;
+    std::set_union(all.begin(), all.end(), run.trace->steps.begin(), run.trace->steps.end(), std::back_inserter(both));
+    all = std::move(both);
+  }
+  QByteArray text = header.join(u',').toUtf8() + '\n';
+  std::size_t row = 0;
+  for (const std::int64_t step : all) {
+    while (row < trace_->steps.size() && trace_->steps[row] < step) ++row;
+    const bool timed = row < trace_->time.size() && row < trace_->steps.size() && trace_->steps[row] == step;
+    text += QByteArray::number(static_cast<qlonglong>(step)) + ',' + (timed ? csvNumber(trace_->time[row]) : QByteArray());
+    for (Column& column_ : columns) {
+      const std::vector<std::int64_t>& steps = stepsOf(*column_.trace, *column_.array);
+      while (column_.row < steps.size() && steps[column_.row] < step) ++column_.row;
+      text += ',';
+      if (column_.row < steps.size() && steps[column_.row] == step && static_cast<std::int64_t>(column_.row) < column_.array->shape[0])
+        text += csvNumber((
+            *column_.array->real)[column_.row * static_cast<std::size_t>(column_.array->row_size()) + static_cast<std::size_t>(column_.j)]);
+    }
+    text += '\n';
+  }
+  return QString::fromUtf8(text);
+}
+
+}  // namespace reclab

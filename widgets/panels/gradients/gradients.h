@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "panels/gradients/gradients_verdict.h"
+#include "plot/plot_panel.h"
+#include "plot/value_axis.h"
+
+namespace reclab {
+
+/// The norm of dL/ds_t and the singular values of ds_T/ds_t through time, as powers of ten, with a verdict in words.
+class GradientsPanel : public PlotPanel {
+  Q_OBJECT
+ public:
+  explicit GradientsPanel(QWidget* parent = nullptr);
+  QString id() const override { return QStringLiteral("gradients"); }
+  QString title() const override { return tr("Gradients"); }
+  QString hint() const override;
+  std::vector<std::string> draws() const override { return {"gradient/state/", "jacobian/", "jacobian_min/"}; }
+  void setPinned(const std::vector<Run>& runs) override;
+  void lookAt(const QString& preset, const QString& detail, bool asked) override;
+  void holdAxes(bool hold) override { values_->hold(hold); }
+  QVariantMap choices() const override;
+  void setChoices(const QVariantMap& saved) override;
+  QString dataAsCsv() const override;
+  const Verdict& verdict() const { return verdict_; }
+  Legend* legend() const { return legend_; }
+  QString lossText() const { return loss_->text(); }
+  QCPAxisRect* rect() const { return rect_; }
+  ValueAxis* values() const { return values_; }
+
+ protected:
+  QString whyEmpty() const override;
+  void rebuild() override;
+  QString makeHeadline() const override;
+
+ private:
+  enum class Kind { gradient, largest, smallest };
+  struct Curve {
+    const TraceArray* array;
+    Kind kind;
+    QString name, layer, state, tip;
+    const Trace* of = nullptr;  ///< the trace that the array is in
+    bool former = false;        ///< of the run before, kept until this one's is there
+  };
+  std::vector<Curve> curves(const Trace& trace) const;
+  std::vector<Curve> drawnCurves() const;  ///< of the run, and singular values of the former where it has none yet
+  void drawPins();
+  void judge();
+  void fitValues();
+
+  Paragraph* sentence_;
+  Legend* legend_;
+  QCPAxisRect* rect_;
+  ValueAxis* values_;
+  QCPItemStraightLine* one_;  ///< where a gradient is as large as it was
+  QAction* lag_;
+  std::vector<Run> pinned_;
+  QHash<QString, QString> wanted_;  ///< the state that a preset's verdict is on, by preset
+  Paragraph* loss_;                 ///< what the gradients are of
+  Verdict verdict_;
+};
+
+}  // namespace reclab

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QButtonGroup>
+#include <QComboBox>
+#include <QProgressBar>
+#include <QToolButton>
+#include <functional>
+
+#include "panels/timing/timing_choices.h"
+#include "panels/timing/timing_data.h"
+#include "plot/plot_panel.h"
+
+namespace reclab {
+
+class PointNames;
+
+/// A laboratory for the execution forms: how long each takes, what memory, how near the machine's roof, how exactly, against the length.
+class TimingPanel : public PlotPanel {
+  Q_OBJECT
+ public:
+  enum class View { time, throughput, memory, roofline, error, newton };
+  /// Forward and backward together, one of them, or both apart.
+  enum class Pass { sum, forward, backward, apart };
+
+  explicit TimingPanel(QWidget* parent = nullptr);
+  QString id() const override { return QStringLiteral("timing"); }
+  QString title() const override { return tr("Timing"); }
+  QString hint() const override;
+  std::vector<std::string> draws() const override { return {"timing/"}; }
+  void setPinned(const std::vector<Run>& runs) override;
+  QVariantMap choices() const override;
+  void setChoices(const QVariantMap& saved) override;
+  QString dataAsCsv() const override;
+  Legend* legend() const { return legend_; }
+
+  /// A view without data is kept in mind and shown once there are; until then it is the time.
+  void setView(View view);
+  View view() const;
+  void setPass(Pass pass);
+  const TimingChoice& choice() const { return choices_->choice(); }
+  /// What stands under the plot: the circumstances of the timing, or what it is doing.
+  QString caption() const { return caption_->text(); }
+  QString sentence() const { return said_->text(); }
+  /// The tooltip at a position of the plot.
+  QString tipAt(const QPointF& position) const;
+  /// Where a form was drawn last at a length, in the plot's pixels; null when it is not there.
+  QPointF pixelOf(const QString& form, double length) const;
+
+ public slots:
+  void setRunning(bool running);
+  void setProgress(double fraction, const QString& stage);
+  void setWaiting(const QString& why);  ///< a sentence while it waits or after it was stopped by something else; empty ends that
+  void setNoCuda(const QString& why) { choices_->setNoCuda(why); }
+
+ signals:
+  void timingWanted(const reclab::TimingChoice& choice);
+  void timingStopped();
+  void choiceChanged(const reclab::TimingChoice& choice);
+
+ protected:
+  QString whyEmpty() const override;
+  void rebuild() override;
+  void forget() override;
+  QString makeHeadline() const override;
+  QString subject() const override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  struct Point {
+    QCPGraph* graph;
+    double x, y;
+    std::size_t form, row;
+    QString tip;  ///< of a pinned run; the others have theirs from form and row
+  };
+  using Quantity = std::function<Measured(const TimedForm&, const Measured& seconds)>;
+
+  void makeControls();
+  void arrange();
+  void noteRun();
+  bool has(View view) const;
+  bool apart() const;
+  const Measured& passOf(const TimedForm& form) const;
+  void showViews();
+  void showCaption();
+  QString doing() const;
+  void showButtons();
+  void prepare(const QString& x, const QString& y, QSharedPointer<QCPAxisTicker> xTicks, QSharedPointer<QCPAxisTicker> yTicks);
+  void addPoint(QCPGraph* graph, double x, double y, std::size_t form, std::size_t row, const QString& tip = {});
+  void reach(double x, double y);
+  QList<QCPLayerable*> addMeasured(std::size_t index, const Measured& values, Qt::PenStyle style);
+  void drawAgainstLength(const Quantity& quantity);
+  void drawRoofline();
+  void drawError();
+  void drawNewton();
+  void copyCommand();
+
+  Timings timings_;
+  std::vector<Run> pinned_;
+  View wanted_ = View::time;
+  Pass pass_ = Pass::sum;
+  bool running_ = false, changed_ = false;
+  double fraction_ = 0;
+  QString stage_, waits_;
+  std::vector<Point> points_;
+  double least_x_ = 0, most_x_ = 0, least_y_ = 0, most_y_ = 0;  ///< what has been drawn
+
+  Legend* legend_;
+  QCPAxisRect* rect_;
+  Paragraph *said_, *caption_;
+  PointNames* names_;
+  QWidget *segments_, *strip_;
+  std::vector<QToolButton*> segment_;
+  QComboBox *view_box_, *pass_box_;
+  QWidget* pass_row_;
+  QLabel* pass_label_;
+  QToolButton* more_;
+  Popup* popup_;
+  QPushButton* time_;
+  QProgressBar* bar_;
+  TimingChoices* choices_;
+  QAction* copy_command_;
+};
+
+}  // namespace reclab
