@@ -40,11 +40,7 @@ std::int64_t Var::dim(int axis) const {
 
 Graph::Graph(DType real, Graph* enclosing, bool frozen) : real_(real), enclosing_(enclosing), frozen_(frozen) { assert(!is_complex(real)); }
 
-Graph::~Graph() {
-  if (backend_)
-    for (void* arena : arena_)
-      if (arena) backend_->release(arena);
-}
+Graph::~Graph() = default;
 
 Var Graph::leaf(LeafKind kind, Shape shape, DType dtype) {
   Node node;
@@ -166,8 +162,8 @@ void Graph::allocate(Backend& backend, bool gradients) {
   }
   char* next[3] = {};
   for (int i = 0; i < 3; ++i) {
-    if (arena_bytes_[i]) arena_[i] = backend.allocate(arena_bytes_[i]);
-    next[i] = static_cast<char*>(arena_[i]);
+    if (arena_bytes_[i]) arena_[i] = DeviceArray(backend, arena_bytes_[i]);
+    next[i] = static_cast<char*>(arena_[i].data());
   }
   for (Node& node : nodes_) {
     if (owns_value(node)) {
@@ -242,8 +238,8 @@ void Graph::clear_gradients(Part part) {
   const auto clear = [&](void* arena, std::size_t bytes) {
     for (std::size_t at = 0; arena && at < bytes; at += some, check_stop()) backend_->zero(static_cast<char*>(arena) + at, std::min(some, bytes - at));
   };
-  if (part != Part::invariant) clear(arena_[1], arena_bytes_[1]);
-  if (part != Part::varying) clear(arena_[2], arena_bytes_[2]);
+  if (part != Part::invariant) clear(arena_[1].data(), arena_bytes_[1]);
+  if (part != Part::varying) clear(arena_[2].data(), arena_bytes_[2]);
 }
 
 void Graph::backward(std::stop_token stop, Part part) {

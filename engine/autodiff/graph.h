@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "array/backend.h"
+#include "array/device_array.h"
 #include "array/shape.h"
 
 namespace reclab {
@@ -133,7 +134,7 @@ class Graph {
   std::vector<Node> nodes_;
   std::vector<Step> steps_;
   std::vector<Capture> captures_;
-  void* arena_[3] = {};  // values, gradients of what varies, gradients of what does not
+  DeviceArray arena_[3];  // values, gradients of what varies, gradients of what does not
   std::size_t arena_bytes_[3] = {};
   bool with_gradients_ = false;
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "array/device_array.h"
+
 namespace reclab {
 namespace {
 
@@ -215,29 +217,18 @@ class CumulativeSum final : public Operation {
 class Outstanding {
  public:
   Outstanding(DType type, std::int64_t rows, std::int64_t in, std::int64_t out) : type_(type), rows_(rows), in_(in), out_(out), most_(std::max<std::int64_t>(1, 128 / rows)) {}
-  ~Outstanding() {
-    if (!backend_) return;
-    backend_->release(came_in_);
-    backend_->release(came_back_);
-  }
-  Outstanding(const Outstanding&) = delete;
-  Outstanding& operator=(const Outstanding&) = delete;
-
   void forget() { count_ = 0; }
   void add(Backend& backend, const void* x, const void* g, void* gradient) {
-    const std::size_t x_bytes = static_cast<std::size_t>(rows_ * in_) * bytes_of(type_), g_bytes = static_cast<std::size_t>(rows_ * out_) * bytes_of(type_);
-    if (!backend_) {
-      came_in_ = backend.allocate(x_bytes * static_cast<std::size_t>(most_));
-      backend_ = &backend;
-      came_back_ = backend.allocate(g_bytes * static_cast<std::size_t>(most_));
-    }
-    backend.copy(static_cast<char*>(came_in_) + static_cast<std::size_t>(count_) * x_bytes, x, x_bytes);
-    backend.copy(static_cast<char*>(came_back_) + static_cast<std::size_t>(count_) * g_bytes, g, g_bytes);
+    came_in_.resize(backend, type_, most_ * rows_ * in_);
+    came_back_.resize(backend, type_, most_ * rows_ * out_);
+    backend_ = &backend;
+    backend.copy(came_in_.at(count_ * rows_ * in_), x, static_cast<std::size_t>(rows_ * in_) * bytes_of(type_));
+    backend.copy(came_back_.at(count_ * rows_ * out_), g, static_cast<std::size_t>(rows_ * out_) * bytes_of(type_));
     if (++count_ == most_) settle(gradient);
   }
   /// gradient [out, in] += the sum over all rows.
   void settle(void* gradient) {
-    if (count_) backend_->matmul(type_, {1, out_, in_, count_ * rows_, true, false}, came_back_, came_in_, gradient, true);
+    if (count_) backend_->matmul(type_, {1, out_, in_, count_ * rows_, true, false}, came_back_.data(), came_in_.data(), gradient, true);
     count_ = 0;
   }
 
@@ -245,7 +236,7 @@ class Outstanding {
   DType type_;
   std::int64_t rows_, in_, out_, most_, count_ = 0;
   Backend* backend_ = nullptr;
-  void *came_in_ = nullptr, *came_back_ = nullptr;
+  DeviceArray came_in_, came_back_;
 };
 
 /// A matrix [out, in] that products are made with at every step, in the backend's own order: for x W^T and for g W.

@@ -15,40 +15,12 @@
 #include <utility>
 #include <vector>
 
+#include "array/device_array.h"
 #include "execution/loss.h"
 #include "models/network.h"
 #include "sequence/sequence.h"
 
 namespace reclab {
-
-/// Memory of a backend's device, given back when this goes.
-class DeviceArray {
- public:
-  DeviceArray() = default;
-  DeviceArray(Backend& backend, std::size_t bytes) : backend_(&backend), data_(backend.allocate(bytes)), bytes_(bytes) {}
-  DeviceArray(Backend& backend, std::span<const char> host) : DeviceArray(backend, host.size()) { backend.upload(data_, host.data(), bytes_); }
-  DeviceArray(DeviceArray&& other) noexcept { swap(other); }
-  DeviceArray& operator=(DeviceArray&& other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~DeviceArray() {
-    if (data_) backend_->release(data_);
-  }
-  void* data() const { return data_; }
-  std::size_t bytes() const { return bytes_; }
-  explicit operator bool() const { return data_ != nullptr; }
-
- private:
-  void swap(DeviceArray& other) noexcept {
-    std::swap(backend_, other.backend_);
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-  }
-  Backend* backend_ = nullptr;
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
-};
 
 /// Where and when a value first was not finite.
 struct Divergence {

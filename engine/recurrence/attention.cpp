@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "array/device_array.h"
 #include "array/error.h"
 #include "recurrence/course.h"
 
@@ -11,30 +12,6 @@ namespace reclab {
 namespace {
 
 constexpr std::int64_t block_rows = 64;
-
-/// A device array that lives as long as the operation, as large as was asked for.
-class Room {
- public:
-  ~Room() {
-    if (data_) backend_->release(data_);
-  }
-  void* of(Backend& backend, std::size_t bytes) {
-    if (bytes > bytes_) {
-      if (data_) backend.release(data_);
-      data_ = nullptr;
-      bytes_ = 0;  // should there be no memory for the larger one
-      data_ = backend.allocate(bytes);
-      backend_ = &backend;
-      bytes_ = bytes;
-    }
-    return data_;
-  }
-
- private:
-  Backend* backend_ = nullptr;
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0;
-};
 
 struct Sizes {
   std::int64_t batch = 0, steps = 0, past = 0, key = 0, value = 0, distances = 0, rows = 1, window = 0;
@@ -98,12 +75,12 @@ class Softmax final : public Blocks, public OverTime {
     each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
       const std::int64_t from = start(first), columns = end - from;
       void* p = probabilities(b, c.in, first, rows, from, columns);
-      void* g = room_[1].of(b, bytes(s_.batch * rows * columns));
+      void* g = scratch_[1].resize(b, type_, s_.batch * rows * columns);
       scores(b, c.grad_out[0], s_.steps, first, rows, at(c.in[2], from * s_.value), all, columns, s_.value, g);
       b.softmax_adjoint(type_, s_.batch * rows, columns, p, g);  // g: of the scores now
       if (c.grad_in[0]) apply(b, g, rows, columns, at(c.in[1], from * s_.key), all, s_.key, c.grad_in[0], s_.steps, first, true);
       if (relative) {
-        void* far = room_[2].of(b, bytes(s_.batch * rows * s_.distances));
+        void* far = scratch_[2].resize(b, type_, s_.batch * rows * s_.distances);
         b.by_distance_adjoint(type_, s_.batch, rows, columns, s_.distances, s_.past + first - from, g, far);
         if (c.grad_in[at_relative]) apply(b, far, rows, s_.distances, c.in[at_relative + 1], s_.distances, s_.key, c.grad_in[at_relative], s_.steps, first, true);
         if (c.grad_in[at_relative + 1]) apply_transposed(b, far, rows, s_.distances, c.in[at_relative], s_.steps, first, s_.key, c.grad_in[at_relative + 1], s_.distances);
@@ -115,7 +92,7 @@ class Softmax final : public Blocks, public OverTime {
       if (!held) return columns_gradient(c.grad_in[1], c.grad_in[2]);
       // First what goes to the columns from `held` on, then, from a fresh copy, what goes to those before.
       const std::size_t size = bytes(s_.batch * rows * columns);
-      void* copies = room_[3].of(b, 2 * size);
+      void* copies = scratch_[3].resize(b, type_, 2 * s_.batch * rows * columns);
       b.copy(copies, p, size);
       b.copy(static_cast<char*>(copies) + size, g, size);
       const void* bound = moved(b, c.in[at_held], first, rows, from);
@@ -142,22 +119,22 @@ class Softmax final : public Blocks, public OverTime {
   }
 
  private:
-  Room room_[5];
+  DeviceArray scratch_[5];
   /// The first column that a block from row `first` on takes.
   std::int64_t start(std::int64_t first) const { return s_.window ? std::max<std::int64_t>(0, s_.past + first - (s_.window - 1)) : 0; }
   /// A number of a column a row, counted from column `from` on.
   const void* moved(Backend& b, const void* numbers, std::int64_t first, std::int64_t rows, std::int64_t from) {
     if (from == 0) return at(numbers, first);
-    void* to = room_[4].of(b, bytes(rows));
+    void* to = scratch_[4].resize(b, type_, rows);
     b.unary(Unary::affine, type_, rows, at(numbers, first), to, 1.0, -static_cast<double>(from));
     return to;
   }
   void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
-    void* p = room_[0].of(b, bytes(s_.batch * rows * columns));
+    void* p = scratch_[0].resize(b, type_, s_.batch * rows * columns);
     scores(b, in[0], s_.steps, first, rows, at(in[1], from * s_.key), s_.past + s_.steps, columns, s_.key, p);
     if (relative) {
       const std::size_t at_relative = low ? 4 : 3;
-      void* far = room_[2].of(b, bytes(s_.batch * rows * s_.distances));
+      void* far = scratch_[2].resize(b, type_, s_.batch * rows * s_.distances);
       scores(b, in[at_relative], s_.steps, first, rows, in[at_relative + 1], s_.distances, s_.distances, s_.key, far);
       b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.past + first - from, far, p);
     }
@@ -179,7 +156,7 @@ class Weighted final : public Blocks, public OverTime {
     Backend& b = c.backend;
     each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
       void* p = weights(b, c.in, first, rows, columns);
-      void* g = room_[1].of(b, bytes(s_.batch * rows * columns));
+      void* g = scratch_[1].resize(b, type_, s_.batch * rows * columns);
       scores(b, c.grad_out[0], s_.steps, first, rows, c.in[2], s_.steps, columns, s_.value, g);
       if (c.grad_in[2]) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, c.grad_in[2], s_.steps);
       // p g is what the exponents get; g times the weight alone is what the scores get.
@@ -197,9 +174,9 @@ class Weighted final : public Blocks, public OverTime {
   }
 
  private:
-  Room room_[2];
+  DeviceArray scratch_[2];
   void* weights(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t columns) {
-    void* p = room_[0].of(b, bytes(s_.batch * rows * columns));
+    void* p = scratch_[0].resize(b, type_, s_.batch * rows * columns);
     scores(b, in[0], s_.steps, first, rows, in[1], s_.steps, columns, s_.key, p);
     b.weigh(type_, s_.batch, s_.steps, first, rows, columns, in[3], in[4], in[5], in[6], p);
     return p;

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "array/device_array.h"
 #include "array/error.h"
 #include "recurrence/course.h"
 
@@ -14,19 +15,14 @@ namespace {
 class Convolve final : public Operation, public OverTime {
  public:
   Convolve(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels) : type_(type), steps_(steps), batch_(batch), channels_(channels) {}
-  ~Convolve() override {
-    if (backend_) backend_->release(spectrum_);
-  }
   void forward(const ForwardCall& c) override {
-    if (!backend_) {
-      if (const std::size_t bytes = c.backend.spectrum_size(type_, steps_, channels_)) spectrum_ = c.backend.allocate(bytes);
-      backend_ = &c.backend;
-    }
-    c.backend.spectrum(type_, steps_, channels_, c.in[0], spectrum_);
-    c.backend.convolve_with(type_, steps_, batch_, channels_, c.in[0], spectrum_, c.in[1], c.out[0]);
+    const std::size_t bytes = c.backend.spectrum_size(type_, steps_, channels_);
+    if (bytes && !spectrum_) spectrum_ = DeviceArray(c.backend, bytes);
+    c.backend.spectrum(type_, steps_, channels_, c.in[0], spectrum_.data());
+    c.backend.convolve_with(type_, steps_, batch_, channels_, c.in[0], spectrum_.data(), c.in[1], c.out[0]);
   }
   void backward(const BackwardCall& c) override {  // the kernel is still the one of the way forward
-    c.backend.convolve_adjoint_with(type_, steps_, batch_, channels_, c.in[0], spectrum_, c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
+    c.backend.convolve_adjoint_with(type_, steps_, batch_, channels_, c.in[0], spectrum_.data(), c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
   }
   Cost cost() const override {
     const double n = static_cast<double>(steps_ * batch_ * channels_);
@@ -37,8 +33,7 @@ class Convolve final : public Operation, public OverTime {
  private:
   DType type_;
   std::int64_t steps_, batch_, channels_;
-  Backend* backend_ = nullptr;
-  void* spectrum_ = nullptr;
+  DeviceArray spectrum_;  // of the kernel; empty where the backend needs none
 };
 
 /// The taps are taken some at a time: group g holds those of g * group .. g * group + group - 1 steps ago, and acts on the rows that are late
@@ -47,9 +42,6 @@ class Direct final : public Operation, public OverTime {
  public:
   Direct(DType type, std::int64_t all, std::int64_t steps, std::int64_t batch, std::int64_t channels, std::int64_t taps)
       : type_(type), all_(all), steps_(steps), batch_(batch), channels_(channels), taps_(taps) {}
-  ~Direct() override {
-    if (backend_) backend_->release(room_);
-  }
 
   void forward(const ForwardCall& c) override {
     Backend& b = c.backend;
@@ -57,25 +49,25 @@ class Direct final : public Operation, public OverTime {
     pad(b, c.in[1]);
     b.zero(c.out[0], bytes(steps_ * row()));
     each_group(c.stop, [&](std::int64_t first, std::int64_t taps, std::int64_t from) {
-      b.gather(type_, reversed(first, taps), c.in[0], weight_, false);
-      b.depthwise(type_, {steps_ - from, batch_, channels_, taps}, rows(padded_, input_row(first, taps, from)), weight_, part_);
-      b.add_scaled(type_, (steps_ - from) * row(), 0, part_, rows(c.out[0], from), true);
+      b.gather(type_, reversed(first, taps), c.in[0], weight_.data(), false);
+      b.depthwise(type_, {steps_ - from, batch_, channels_, taps}, rows(padded_.data(), input_row(first, taps, from)), weight_.data(), part_.data());
+      b.add_scaled(type_, (steps_ - from) * row(), 0, part_.data(), rows(c.out[0], from), true);
     });
   }
   void backward(const BackwardCall& c) override {
     Backend& b = c.backend;
     prepare(b);
     pad(b, c.in[1]);
-    b.zero(padded_gradient_, bytes((group_ - 1 + all_) * row()));
+    b.zero(padded_gradient_.data(), bytes((group_ - 1 + all_) * row()));
     each_group(c.stop, [&](std::int64_t first, std::int64_t taps, std::int64_t from) {
       const std::int64_t at = input_row(first, taps, from);
-      b.gather(type_, reversed(first, taps), c.in[0], weight_, false);
-      b.zero(weight_gradient_, bytes(channels_ * taps));
-      b.depthwise_adjoint(type_, {steps_ - from, batch_, channels_, taps}, rows(padded_, at), weight_, rows(c.grad_out[0], from),
-                          c.grad_in[1] ? rows(padded_gradient_, at) : nullptr, c.grad_in[0] ? weight_gradient_ : nullptr);
-      if (c.grad_in[0]) b.scatter(type_, reversed(first, taps), weight_gradient_, c.grad_in[0], true);
+      b.gather(type_, reversed(first, taps), c.in[0], weight_.data(), false);
+      b.zero(weight_gradient_.data(), bytes(channels_ * taps));
+      b.depthwise_adjoint(type_, {steps_ - from, batch_, channels_, taps}, rows(padded_.data(), at), weight_.data(), rows(c.grad_out[0], from),
+                          c.grad_in[1] ? rows(padded_gradient_.data(), at) : nullptr, c.grad_in[0] ? weight_gradient_.data() : nullptr);
+      if (c.grad_in[0]) b.scatter(type_, reversed(first, taps), weight_gradient_.data(), c.grad_in[0], true);
     });
-    if (c.grad_in[1]) b.add_scaled(type_, all_ * row(), 0, rows(padded_gradient_, group_ - 1), c.grad_in[1], true);
+    if (c.grad_in[1]) b.add_scaled(type_, all_ * row(), 0, rows(padded_gradient_.data(), group_ - 1), c.grad_in[1], true);
   }
   Cost cost() const override {
     const double past = static_cast<double>(all_ - steps_), taps = static_cast<double>(taps_);
@@ -91,8 +83,7 @@ class Direct final : public Operation, public OverTime {
   static constexpr std::int64_t group_ = 32;
   DType type_;
   std::int64_t all_, steps_, batch_, channels_, taps_;
-  Backend* backend_ = nullptr;
-  void *room_ = nullptr, *padded_ = nullptr, *padded_gradient_ = nullptr, *part_ = nullptr, *weight_ = nullptr, *weight_gradient_ = nullptr;
+  DeviceArray padded_, padded_gradient_, part_, weight_, weight_gradient_;
 
   std::int64_t row() const { return batch_ * channels_; }
   std::size_t bytes(std::int64_t n) const { return static_cast<std::size_t>(n) * bytes_of(type_); }
@@ -101,24 +92,15 @@ class Direct final : public Operation, public OverTime {
     using Byte = std::conditional_t<std::is_const_v<P>, const char, char>;
     return static_cast<Byte*>(from) + bytes(n * row());
   }
-  void prepare(Backend& backend) {
-    if (backend_) return;
-    const std::int64_t sizes[] = {(group_ - 1 + all_) * row(), (group_ - 1 + all_) * row(), steps_ * row(), channels_ * group_, channels_ * group_};
-    void** places[] = {&padded_, &padded_gradient_, &part_, &weight_, &weight_gradient_};
-    std::size_t total = 0;
-    const auto aligned = [&](std::int64_t n) { return (bytes(n) + 63) / 64 * 64; };
-    for (const std::int64_t n : sizes) total += aligned(n);
-    room_ = backend.allocate(total);
-    backend_ = &backend;
-    char* at = static_cast<char*>(room_);
-    for (int i = 0; i < 5; ++i) {
-      *places[i] = at;
-      at += aligned(sizes[i]);
-    }
+  void prepare(Backend& b) {
+    if (padded_) return;
+    for (DeviceArray* inputs : {&padded_, &padded_gradient_}) inputs->resize(b, type_, (group_ - 1 + all_) * row());
+    part_.resize(b, type_, steps_ * row());
+    for (DeviceArray* taps : {&weight_, &weight_gradient_}) taps->resize(b, type_, channels_ * group_);
   }
   void pad(Backend& b, const void* u) {
-    b.zero(padded_, bytes((group_ - 1) * row()));
-    b.copy(rows(padded_, group_ - 1), u, bytes(all_ * row()));
+    b.zero(padded_.data(), bytes((group_ - 1) * row()));
+    b.copy(rows(padded_.data(), group_ - 1), u, bytes(all_ * row()));
   }
   /// The taps of a group, the oldest input's first, as depthwise() wants them.
   Strided reversed(std::int64_t first, std::int64_t taps) const {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "array/device_array.h"
 #include "recurrence/chunks.h"
 
 namespace reclab {
@@ -11,21 +12,14 @@ namespace {
 class UnitLowerInverse final : public Operation {
  public:
   UnitLowerInverse(DType type, std::int64_t batch, std::int64_t n) : type_(type), batch_(batch), n_(n) {}
-  ~UnitLowerInverse() override {
-    if (room_) backend_->release(room_);
-  }
   void forward(const ForwardCall& c) override { c.backend.invert_unit_lower(type_, batch_, n_, c.in[0], c.out[0]); }
   void backward(const BackwardCall& c) override {  // gA = -X^T g X^T
     if (!c.grad_in[0]) return;
-    const std::size_t bytes = static_cast<std::size_t>(batch_ * n_ * n_) * bytes_of(type_);
-    if (!room_) {
-      backend_ = &c.backend;
-      room_ = c.backend.allocate(2 * bytes);
-    }
-    void* negative = static_cast<char*>(room_) + bytes;
     const std::int64_t stride = n_ * n_;
-    c.backend.matmul(type_, {batch_, n_, n_, n_, true, false, stride, stride, stride}, c.out[0], c.grad_out[0], room_, false);
-    c.backend.matmul(type_, {batch_, n_, n_, n_, false, true, stride, stride, stride}, room_, c.out[0], negative, false);
+    void* half = scratch_.resize(c.backend, type_, 2 * batch_ * stride);
+    void* negative = scratch_.at(batch_ * stride);
+    c.backend.matmul(type_, {batch_, n_, n_, n_, true, false, stride, stride, stride}, c.out[0], c.grad_out[0], half, false);
+    c.backend.matmul(type_, {batch_, n_, n_, n_, false, true, stride, stride, stride}, half, c.out[0], negative, false);
     c.backend.unary(Unary::affine, type_, batch_ * stride, negative, negative, -1.0, 0.0);
     c.backend.add_scaled(type_, batch_ * stride, 0, negative, c.grad_in[0], true);
   }
@@ -37,8 +31,7 @@ class UnitLowerInverse final : public Operation {
  private:
   DType type_;
   std::int64_t batch_, n_;
-  Backend* backend_ = nullptr;
-  void* room_ = nullptr;
+  DeviceArray scratch_;
 };
 
 Var unit_lower_inverse(Var a) {

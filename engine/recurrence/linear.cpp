@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "array/device_array.h"
 #include "array/error.h"
 #include "autodiff/ops.h"
 #include "recurrence/chunks.h"
@@ -16,26 +17,6 @@ namespace reclab {
 namespace {
 
 constexpr int rescale_at = 32;           // binary orders that the mantissa may drift before it is brought back
-
-/// Memory of the backend's that an operation keeps.
-class Scratch {
- public:
-  Scratch() = default;
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  ~Scratch() {
-    if (data_) backend_->release(data_);
-  }
-  char* get(Backend& backend, std::size_t bytes) {
-    if (!data_) data_ = backend.allocate(bytes);
-    backend_ = &backend;
-    return static_cast<char*>(data_);
-  }
-
- private:
-  Backend* backend_ = nullptr;
-  void* data_ = nullptr;
-};
 
 const char* at(const void* base, std::size_t bytes) { return static_cast<const char*>(base) + bytes; }
 char* at(void* base, std::size_t bytes) { return static_cast<char*>(base) + bytes; }
@@ -138,8 +119,8 @@ class Dense final : public Memory, public OverTime {
     const void* carried = carried_.empty() ? nullptr : carried_[0];
     assert(!carried || d_.groups == 1 || d_.rows == 1);
     const std::int64_t n = d_.rows * d_.n;
-    char* lambda = lambda_.get(b, steps * row());
-    char* first = first_.get(b, static_cast<std::size_t>(d_.groups) * row());  // the initial states' adjoints, times 2^powers
+    char* lambda = entries(lambda_, b, d_.steps * of_row());
+    char* first = entries(first_, b, d_.groups * of_row());  // the initial states' adjoints, times 2^powers
     std::vector<int> powers;
     log2_norms_.assign(1, std::vector<double>(steps, -std::numeric_limits<double>::infinity()));
     for (std::int64_t g = 0; g < d_.groups; ++g) {
@@ -151,7 +132,7 @@ class Dense final : public Memory, public OverTime {
       std::vector<double> norms(steps);
       /// Step by step, as a mantissa and a power of two, which is returned; into plain numbers where asked.
       const auto follow = [&](bool plain) {
-        char* now = now_.get(b, row());
+        char* now = entries(now_, b, of_row());
         Carried adjoint(b, type_, n);
         adjoint.power = later ? exponent_ : 0;
         if (later) b.copy(start, later, row());
@@ -213,8 +194,9 @@ class Dense final : public Memory, public OverTime {
   std::int64_t chunk_ = 1, chunks_ = 1;
   Backend* backend_ = nullptr;
   const void* matrices_ = nullptr;
-  Scratch lambda_, first_, now_, starts_, products_, others_, turned_;
+  DeviceArray lambda_, first_, now_, starts_, products_, others_, turned_;
 
+  char* entries(DeviceArray& array, Backend& b, std::int64_t n) const { return static_cast<char*>(array.resize(b, type_, n)); }
   std::size_t row() const { return static_cast<std::size_t>(d_.rows * d_.n) * bytes_of(type_); }
   std::size_t square() const { return static_cast<std::size_t>(d_.n * d_.n) * bytes_of(type_); }
   const char* group(const void* sequence, std::int64_t g) const { return step(sequence, g * d_.steps); }
@@ -233,7 +215,7 @@ class Dense final : public Memory, public OverTime {
     turned.size[0] = turned.size[1] = turned.stride[1] = d_.n;
     turned.stride[0] = 1;
     turned.elements = d_.n * d_.n;
-    char* to = turned_.get(b, square());
+    char* to = entries(turned_, b, d_.n * d_.n);
     b.gather(type_, turned, matrices, to, false);
     return to;
   }
@@ -261,8 +243,8 @@ class Dense final : public Memory, public OverTime {
   /// first.
   const void* products(Backend& b, const void* matrices) {
     const std::int64_t n = d_.n, full = d_.varying ? chunks_ - 1 : 1;
-    char* now = products_.get(b, static_cast<std::size_t>(full) * square());
-    char* next = others_.get(b, static_cast<std::size_t>(full) * square());
+    char* now = entries(products_, b, full * n * n);
+    char* next = entries(others_, b, full * n * n);
     if (!d_.varying) {
       b.copy(now, matrices, square());
       for (std::int64_t power = 1; power < chunk_; power *= 2) {
@@ -300,7 +282,7 @@ class Dense final : public Memory, public OverTime {
   void forward_chunks(Backend& b, std::int64_t g, const void* drive, const void* initial, void* x, const std::stop_token& stop) {
     const void* matrices = matrix_at(matrices_, g, 0);
     const auto product = static_cast<const char*>(products(b, matrices));
-    char* starts = starts_.get(b, static_cast<std::size_t>(chunks_) * row());
+    char* starts = entries(starts_, b, chunks_ * of_row());
     advance(b, matrices, x, stop);
     b.copy(starts, initial, row());
     for (std::int64_t c = 0; c + 1 < chunks_; ++c) {
@@ -318,7 +300,7 @@ class Dense final : public Memory, public OverTime {
       if (later) b.add_scaled(type_, of_row(), exponent_, later, step(lambda, d_.steps - 1), true);
     };
     const auto product = static_cast<const char*>(products(b, matrices));
-    char* ends = starts_.get(b, static_cast<std::size_t>(chunks_) * row());  // what enters a chunk from the next one
+    char* ends = entries(starts_, b, chunks_ * of_row());  // what enters a chunk from the next one
     begin();
     retreat(b, matrices, lambda, stop);
     b.zero(ends, static_cast<std::size_t>(chunks_) * row());
@@ -422,8 +404,8 @@ class LowRank final : public Memory, public OverTime {
     a_ = c.in[0];
     r_ = c.in[1];
     m_ = c.in[2];
-    char* turned = turned_.get(b, row());
-    void* read = read_.get(b, reads());
+    void* turned = turned_.resize(b, type_, entries());
+    void* read = read_.resize(b, real_, batch_ * channels_);
     b.copy(c.out[0], c.in[3], static_cast<std::size_t>(steps_) * row());
     const Broadcast by_step = over_time(1);
     for (std::int64_t t = 0; t < steps_; ++t) {
@@ -440,10 +422,10 @@ class LowRank final : public Memory, public OverTime {
   void backward(const BackwardCall& c) override {
     Backend& b = c.backend;
     const void* carried = carried_.empty() ? nullptr : carried_[0];
-    char* lambda = lambda_.get(b, static_cast<std::size_t>(steps_) * row());
-    char* now = now_.get(b, row());
-    char* start = turned_.get(b, row());
-    void* read = read_.get(b, reads());
+    auto* lambda = static_cast<char*>(lambda_.resize(b, type_, steps_ * entries()));
+    void* now = now_.resize(b, type_, entries());
+    void* start = turned_.resize(b, type_, entries());
+    void* read = read_.resize(b, real_, batch_ * channels_);
     const Broadcast by_step = over_time(1);
     log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(steps_)));
     Carried adjoint(b, type_, entries());
@@ -493,7 +475,7 @@ class LowRank final : public Memory, public OverTime {
   std::int64_t steps_, batch_, channels_, modes_;
   Backend* backend_ = nullptr;
   const void *a_ = nullptr, *r_ = nullptr, *m_ = nullptr;
-  Scratch turned_, read_, lambda_, now_;
+  DeviceArray turned_, read_, lambda_, now_;
 
   std::int64_t entries() const { return batch_ * channels_ * modes_; }
   std::size_t row() const { return static_cast<std::size_t>(entries()) * bytes_of(type_); }

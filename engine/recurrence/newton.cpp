@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "array/device_array.h"
 #include "array/error.h"
 
 namespace reclab {
@@ -17,34 +18,6 @@ constexpr std::int64_t cpu_block_bytes = std::int64_t{4} << 20;  // and where th
 constexpr std::int64_t most_bytes = std::int64_t{1} << 30;       // what the Jacobians of one stretch may take
 constexpr std::int64_t stretch = newton_stretch;
 constexpr int most_halvings = 12, remembered = 4;
-
-/// Memory of the backend's that is given back at the end.
-class Array {
- public:
-  Array() = default;
-  Array(Backend& backend, std::int64_t n, DType type)
-      : backend_(&backend), bytes_(static_cast<std::size_t>(n) * bytes_of(type)), item_(bytes_of(type)) {
-    data_ = backend.allocate(std::max<std::size_t>(bytes_, 1));
-  }
-  Array(Array&& other) noexcept { *this = std::move(other); }
-  Array& operator=(Array&& other) noexcept {
-    std::swap(backend_, other.backend_);
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    std::swap(item_, other.item_);
-    return *this;
-  }
-  ~Array() {
-    if (data_) backend_->release(data_);
-  }
-  void* at(std::int64_t entry = 0) const { return static_cast<char*>(data_) + static_cast<std::size_t>(entry) * item_; }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  Backend* backend_ = nullptr;
-  void* data_ = nullptr;
-  std::size_t bytes_ = 0, item_ = 0;
-};
 
 /// Columns from `from` on of a matrix that is `wide` columns wide.
 Strided columns_of(std::int64_t rows, std::int64_t columns, std::int64_t wide, std::int64_t from) {
@@ -88,24 +61,24 @@ class Solver {
 
     for (std::size_t k = 0; k < sizes_.size(); ++k) {
       const std::int64_t row = B_ * sizes_[k];
-      guess_.emplace_back(b_, (T_ + 1) * row, type_);
-      b_.zero(guess_[k].at(), guess_[k].bytes());
-      b_.copy(guess_[k].at(), c_.in[cell_.tokens.size() + k], static_cast<std::size_t>(row * item));
-      residual_.emplace_back(b_, T_ * row, type_);
-      move_.emplace_back(b_, T_ * row, type_);
-      if (form_ == Form::damped_newton) base_.emplace_back(b_, T_ * row, type_);
+      guess_.emplace_back(b_, type_, (T_ + 1) * row);
+      b_.zero(guess_[k].data(), guess_[k].bytes());
+      b_.copy(guess_[k].data(), c_.in[cell_.tokens.size() + k], static_cast<std::size_t>(row * item));
+      residual_.emplace_back(b_, type_, T_ * row);
+      move_.emplace_back(b_, type_, T_ * row);
+      if (form_ == Form::damped_newton) base_.emplace_back(b_, type_, T_ * row);
     }
-    error_ = Array(b_, T_ * B_ * n_, type_);
-    jacobian_ = Array(b_, block_ * B_ * n_ * n_, type_);
-    product_ = Array(b_, block_ * B_ * n_ * n_, type_);
+    error_ = DeviceArray(b_, type_, T_ * B_ * n_);
+    jacobian_ = DeviceArray(b_, type_, block_ * B_ * n_ * n_);
+    product_ = DeviceArray(b_, type_, block_ * B_ * n_ * n_);
     if (form_ == Form::quasi_newton) {
-      diagonal_ = Array(b_, T_ * B_ * n_, type_);
-      column_ = Array(b_, block_ * B_, type_);
+      diagonal_ = DeviceArray(b_, type_, T_ * B_ * n_);
+      column_ = DeviceArray(b_, type_, block_ * B_);
     }
-    ones_ = Array(b_, block_ * B_, type_);
+    ones_ = DeviceArray(b_, type_, block_ * B_);
     const std::vector<double> wide(static_cast<std::size_t>(block_ * B_), 1.0);
     const std::vector<float> narrow(wide.size(), 1.0f);
-    b_.upload(ones_.at(), type_ == DType::f64 ? static_cast<const void*>(wide.data()) : narrow.data(), ones_.bytes());
+    b_.upload(ones_.data(), type_ == DType::f64 ? static_cast<const void*>(wide.data()) : narrow.data(), ones_.bytes());
   }
 
   NewtonReport operator()() {
@@ -131,7 +104,7 @@ class Solver {
         DiagonalDims dims;
         dims.steps = T_;
         dims.width = B_ * n_;
-        b_.diagonal(type_, dims, Pace::tree, diagonal_.at(), packed_residual(), nullptr, error_.at(), c_.stop);
+        b_.diagonal(type_, dims, Pace::tree, diagonal_.data(), packed_residual(), nullptr, error_.data(), c_.stop);
       } else {
         packed_residual();
         solve();
@@ -161,14 +134,14 @@ class Solver {
   std::int64_t T_, B_, n_ = 0, block_ = 0;
   std::vector<std::int64_t> sizes_;  // of each state, for one sequence of the batch
   CellGraph cell_;
-  std::vector<Array> guess_;  // of each state: [T + 1, B, size], the initial state first
-  std::vector<Array> residual_, move_;  // of each state: r and e [T, B, size]
-  std::vector<Array> base_;   // the guess that a damped step starts from, without the initial state
-  Array error_;               // r, then e, all states side by side: [T, B, n]
-  Array jacobian_;            // [block, B, n, n]
-  Array product_;             // of the Jacobians of a stretch up to each step: [stretch, stretches, B, n, n]
-  Array diagonal_;            // [T, B, n]
-  Array ones_, column_;       // [block, B]
+  std::vector<DeviceArray> guess_;  // of each state: [T + 1, B, size], the initial state first
+  std::vector<DeviceArray> residual_, move_;  // of each state: r and e [T, B, size]
+  std::vector<DeviceArray> base_;   // the guess that a damped step starts from, without the initial state
+  DeviceArray error_;               // r, then e, all states side by side: [T, B, n]
+  DeviceArray jacobian_;            // [block, B, n, n]
+  DeviceArray product_;             // of the Jacobians of a stretch up to each step: [stretch, stretches, B, n, n]
+  DeviceArray diagonal_;            // [T, B, n]
+  DeviceArray ones_, column_;       // [block, B]
   std::vector<double> largest_;  // entry of each state's trajectory
   NewtonReport report_;
   const NewtonWatch& watch_;
@@ -244,9 +217,9 @@ class Solver {
     for (std::size_t k = 0; k < sizes_.size(); ++k) {
       const std::int64_t n = T_ * B_ * sizes_[k];
       Shape shape;
-      b_.binary(Binary::subtract, type_, broadcast({n}, {n}, shape), c_.out[k], guess_[k].at(B_ * sizes_[k]), residual_[k].at());
+      b_.binary(Binary::subtract, type_, broadcast({n}, {n}, shape), c_.out[k], guess_[k].at(B_ * sizes_[k]), residual_[k].data());
       largest_[k] = std::max(largest(c_.out[k], n), largest(guess_[k].at(B_ * sizes_[k]), n));
-      const double residual = largest(residual_[k].at(), n);
+      const double residual = largest(residual_[k].data(), n);
       if (residual > 0.0) worst = std::max(worst, largest_[k] > 0.0 ? residual / largest_[k] : residual);
       if (!std::isfinite(largest_[k])) worst = std::numeric_limits<double>::infinity();  // infinity / infinity is lost above
     }
@@ -267,30 +240,30 @@ class Solver {
   const void* packed_residual() {
     std::int64_t from = 0;
     for (std::size_t k = 0; k < sizes_.size(); ++k) {
-      b_.scatter(type_, columns_of(T_ * B_, sizes_[k], n_, from), residual_[k].at(), error_.at(), false);
+      b_.scatter(type_, columns_of(T_ * B_, sizes_[k], n_, from), residual_[k].data(), error_.data(), false);
       from += sizes_[k];
     }
-    return error_.at();
+    return error_.data();
   }
   /// And e back, state by state; returns its size relative to the states'.
   double unpack_error() {
     std::int64_t from = 0;
     double worst = 0.0;
     for (std::size_t k = 0; k < sizes_.size(); ++k) {
-      b_.gather(type_, columns_of(T_ * B_, sizes_[k], n_, from), error_.at(), move_[k].at(), false);
+      b_.gather(type_, columns_of(T_ * B_, sizes_[k], n_, from), error_.data(), move_[k].data(), false);
       from += sizes_[k];
-      const double size = largest(move_[k].at(), T_ * B_ * sizes_[k]);
+      const double size = largest(move_[k].data(), T_ * B_ * sizes_[k]);
       worst = std::max(worst, largest_[k] > 0.0 ? size / largest_[k] : size);
     }
     return worst;
   }
   /// Takes the step, damped where the form says so; returns the new residual.
   double move(double before, double small) {
-    for (std::size_t k = 0; k < base_.size(); ++k) b_.copy(base_[k].at(), guess_[k].at(B_ * sizes_[k]), base_[k].bytes());
+    for (std::size_t k = 0; k < base_.size(); ++k) b_.copy(base_[k].data(), guess_[k].at(B_ * sizes_[k]), base_[k].bytes());
     for (int halvings = 0;; ++halvings) {
       for (std::size_t k = 0; k < sizes_.size(); ++k) {
-        if (halvings) b_.copy(guess_[k].at(B_ * sizes_[k]), base_[k].at(), base_[k].bytes());
-        b_.add_scaled(type_, T_ * B_ * sizes_[k], -halvings, move_[k].at(), guess_[k].at(B_ * sizes_[k]), true);
+        if (halvings) b_.copy(guess_[k].at(B_ * sizes_[k]), base_[k].data(), base_[k].bytes());
+        b_.add_scaled(type_, T_ * B_ * sizes_[k], -halvings, move_[k].data(), guess_[k].at(B_ * sizes_[k]), true);
       }
       const double after = evaluate();
       if (form_ != Form::damped_newton || after < before || after <= small || halvings == most_halvings) return after;
@@ -308,7 +281,7 @@ class Solver {
         cell_.graph->clear_gradients(Graph::Part::varying);
         void* seed = cell_.graph->gradient(cell_.next[k]);
         if (seed) {
-          b_.scatter(type_, columns_of(block_ * B_, 1, sizes_[k], j), ones_.at(), seed, false);
+          b_.scatter(type_, columns_of(block_ * B_, 1, sizes_[k], j), ones_.data(), seed, false);
           cell_.graph->backward({}, Graph::Part::varying);
         }
         take(i);
@@ -322,8 +295,8 @@ class Solver {
       std::int64_t offset = 0;
       rows_of_jacobian(first, [&](std::int64_t i) {
         if (i - offset == sizes_[k]) offset += sizes_[k++];
-        b_.gather(type_, columns_of(block_ * B_, 1, sizes_[k], i - offset), cell_.graph->gradient(cell_.states[k]), column_.at(), false);
-        b_.scatter(type_, columns_of(block_ * B_, 1, n_, i), column_.at(), diagonal_.at(first * B_ * n_), false);
+        b_.gather(type_, columns_of(block_ * B_, 1, sizes_[k], i - offset), cell_.graph->gradient(cell_.states[k]), column_.data(), false);
+        b_.scatter(type_, columns_of(block_ * B_, 1, n_, i), column_.data(), diagonal_.at(first * B_ * n_), false);
       });
     });
   }
@@ -336,7 +309,7 @@ class Solver {
         std::int64_t offset = 0;
         for (std::size_t k = 0; k < sizes_.size(); ++k) {
           const void* gradient = cell_.graph->gradient(cell_.states[k]);
-          b_.scatter(type_, columns_of(block_ * B_, sizes_[k], n_ * n_, i * n_ + offset), gradient, jacobian_.at(), false);
+          b_.scatter(type_, columns_of(block_ * B_, sizes_[k], n_ * n_, i * n_ + offset), gradient, jacobian_.data(), false);
           offset += sizes_[k];
         }
       });

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "array/device_array.h"
 #include "autodiff/ops.h"
 #include "recurrence/attention.h"
 #include "recurrence/chunks.h"
@@ -14,24 +15,19 @@ class Outer final : public Memory, public OverTime {
  public:
   Outer(DType type, bool attention, bool record, const OuterDims& dims, std::int64_t batch)
       : type_(type), attention_(attention), record_(record), d_(dims), batch_(batch) {}
-  ~Outer() override {
-    if (scratch_) backend_->release(scratch_);
-  }
 
   Transition transition() const override { return Transition::diagonal(d_.heads / batch_ * d_.key * d_.value, false); }
   void factors(std::int64_t, std::span<std::complex<double>> factors) const override { std::fill(factors.begin(), factors.end(), 1.0); }
 
   void forward(const ForwardCall& c) override {
-    backend_ = &c.backend;
     c.backend.outer(type_, d_, attention_, c.in[0], c.in[1], c.in[2], c.in[3], c.out[0], record_ ? c.out[2] : nullptr, c.out[1], c.stop);
   }
   void backward(const BackwardCall& c) override {
     const std::int64_t n = d_.heads * d_.key * d_.value;
     const void* carried = carried_.empty() ? nullptr : carried_[0];
     if (carried && exponent_) {  // the memory keeps everything, so its adjoint never leaves the range: back to plain units
-      if (!scratch_) scratch_ = c.backend.allocate(static_cast<std::size_t>(n) * bytes_of(type_));
-      c.backend.add_scaled(type_, n, exponent_, carried, scratch_, false);
-      carried = scratch_;
+      c.backend.add_scaled(type_, n, exponent_, carried, scratch_.resize(c.backend, type_, n), false);
+      carried = scratch_.data();
     }
     exponent_ = 0;
     log2_norms_.clear();
@@ -55,8 +51,7 @@ class Outer final : public Memory, public OverTime {
   bool attention_, record_;
   OuterDims d_;
   std::int64_t batch_;
-  Backend* backend_ = nullptr;
-  void* scratch_ = nullptr;
+  DeviceArray scratch_;
 };
 
 /// The memory with decays or without, a chunk of steps at a time, or with decays step by step: nothing is kept of its single steps.

@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory>
 
+#include "array/device_array.h"
 #include "array/error.h"
 #include "autodiff/ops.h"
 #include "recurrence/course.h"
@@ -30,11 +31,6 @@ class Step final : public Memory, public OverTime {
     report_.form = form;
     for (const auto& state : state_shapes_) width_ += count(state.shape);
     rows_ = width_;
-  }
-  ~Step() override {
-    recordings_.clear();
-    for (const auto* all : {&lambda_, &tiles_, &staged_in_, &staged_out_})
-      for (void* memory : *all) backend_->release(memory);
   }
 
   CellGraph build(std::int64_t batch, bool frozen) {
@@ -116,9 +112,9 @@ class Step final : public Memory, public OverTime {
     int power = exponent_;
     for (std::size_t i = 0; i < states; ++i) {
       if (i < carried_.size() && carried_[i])
-        b.copy(lambda_[i], carried_[i], bytes(cell_.states[i].shape()));
+        b.copy(lambda_[i].data(), carried_[i], bytes(cell_.states[i].shape()));
       else
-        b.zero(lambda_[i], bytes(cell_.states[i].shape()));
+        b.zero(lambda_[i].data(), bytes(cell_.states[i].shape()));
     }
     const auto largest = [&](auto&& pointer_of) {
       int exponent = no_exponent;
@@ -139,7 +135,7 @@ class Step final : public Memory, public OverTime {
       if (t % block == 0 && c.stop.stop_requested()) throw Cancelled();
       const auto fresh_at = [&](std::size_t i) { return row(c.grad_out[i], cell_.states[i].shape(), t); };
       const auto read_at = [&](std::size_t i) { return row(c.grad_out[states + cell_.gates.size() + i], cell_.reads[i].shape(), t); };
-      const int own = largest([&](std::size_t i) { return lambda_[i]; }), fresh = largest(fresh_at);
+      const int own = largest([&](std::size_t i) { return lambda_[i].data(); }), fresh = largest(fresh_at);
       int read = no_exponent;
       for (std::size_t i = 0; i < cell_.reads.size(); ++i) read = std::max(read, b.exponent(type, count(cell_.reads[i].shape()), read_at(i)));
       const int standing = own == no_exponent ? own : own + power;
@@ -148,7 +144,7 @@ class Step final : public Memory, public OverTime {
       if (finite && common != no_exponent && std::abs(common - power) > rescale_at) {
         flush();
         for (std::size_t i = 0; i < states; ++i)
-          b.add_scaled(type, count(cell_.states[i].shape()), power - common, lambda_[i], lambda_[i], false);
+          b.add_scaled(type, count(cell_.states[i].shape()), power - common, lambda_[i].data(), lambda_[i].data(), false);
         power = common;
       }
       bind_step(in_, out_, t);
@@ -156,15 +152,15 @@ class Step final : public Memory, public OverTime {
       graph.clear_gradients(Graph::Part::varying);
       for (std::size_t i = 0; i < states; ++i) {
         const std::int64_t n = count(cell_.states[i].shape());
-        if (fresh != no_exponent) b.add_scaled(type, n, -power, fresh_at(i), lambda_[i], true);
-        log2_norms_[i][static_cast<std::size_t>(t)] = b.log2_norm(type, n, lambda_[i], power);
-        if (void* next = graph.gradient(cell_.next[i])) b.add_scaled(type, n, 0, lambda_[i], next, true);
+        if (fresh != no_exponent) b.add_scaled(type, n, -power, fresh_at(i), lambda_[i].data(), true);
+        log2_norms_[i][static_cast<std::size_t>(t)] = b.log2_norm(type, n, lambda_[i].data(), power);
+        if (void* next = graph.gradient(cell_.next[i])) b.add_scaled(type, n, 0, lambda_[i].data(), next, true);
       }
       if (read != no_exponent)
         for (std::size_t i = 0; i < cell_.reads.size(); ++i)
           b.add_scaled(type, count(cell_.reads[i].shape()), -power, read_at(i), graph.gradient(cell_.reads[i]), true);
       graph.backward({}, Graph::Part::varying);
-      for (std::size_t i = 0; i < states; ++i) b.copy(lambda_[i], graph.gradient(cell_.states[i]), bytes(cell_.states[i].shape()));
+      for (std::size_t i = 0; i < states; ++i) b.copy(lambda_[i].data(), graph.gradient(cell_.states[i]), bytes(cell_.states[i].shape()));
       for (std::size_t i = 0; i < tokens; ++i)
         if (c.grad_in[i]) {
           const Shape& shape = cell_.tokens[i].shape();
@@ -173,7 +169,7 @@ class Step final : public Memory, public OverTime {
     }
     flush();
     for (std::size_t i = 0; i < states; ++i)
-      if (c.grad_in[tokens + i]) b.add_scaled(type, count(cell_.states[i].shape()), 0, lambda_[i], c.grad_in[tokens + i], true);
+      if (c.grad_in[tokens + i]) b.add_scaled(type, count(cell_.states[i].shape()), 0, lambda_[i].data(), c.grad_in[tokens + i], true);
     exponent_ = power;
   }
 
@@ -185,17 +181,17 @@ class Step final : public Memory, public OverTime {
     if (!tile_.graph) {  // the same cell for as many copies of one step as a block has rows: one backward pass gives them all
       tile_ = build(rows_, true);
       tile_.graph->allocate(b, true);
-      for (const Var v : tile_.tokens) take(tiles_, bytes(v.shape()));
-      for (const Var v : tile_.states) take(tiles_, bytes(v.shape()));
+      for (const Var v : tile_.tokens) take(tiles_, v.shape());
+      for (const Var v : tile_.states) take(tiles_, v.shape());
       std::size_t at = 0;
-      for (const Var v : tile_.tokens) tile_.graph->bind(v, tiles_[at++]);
-      for (const Var v : tile_.states) tile_.graph->bind(v, tiles_[at++]);
+      for (const Var v : tile_.tokens) tile_.graph->bind(v, tiles_[at++].data());
+      for (const Var v : tile_.states) tile_.graph->bind(v, tiles_[at++].data());
     }
     bind_captures(*tile_.graph);
     std::size_t at = 0;
     const auto repeat = [&](Var v, const void* from) {  // the first sequence of the batch
       const std::size_t size = bytes(v.shape()) / static_cast<std::size_t>(rows_);
-      for (std::int64_t r = 0; r < rows_; ++r) b.copy(static_cast<char*>(tiles_[at]) + static_cast<std::size_t>(r) * size, from, size);
+      for (std::int64_t r = 0; r < rows_; ++r) b.copy(static_cast<char*>(tiles_[at].data()) + static_cast<std::size_t>(r) * size, from, size);
       ++at;
     };
     for (std::size_t i = 0; i < tile_.tokens.size(); ++i) repeat(tile_.tokens[i], row(in_[i], cell_.tokens[i].shape(), t));
@@ -274,7 +270,7 @@ class Step final : public Memory, public OverTime {
   NewtonReport report_;
   NewtonWatch watch_;
   Backend* backend_ = nullptr;
-  std::vector<void*> lambda_, tiles_;
+  std::vector<DeviceArray> lambda_, tiles_;
   std::vector<const void*> in_;
   std::vector<void*> out_;
 
@@ -286,8 +282,8 @@ class Step final : public Memory, public OverTime {
     std::vector<const void*> captured;
     std::unique_ptr<Recording> recording;
   };
-  std::vector<Recorded> recordings_;  // the last used first
-  std::vector<void*> staged_in_, staged_out_;  // tokens [block, ...] and states before the block; outputs [block, ...]
+  std::vector<DeviceArray> staged_in_, staged_out_;  // tokens [block, ...] and states before the block; outputs [block, ...]
+  std::vector<Recorded> recordings_;  // the last used first; they go before the memory that they were made on
   std::int64_t forwards_ = 0;
   bool records_ = true;
 
@@ -300,15 +296,12 @@ class Step final : public Memory, public OverTime {
   const void* state_before(std::span<const void* const> in, std::span<void* const> out, std::size_t i, std::int64_t t) const {
     return t == 0 ? in[token_shapes_.size() + i] : row(static_cast<const void*>(out[i]), cell_.states[i].shape(), t - 1);
   }
-  void take(std::vector<void*>& list, std::size_t size) {
-    list.reserve(list.size() + 1);
-    list.push_back(backend_->allocate(size));
-  }
+  void take(std::vector<DeviceArray>& list, const Shape& shape, std::int64_t times = 1) { list.emplace_back(*backend_, outer_.real(), times * count(shape)); }
   void prepare(Backend& backend) {
     if (backend_) return;
     backend_ = &backend;
     cell_.graph->allocate(backend, true);
-    for (const Var state : cell_.states) take(lambda_, bytes(state.shape()));
+    for (const Var state : cell_.states) take(lambda_, state.shape());
   }
 
   /// Calls f(number, shape) for each output, the shape of one step.
@@ -340,12 +333,15 @@ class Step final : public Memory, public OverTime {
       // Asked first with nothing to do: most devices record nothing, and then no memory is taken.
       records_ = backend_->record([] {}) != nullptr;
       if (!records_) return nullptr;
-      for (const Var token : cell_.tokens) take(staged_in_, block * bytes(token.shape()));
-      for (const Var state : cell_.states) take(staged_in_, bytes(state.shape()));
-      for_outputs([&](std::size_t, Var made) { take(staged_out_, block * bytes(made.shape())); });
+      for (const Var token : cell_.tokens) take(staged_in_, token.shape(), block);
+      for (const Var state : cell_.states) take(staged_in_, state.shape());
+      for_outputs([&](std::size_t, Var made) { take(staged_out_, made.shape(), block); });
     }
-    std::vector<const void*> in(staged_in_.begin(), staged_in_.end());
-    Recorded made{steps, {captured.begin(), captured.end()}, backend_->record([&] { run_steps(in, staged_out_, 0, steps); })};
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    for (const DeviceArray& array : staged_in_) in.push_back(array.data());
+    for (const DeviceArray& array : staged_out_) out.push_back(array.data());
+    Recorded made{steps, {captured.begin(), captured.end()}, backend_->record([&] { run_steps(in, out, 0, steps); })};
     records_ = made.recording != nullptr;
     if (!records_) return nullptr;
     if (recordings_.size() == most_recordings) recordings_.pop_back();
@@ -355,12 +351,12 @@ class Step final : public Memory, public OverTime {
   void run_recorded(Recording& recording, std::int64_t t, std::int64_t steps) {
     for (std::size_t i = 0; i < cell_.tokens.size(); ++i) {
       const Shape& shape = cell_.tokens[i].shape();
-      backend_->copy(staged_in_[i], row(in_[i], shape, t), steps * bytes(shape));
+      backend_->copy(staged_in_[i].data(), row(in_[i], shape, t), steps * bytes(shape));
     }
     for (std::size_t i = 0; i < cell_.states.size(); ++i)
-      backend_->copy(staged_in_[cell_.tokens.size() + i], state_before(in_, out_, i, t), bytes(cell_.states[i].shape()));
+      backend_->copy(staged_in_[cell_.tokens.size() + i].data(), state_before(in_, out_, i, t), bytes(cell_.states[i].shape()));
     recording.replay();
-    for_outputs([&](std::size_t i, Var made) { backend_->copy(row(out_[i], made.shape(), t), staged_out_[i], steps * bytes(made.shape())); });
+    for_outputs([&](std::size_t i, Var made) { backend_->copy(row(out_[i], made.shape(), t), staged_out_[i].data(), steps * bytes(made.shape())); });
   }
   void remember(std::span<const void* const> in, std::span<void* const> out) {
     in_.assign(in.begin(), in.end());
