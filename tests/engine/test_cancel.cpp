@@ -10,7 +10,7 @@
 
 #include "analysis/eigen.h"
 #include "analysis/product.h"
-#include "array/cpu/threads.h"
+#include "array/cpu/processor/threads.h"
 #include "array/rng.h"
 #include "array/stop.h"
 #include "experiment/experiment.h"

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "array/cpu/threads.h"
+#include "array/cpu/processor/threads.h"
 #include "test.h"
 
 using namespace reclab;

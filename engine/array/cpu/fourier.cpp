@@ -11,8 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "array/cpu/pairs.h"
-#include "array/cpu/threads.h"
+#include "array/cpu/processor/pairs.h"
+#include "array/cpu/processor/threads.h"
 
 namespace reclab::cpu {
 namespace {

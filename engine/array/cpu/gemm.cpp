@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "array/cpu/threads.h"
-#include "array/cpu/vectors.h"
+#include "array/cpu/processor/threads.h"
+#include "array/cpu/processor/vectors.h"
 #include "array/stop.h"
 
 namespace reclab::cpu {

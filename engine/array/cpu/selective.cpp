@@ -2,17 +2,17 @@
 // A thread takes 64 channels through all of time: their states, a few kilobytes, stay in its first cache, lanes are channels, and neither
 // the factors exp(dt a) nor the drives dt x b are ever in memory. On the way back the states are made again, tile by tile, from those kept
 // at each tile's start.
-#include "array/cpu/selective.h"
+#include "array/cpu/cpu_backend.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "array/cpu/exponents.h"
+#include "array/cpu/processor/exponents.h"
 #include "array/cpu/gemm.h"
-#include "array/cpu/norms.h"
-#include "array/cpu/stream.h"
-#include "array/cpu/threads.h"
+#include "array/cpu/processor/norms.h"
+#include "array/cpu/processor/stream.h"
+#include "array/cpu/processor/threads.h"
 #include "array/error.h"
 #include "array/functions.h"
 
@@ -341,11 +341,21 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
   if (exponent) *exponent = power;
 }
 
-#define RECLAB_SELECTIVE(T)                                                                                                                                    \
-  template void selective(const SelectiveDims&, const T*, const T*, const T*, const T*, const T*, const T*, T*, T*, T*, const std::stop_token&);                \
-  template void selective_adjoint(const SelectiveDims&, const T*, const T*, const T*, const T*, const T*, const T*, const T*, const T*, const T*, T*, T*, T*, T*, \
-                                  T*, T*, double*, int*, const std::stop_token&);
-RECLAB_SELECTIVE(float)
-RECLAB_SELECTIVE(double)
+void CpuBackend::selective(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial, void* y,
+                           void* states, void* final_state, std::stop_token stop) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    cpu::selective(d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), as<T>(c), as<T>(initial), as<T>(y), as<T>(states), as<T>(final_state), stop);
+  });
+}
+void CpuBackend::selective_adjoint(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial,
+                                   const void* gy, const void* gstates, const void* carried, void* gdt, void* ga, void* gx, void* gb, void* gc, void* ginitial,
+                                   double* log2_norm, int* exponent, std::stop_token stop) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    cpu::selective_adjoint(d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), as<T>(c), as<T>(initial), as<T>(gy), as<T>(gstates), as<T>(carried), as<T>(gdt), as<T>(ga),
+                           as<T>(gx), as<T>(gb), as<T>(gc), as<T>(ginitial), log2_norm, exponent, stop);
+  });
+}
 
 }  // namespace reclab::cpu

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -33,6 +34,11 @@ int exponent_of(std::int64_t n, const R* x) {
   Bits<R> largest = 0;
   for (std::int64_t i = 0; i < n; ++i) largest = std::max(largest, magnitude(x[i]));
   return exponent_of_bits<R>(largest);
+}
+/// Of the real and imaginary parts.
+template <class R>
+int exponent_of(std::int64_t n, const std::complex<R>* x) {
+  return exponent_of(2 * n, reinterpret_cast<const R*>(x));
 }
 
 }  // namespace reclab::cpu

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "array/cpu/vectors.h"
+#include "array/cpu/processor/vectors.h"
 
 namespace reclab::cpu {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "array/cpu/threads.h"
+#include "array/cpu/processor/threads.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "array/cpu/cpu_backend.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "array/functions.h"
+
+namespace reclab::cpu {
+
+void CpuBackend::softmax(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t first, const void* low, void* scores) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t r = 0; r < batch * rows; ++r) {
+      T* s = as<T>(scores) + r * columns;
+      const std::int64_t i = r % rows, from = std::max<std::int64_t>(0, low ? static_cast<std::int64_t>(as<T>(low)[i]) : 0), to = first + i + 1;
+      const T largest = from < to ? *std::max_element(s + from, s + to) : T(0);
+      double sum = 0;
+      for (std::int64_t j = from; j < to; ++j) sum += double(s[j] = fn::exp(s[j] - largest));
+      std::fill(s, s + std::min(from, columns), T(0));
+      std::fill(s + std::min(to, columns), s + columns, T(0));
+      const T scale = sum > 0 ? static_cast<T>(1.0 / sum) : T(0);
+      for (std::int64_t j = from; j < to; ++j) s[j] *= scale;
+    }
+  });
+}
+
+void CpuBackend::softmax_adjoint(DType type, std::int64_t rows, std::int64_t columns, const void* p_, void* g_) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const T* p = as<T>(p_) + r * columns;
+      T* g = as<T>(g_) + r * columns;
+      double mean = 0;
+      for (std::int64_t j = 0; j < columns; ++j) mean += double(p[j]) * g[j];
+      for (std::int64_t j = 0; j < columns; ++j) g[j] = p[j] * (g[j] - static_cast<T>(mean));
+    }
+  });
+}
+
+void CpuBackend::by_distance(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances, std::int64_t first, const void* far,
+                             void* scores) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t r = 0; r < batch * rows; ++r) {
+      const std::int64_t own = first + r % rows;
+      for (std::int64_t j = std::max<std::int64_t>(0, own - distances + 1); j <= own; ++j) as<T>(scores)[r * columns + j] += as<T>(far)[r * distances + own - j];
+    }
+  });
+}
+
+void CpuBackend::by_distance_adjoint(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t distances, std::int64_t first,
+                                     const void* gscores, void* gfar) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t r = 0; r < batch * rows; ++r) {
+      const std::int64_t own = first + r % rows;
+      for (std::int64_t d = 0; d < distances; ++d) as<T>(gfar)[r * distances + d] = d <= own ? as<T>(gscores)[r * columns + own - d] : T(0);
+    }
+  });
+}
+
+void CpuBackend::keep_columns(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, const void* bound, bool from, void* scores) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t r = 0; r < batch * rows; ++r) {
+      T* s = as<T>(scores) + r * columns;
+      const std::int64_t at = std::clamp<std::int64_t>(static_cast<std::int64_t>(as<T>(bound)[r % rows]), 0, columns);
+      if (from)
+        std::fill(s, s + at, T(0));
+      else
+        std::fill(s + at, s + columns, T(0));
+    }
+  });
+}
+
+void CpuBackend::weigh(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns, const void* row,
+                       const void* column, const void* row_low, const void* column_low, void* scores) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t r = 0; r < batch * rows; ++r) {
+      const std::int64_t b = r / rows, i = first + r % rows;
+      T* s = as<T>(scores) + r * columns;
+      for (std::int64_t j = 0; j <= i; ++j) s[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j] + (as<T>(row_low)[b * steps + i] + as<T>(column_low)[b * steps + j]));
+      std::fill(s + i + 1, s + columns, T(0));
+    }
+  });
+}
+
+void CpuBackend::weigh_adjoint(DType type, std::int64_t batch, std::int64_t steps, std::int64_t first, std::int64_t rows, std::int64_t columns, const void* row,
+                               const void* column, const void* row_low, const void* column_low, const void* p, void* g, void* grow, void* gcolumn) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t r = 0; r < batch * rows; ++r) {
+      const std::int64_t b = r / rows, i = first + r % rows;
+      T* own = as<T>(g) + r * columns;
+      double sum = 0;
+      for (std::int64_t j = 0; j <= i; ++j) {
+        const T both = as<T>(p)[r * columns + j] * own[j];
+        sum += both;
+        if (gcolumn) as<T>(gcolumn)[b * steps + j] += both;
+        own[j] *= fn::exp(as<T>(row)[b * steps + i] + as<T>(column)[b * steps + j] + (as<T>(row_low)[b * steps + i] + as<T>(column_low)[b * steps + j]));
+      }
+      if (grow) as<T>(grow)[b * steps + i] += static_cast<T>(sum);
+      std::fill(own + i + 1, own + columns, T(0));
+    }
+  });
+}
+
+}  // namespace reclab::cpu

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "array/cpu/cpu_backend.h"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace reclab::cpu {
+namespace {
+
+template <class F>
+void for_rows(const Strided& shape, F&& f) {
+  const int outer = std::max(0, shape.rank - 1);
+  std::int64_t index[6] = {};
+  std::int64_t at = shape.offset, dense = 0;
+  const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
+  const std::int64_t rows = inner ? shape.elements / inner : 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    f(at, dense);
+    dense += inner;
+    for (int d = outer - 1; d >= 0; --d) {
+      at += shape.stride[d];
+      if (++index[d] < shape.size[d]) break;
+      at -= shape.stride[d] * shape.size[d];
+      index[d] = 0;
+    }
+  }
+}
+
+template <class F>
+void move(DType type, const Strided& shape, F&& row, void* strided, void* dense) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1, stride = shape.rank ? shape.stride[shape.rank - 1] : 1;
+    for_rows(shape, [&](std::int64_t at, std::int64_t to) { row(as<T>(strided) + at, as<T>(dense) + to, inner, stride); });
+  });
+}
+
+}  // namespace
+
+void CpuBackend::gather(DType type, const Strided& shape, const void* strided, void* dense, bool accumulate) {
+  move(type, shape, [&](auto* from_strided, auto* to_dense, std::int64_t inner, std::int64_t stride) {
+    if (accumulate)
+      for (std::int64_t i = 0; i < inner; ++i) to_dense[i] += from_strided[i * stride];
+    else if (stride == 1)
+      std::copy(from_strided, from_strided + inner, to_dense);
+    else
+      for (std::int64_t i = 0; i < inner; ++i) to_dense[i] = from_strided[i * stride];
+  }, const_cast<void*>(strided), dense);
+}
+
+void CpuBackend::scatter(DType type, const Strided& shape, const void* dense, void* strided, bool accumulate) {
+  move(type, shape, [&](auto* to_strided, auto* from_dense, std::int64_t inner, std::int64_t stride) {
+    if (accumulate)
+      for (std::int64_t i = 0; i < inner; ++i) to_strided[i * stride] += from_dense[i];
+    else
+      for (std::int64_t i = 0; i < inner; ++i) to_strided[i * stride] = from_dense[i];
+  }, strided, const_cast<void*>(dense));
+}
+
+}  // namespace reclab::cpu

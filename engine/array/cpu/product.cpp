@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "array/cpu/cpu_backend.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "array/cpu/gemm.h"
+#include "array/cpu/processor/threads.h"
+
+namespace reclab::cpu {
+
+void CpuBackend::matmul(DType type, const MatMul& shape, const void* a, const void* b, void* c, bool accumulate) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    const std::int64_t lda = shape.transpose_a ? shape.m : shape.k, ldb = shape.transpose_b ? shape.k : shape.n;
+    /// Rows [row, row + rows) by columns [column, column + columns) of the products [first, last).
+    const auto block = [&](std::int64_t first, std::int64_t last, std::int64_t row, std::int64_t rows, std::int64_t column, std::int64_t columns) {
+      for (std::int64_t i = first; i < last; ++i)
+        cpu::gemm<T>(shape.transpose_a, shape.transpose_b, rows, columns, shape.k, as<T>(a) + i * shape.stride_a + row * (shape.transpose_a ? 1 : lda), lda,
+                     as<T>(b) + i * shape.stride_b + column * (shape.transpose_b ? ldb : 1), ldb, as<T>(c) + i * shape.stride_c + row * shape.n + column, shape.n,
+                     accumulate || (i > 0 && shape.stride_c == 0));
+    };
+    // Every entry is summed in the same order however the product is cut.
+    constexpr std::int64_t worth_threads = std::int64_t{1} << 17, least = 64;
+    const bool large = shape.batch * shape.m * shape.n * shape.k >= worth_threads;
+    if (large && shape.batch == 1 && shape.m >= 16) {
+      thread_local std::vector<T> packed, rows;
+      packed.resize(static_cast<std::size_t>(cpu::packed_size(shape.k, shape.n)));
+      cpu::pack(shape.transpose_b, shape.k, shape.n, as<T>(b), packed.data());
+      if (shape.transpose_a) {
+        rows.resize(static_cast<std::size_t>(shape.m * shape.k));
+        cpu::turn(shape.k, shape.m, as<T>(a), rows.data());
+      }
+      cpu::gemm_packed(shape.m, shape.n, shape.k, shape.transpose_a ? rows.data() : as<T>(a), packed.data(), as<T>(c), accumulate);
+      return;
+    }
+    if (large && shape.batch >= 16 && shape.stride_c) {
+      cpu::parallel(16, [&](std::int64_t i) { block(shape.batch * i / 16, shape.batch * (i + 1) / 16, 0, shape.m, 0, shape.n); });
+      return;
+    }
+    const bool by_columns = shape.n > shape.m;
+    const std::int64_t along = by_columns ? shape.n : shape.m, blocks = std::min<std::int64_t>(along / least, 16);
+    if (!large || blocks < 2) {
+      block(0, shape.batch, 0, shape.m, 0, shape.n);
+      return;
+    }
+    cpu::parallel(blocks, [&](std::int64_t i) {
+      const std::int64_t from = along * i / blocks / 32 * 32, to = i + 1 == blocks ? along : along * (i + 1) / blocks / 32 * 32;
+      if (by_columns)
+        block(0, shape.batch, 0, shape.m, from, to - from);
+      else
+        block(0, shape.batch, from, to - from, 0, shape.n);
+    });
+  });
+}
+
+void CpuBackend::pack(DType type, std::int64_t k, std::int64_t n, bool transpose, const void* b, void* packed) {
+  with_real(type, [&](auto zero) { cpu::pack(transpose, k, n, as<decltype(zero)>(b), as<decltype(zero)>(packed)); });
+}
+
+void CpuBackend::matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool, const void* a, const void*, const void* packed, void* c,
+                               bool accumulate) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    cpu::gemm_packed(m, n, k, as<T>(a), as<T>(packed), as<T>(c), accumulate);
+  });
+}
+
+void CpuBackend::invert_unit_lower(DType type, std::int64_t batch, std::int64_t n, const void* a_, void* x_) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::int64_t m = 0; m < batch; ++m) {
+      const T* a = as<T>(a_) + m * n * n;
+      T* x = as<T>(x_) + m * n * n;
+      for (std::int64_t i = 0; i < n; ++i) {  // row i: e_i less the rows above it, as row i of a says
+        T* row = x + i * n;
+        std::fill(row, row + n, T(0));
+        row[i] = T(1);
+        for (std::int64_t l = 0; l < i; ++l)
+          for (std::int64_t j = 0; j <= l; ++j) row[j] -= a[i * n + l] * x[l * n + j];
+      }
+    }
+  });
+}
+
+}  // namespace reclab::cpu
