@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "array/cuda/kernel_backend.h"
+#include "array/cuda/families.h"
 
 namespace reclab::test {
 

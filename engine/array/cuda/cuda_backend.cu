@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "array/cuda/health.h"
-#include "array/cuda/kernel_backend.h"
+#include "array/cuda/families.h"
 #include "array/pool.h"
 
 namespace reclab {

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Attention scores. One thread a row of [batch, rows, columns], or an element where rows do not matter; row i stands at column first + i.
+#pragma once
+
+#include "array/cuda/kernel_backend.h"
+
+namespace reclab::kernel {
+
+// ---- Kernels -----------------------------------------------------------------------------------------------------------------------
+
+template <class T>
+struct SoftmaxRow {
+  const T* low;
+  T* scores;
+  Index rows, columns, first;
+  RECLAB_HD void operator()(Index r) const {
+    T* s = scores + r * columns;
+    const Index i = r % rows, to = first + i + 1;
+    Index from = low ? static_cast<Index>(low[i]) : 0;
+    if (from < 0) from = 0;
+    if (from > to) from = to;
+    T largest(0);
+    for (Index j = from; j < to; ++j) largest = j == from || s[j] > largest ? s[j] : largest;
+    double sum = 0;
+    for (Index j = 0; j < columns; ++j) {
+      s[j] = j >= from && j < to ? fn::exp(s[j] - largest) : T(0);
+      sum += static_cast<double>(s[j]);
+    }
+    const T scale = sum > 0 ? static_cast<T>(1.0 / sum) : T(0);
+    for (Index j = from; j < to; ++j) s[j] *= scale;
+  }
+};
+template <class T>
+struct SoftmaxRowAdjoint {
+  const T* p;
+  T* g;
+  Index columns;
+  RECLAB_HD void operator()(Index r) const {
+    double mean = 0;
+    for (Index j = r * columns; j < (r + 1) * columns; ++j) mean += static_cast<double>(p[j]) * static_cast<double>(g[j]);
+    for (Index j = r * columns; j < (r + 1) * columns; ++j) g[j] = p[j] * (g[j] - static_cast<T>(mean));
+  }
+};
+template <class T>
+struct ByDistance {
+  const T* far;
+  T* scores;
+  Index rows, columns, distances, first;
+  RECLAB_HD void operator()(Index at) const {
+    const Index r = at / columns, distance = first + r % rows - at % columns;
+    if (distance >= 0 && distance < distances) scores[at] += far[r * distances + distance];
+  }
+};
+template <class T>
+struct ByDistanceAdjoint {
+  const T* gscores;
+  T* gfar;
+  Index rows, columns, distances, first;
+  RECLAB_HD void operator()(Index at) const {
+    const Index r = at / distances, column = first + r % rows - at % distances;
+    gfar[at] = column >= 0 ? gscores[r * columns + column] : T(0);
+  }
+};
+template <class T>
+struct KeepColumns {
+  const T* bound;
+  T* scores;
+  Index rows, columns;
+  bool from;
+  RECLAB_HD void operator()(Index at) const {
+    const bool before = at % columns < static_cast<Index>(bound[at / columns % rows]);
+    if (before == from) scores[at] = T(0);
+  }
+};
+template <class T>
+struct Weigh {
+  const T *row, *column, *row_low, *column_low;
+  T* scores;
+  Index steps, rows, columns, first;
+  RECLAB_HD void operator()(Index at) const {
+    const Index r = at / columns, b = r / rows, i = first + r % rows, j = at % columns;
+    const Index from = b * steps + i, to = b * steps + j;
+    scores[at] = j <= i ? scores[at] * fn::exp(row[from] + column[to] + (row_low[from] + column_low[to])) : T(0);
+  }
+};
+/// p g, into scratch, whose sums by rows and by columns are the exponents' adjoints.
+template <class T>
+struct Both {
+  const T *p, *g;
+  T* both;
+  RECLAB_HD void operator()(Index at) const { both[at] = p[at] * g[at]; }
+};
+/// Sums of a block [batch, rows, columns] by rows (into [batch, steps] from `first` on) or by columns.
+template <class T>
+struct BlockSum {
+  const T* block;
+  T* to;
+  Index steps, rows, columns, first;
+  bool by_columns;
+  RECLAB_HD void operator()(Index index) const {
+    const Index n = by_columns ? columns : rows, b = index / n, own = index % n;
+    double sum = 0;
+    for (Index l = 0; l < (by_columns ? rows : columns); ++l)
+      sum += static_cast<double>(block[b * rows * columns + (by_columns ? l * columns + own : own * columns + l)]);
+    to[b * steps + (by_columns ? own : first + own)] += static_cast<T>(sum);
+  }
+};
+
+// ---- Launches ----------------------------------------------------------------------------------------------------------------------
+
+template <class Machine>
+void KernelBackend<Machine>::softmax(DType type, Index batch, Index rows, Index columns, Index first, const void* low, void* scores) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    machine_.each(batch * rows, SoftmaxRow<T>{as<T>(low), as<T>(scores), rows, columns, first});
+  });
+}
+template <class Machine>
+void KernelBackend<Machine>::softmax_adjoint(DType type, Index rows, Index columns, const void* p, void* g) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    machine_.each(rows, SoftmaxRowAdjoint<T>{as<T>(p), as<T>(g), columns});
+  });
+}
+template <class Machine>
+void KernelBackend<Machine>::by_distance(DType type, Index batch, Index rows, Index columns, Index distances, Index first, const void* far, void* scores) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    machine_.each(batch * rows * columns, ByDistance<T>{as<T>(far), as<T>(scores), rows, columns, distances, first});
+  });
+}
+template <class Machine>
+void KernelBackend<Machine>::by_distance_adjoint(DType type, Index batch, Index rows, Index columns, Index distances, Index first, const void* gscores, void* gfar) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    machine_.each(batch * rows * distances, ByDistanceAdjoint<T>{as<T>(gscores), as<T>(gfar), rows, columns, distances, first});
+  });
+}
+template <class Machine>
+void KernelBackend<Machine>::keep_columns(DType type, Index batch, Index rows, Index columns, const void* bound, bool from, void* scores) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    machine_.each(batch * rows * columns, KeepColumns<T>{as<T>(bound), as<T>(scores), rows, columns, from});
+  });
+}
+template <class Machine>
+void KernelBackend<Machine>::weigh(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row, const void* column, const void* row_low,
+                                   const void* column_low, void* scores) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    machine_.each(batch * rows * columns, Weigh<T>{as<T>(row), as<T>(column), as<T>(row_low), as<T>(column_low), as<T>(scores), steps, rows, columns, first});
+  });
+}
+template <class Machine>
+void KernelBackend<Machine>::weigh_adjoint(DType type, Index batch, Index steps, Index first, Index rows, Index columns, const void* row, const void* column, const void* row_low,
+                                           const void* column_low, const void* p, void* g, void* grow, void* gcolumn) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    Scratch<T> both(machine_, batch * rows * columns);
+    machine_.each(batch * rows * columns, Both<T>{as<T>(p), as<T>(g), both.data});
+    if (grow) machine_.each(batch * rows, BlockSum<T>{both.data, as<T>(grow), steps, rows, columns, first, false});
+    if (gcolumn) machine_.each(batch * columns, BlockSum<T>{both.data, as<T>(gcolumn), steps, rows, columns, first, true});
+    machine_.each(batch * rows * columns, Weigh<T>{as<T>(row), as<T>(column), as<T>(row_low), as<T>(column_low), as<T>(g), steps, rows, columns, first});
+  });
+}
+
+}  // namespace reclab::kernel

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Sums over axes, norms and exponents.
+#pragma once
+
+#include "array/cuda/kernel_backend.h"
+
+namespace reclab::kernel {
+
+// ---- Kernels -----------------------------------------------------------------------------------------------------------------------
+
+/// out[o] = scale * sum_r term(o, r) over r = c, c + chunks, ...; index = c * outputs + o. With one chunk this is the whole sum; with more,
+/// a second pass adds the chunks.
+template <class Term, class Out>
+struct Reduce {
+  using Wide = wide_t<Out>;
+  Term term;
+  Index outputs, length, chunks;
+  Out* out;
+  double scale;
+  bool accumulate;
+  RECLAB_HD void operator()(Index index) const {
+    const Index o = index % outputs;
+    Wide sum(0.0);
+    for (Index r = index / outputs; r < length; r += chunks) sum += convert<Wide>(term(o, r));
+    const Out scaled_sum = convert<Out>(scale * sum);
+    out[index] = accumulate ? out[index] + scaled_sum : scaled_sum;
+  }
+};
+template <class T>
+struct ChunkTerm {
+  const T* partial;
+  Index outputs;
+  RECLAB_HD T operator()(Index o, Index r) const { return partial[r * outputs + o]; }
+};
+template <class T>
+struct SumTerm {
+  const T* x;
+  Index n, inner;
+  RECLAB_HD T operator()(Index o, Index r) const { return x[((o / inner) * n + r) * inner + o % inner]; }
+};
+template <class T>
+struct SumAdjoint {
+  const T* gy;
+  T* gx;
+  Index n, inner;
+  real_t<T> scale;
+  RECLAB_HD void operator()(Index i) const { gx[i] += scale * gy[i / (n * inner) * inner + i % inner]; }
+};
+
+/// One thread a sum: index = o * inner + i.
+template <class T>
+struct CumulativeSum {
+  const T* x;
+  T* y;
+  Index n, inner;
+  bool reverse, accumulate;
+  RECLAB_HD void operator()(Index index) const {
+    const Index start = index / inner * n * inner + index % inner;
+    T sum(0);
+    for (Index l = 0; l < n; ++l) {
+      const Index at = start + (reverse ? n - 1 - l : l) * inner;
+      sum += x[at];
+      y[at] = accumulate ? y[at] + sum : sum;
+    }
+  }
+};
+
+/// Of one stretch of an array, the power of two just above its largest entry and the sum of squares in units of that power.
+struct Magnitude {
+  double squares;
+  int exponent;
+};
+/// One block for every stretch of `span` entries. An entry i stands for x[i] 2^exponents[i] where there are exponents.
+template <class T>
+struct Magnitudes {
+  const T* x;
+  const int* exponents;
+  Index n, span;
+  Magnitude* out;
+  struct Shared {
+    double squares[256];
+    int exponent[256];
+  };
+  RECLAB_HD int power(Index i) const { return exponents ? exponents[i] : 0; }
+  template <class Block>
+  RECLAB_HD void operator()(Block& block, Index index, Shared& shared) const {
+    const Index first = index * span, last = least(n, first + span);
+    block.phase([&](int thread) {
+      int largest = no_exponent;
+      for (Index i = first + thread; i < last; i += 256) {
+        const int own = exponent_of(x[i]);
+        const int full = own == no_exponent || own == infinite_exponent ? own : own + power(i);
+        largest = full > largest ? full : largest;
+      }
+      shared.exponent[thread] = largest;
+    });
+    for (int half = 128; half; half /= 2)
+      block.phase([&](int thread) {
+        if (thread < half && shared.exponent[thread + half] > shared.exponent[thread]) shared.exponent[thread] = shared.exponent[thread + half];
+      });
+    const int common = shared.exponent[0], unit = common == no_exponent || common == infinite_exponent ? 0 : common;
+    block.phase([&](int thread) {
+      double sum = 0.0;
+      for (Index i = first + thread; i < last; i += 256) {
+        if constexpr (complex_v<T>) {
+          const double re = scaled(static_cast<double>(x[i].re), power(i) - unit), im = scaled(static_cast<double>(x[i].im), power(i) - unit);
+          sum += re * re + im * im;
+        } else {
+          const double value = scaled(static_cast<double>(x[i]), power(i) - unit);
+          sum += value * value;
+        }
+      }
+      shared.squares[thread] = sum;
+    });
+    for (int half = 128; half; half /= 2)
+      block.phase([&](int thread) {
+        if (thread < half) shared.squares[thread] += shared.squares[thread + half];
+      });
+    block.phase([&](int thread) {
+      if (thread == 0) out[index] = {shared.squares[0], common};
+    });
+  }
+};
+
+// ---- Launches ----------------------------------------------------------------------------------------------------------------------
+
+/// Sums in two passes where one would keep few threads busy. How, depends on the shape alone.
+template <class Machine>
+template <class Term, class T>
+void KernelBackend<Machine>::reduce(const Term& term, Index outputs, Index length, T* out, double scale, bool accumulate) {
+  const Index chunks = std::min({length / 32, 65536 / std::max<Index>(outputs, 1), Index{512}});
+  if (chunks < 2) {
+    machine_.each(outputs, Reduce<Term, T>{term, outputs, length, 1, out, scale, accumulate});
+    return;
+  }
+  using Wide = wide_t<T>;
+  Scratch<Wide> partial(machine_, outputs * chunks);
+  machine_.each(outputs * chunks, Reduce<Term, Wide>{term, outputs, length, chunks, partial.data, 1.0, false});
+  machine_.each(outputs, Reduce<ChunkTerm<Wide>, T>{{partial.data, outputs}, outputs, chunks, 1, out, scale, accumulate});
+}
+
+template <class Machine>
+template <class T>
+std::vector<Magnitude> KernelBackend<Machine>::magnitudes_of(const T* x, const int* exponents, Index n, Index span) {
+  std::vector<Magnitude> parts(static_cast<std::size_t>((n + span - 1) / span));
+  if (parts.empty()) return parts;
+  const auto count = static_cast<Index>(parts.size());
+  Scratch<Magnitude> out(machine_, count);
+  machine_.blocks(count, Magnitudes<T>{x, exponents, n, span, out.data});
+  machine_.download(parts.data(), out.data, parts.size() * sizeof(Magnitude));
+  return parts;
+}
+template <class Machine>
+std::vector<Magnitude> KernelBackend<Machine>::magnitudes(DType type, Index n, const void* x) {
+  std::vector<Magnitude> parts;
+  with_type(type, [&](auto zero) { parts = magnitudes_of(as<decltype(zero)>(x), nullptr, n, 4096); });
+  return parts;
+}
+
+template <class Machine>
+double KernelBackend<Machine>::log2_norm(DType type, Index n, const void* x, int power) {
+  const auto parts = magnitudes(type, n, x);
+  int largest = no_exponent;
+  for (const Magnitude& part : parts) largest = std::max(largest, part.exponent);
+  const int unit = unit_of(largest);
+  double squares = 0.0;
+  for (const Magnitude& part : parts) squares += std::ldexp(part.squares, 2 * (unit_of(part.exponent) - unit));
+  return 0.5 * std::log2(squares) + unit + power;
+}
+
+template <class Machine>
+int KernelBackend<Machine>::exponent(DType type, Index n, const void* x) {
+  int largest = no_exponent;
+  for (const Magnitude& part : magnitudes(type, n, x)) largest = std::max(largest, part.exponent);
+  return largest;
+}
+
+template <class Machine>
+void KernelBackend<Machine>::sum(DType type, Index outer, Index n, Index inner, double scale, const void* x, void* y) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    reduce(SumTerm<T>{as<T>(x), n, inner}, outer * inner, n, as<T>(y), scale, false);
+  });
+}
+
+template <class Machine>
+void KernelBackend<Machine>::sum_adjoint(DType type, Index outer, Index n, Index inner, double scale, const void* gy, void* gx) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    machine_.each(outer * n * inner, SumAdjoint<T>{as<T>(gy), as<T>(gx), n, inner, static_cast<real_t<T>>(scale)});
+  });
+}
+
+template <class Machine>
+void KernelBackend<Machine>::cumulative_sum(DType type, Index outer, Index n, Index inner, bool reverse, const void* x, void* y, bool accumulate) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    machine_.each(outer * inner, CumulativeSum<T>{as<T>(x), as<T>(y), n, inner, reverse, accumulate});
+  });
+}
+
+}  // namespace reclab::kernel
