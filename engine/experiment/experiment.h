@@ -27,7 +27,7 @@ struct Architecture;
 
 using HyperValues = std::vector<std::pair<std::string, HyperValue>>;
 
-/// What a preset's idea says is to be seen, as a number that its own run has: tests/engine/test_cards.cpp measures it.
+/// What a preset's idea says is to be seen, as a number that its own run has: tests/engine/sweeps/test_cards.cpp measures it.
 struct Claim {
   std::string text;     ///< the words of the idea
   std::string measure;  ///< a name and what it is of: "deviation gate/0/forget"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reference values of tests/engine/test_analysis.cpp, with mpmath in as many digits as the products span.
+"""Reference values of tests/engine/analysis/test_analysis.cpp, with mpmath in as many digits as the products span.
 
 Prints C++ initialisers. The matrices come from the same generator as in the test, so that every entry is the same double.
 """

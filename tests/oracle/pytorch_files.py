@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Makes golden/pytorch/: state dicts as PyTorch names them, and what the modules return, for tests/engine/test_weights.cpp.
+"""Makes golden/pytorch/: state dicts as PyTorch names them, and what the modules return, for tests/engine/sweeps/test_weights.cpp.
 
     /tmp/oracle/bin/pip install torch numpy safetensors
     /tmp/oracle/bin/python tests/oracle/pytorch_files.py

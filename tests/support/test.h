@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The few words that engine tests are written in. With Qt they are a Qt Test program; without (the engine-only build) the same sources
-// run under the plain main() of test_main.cpp. Both print one line a case and exit with the number of failed cases.
+// The few words that engine tests are written in. They run under the main() of test_main.cpp, which prints one line a case with its processor
+// time and exits with the number of failed cases.
 #pragma once
 
 #include <cmath>
@@ -15,8 +15,11 @@ namespace reclab::test {
 struct Case {
   std::string name;
   std::function<void()> body;
+  std::string family{};  ///< of models, where the case is one of a sweep (sweep.h)
 };
 std::vector<Case>& cases();
+/// Whether sweeps take all their lengths and settings for every model: the argument --thorough.
+bool& thorough();
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -25,7 +28,7 @@ struct Skip : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 struct Register {
-  Register(std::string name, std::function<void()> body) { cases().push_back({std::move(name), std::move(body)}); }
+  Register(std::string name, std::function<void()> body) { cases().push_back({std::move(name), std::move(body), {}}); }
 };
 [[noreturn]] inline void fail(const char* file, int line, const std::string& what) {
   std::ostringstream text;

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <filesystem>
 #include <map>
+#include <set>
 
 #include "checks/check_device.h"
 #include "experiment/experiment.h"
 #include "host_machine.h"
 #include "models/registry.h"
+#include "sweep.h"
 #include "test.h"
 
 namespace {
@@ -96,8 +99,11 @@ reclab::Backend* reclab::cuda_backend(std::string*) {
   return &backend;
 }
 
-TEST_CASE("every preset gives the same on a device as on the CPU, in every form and precision, gradients included") {
-  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});
+namespace {
+
+/// check_device takes the primitives and a folder of presets: a case a family.
+void same_on_a_device(const std::filesystem::path& folder) {
+  const PresetLibrary presets(builtin_registry(), {folder});
   CHECK(!presets.presets().empty());
   const auto reports = check_device(builtin_registry(), presets, {}, {}, {.length = 24});
   CHECK(reports.size() >= 2 * presets.presets().size());
@@ -108,8 +114,19 @@ TEST_CASE("every preset gives the same on a device as on the CPU, in every form 
                test::show(report.gradient_error) + " " + report.gradient_array + " " + report.problem;
   CHECK_SAYS(wrong.empty(), wrong);
 }
+const bool registered = [] {
+  std::set<std::string> families;
+  for (const Preset& preset : test::shipped().presets())
+    if (families.insert(preset.family).second)
+      test::add_case(preset.family, "every preset gives the same on a device as on the CPU, in every form and precision, gradients included", preset.family,
+                     [folder = preset.file.parent_path()] { same_on_a_device(folder); });
+  return true;
+}();
+
+}  // namespace
 
 TEST_CASE("a device that calculates wrongly is noticed") {
+  CHECK(registered);
   const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/gated"});
   falsify = true;
   const auto reports = check_device(builtin_registry(), presets, {}, {}, {.length = 8});
@@ -123,37 +140,34 @@ TEST_CASE("a device that calculates wrongly is noticed") {
   }
 }
 
-TEST_CASE("spectra and Jacobian products of a run on a device are those of the CPU") {
-  const PresetLibrary presets(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});
-  for (const Preset& preset : presets.presets()) {
-    RunRequest request;
-    request.preset = preset;
-    // Small, for the eigenvalues of large HiPPO matrices move far more than what rounds their entries.
-    for (const auto& [key, value] : preset.hyper)
-      if (key == "state") request.set.emplace_back(key, "8");
-    TaskOptions make;
-    make.length = 24;
-    make.seed = 2;
-    request.sequence = make_task(preset.task, make);
-    const TracePtr cpu = run(builtin_registry(), request, {}, {}).trace;
-    request.device = "cuda";
-    const TracePtr device = run(builtin_registry(), request, {}, {}).trace;
-    CHECK_EQUAL(device->info.device, std::string("cuda"));
-    CHECK_SAYS(device->info.outcome == Outcome::finished, device->info.sentence);
-    CHECK_EQUAL(device->arrays().size(), cpu->arrays().size());
-    for (const char* prefix : {"spectrum/", "jacobian"})
-      for (const TraceArray* expected : cpu->matching(prefix)) {
-        const TraceArray* array = device->find(expected->key);
-        CHECK_SAYS(array && array->shape == expected->shape, preset.id + " " + expected->key);
-        // A smallest singular value far below the largest is of the size of the rounding errors of the steps' Jacobians.
-        const TraceArray* above = array->key.starts_with("jacobian_min/") ? cpu->find("jacobian/" + array->key.substr(13)) : nullptr;
-        for (std::size_t i = 0; i < static_cast<std::size_t>(array->size()); ++i) {
-          if (above && (*expected->real)[i] < (*above->real)[i * static_cast<std::size_t>(above->row_size())] - 8.0) continue;
-          const double difference = array->is_complex() ? std::abs((*array->complex)[i] - (*expected->complex)[i])
-                                    : (*array->real)[i] == (*expected->real)[i] ? 0.0
-                                                                                : std::abs((*array->real)[i] - (*expected->real)[i]);
-          CHECK_SAYS(difference <= 1e-6, preset.id + " " + expected->key + " differs by " + test::show(difference) + " at " + std::to_string(i));
-        }
+SWEEP_PRESETS("spectra and Jacobian products of a run on a device are those of the CPU", preset) {
+  RunRequest request;
+  request.preset = preset;
+  // Small, for the eigenvalues of large HiPPO matrices move far more than what rounds their entries.
+  for (const auto& [key, value] : preset.hyper)
+    if (key == "state") request.set.emplace_back(key, "8");
+  TaskOptions make;
+  make.length = 24;
+  make.seed = 2;
+  request.sequence = make_task(preset.task, make);
+  const TracePtr cpu = run(builtin_registry(), request, {}, {}).trace;
+  request.device = "cuda";
+  const TracePtr device = run(builtin_registry(), request, {}, {}).trace;
+  CHECK_EQUAL(device->info.device, std::string("cuda"));
+  CHECK_SAYS(device->info.outcome == Outcome::finished, device->info.sentence);
+  CHECK_EQUAL(device->arrays().size(), cpu->arrays().size());
+  for (const char* prefix : {"spectrum/", "jacobian"})
+    for (const TraceArray* expected : cpu->matching(prefix)) {
+      const TraceArray* array = device->find(expected->key);
+      CHECK_SAYS(array && array->shape == expected->shape, preset.id + " " + expected->key);
+      // A smallest singular value far below the largest is of the size of the rounding errors of the steps' Jacobians.
+      const TraceArray* above = array->key.starts_with("jacobian_min/") ? cpu->find("jacobian/" + array->key.substr(13)) : nullptr;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(array->size()); ++i) {
+        if (above && (*expected->real)[i] < (*above->real)[i * static_cast<std::size_t>(above->row_size())] - 8.0) continue;
+        const double difference = array->is_complex() ? std::abs((*array->complex)[i] - (*expected->complex)[i])
+                                  : (*array->real)[i] == (*expected->real)[i] ? 0.0
+                                                                              : std::abs((*array->real)[i] - (*expected->real)[i]);
+        CHECK_SAYS(difference <= 1e-6, preset.id + " " + expected->key + " differs by " + test::show(difference) + " at " + std::to_string(i));
       }
-  }
+    }
 }

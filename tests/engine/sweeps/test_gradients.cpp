@@ -20,6 +20,7 @@
 #include "files/npz.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "sweep.h"
 #include "test.h"
 
 namespace {
@@ -271,9 +272,9 @@ std::vector<Settings> variants(const Architecture& architecture) {
 const bool registered = [] {
   for (const Architecture& architecture : builtin_registry().all())
     for (const Settings& set : variants(architecture)) {
-      std::string name = "gradients of " + architecture.id;
+      std::string name = architecture.id;
       for (const auto& [key, value] : set) name += " " + key + "=" + value;
-      test::cases().push_back({name, [id = architecture.id, set] { check(id, set); }});
+      test::add_case(architecture.family, "gradients", name, [id = architecture.id, set] { check(id, set); });
     }
   return true;
 }();

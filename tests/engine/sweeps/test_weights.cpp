@@ -14,9 +14,11 @@
 #include "models/network.h"
 #include "models/registry.h"
 #include "scratch.h"
+#include "sweep.h"
 #include "test.h"
 
 using namespace reclab;
+using test::preset_of;
 
 namespace {
 
@@ -60,29 +62,17 @@ RunRequest request_for(const Preset& preset, std::int64_t length) {
   return request;
 }
 
-Preset preset_of(const std::string& architecture) {
-  Preset preset;
-  preset.id = preset.architecture = architecture;
-  return preset;
-}
-
-/// Every preset; every architecture with its own defaults, in both directions too; and memories of both kinds above one another.
-std::vector<Preset> all_models() {
-  std::vector<Preset> all = PresetLibrary(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"}).presets();
-  for (const auto& architecture : builtin_registry().all()) {
-    all.push_back(preset_of(architecture.id));
-    all.push_back(preset_of(architecture.id));
-    all.back().hyper = {{"direction", std::string("both")}};
-    all.back().id += " both";
-  }
-  Preset stack = preset_of("transformer over segments");
+/// Memories of both kinds above one another.
+std::vector<Preset> stacks() {
+  std::vector<Preset> both;
+  Preset stack = test::preset_of("transformer over segments");
   stack.stack = {{"recurrent-memory-transformer", {{"width", std::int64_t{8}}, {"heads", std::int64_t{2}}, {"segment", std::int64_t{4}}}},
                  {"transformer", {{"width", std::int64_t{8}}, {"heads", std::int64_t{2}}}}};
-  all.push_back(stack);
+  both.push_back(stack);
   stack.id = "segments over a transformer";
   std::swap(stack.stack[0], stack.stack[1]);
-  all.push_back(stack);
-  return all;
+  both.push_back(stack);
+  return both;
 }
 
 void refused(const RunRequest& request, const std::string& entry, const std::string& says) {
@@ -102,71 +92,95 @@ void refused(const RunRequest& request, const std::string& entry, const std::str
 
 }  // namespace
 
-TEST_CASE("a state whose caches have unequal rows, or whose position is no number of steps, is refused, for every model") {
+namespace {
+
+/// A state whose caches have unequal rows, or whose position is no number of steps, is refused.
+void check_states(const Preset& preset) {
   constexpr std::int64_t steps = 7;
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const test::Scratch folder;
-  int caches = 0, positions = 0, segments = 0;
-  for (const Preset& preset : all_models()) {
-    const auto architecture = architecture_of(builtin_registry(), preset);
-    const Network network(*architecture, hyper_of(builtin_registry(), preset), {});
-    RunRequest request = request_for(preset, steps);
-    save_state(run(builtin_registry(), request, {}, {}).state, folder / "state.npz");
-    const Arrays whole = read(folder / "state.npz");
-    request.state = folder / "changed.npz";
-    const auto with = [&](const std::string& entry, const std::function<void(NpyArray&)>& change) {
-      Arrays changed = whole;
-      change(changed.at(entry));
-      write(changed, request.state);
-    };
-    write(whole, request.state);
-    check_files(builtin_registry(), request);
+  const auto architecture = architecture_of(builtin_registry(), preset);
+  const Network network(*architecture, hyper_of(builtin_registry(), preset), {});
+  RunRequest request = request_for(preset, steps);
+  save_state(run(builtin_registry(), request, {}, {}).state, folder / "state.npz");
+  const Arrays whole = read(folder / "state.npz");
+  request.state = folder / "changed.npz";
+  const auto with = [&](const std::string& entry, const std::function<void(NpyArray&)>& change) {
+    Arrays changed = whole;
+    change(changed.at(entry));
+    write(changed, request.state);
+  };
+  write(whole, request.state);
+  check_files(builtin_registry(), request);
 
-    bool position = false;
-    for (const auto& state : network.states()) position |= state.position;
-    for (const auto& state : network.states()) {
-      const std::string key = "state/" + std::to_string(state.layer) + "/" + state.name;
-      if (const NpyArray& own = whole.at(key); count(own.shape) > 0) {
-        with(key, [&](NpyArray& array) {
-          if (array.is_complex())
-            array.complex.back() = nan;
-          else
-            array.real.back() = nan;
-        });
-        Shape last = own.shape;
-        for (auto& index : last) --index;
-        refused(request, key, "is not finite at " + to_string(last));
-        with(key, [&](NpyArray& array) { array.shape.insert(array.shape.begin(), 1); });
-        refused(request, key, "has shape ");
-      }
-      if (state.position) {
-        ++positions;
-        for (const double wrong : {-1.0, 1.5, 1e300}) {
-          with(key, [&](NpyArray& array) { array.real = {wrong}; });
-          refused(request, key, "is no number of steps that have passed");
-        }
-      }
-      if (!state.growing) continue;
-      (state.period ? segments : caches)++;
-      // A row more always differs from the position, or from another cache where there is no position; a cache by itself may be of any length.
-      const bool alone = !position && std::ranges::count(network.states(), true, &Network::StateVar::growing) == 1;
-      for (const std::int64_t more : {-1, 1}) {
-        if (whole.at(key).shape[0] + more < 1) continue;
-        with(key, [&](NpyArray& array) { array = with_rows(array, more); });
-        if (alone)
-          check_files(builtin_registry(), request);
+  bool position = false;
+  for (const auto& state : network.states()) position |= state.position;
+  for (const auto& state : network.states()) {
+    const std::string key = "state/" + std::to_string(state.layer) + "/" + state.name;
+    if (const NpyArray& own = whole.at(key); count(own.shape) > 0) {
+      with(key, [&](NpyArray& array) {
+        if (array.is_complex())
+          array.complex.back() = nan;
         else
-          refused(request, "state/", position ? "steps of state/" : " has ");
-      }
-      for (const auto& other : network.states()) {
-        if (!other.position) continue;
-        const std::string clock = "state/" + std::to_string(other.layer) + "/position";
-        with(clock, [&](NpyArray& array) { array.real = {static_cast<double>(steps + 1)}; });
-        refused(request, "state/", "after the 8 steps of " + clock);
+          array.real.back() = nan;
+      });
+      Shape last = own.shape;
+      for (auto& index : last) --index;
+      refused(request, key, "is not finite at " + to_string(last));
+      with(key, [&](NpyArray& array) { array.shape.insert(array.shape.begin(), 1); });
+      refused(request, key, "has shape ");
+    }
+    if (state.position) {
+      for (const double wrong : {-1.0, 1.5, 1e300}) {
+        with(key, [&](NpyArray& array) { array.real = {wrong}; });
+        refused(request, key, "is no number of steps that have passed");
       }
     }
+    if (!state.growing) continue;
+    // A row more always differs from the position, or from another cache where there is no position; a cache by itself may be of any length.
+    const bool alone = !position && std::ranges::count(network.states(), true, &Network::StateVar::growing) == 1;
+    for (const std::int64_t more : {-1, 1}) {
+      if (whole.at(key).shape[0] + more < 1) continue;
+      with(key, [&](NpyArray& array) { array = with_rows(array, more); });
+      if (alone)
+        check_files(builtin_registry(), request);
+      else
+        refused(request, "state/", position ? "steps of state/" : " has ");
+    }
+    for (const auto& other : network.states()) {
+      if (!other.position) continue;
+      const std::string clock = "state/" + std::to_string(other.layer) + "/position";
+      with(clock, [&](NpyArray& array) { array.real = {static_cast<double>(steps + 1)}; });
+      refused(request, "state/", "after the 8 steps of " + clock);
+    }
   }
-  CHECK(caches >= 4 && positions >= 5 && segments >= 2);
+}
+constexpr const char* states_are_refused = "a state whose caches have unequal rows, or whose position is no number of steps, is refused";
+
+}  // namespace
+
+SWEEP_PRESETS(states_are_refused, preset) { check_states(preset); }
+SWEEP_ARCHITECTURES(std::string(states_are_refused) + ", with its defaults, in both directions too", architecture) {
+  Preset preset = preset_of(architecture.id);
+  check_states(preset);
+  preset.hyper = {{"direction", std::string("both")}};
+  preset.id += " both";
+  check_states(preset);
+}
+TEST_CASE(std::string(states_are_refused) + ", for stacks") {
+  for (const Preset& preset : stacks()) check_states(preset);
+}
+TEST_CASE("there are models with caches of all steps, with caches of segments and with positions") {
+  int caches = 0, positions = 0, segments = 0;
+  for (const Preset& preset : test::shipped().presets()) {
+    const auto architecture = architecture_of(builtin_registry(), preset);
+    const Network network(*architecture, hyper_of(builtin_registry(), preset), {});
+    for (const auto& state : network.states()) {
+      positions += state.position;
+      if (state.growing) (state.period ? segments : caches)++;
+    }
+  }
+  CHECK_SAYS(caches >= 2 && positions >= 2 && segments >= 1, std::to_string(caches) + ", " + std::to_string(positions) + ", " + std::to_string(segments));
 }
 
 TEST_CASE("in float32 a position beyond 2^24 is refused") {
@@ -184,8 +198,7 @@ TEST_CASE("in float32 a position beyond 2^24 is refused") {
 
 TEST_CASE("caches of all steps and of segments in one stack continue to the bit") {
   const test::Scratch folder;
-  for (const Preset& preset : all_models()) {
-    if (preset.stack.empty()) continue;
+  for (const Preset& preset : stacks()) {
     RunRequest whole = request_for(preset, 23), first = whole, second = whole;
     constexpr std::int64_t cut = 14;
     first.sequence.length = cut;
@@ -261,68 +274,66 @@ Effect effect_of(RunRequest request, const Trace& before, const std::string& key
 
 }  // namespace
 
-TEST_CASE("with loaded weights the values that matter for drawing alone change no bit, and every other value changes something") {
+SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alone change no bit, and every other value changes something", architecture) {
   const test::Scratch folder;
-  for (const auto& architecture : builtin_registry().all()) {
-    // Small, and as it is by default; where a value counts only beside another, also with each flag and choice the other way, and with 2 layers and 2 of what there is none of.
-    RunRequest plain = request_for(preset_of(architecture.id), 9);
-    plain.probe.gradients = true;
-    plain.sequence.width = 2;  // for values that name a column
-    const std::vector<double> column = plain.sequence.input;
-    plain.sequence.input.insert(plain.sequence.input.end(), column.rbegin(), column.rend());
-    plain.sequence.names.assign(2, "x");
-    const Hyper defaults(architecture.hyper);
-    for (const auto& [key, value] : {std::pair("width", "8"), std::pair("state", "4"), std::pair("filter_order", "4"), std::pair("l_max", "8"), std::pair("segment", "4"), std::pair("memory", "2"), std::pair("heads", "2")})
-      if (defaults.has(key)) plain.set.emplace_back(key, value);
-    std::vector<RunRequest> bases{plain};
-    for (const auto& row : architecture.hyper)
-      if (row.kind == HyperKind::flag || row.kind == HyperKind::choice || row.standard == HyperValue(std::int64_t{0}) || row.key == "layers")
-        for (const auto& text : row.kind == HyperKind::integer ? std::vector<std::string>{"2"} : others(row)) {
-          bases.push_back(plain);
-          bases.back().set.emplace_back(row.key, text);
-        }
-    bases.push_back(plain);  // and with weights that no model starts with, for bounds that those keep
-    const Hyper values = hyper_of(builtin_registry(), plain.preset, plain.set);
-    std::map<std::string, bool> moves;
-    for (auto& base : bases) {
-      const bool trained = &base == &bases.back();
-      base.weights.clear();
-      const bool needed = (!trained && base.set == plain.set) || std::ranges::any_of(values.table(), [&](const HyperSpec& row) { return !row.draws_only && !moves[row.key]; });
-      TracePtr drawn;
-      try {
-        drawn = run(builtin_registry(), base, {}, {}).trace;
-      } catch (const Error&) {
-        continue;  // values that do not go together
+  // Small, and as it is by default; where a value counts only beside another, also with each flag and choice the other way, and with 2 layers and 2 of what there is none of.
+  RunRequest plain = request_for(preset_of(architecture.id), 9);
+  plain.probe.gradients = true;
+  plain.sequence.width = 2;  // for values that name a column
+  const std::vector<double> column = plain.sequence.input;
+  plain.sequence.input.insert(plain.sequence.input.end(), column.rbegin(), column.rend());
+  plain.sequence.names.assign(2, "x");
+  const Hyper defaults(architecture.hyper);
+  for (const auto& [key, value] : {std::pair("width", "8"), std::pair("state", "4"), std::pair("filter_order", "4"), std::pair("l_max", "8"), std::pair("segment", "4"), std::pair("memory", "2"), std::pair("heads", "2")})
+    if (defaults.has(key)) plain.set.emplace_back(key, value);
+  std::vector<RunRequest> bases{plain};
+  for (const auto& row : architecture.hyper)
+    if (row.kind == HyperKind::flag || row.kind == HyperKind::choice || row.standard == HyperValue(std::int64_t{0}) || row.key == "layers")
+      for (const auto& text : row.kind == HyperKind::integer ? std::vector<std::string>{"2"} : others(row)) {
+        bases.push_back(plain);
+        bases.back().set.emplace_back(row.key, text);
       }
-      save_weights(*drawn, folder / "w.npz");
-      if (trained) {
-        Arrays weights = read(folder / "w.npz");
-        for (auto& [name, array] : weights)
-          for (std::size_t i = 0; i < array.real.size(); ++i) array.real[i] += std::sin(static_cast<double>(i + 1));
-        write(weights, folder / "w.npz");
-      }
-      base.weights = folder / "w.npz";
-      const TracePtr before = run(builtin_registry(), base, {}, {}).trace;
-      const auto idle = settings_without_effect(builtin_registry(), base);
-      CHECK_EQUAL(idle.back(), "seed");
-      RunRequest reseeded = base;
-      reseeded.seed = 7;
-      CHECK_SAYS(effect_of(reseeded, *before, values.table()[0].key, hyper_of(builtin_registry(), base.preset, base.set).text(values.table()[0].key)) == Effect::none, architecture.id + ": the seed");
-      for (HyperSpec row : values.table()) {
-        row.standard = hyper_of(builtin_registry(), base.preset, base.set).value(row.key);
-        CHECK_EQUAL(std::ranges::find(idle, row.key) != idle.end(), row.draws_only);
-        if (!row.draws_only && (moves[row.key] || !needed)) continue;
-        for (const auto& text : others(row)) {
-          const Effect effect = effect_of(base, *before, row.key, text);
-          if (row.draws_only) CHECK_SAYS(effect == Effect::none || effect == Effect::not_allowed, architecture.id + ": " + row.key + " = " + text + " changes what loaded weights make");
-          if (effect == Effect::values || effect == Effect::shapes) moves[row.key] = true;
-          if (moves[row.key]) break;
-        }
+  bases.push_back(plain);  // and with weights that no model starts with, for bounds that those keep
+  const Hyper values = hyper_of(builtin_registry(), plain.preset, plain.set);
+  std::map<std::string, bool> moves;
+  for (auto& base : bases) {
+    const bool trained = &base == &bases.back();
+    base.weights.clear();
+    const bool needed = (!trained && base.set == plain.set) || std::ranges::any_of(values.table(), [&](const HyperSpec& row) { return !row.draws_only && !moves[row.key]; });
+    TracePtr drawn;
+    try {
+      drawn = run(builtin_registry(), base, {}, {}).trace;
+    } catch (const Error&) {
+      continue;  // values that do not go together
+    }
+    save_weights(*drawn, folder / "w.npz");
+    if (trained) {
+      Arrays weights = read(folder / "w.npz");
+      for (auto& [name, array] : weights)
+        for (std::size_t i = 0; i < array.real.size(); ++i) array.real[i] += std::sin(static_cast<double>(i + 1));
+      write(weights, folder / "w.npz");
+    }
+    base.weights = folder / "w.npz";
+    const TracePtr before = run(builtin_registry(), base, {}, {}).trace;
+    const auto idle = settings_without_effect(builtin_registry(), base);
+    CHECK_EQUAL(idle.back(), "seed");
+    RunRequest reseeded = base;
+    reseeded.seed = 7;
+    CHECK_SAYS(effect_of(reseeded, *before, values.table()[0].key, hyper_of(builtin_registry(), base.preset, base.set).text(values.table()[0].key)) == Effect::none, architecture.id + ": the seed");
+    for (HyperSpec row : values.table()) {
+      row.standard = hyper_of(builtin_registry(), base.preset, base.set).value(row.key);
+      CHECK_EQUAL(std::ranges::find(idle, row.key) != idle.end(), row.draws_only);
+      if (!row.draws_only && (moves[row.key] || !needed)) continue;
+      for (const auto& text : others(row)) {
+        const Effect effect = effect_of(base, *before, row.key, text);
+        if (row.draws_only) CHECK_SAYS(effect == Effect::none || effect == Effect::not_allowed, architecture.id + ": " + row.key + " = " + text + " changes what loaded weights make");
+        if (effect == Effect::values || effect == Effect::shapes) moves[row.key] = true;
+        if (moves[row.key]) break;
       }
     }
-    for (const auto& row : values.table())
-      CHECK_SAYS(row.draws_only || moves[row.key], architecture.id + ": " + row.key + " changes nothing: it is one that matters for drawing alone");
   }
+  for (const auto& row : values.table())
+    CHECK_SAYS(row.draws_only || moves[row.key], architecture.id + ": " + row.key + " changes nothing: it is one that matters for drawing alone");
 }
 
 namespace {
@@ -353,20 +364,18 @@ Arrays renamed(const Arrays& arrays, const std::function<std::string(const std::
 
 }  // namespace
 
-TEST_CASE("weights that are not finite are refused by file, entry and index, for every architecture") {
+SWEEP_ARCHITECTURES("weights that are not finite are refused by file, entry and index", architecture) {
   const test::Scratch folder;
-  for (const auto& architecture : builtin_registry().all()) {
-    RunRequest request = small(architecture.id);
-    const Arrays whole = drawn(request);
-    request.weights = folder / "w.npz";
-    for (const double bad : {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
-      Arrays changed = whole;
-      auto& [name, array] = *changed.rbegin();
-      array.real.front() = bad;
-      write(changed, request.weights);
-      CHECK_ERROR(run(builtin_registry(), request, {}, {}),
-                  request.weights.string() + ": the entry " + name + " is not finite at " + to_string(Shape(array.shape.size(), 0)) + ": choose other weights.");
-    }
+  RunRequest request = small(architecture.id);
+  const Arrays whole = drawn(request);
+  request.weights = folder / "w.npz";
+  for (const double bad : {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()}) {
+    Arrays changed = whole;
+    auto& [name, array] = *changed.rbegin();
+    array.real.front() = bad;
+    write(changed, request.weights);
+    CHECK_ERROR(run(builtin_registry(), request, {}, {}),
+                request.weights.string() + ": the entry " + name + " is not finite at " + to_string(Shape(array.shape.size(), 0)) + ": choose other weights.");
   }
 }
 
@@ -414,40 +423,38 @@ TEST_CASE("prefixes that wrappers put in front are taken off, unless two sets of
   CHECK_ERROR(run(builtin_registry(), request, {}, {}), "the entry optimizer.step is not a parameter of this model");
 }
 
-TEST_CASE("every architecture that names its reference implementation's entries reads a file that has them") {
+SWEEP_ARCHITECTURES("a file with the entries of its reference implementation is read", architecture) {
   const test::Scratch folder;
-  int read_so = 0;
-  for (const auto& architecture : builtin_registry().all()) {
-    if (architecture.reference.empty()) continue;
-    RunRequest request = small(architecture.id);
-    if (architecture.id != "mamba") request.set = {{"layers", "2"}};
-    const auto expected = output_of(request);
-    const Arrays plain = drawn(request);
-    // Written out here by hand: what stands before and after a layer's number, and what the card calls the entries of the last norm.
-    const auto theirs = [&](const std::string& name) -> std::string {
-      const std::string &id = architecture.id, layer = name.substr(0, 1), rest = name.substr(name.find('/') + 1);
-      if (name.starts_with("final/")) return "net." + rest;
-      if (name.starts_with("encoder/")) return "embed." + rest;
-      if (id == "elman" || id == "lstm" || id == "gru") return "net." + rest + "_l" + layer;
-      if (id == "mamba") return "net.layers." + layer + (rest.starts_with("norm") ? "." : ".mixer.") + rest;
-      if (id == "hyena") return "net.layers." + layer + (rest.starts_with("norm") || rest.starts_with("mlp") ? "." : ".mixer.") + rest;
-      if (id == "s4d") {
-        if (rest.starts_with("norm.")) return "net.norms." + layer + rest.substr(4);
-        if (rest.starts_with("output_linear.")) return "net.s4_layers." + layer + ".output_linear.0." + rest.substr(14);
-        return "net.s4_layers." + layer + (rest == "D" ? "." : ".kernel.") + rest;
-      }
-      return std::string("net.") + (id == "rwkv-4" || id == "mlstm" || id == "slstm" || id == "rg-lru" ? "blocks." : "layers.") + layer + "." + rest;
-    };
-    request.seed = 5;
-    request.weights = folder / "w.npz";
-    write(renamed(plain, theirs), request.weights);
-    CHECK_SAYS(output_of(request) == expected, architecture.id);
-    ++read_so;
-  }
-  CHECK(read_so >= 15);
+  if (architecture.reference.empty()) throw test::Skip("it names no entries of a reference implementation");
+  RunRequest request = small(architecture.id);
+  if (architecture.id != "mamba") request.set = {{"layers", "2"}};
+  const auto expected = output_of(request);
+  const Arrays plain = drawn(request);
+  // Written out here by hand: what stands before and after a layer's number, and what the card calls the entries of the last norm.
+  const auto theirs = [&](const std::string& name) -> std::string {
+    const std::string &id = architecture.id, layer = name.substr(0, 1), rest = name.substr(name.find('/') + 1);
+    if (name.starts_with("final/")) return "net." + rest;
+    if (name.starts_with("encoder/")) return "embed." + rest;
+    if (id == "elman" || id == "lstm" || id == "gru") return "net." + rest + "_l" + layer;
+    if (id == "mamba") return "net.layers." + layer + (rest.starts_with("norm") ? "." : ".mixer.") + rest;
+    if (id == "hyena") return "net.layers." + layer + (rest.starts_with("norm") || rest.starts_with("mlp") ? "." : ".mixer.") + rest;
+    if (id == "s4d") {
+      if (rest.starts_with("norm.")) return "net.norms." + layer + rest.substr(4);
+      if (rest.starts_with("output_linear.")) return "net.s4_layers." + layer + ".output_linear.0." + rest.substr(14);
+      return "net.s4_layers." + layer + (rest == "D" ? "." : ".kernel.") + rest;
+    }
+    return std::string("net.") + (id == "rwkv-4" || id == "mlstm" || id == "slstm" || id == "rg-lru" ? "blocks." : "layers.") + layer + "." + rest;
+  };
+  request.seed = 5;
+  request.weights = folder / "w.npz";
+  write(renamed(plain, theirs), request.weights);
+  CHECK_SAYS(output_of(request) == expected, architecture.id);
+}
+TEST_CASE("there are architectures that name their reference implementation's entries") {
+  CHECK(std::ranges::count_if(builtin_registry().all(), [](const Architecture& architecture) { return !architecture.reference.empty(); }) >= 15);
 }
 
-TEST_CASE("sizes are read from the file: what shapes tell is found for every architecture, from its defaults") {
+SWEEP_ARCHITECTURES("sizes are read from the file: what shapes tell is found, from its defaults", architecture) {
   const test::Scratch folder;
   const std::map<std::string, std::vector<std::pair<std::string, std::string>>> others_of{
       {"lstm", {{"width", "12"}, {"layers", "3"}, {"bias", "no"}, {"projection", "5"}}},
@@ -464,31 +471,33 @@ TEST_CASE("sizes are read from the file: what shapes tell is found for every arc
       {"hyena", {{"width", "6"}, {"l_max", "32"}, {"filter_order", "8"}}},
       {"rwkv-4", {{"width", "6"}, {"layers", "3"}}},
   };
-  for (const auto& architecture : builtin_registry().all()) {
-    const auto special = others_of.find(architecture.id);
-    RunRequest request = small(architecture.id, special != others_of.end() ? special->second : std::vector<std::pair<std::string, std::string>>{{"width", "16"}});
-    const Network there(architecture, hyper_of(builtin_registry(), request.preset, request.set), {});
-    write(drawn(request), folder / "w.npz");
-    RunRequest asks = small(architecture.id);
-    asks.weights = folder / "w.npz";
-    std::string said;
-    try {
-      check_files(builtin_registry(), asks);
-    } catch (const MisfitError& error) {
-      said = error.what();
-      CHECK_SAYS(!error.settings.empty(), said);
-      CHECK(error.settings == settings_that_fit(builtin_registry(), asks, asks.weights));
-    }
-    CHECK_SAYS(said.find(": the weights were made for ") != std::string::npos, architecture.id + ": \"" + said + "\"");
-    asks.set = settings_that_fit(builtin_registry(), asks, asks.weights);
+  const auto special = others_of.find(architecture.id);
+  RunRequest request = small(architecture.id, special != others_of.end() ? special->second : std::vector<std::pair<std::string, std::string>>{{"width", "16"}});
+  const Network there(architecture, hyper_of(builtin_registry(), request.preset, request.set), {});
+  write(drawn(request), folder / "w.npz");
+  RunRequest asks = small(architecture.id);
+  asks.weights = folder / "w.npz";
+  std::string said;
+  try {
     check_files(builtin_registry(), asks);
-    for (const auto& [key, text] : asks.set) CHECK_SAYS(said.find(key + " = " + text) != std::string::npos, said);
-    CHECK(settings_that_fit(builtin_registry(), asks, asks.weights).empty());
-    // The parameters are the same, so the same shapes were found.
-    const Network here(architecture, hyper_of(builtin_registry(), asks.preset, asks.set), {});
-    CHECK_EQUAL(here.parameters().size(), there.parameters().size());
-    for (std::size_t i = 0; i < here.parameters().size(); ++i) CHECK_EQUAL(to_string(here.parameters()[i].var.shape()), to_string(there.parameters()[i].var.shape()));
+  } catch (const MisfitError& error) {
+    said = error.what();
+    CHECK_SAYS(!error.settings.empty(), said);
+    CHECK(error.settings == settings_that_fit(builtin_registry(), asks, asks.weights));
   }
+  CHECK_SAYS(said.find(": the weights were made for ") != std::string::npos, architecture.id + ": \"" + said + "\"");
+  asks.set = settings_that_fit(builtin_registry(), asks, asks.weights);
+  check_files(builtin_registry(), asks);
+  for (const auto& [key, text] : asks.set) CHECK_SAYS(said.find(key + " = " + text) != std::string::npos, said);
+  CHECK(settings_that_fit(builtin_registry(), asks, asks.weights).empty());
+  // The parameters are the same, so the same shapes were found.
+  const Network here(architecture, hyper_of(builtin_registry(), asks.preset, asks.set), {});
+  CHECK_EQUAL(here.parameters().size(), there.parameters().size());
+  for (std::size_t i = 0; i < here.parameters().size(); ++i) CHECK_EQUAL(to_string(here.parameters()[i].var.shape()), to_string(there.parameters()[i].var.shape()));
+}
+
+TEST_CASE("weights of another architecture fit no sizes") {
+  const test::Scratch folder;
   RunRequest request = small("lstm", {{"width", "4"}});
   write(drawn(small("gru", {{"width", "4"}})), folder / "w.npz");
   CHECK_ERROR(settings_that_fit(builtin_registry(), request, folder / "w.npz"), "w.npz: no sizes of lstm fit these weights");
@@ -558,33 +567,51 @@ TEST_CASE("state dicts under PyTorch's own names make PyTorch's own outputs") {
   }
 }
 
-TEST_CASE("the card lists every array that a file of weights must hold, and when those before and after the layers are there") {
+namespace {
+
+struct Ends {
   int heads = 0, encoders = 0;
-  for (const Preset& preset : all_models()) {
-    RunRequest request;
-    request.preset = preset;
-    request.sequence = make_task(preset.task, {.length = preset.task_length, .seed = preset.task_seed});
-    request.probe = {};
-    request.probe.only = {"param/"};
-    const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
-    const Card own = card(builtin_registry(), preset, request.sequence.width);
-    std::size_t needed = 0;
-    for (const auto& parameter : own.parameters) {
-      const bool head = parameter.name.starts_with("head/"), encoder = parameter.name.starts_with("encoder");
-      CHECK_EQUAL(parameter.when.empty(), !head && !encoder);
-      heads += head;
-      encoders += encoder;
-      const TraceArray* found = trace->find("param/" + parameter.name);
-      if (head && request.sequence.target_kind == TargetKind::none) {
-        CHECK(!found);
-        CHECK_SAYS(parameter.when.find("the sequence has a target") != std::string::npos, parameter.when);
-        continue;
-      }
-      CHECK_SAYS(found, preset.id + ": " + parameter.name);
-      CHECK_EQUAL(to_string(found->shape), to_string(parameter.shape));
-      ++needed;
+};
+/// The card lists every array that a file of weights must hold, and when those before and after the layers are there. Returns how many are.
+Ends check_card(const Preset& preset) {
+  Ends ends;
+  RunRequest request;
+  request.preset = preset;
+  request.sequence = make_task(preset.task, {.length = preset.task_length, .seed = preset.task_seed});
+  request.probe = {};
+  request.probe.only = {"param/"};
+  const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
+  const Card own = card(builtin_registry(), preset, request.sequence.width);
+  std::size_t needed = 0;
+  for (const auto& parameter : own.parameters) {
+    const bool head = parameter.name.starts_with("head/"), encoder = parameter.name.starts_with("encoder");
+    CHECK_EQUAL(parameter.when.empty(), !head && !encoder);
+    ends.heads += head;
+    ends.encoders += encoder;
+    const TraceArray* found = trace->find("param/" + parameter.name);
+    if (head && request.sequence.target_kind == TargetKind::none) {
+      CHECK(!found);
+      CHECK_SAYS(parameter.when.find("the sequence has a target") != std::string::npos, parameter.when);
+      continue;
     }
-    CHECK_EQUAL(needed, trace->matching("param/").size());
+    CHECK_SAYS(found, preset.id + ": " + parameter.name);
+    CHECK_EQUAL(to_string(found->shape), to_string(parameter.shape));
+    ++needed;
   }
-  CHECK(heads >= 40 && encoders >= 20);
+  CHECK_EQUAL(needed, trace->matching("param/").size());
+  return ends;
+}
+constexpr const char* card_lists = "the card lists every array that a file of weights must hold, and when those before and after the layers are there";
+
+}  // namespace
+
+SWEEP_PRESETS(card_lists, preset) { CHECK(check_card(preset).heads > 0); }
+SWEEP_ARCHITECTURES(std::string(card_lists) + ", with its defaults, in both directions too", architecture) {
+  Preset preset = preset_of(architecture.id);
+  CHECK(check_card(preset).heads > 0);
+  preset.hyper = {{"direction", std::string("both")}};
+  check_card(preset);
+}
+TEST_CASE(std::string(card_lists) + ", for stacks, and a linear encoder is among them") {
+  for (const Preset& preset : stacks()) CHECK(check_card(preset).encoders > 0);
 }

@@ -23,6 +23,7 @@
 #include "learning/losses.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "sweep.h"
 #include "test.h"
 
 namespace {
@@ -307,9 +308,10 @@ std::vector<fs::path> golden_files() {
 /// Cases of their own for each golden file, so that each is reported by its name.
 const bool registered = [] {
   for (const fs::path& file : golden_files()) {
-    test::cases().push_back({"oracle " + file.stem().string(), [file] { compare_with_engine(file); }});
-    test::cases().push_back({"continued " + file.stem().string(), [file] { continue_anywhere(file); }});
-    test::cases().push_back({"batch " + file.stem().string(), [file] { run_a_batch(file); }});
+    const std::string name = file.stem().string(), family = builtin_registry().find(meta_of(read_golden(file)).at("architecture").get<std::string>()).family;
+    test::add_case(family, "oracle", name, [file] { compare_with_engine(file); });
+    test::add_case(family, "continued", name, [file] { continue_anywhere(file); });
+    test::add_case(family, "batch", name, [file] { run_a_batch(file); });
   }
   return true;
 }();

@@ -16,17 +16,13 @@
 #include "experiment/experiment.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "sweep.h"
 #include "test.h"
 
 namespace fs = std::filesystem;
 using namespace reclab;
 
 namespace {
-
-const PresetLibrary& library() {
-  static const PresetLibrary presets(builtin_registry(), {fs::path(RECLAB_SOURCE_DIR) / "presets"});
-  return presets;
-}
 
 RunResult run_of(RunRequest request) { return run(builtin_registry(), request, [](double, std::string_view) {}, {}); }
 
@@ -371,7 +367,7 @@ std::vector<std::string> complaints_of(const Preset& preset, std::string& table)
 TEST_CASE("input_scale multiplies what a model sees, and nothing else") {
   for (const char* id : {"elman", "s4d"}) {
     RunRequest request;
-    request.preset = library().find(id);
+    request.preset = test::shipped().find(id);
     request.sequence = make_task("noise", {.length = 20});
     request.probe.spectra = request.probe.jacobians = false;
     RunRequest scaled = request, louder = request;
@@ -389,7 +385,7 @@ TEST_CASE("input_scale multiplies what a model sees, and nothing else") {
 
 TEST_CASE("without the encoder's bias zeros stay zeros, and every other weight is as it was") {
   RunRequest request;
-  request.preset = library().find("lru");
+  request.preset = test::shipped().find("lru");
   request.sequence = make_task("impulse", {.length = 30});
   request.probe.spectra = request.probe.jacobians = false;
   request.set = {{"encoder_bias", "true"}};
@@ -409,20 +405,19 @@ TEST_CASE("without the encoder's bias zeros stay zeros, and every other weight i
   }
   // Elman's network takes an input of any width, so it has no encoder.
   RunRequest none = request;
-  none.preset = library().find("elman");
+  none.preset = test::shipped().find("elman");
   CHECK_ERROR(run_of(none), "encoder_bias");
 }
 
-TEST_CASE("every preset shows what its card says") {
+SWEEP_PRESETS("it shows what its card says", preset) {
   std::string table, all;
-  for (const Preset& preset : library().presets())
-    for (const std::string& complaint : complaints_of(preset, table)) all += "\n  " + complaint;
+  for (const std::string& complaint : complaints_of(preset, table)) all += "\n  " + complaint;
   std::printf("%s", table.c_str());
   CHECK_SAYS(all.empty(), all);
 }
 
 TEST_CASE("a claim that is not true is found, and so is a card without one") {
-  Preset preset = library().find("lstm");
+  Preset preset = test::shipped().find("lstm");
   std::string table;
   preset.claims = {{"the forget gate over time", "mean gate/0/forget", 0.0, 0.1}};
   CHECK(complaints_of(preset, table).size() == 1);

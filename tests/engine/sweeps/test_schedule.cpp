@@ -9,6 +9,7 @@
 #include "array/order.h"
 #include "models/registry.h"
 #include "schedule/schedule.h"
+#include "sweep.h"
 #include "test.h"
 
 using namespace reclab;
@@ -359,30 +360,27 @@ TEST_CASE("Newton's error ends at nothing, and each iteration makes one more ste
     }
 }
 
-TEST_CASE("every preset has a schedule of all its forms, in which every node waits for earlier rounds only and all is reached") {
-  const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
-  CHECK(library.presets().size() > 20);
-  for (const Preset& preset : library.presets())
-    for (const std::int64_t T : {1, 13, 16}) {
-      RunRequest request;
-      request.preset = preset;
-      request.sequence = make_task(preset.task, {.length = preset.task_length, .seed = preset.task_seed});
-      request.seed = 1;
-      const auto trace = form_schedule(builtin_registry(), request, T, {});
-      CHECK_SAYS(trace->info.notes.empty() && !trace->find("schedule/none"), preset.id);
-      for (const std::string& form : card(builtin_registry(), preset, request.sequence.width).forms) {
-        const std::string what = preset.id + " " + form + " " + std::to_string(T);
-        CHECK_SAYS(has(*trace, form), what);
-        const Read schedule = read(*trace, form);
-        check_order(schedule, what);
-        // Every step's input reaches something, and the last round has a node that hangs on a first step unless a window forbids it.
-        std::set<std::size_t> used;
-        for (const auto& node : schedule.nodes) used.insert(node.needs.begin(), node.needs.end());
-        for (std::size_t i = 0; i < schedule.nodes.size(); ++i)
-          CHECK_SAYS(schedule.nodes[i].round > 0 || T == 1 || used.contains(i), what + ": a given node is not used");
-        CHECK_SAYS(!trace->find("schedule/" + form + "/rounds")->text.empty() && !trace->find("schedule/" + form + "/work")->text.empty(), what);
-      }
+SWEEP_PRESETS("there is a schedule of all forms, in which every node waits for earlier rounds only and all is reached", preset) {
+  for (const std::int64_t T : {1, 13, 16}) {
+    RunRequest request;
+    request.preset = preset;
+    request.sequence = make_task(preset.task, {.length = preset.task_length, .seed = preset.task_seed});
+    request.seed = 1;
+    const auto trace = form_schedule(builtin_registry(), request, T, {});
+    CHECK_SAYS(trace->info.notes.empty() && !trace->find("schedule/none"), preset.id);
+    for (const std::string& form : card(builtin_registry(), preset, request.sequence.width).forms) {
+      const std::string what = preset.id + " " + form + " " + std::to_string(T);
+      CHECK_SAYS(has(*trace, form), what);
+      const Read schedule = read(*trace, form);
+      check_order(schedule, what);
+      // Every step's input reaches something, and the last round has a node that hangs on a first step unless a window forbids it.
+      std::set<std::size_t> used;
+      for (const auto& node : schedule.nodes) used.insert(node.needs.begin(), node.needs.end());
+      for (std::size_t i = 0; i < schedule.nodes.size(); ++i)
+        CHECK_SAYS(schedule.nodes[i].round > 0 || T == 1 || used.contains(i), what + ": a given node is not used");
+      CHECK_SAYS(!trace->find("schedule/" + form + "/rounds")->text.empty() && !trace->find("schedule/" + form + "/work")->text.empty(), what);
     }
+  }
 }
 
 TEST_CASE("a layer that runs backward is drawn from the end") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs as a user sees them: forms that agree, the textbook gradient, cancelling, diverging, thinning, weights and states of one's own.
+// Runs as a user sees them: the textbook gradient, cancelling, diverging, thinning, weights and states of one's own.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -7,8 +7,6 @@
 #include <map>
 #include <thread>
 
-#include "analysis/slope.h"
-#include "execution/rollout.h"
 #include "experiment/experiment.h"
 #include "files/files.h"
 #include "models/registry.h"
@@ -35,50 +33,11 @@ std::filesystem::path scratch(const std::string& name) {
   return folder;
 }
 
-/// The steps from first on, up to last.
-Sequence part_of(Sequence sequence, std::int64_t first, std::int64_t last) {
-  const auto cut = [&](std::vector<double>& values, std::int64_t width) {
-    if (values.empty()) return;
-    values.erase(values.begin() + last * width, values.end());
-    values.erase(values.begin(), values.begin() + first * width);
-  };
-  cut(sequence.input, sequence.width);
-  cut(sequence.target, sequence.target_width);
-  cut(sequence.mask, 1);
-  cut(sequence.time, 1);
-  sequence.length = last - first;
-  return sequence;
-}
-
 bool same_bits(const TraceArray& a, const TraceArray& b) {
   return a.shape == b.shape && (a.is_complex() ? *a.complex == *b.complex : *a.real == *b.real);
 }
 
-void compare_all_forms(std::initializer_list<std::int64_t> lengths) {
-  const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
-  CHECK(!library.presets().empty());
-  for (const auto& preset : library.presets()) {
-    for (const std::string dtype : {"f64", "f32"})
-      for (const std::int64_t length : lengths) {
-        RunRequest request;
-        request.preset = preset;
-        request.dtype = dtype;
-        request.sequence = make_task(length < 32 ? "noise" : preset.task, {.length = length, .seed = 1});  // other tasks have a shortest length
-        const double tolerance = dtype == "f64" ? 1e-9 : 1e-3;
-        for (const auto& form : compare_forms(builtin_registry(), request, {})) {
-          const std::string what = preset.id + " " + form.form + " " + dtype + " length " + std::to_string(length);
-          CHECK_SAYS(form.output_error <= tolerance, what + ": outputs differ by " + test::show(form.output_error));
-          CHECK_SAYS(form.gradient_error <= tolerance, what + ": gradients differ by " + test::show(form.gradient_error));
-        }
-      }
-  }
-}
-
 }  // namespace
-
-TEST_CASE("every exact form of every preset agrees with the sequential one, in both precisions") { compare_all_forms({1, 2, 3, 63, 64, 65, 1000}); }
-TEST_CASE("every exact form agrees with the sequential one over 4096 steps too") { compare_all_forms({4096}); }
-
 
 TEST_CASE("a linear network with an orthogonal matrix: ds_T/ds_t is R^(T-t), far beyond the range of a double") {
   for (const double radius : {0.5, 0.9, 0.99, 1.0, 1.1}) {
@@ -111,95 +70,6 @@ TEST_CASE("the gradient through two layers is followed below 1e-600, where plain
   const auto expected = [&](std::int64_t t) { return std::log10(static_cast<double>(2399 - t + 1)) + static_cast<double>(2399 - t) * std::log10(0.5); };
   CHECK(lower[0] < -700.0);
   for (const std::int64_t t : {0, 500, 1200, 2000}) CHECK_CLOSE(lower[static_cast<std::size_t>(t)] - lower[2399], expected(t) - expected(2399), 1e-9);
-}
-
-TEST_CASE("the same request gives the same bits") {
-  for (const auto& architecture : builtin_registry().all()) {
-    RunRequest request = request_for(architecture.id, "noise", 300);
-    request.probe.spectrum_rows = request.probe.jacobian_rows = 40;
-    NetworkOptions one;
-    one.input = request.sequence.width;
-    const Network network(architecture, Hyper(architecture.hyper), one);
-    for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
-      for (const Memory* memory : network.memories(layer))  // a decomposition of these takes a second; the smaller ones show as much
-        if (const Transition own = memory->transition(); own.kind == Transition::Kind::blocks && own.size > 256) request.probe.spectra = request.probe.jacobians = false;
-    const auto a = run_quietly(request), b = run_quietly(request);
-    for (const auto& array : a->arrays()) CHECK_SAYS(same_bits(*array, *b->find(array->key)), architecture.id + " " + array->key);
-  }
-}
-
-TEST_CASE("a sequence has the same bits in segments of any length") {
-  int compared = 0;
-  const Sequence sequence = make_task("noise", {.length = 150, .seed = 1});
-  for (const auto& architecture : builtin_registry().all()) {
-    const Hyper hyper(architecture.hyper);
-    const SequenceLoss loss(LossKind::last, sequence);
-    NetworkOptions one;
-    one.input = sequence.width;
-    const Network network(architecture, hyper, one);
-    const Parameters parameters = network.initialise(1);
-    const auto made = [&](std::int64_t segment) {
-      Rollout::Options options;
-      options.segment = segment;
-      Rollout rollout(architecture, hyper, parameters, sequence, loss, cpu_backend(), options);
-      std::vector<double> output;
-      CHECK(!rollout.forward([&](const Rollout::Segment& s) {
-        const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
-        output.insert(output.end(), values.begin(), values.end());
-      }, {}));
-      return std::pair{output, rollout.final_states()};
-    };
-    if (network.whole()) continue;  // takes one segment
-    const auto whole = made(150);
-    for (const std::int64_t segment : {149, 64, 17, 1}) CHECK_SAYS(made(segment) == whole, architecture.id + " in segments of " + std::to_string(segment));
-    ++compared;
-  }
-  CHECK(compared > 15);
-}
-
-TEST_CASE("a run that is cut anywhere and continued from its exported state is the whole run to the bit, for every preset") {
-  const auto folder = scratch("continue");
-  const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
-  CHECK(!library.presets().empty());
-  for (const auto& preset : library.presets())
-    for (const std::int64_t cut : {200, 137, 1}) {
-      RunRequest whole;
-      whole.preset = preset;
-      whole.sequence = make_task(preset.task, {.length = 401, .seed = 1});
-      whole.probe.gradients = whole.probe.spectra = whole.probe.jacobians = false;
-      RunRequest first = whole, second = whole;
-      first.sequence = part_of(whole.sequence, 0, cut);
-      second.sequence = part_of(whole.sequence, cut, 401);
-      export_run(run(builtin_registry(), first, {}, {}), folder, false);
-      const RunResult all = run(builtin_registry(), whole, {}, {});
-      test::npz_to_safetensors(folder / "state.npz", "state/", folder / "state.safetensors");
-      for (const char* file : {"state.npz", "state.safetensors"}) {
-        second.state = folder / file;
-        const RunResult rest = run(builtin_registry(), second, {}, {});
-        if (std::ranges::any_of(rest.trace->info.each_layer, &LayerInfo::backward)) {
-          // It would have to know what comes after the part, and says that it does not.
-          const auto& notes = rest.trace->info.notes;
-          CHECK_SAYS(std::ranges::any_of(notes, [](const std::string& note) { return note.find("run backward begin at the last step") != std::string::npos; }), preset.id);
-          continue;
-        }
-        const std::string what = preset.id + " cut at " + std::to_string(cut) + ", " + file + ": ";
-        int compared = 0;
-        for (const auto& array : rest.trace->arrays()) {
-          if (!array->key.starts_with("output") && !array->key.starts_with("state/")) continue;
-          const TraceArray* full = all.trace->find(array->key);
-          const auto skip = static_cast<std::ptrdiff_t>(cut * array->row_size());
-          const bool same = array->is_complex() ? std::equal(array->complex->begin(), array->complex->end(), full->complex->begin() + skip)
-                                                : std::equal(array->real->begin(), array->real->end(), full->real->begin() + skip);
-          CHECK_SAYS(same && array->shape[0] == 401 - cut, what + array->key);
-          ++compared;
-        }
-        CHECK_SAYS(compared >= 1, what + "nothing to compare");
-        CHECK_EQUAL(rest.state.size(), all.state.size());
-        for (const auto& [key, array] : rest.state) CHECK_SAYS(same_bits(array, all.state.at(key)), what + "final " + key);
-        CHECK_EQUAL(rest.trace->info.state, second.state.string());
-      }
-    }
-  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a run that leaves the finite numbers stops there, names the step, and keeps what came before") {

@@ -8,6 +8,7 @@
 #include "files/npz.h"
 #include "models/registry.h"
 #include "scratch.h"
+#include "sweep.h"
 #include "test.h"
 
 using namespace reclab;
@@ -88,105 +89,98 @@ void same(const TraceArray* a, const std::vector<double>& b, const std::string& 
 
 }  // namespace
 
-TEST_CASE("every architecture run backward is the same model on the sequence from its end") {
-  for (const Architecture& architecture : builtin_registry().all()) {
-    RunRequest ahead = request_for(architecture.id, sequence_of(2)), back = ahead;
-    ahead.sequence.input = turned(ahead.sequence.input, 2);
-    back.set.emplace_back("direction", "backward");
-    const auto a = finished(ahead), b = finished(back);
-    CHECK_EQUAL(b->info.each_layer.front().name, std::string("backward"));
-    std::size_t compared = 0;
-    for (const auto& array : a->arrays()) {
-      const std::string& key = array->key;
-      if (key == "input" || key.starts_with("param/") || key == "time") continue;
-      if (key.starts_with("signal/") || key.starts_with("basis/") || key.starts_with("reconstruction/")) continue;  // of what was, which this one does not hold
-      const std::string what = architecture.id + ": " + key;
-      const bool timed = !array->shape.empty() && array->shape[0] == steps && !key.starts_with("gradient/param/") && !key.starts_with("newton/");
-      auto values = numbers(array.get());
-      if (array->unit == "log10" && key.starts_with("gradient/")) {
-        // Of a stabiliser, whose gradient cancels, there is rounding alone.
-        const auto largest = [](const Trace& trace) {
-          double most = -1e300;
-          for (const TraceArray* other : trace.matching("gradient/state/")) most = std::max(most, *std::ranges::max_element(*other->real));
-          return most;
-        };
-        const auto cancels = [&](const Trace& trace) { return *std::ranges::max_element(*trace.find(key)->real) < largest(trace) - 6.0; };
-        CHECK_SAYS(cancels(*a) == cancels(*b), what);
-        if (cancels(*a)) continue;
+SWEEP_ARCHITECTURES("run backward it is the same model on the sequence from its end", architecture) {
+  RunRequest ahead = request_for(architecture.id, sequence_of(2)), back = ahead;
+  ahead.sequence.input = turned(ahead.sequence.input, 2);
+  back.set.emplace_back("direction", "backward");
+  const auto a = finished(ahead), b = finished(back);
+  CHECK_EQUAL(b->info.each_layer.front().name, std::string("backward"));
+  std::size_t compared = 0;
+  for (const auto& array : a->arrays()) {
+    const std::string& key = array->key;
+    if (key == "input" || key.starts_with("param/") || key == "time") continue;
+    if (key.starts_with("signal/") || key.starts_with("basis/") || key.starts_with("reconstruction/")) continue;  // of what was, which this one does not hold
+    const std::string what = architecture.id + ": " + key;
+    const bool timed = !array->shape.empty() && array->shape[0] == steps && !key.starts_with("gradient/param/") && !key.starts_with("newton/");
+    auto values = numbers(array.get());
+    if (array->unit == "log10" && key.starts_with("gradient/")) {
+      // Of a stabiliser, whose gradient cancels, there is rounding alone.
+      const auto largest = [](const Trace& trace) {
+        double most = -1e300;
+        for (const TraceArray* other : trace.matching("gradient/state/")) most = std::max(most, *std::ranges::max_element(*other->real));
+        return most;
+      };
+      const auto cancels = [&](const Trace& trace) { return *std::ranges::max_element(*trace.find(key)->real) < largest(trace) - 6.0; };
+      CHECK_SAYS(cancels(*a) == cancels(*b), what);
+      if (cancels(*a)) continue;
+    }
+    same(b->find(key), timed ? turned(values, static_cast<std::int64_t>(values.size()) / steps) : values, what);
+    ++compared;
+  }
+  CHECK(compared > 5);
+}
+
+SWEEP_ARCHITECTURES("both directions stand side by side, each with weights of its own", architecture) {
+  test::Scratch scratch;
+  RunRequest both = request_for(architecture.id, sequence_of(2)), ahead = both, back = both;
+  both.set.emplace_back("direction", "both");
+  back.set.emplace_back("direction", "backward");
+  const auto all = finished(both);
+  const auto layers = all->info.layers / 2;
+  const auto path = scratch.path() / (architecture.id + ".npz");
+  const auto alone = [&](RunRequest& request, std::int64_t first, const std::string& final_name) {
+    AtomicFile file(path);
+    NpzWriter weights(file);
+    add_weights(weights, *all, "encoder/", "encoder/");
+    for (std::int64_t i = 0; i < layers; ++i) add_weights(weights, *all, std::to_string(first + i) + "/", std::to_string(i) + "/");
+    add_weights(weights, *all, final_name, "final/");
+    weights.finish();
+    file.commit();
+    request.weights = path;
+    return finished(request);
+  };
+  const auto a = alone(ahead, 0, "final/"), b = alone(back, layers, "final_backward/");
+  const auto left = numbers(a->find("output")), right = numbers(b->find("output"));
+  const std::size_t width = left.size() / steps;
+  std::vector<double> side_by_side;
+  for (std::size_t t = 0; t < steps; ++t) {
+    side_by_side.insert(side_by_side.end(), left.begin() + static_cast<std::ptrdiff_t>(t * width), left.begin() + static_cast<std::ptrdiff_t>((t + 1) * width));
+    side_by_side.insert(side_by_side.end(), right.begin() + static_cast<std::ptrdiff_t>(t * width), right.begin() + static_cast<std::ptrdiff_t>((t + 1) * width));
+  }
+  same(all->find("output"), side_by_side, architecture.id + ": output");
+  for (const auto& [part, first] : {std::pair(a, std::int64_t{0}), std::pair(b, layers)})
+    for (const std::string kind : {"state/", "gate/", "spectrum/", "jacobian/"})
+      for (const TraceArray* array : part->matching(kind)) {
+        const std::string rest = array->key.substr(kind.size());
+        const auto slash = rest.find('/');
+        const std::string key = kind + std::to_string(std::stoll(rest.substr(0, slash)) + first) + (slash == std::string::npos ? "" : rest.substr(slash));
+        same(all->find(key), numbers(array), architecture.id + ": " + key);
       }
-      same(b->find(key), timed ? turned(values, static_cast<std::int64_t>(values.size()) / steps) : values, what);
-      ++compared;
-    }
-    CHECK(compared > 5);
-  }
 }
 
-TEST_CASE("both directions of every architecture stand side by side, each with weights of its own") {
-  test::Scratch scratch;
-  for (const Architecture& architecture : builtin_registry().all()) {
-    RunRequest both = request_for(architecture.id, sequence_of(2)), ahead = both, back = both;
-    both.set.emplace_back("direction", "both");
-    back.set.emplace_back("direction", "backward");
-    const auto all = finished(both);
-    const auto layers = all->info.layers / 2;
-    const auto path = scratch.path() / (architecture.id + ".npz");
-    const auto alone = [&](RunRequest& request, std::int64_t first, const std::string& final_name) {
-      AtomicFile file(path);
-      NpzWriter weights(file);
-      add_weights(weights, *all, "encoder/", "encoder/");
-      for (std::int64_t i = 0; i < layers; ++i) add_weights(weights, *all, std::to_string(first + i) + "/", std::to_string(i) + "/");
-      add_weights(weights, *all, final_name, "final/");
-      weights.finish();
-      file.commit();
-      request.weights = path;
-      return finished(request);
-    };
-    const auto a = alone(ahead, 0, "final/"), b = alone(back, layers, "final_backward/");
-    const auto left = numbers(a->find("output")), right = numbers(b->find("output"));
-    const std::size_t width = left.size() / steps;
-    std::vector<double> side_by_side;
-    for (std::size_t t = 0; t < steps; ++t) {
-      side_by_side.insert(side_by_side.end(), left.begin() + static_cast<std::ptrdiff_t>(t * width), left.begin() + static_cast<std::ptrdiff_t>((t + 1) * width));
-      side_by_side.insert(side_by_side.end(), right.begin() + static_cast<std::ptrdiff_t>(t * width), right.begin() + static_cast<std::ptrdiff_t>((t + 1) * width));
-    }
-    same(all->find("output"), side_by_side, architecture.id + ": output");
-    for (const auto& [part, first] : {std::pair(a, std::int64_t{0}), std::pair(b, layers)})
-      for (const std::string kind : {"state/", "gate/", "spectrum/", "jacobian/"})
-        for (const TraceArray* array : part->matching(kind)) {
-          const std::string rest = array->key.substr(kind.size());
-          const auto slash = rest.find('/');
-          const std::string key = kind + std::to_string(std::stoll(rest.substr(0, slash)) + first) + (slash == std::string::npos ? "" : rest.substr(slash));
-          same(all->find(key), numbers(array), architecture.id + ": " + key);
-        }
+SWEEP_ARCHITECTURES("both directions by layer: of one layer they are both, of two the second reads both outputs of the first", architecture) {
+  RunRequest both = request_for(architecture.id, sequence_of(2)), by_layer = both;
+  both.set.emplace_back("direction", "both");
+  by_layer.set.emplace_back("direction", "both_by_layer");
+  const bool stacks = std::ranges::find(architecture.hyper, "layers", &HyperSpec::key) != architecture.hyper.end();
+  for (RunRequest* request : {&both, &by_layer})
+    if (stacks) request->set.emplace_back("layers", "1");
+  const auto a = finished(both), b = finished(by_layer);
+  for (const auto& array : a->arrays()) {
+    CHECK_SAYS(b->find(array->key), architecture.id + ": " + array->key);
+    CHECK_SAYS(numbers(array.get()) == numbers(b->find(array->key)), architecture.id + ": " + array->key);
   }
-}
-
-TEST_CASE("both directions by layer: of one layer they are both, of two the second reads both outputs of the first") {
-  test::Scratch scratch;
-  for (const Architecture& architecture : builtin_registry().all()) {
-    RunRequest both = request_for(architecture.id, sequence_of(2)), by_layer = both;
-    both.set.emplace_back("direction", "both");
-    by_layer.set.emplace_back("direction", "both_by_layer");
-    const bool stacks = std::ranges::find(architecture.hyper, "layers", &HyperSpec::key) != architecture.hyper.end();
-    for (RunRequest* request : {&both, &by_layer})
-      if (stacks) request->set.emplace_back("layers", "1");
-    const auto a = finished(both), b = finished(by_layer);
-    for (const auto& array : a->arrays()) {
-      CHECK_SAYS(b->find(array->key), architecture.id + ": " + array->key);
-      CHECK_SAYS(numbers(array.get()) == numbers(b->find(array->key)), architecture.id + ": " + array->key);
-    }
-    if (!stacks) continue;
-    by_layer.set.emplace_back("layers", "2");
-    const auto two = finished(by_layer);
-    CHECK_EQUAL(two->info.layers, 2 * a->info.layers);
-    for (int layer = 0; layer < 4; ++layer) CHECK_EQUAL(two->info.each_layer[static_cast<std::size_t>(layer)].backward, layer % 2 == 1);
-    // What the next step holds reaches the first output through a layer that runs backward.
-    RunRequest other = by_layer;
-    other.sequence.input[2] += 0.5;
-    const auto changed = finished(other);
-    const auto before = numbers(two->find("output")), after = numbers(changed->find("output"));
-    CHECK_SAYS(!std::equal(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(before.size()) / steps, after.begin()), architecture.id);
-  }
+  if (!stacks) return;
+  by_layer.set.emplace_back("layers", "2");
+  const auto two = finished(by_layer);
+  CHECK_EQUAL(two->info.layers, 2 * a->info.layers);
+  for (int layer = 0; layer < 4; ++layer) CHECK_EQUAL(two->info.each_layer[static_cast<std::size_t>(layer)].backward, layer % 2 == 1);
+  // What the next step holds reaches the first output through a layer that runs backward.
+  RunRequest other = by_layer;
+  other.sequence.input[2] += 0.5;
+  const auto changed = finished(other);
+  const auto before = numbers(two->find("output")), after = numbers(changed->find("output"));
+  CHECK_SAYS(!std::equal(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(before.size()) / steps, after.begin()), architecture.id);
 }
 
 TEST_CASE("a stack of unlike layers is its parts, one fed with the other's output") {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The same request gives the same bits, in segments of any length, and cut anywhere and continued.
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "execution/rollout.h"
+#include "experiment/experiment.h"
+#include "models/registry.h"
+#include "safetensors.h"
+#include "scratch.h"
+#include "sweep.h"
+#include "test.h"
+
+using namespace reclab;
+
+namespace {
+
+TracePtr run_quietly(const RunRequest& request) { return run(builtin_registry(), request, {}, {}).trace; }
+
+/// The steps from first on, up to last.
+Sequence part_of(Sequence sequence, std::int64_t first, std::int64_t last) {
+  const auto cut = [&](std::vector<double>& values, std::int64_t width) {
+    if (values.empty()) return;
+    values.erase(values.begin() + last * width, values.end());
+    values.erase(values.begin(), values.begin() + first * width);
+  };
+  cut(sequence.input, sequence.width);
+  cut(sequence.target, sequence.target_width);
+  cut(sequence.mask, 1);
+  cut(sequence.time, 1);
+  sequence.length = last - first;
+  return sequence;
+}
+
+bool same_bits(const TraceArray& a, const TraceArray& b) {
+  return a.shape == b.shape && (a.is_complex() ? *a.complex == *b.complex : *a.real == *b.real);
+}
+
+}  // namespace
+
+SWEEP_ARCHITECTURES("the same request gives the same bits", architecture) {
+  RunRequest request;
+  request.preset = test::preset_of(architecture.id);
+  request.sequence = make_task("noise", {.length = 300, .seed = 1});
+  request.probe.spectrum_rows = request.probe.jacobian_rows = 40;
+  NetworkOptions one;
+  one.input = request.sequence.width;
+  const Network network(architecture, Hyper(architecture.hyper), one);
+  for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
+    for (const Memory* memory : network.memories(layer))  // a decomposition of these takes a second; the smaller ones show as much
+      if (const Transition own = memory->transition(); own.kind == Transition::Kind::blocks && own.size > 256) request.probe.spectra = request.probe.jacobians = false;
+  const auto a = run_quietly(request), b = run_quietly(request);
+  for (const auto& array : a->arrays()) CHECK_SAYS(same_bits(*array, *b->find(array->key)), architecture.id + " " + array->key);
+}
+
+SWEEP_ARCHITECTURES("a sequence has the same bits in segments of any length", architecture) {
+  const Sequence sequence = make_task("noise", {.length = 150, .seed = 1});
+  const Hyper hyper(architecture.hyper);
+  const SequenceLoss loss(LossKind::last, sequence);
+  NetworkOptions one;
+  one.input = sequence.width;
+  const Network network(architecture, hyper, one);
+  if (network.whole()) throw test::Skip("it takes a sequence as one segment");
+  const Parameters parameters = network.initialise(1);
+  const auto made = [&](std::int64_t segment) {
+    Rollout::Options options;
+    options.segment = segment;
+    Rollout rollout(architecture, hyper, parameters, sequence, loss, cpu_backend(), options);
+    std::vector<double> output;
+    CHECK(!rollout.forward([&](const Rollout::Segment& s) {
+      const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+      output.insert(output.end(), values.begin(), values.end());
+    }, {}));
+    return std::pair{output, rollout.final_states()};
+  };
+  const auto whole = made(150);
+  for (const std::int64_t segment : {149, 64, 17, 1}) CHECK_SAYS(made(segment) == whole, architecture.id + " in segments of " + std::to_string(segment));
+}
+
+TEST_CASE("most architectures take a sequence in segments") {
+  const auto& all = builtin_registry().all();
+  const auto cut = std::ranges::count_if(all, [](const Architecture& architecture) { return !Network(architecture, Hyper(architecture.hyper), {}).whole(); });
+  CHECK_SAYS(2 * cut > std::ssize(all), std::to_string(cut));
+}
+
+SWEEP_PRESETS("a run that is cut anywhere and continued from its exported state is the whole run to the bit", preset) {
+  const test::Scratch scratch;
+  const std::filesystem::path folder = scratch / "continued";
+  for (const std::int64_t cut : {200, 137, 1}) {
+    RunRequest whole;
+    whole.preset = preset;
+    whole.sequence = make_task(preset.task, {.length = 401, .seed = 1});
+    whole.probe.gradients = whole.probe.spectra = whole.probe.jacobians = false;
+    RunRequest first = whole, second = whole;
+    first.sequence = part_of(whole.sequence, 0, cut);
+    second.sequence = part_of(whole.sequence, cut, 401);
+    export_run(run(builtin_registry(), first, {}, {}), folder, false);
+    const RunResult all = run(builtin_registry(), whole, {}, {});
+    test::npz_to_safetensors(folder / "state.npz", "state/", folder / "state.safetensors");
+    for (const char* file : {"state.npz", "state.safetensors"}) {
+      second.state = folder / file;
+      const RunResult rest = run(builtin_registry(), second, {}, {});
+      if (std::ranges::any_of(rest.trace->info.each_layer, &LayerInfo::backward)) {
+        // It would have to know what comes after the part, and says that it does not.
+        const auto& notes = rest.trace->info.notes;
+        CHECK_SAYS(std::ranges::any_of(notes, [](const std::string& note) { return note.find("run backward begin at the last step") != std::string::npos; }), preset.id);
+        continue;
+      }
+      const std::string what = preset.id + " cut at " + std::to_string(cut) + ", " + file + ": ";
+      int compared = 0;
+      for (const auto& array : rest.trace->arrays()) {
+        if (!array->key.starts_with("output") && !array->key.starts_with("state/")) continue;
+        const TraceArray* full = all.trace->find(array->key);
+        const auto skip = static_cast<std::ptrdiff_t>(cut * array->row_size());
+        const bool same = array->is_complex() ? std::equal(array->complex->begin(), array->complex->end(), full->complex->begin() + skip)
+                                              : std::equal(array->real->begin(), array->real->end(), full->real->begin() + skip);
+        CHECK_SAYS(same && array->shape[0] == 401 - cut, what + array->key);
+        ++compared;
+      }
+      CHECK_SAYS(compared >= 1, what + "nothing to compare");
+      CHECK_EQUAL(rest.state.size(), all.state.size());
+      for (const auto& [key, array] : rest.state) CHECK_SAYS(same_bits(array, all.state.at(key)), what + "final " + key);
+      CHECK_EQUAL(rest.trace->info.state, second.state.string());
+    }
+  }
+}

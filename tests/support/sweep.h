@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Sweeps over the models that there are: a case a preset or architecture, of its family, so a new model is tested without a line. Files of
+// tests/engine/sweeps have them, and ctest a case a family (tests/CMakeLists.txt).
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <span>
+#include <string>
+#include <tuple>
+#include <typeindex>
+#include <utility>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "models/network.h"
+#include "models/registry.h"
+#include "recurrence/course.h"
+#include "test.h"
+#include "timing/primitives.h"
+
+namespace reclab::test {
+
+inline const PresetLibrary& shipped() {
+  static const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});
+  return library;
+}
+
+inline Preset preset_of(const std::string& architecture) {
+  Preset preset;
+  preset.id = preset.title = preset.architecture = architecture;
+  return preset;
+}
+
+/// How often each model is swept over: RECLAB_SWEEP_COPIES, to measure how long the sweeps would take with so many times as many models.
+inline int copies() {
+  const char* text = std::getenv("RECLAB_SWEEP_COPIES");
+  return text ? std::max(1, std::atoi(text)) : 1;
+}
+
+/// A case a model, named "<sweep>: <model>".
+inline void add_case(const std::string& family, const std::string& sweep, const std::string& model, const std::function<void()>& body) {
+  for (int copy = 0; copy < copies(); ++copy) cases().push_back({sweep + ": " + model + (copy ? " again" : ""), body, family});
+}
+
+inline bool sweep_presets(const std::string& name, void (*body)(const Preset&)) {
+  for (const Preset& preset : shipped().presets()) add_case(preset.family, name, preset.id, [&preset, body] { body(preset); });
+  return true;
+}
+inline bool sweep_architectures(const std::string& name, void (*body)(const Architecture&)) {
+  for (const Architecture& architecture : builtin_registry().all()) add_case(architecture.family, name, architecture.id, [&architecture, body] { body(architecture); });
+  return true;
+}
+
+/// Every primitive, with each of its own choices.
+inline std::vector<Preset> primitive_presets() {
+  std::vector<Preset> all;
+  for (const std::string& id : primitive_names()) {
+    all.push_back(primitive_preset(id));
+    for (const HyperSpec& row : primitives().find(id).hyper) {
+      if (row.key == "direction") continue;  // the network's, round any architecture
+      for (const std::string& choice : row.choices)
+        if (row.standard != HyperValue(choice)) {
+          all.push_back(primitive_preset(id));
+          all.back().id += " " + row.key + "=" + choice;
+          all.back().hyper.emplace_back(row.key, choice);
+        }
+    }
+  }
+  return all;
+}
+
+/// What a model goes over time with, in all its forms: the operations, the way that each of them takes, and whether in complex numbers.
+using OverTimes = std::set<std::tuple<std::type_index, Course::Way, bool>>;
+inline OverTimes over_time(const Architecture& architecture, const Hyper& hyper, std::int64_t input) {
+  OverTimes kinds;
+  const Network one(architecture, hyper, {.input = input});
+  for (const Form form : one.forms()) {
+    Network network(architecture, hyper, {.input = input, .form = form});
+    network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var> out) {
+      const auto* goes = dynamic_cast<const OverTime*>(&operation);
+      if (goes) kinds.insert({typeid(operation), goes->course().way, !out.empty() && is_complex(out[0].dtype())});
+    });
+  }
+  return kinds;
+}
+/// Of the primitives, whose sweep over forms and lengths is never shortened (tests/engine/sweeps/test_forms.cpp).
+inline const OverTimes& over_time_of_primitives() {
+  static const OverTimes all = [] {
+    OverTimes kinds;
+    for (const Preset& preset : primitive_presets()) {
+      const Hyper hyper = hyper_of(primitives(), preset);
+      kinds.merge(over_time(primitives().find(preset.architecture), hyper, primitive_input(preset.architecture, hyper, 4, 1).width));
+    }
+    return kinds;
+  }();
+  return all;
+}
+/// Whether a long sweep takes all its lengths and settings for this model: with --thorough, and where it goes over time with something that
+/// no primitive has. Of what is only composed of primitives the short sweep shows that it is composed rightly.
+inline bool in_full(const Architecture& architecture, const Hyper& hyper) {
+  if (thorough()) return true;
+  return !std::ranges::includes(over_time_of_primitives(), over_time(architecture, hyper, 1));
+}
+inline bool in_full(const Preset& preset) { return in_full(*architecture_of(builtin_registry(), preset), hyper_of(builtin_registry(), preset)); }
+
+}  // namespace reclab::test
+
+/// SWEEP_PRESETS("what is shown", preset) { ... }, SWEEP_ARCHITECTURES("what is shown", architecture) { ... }
+#define SWEEP_PRESETS(name, preset)                                                                                            \
+  static void RECLAB_JOIN(sweep_body_, __LINE__)(const ::reclab::Preset&);                                                     \
+  [[maybe_unused]] static const bool RECLAB_JOIN(swept_, __LINE__) = ::reclab::test::sweep_presets(name, RECLAB_JOIN(sweep_body_, __LINE__)); \
+  static void RECLAB_JOIN(sweep_body_, __LINE__)([[maybe_unused]] const ::reclab::Preset& preset)
+#define SWEEP_ARCHITECTURES(name, architecture)                                                                                \
+  static void RECLAB_JOIN(sweep_body_, __LINE__)(const ::reclab::Architecture&);                                               \
+  [[maybe_unused]] static const bool RECLAB_JOIN(swept_, __LINE__) = ::reclab::test::sweep_architectures(name, RECLAB_JOIN(sweep_body_, __LINE__)); \
+  static void RECLAB_JOIN(sweep_body_, __LINE__)([[maybe_unused]] const ::reclab::Architecture& architecture)
