@@ -1,18 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Installs what is missing, builds, and runs every test: the engine's in the build without Qt and VTK, then all others with a virtual display.
+# `tests/run.sh thorough` runs the sweeps over the models instead, with all their lengths and settings for every model.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . app/prepare.sh
 
 install_packages engine desktop tests
+if [ "${1:-}" = thorough ]; then
+  build engine-only
+  step="a test failed; see build/engine-only/Testing/Temporary/LastTest.log"
+  ctest --test-dir build/engine-only -C thorough -L thorough --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
+  step=""
+  exit
+fi
 build release desktop-tests
 build engine-only
 
 export LIBGL_ALWAYS_SOFTWARE=1
 unset DISPLAY WAYLAND_DISPLAY
 step="a test failed; see build/engine-only/Testing/Temporary/LastTest.log"
-ctest --test-dir build/engine-only --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
+for part in -LE -L; do  # the fast ones first
+  ctest --test-dir build/engine-only $part sweep --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
+done
 step="a test failed; see build/release/Testing/Temporary/LastTest.log"
 xvfb-run -a -s "-screen 0 1920x1200x24" ctest --test-dir build/release -L "widgets|app" --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
 step=""
