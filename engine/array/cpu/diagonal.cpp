@@ -22,6 +22,15 @@ namespace {
 /// A step of so many entries takes longer than a look at the stop token.
 constexpr std::int64_t worth_a_look = 1024;
 
+/// out = a x + y. Complex rows not as a loop: where that begins to be vectors depends on where the arrays lie, and the rounding on that.
+template <class T>
+void combine(std::int64_t n, const T* a, const T* x, const T* y, T* out) {
+  if constexpr (complex_v<T>)
+    cpu::multiply_add(n, a, x, y, out);
+  else
+    for (std::int64_t i = 0; i < n; ++i) out[i] = a[i] * x[i] + y[i];
+}
+
 /// The associative combination over time as a tree (Blelloch): on return b[t] is s_t for s_{-1} = 0 and a[t] the product a_0..a_t.
 template <class T>
 void tree_scan(std::int64_t steps, std::int64_t width, T* a, T* b, const std::stop_token& stop) {
@@ -178,8 +187,7 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, Pace pace, const vo
       std::vector<T> products(static_cast<std::size_t>(d.steps * d.width));
       spread(d, as<T>(a_), 0, d.steps, products.data());
       std::copy(b, b + d.steps * d.width, s);
-      if (initial)
-        for (std::int64_t i = 0; i < d.width; ++i) s[i] += products[static_cast<std::size_t>(i)] * initial[i];
+      if (initial) combine(d.width, products.data(), initial, s, s);
       parallel_scan(pace, d.steps, d.width, products.data(), s, stop);
       return;
     }
