@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The CUDA backend's kernels, run by the host, against the CPU backend. What only a device can show is tests/gpu/.
+// The CPU backend, and the CUDA backend's kernels run by the host, against the reference. What only a device can show is tests/gpu/.
 #include "backend_parity.h"
 #include "host_machine.h"
 #include "test.h"
@@ -10,12 +10,46 @@ using namespace reclab;
 using namespace reclab::test;
 
 const bool registered = [] {
-  for (const ParityCase& parity : parity_cases())
-    cases().push_back({parity.name, [parity] {
+  for (const ParityCase& parity : parity_cases()) {
+    cases().push_back({"CPU, " + parity.name, [parity] { parity.body(cpu_backend()); }});
+    cases().push_back({"kernels, " + parity.name, [parity] {
                          HostBackend host;
                          parity.body(host);
                        }});
+  }
   return true;
 }();
 
 }  // namespace
+
+TEST_CASE("the reference: a recurrence, a softmax and a product that one can check by hand") {
+  Backend& reference = reference_backend();
+  // s_t = a s_{t-1} + b_t with a = 1/2, from s_{-1} = 4: 1/2 4 + 1 = 3, 1/2 3 + 2 = 3.5.
+  const double half = 0.5, b[] = {1.0, 2.0}, start = 4.0;
+  double s[2] = {}, gb[2] = {}, ga = 0.0, gstart = 0.0;
+  reference.diagonal(DType::f64, {2, 1, 1}, Pace::steps, &half, b, &start, s, {});
+  CHECK_EQUAL(s[0], 3.0);
+  CHECK_EQUAL(s[1], 3.5);
+  // Of the loss s_1: ds_1/db = (1/2, 1), ds_1/da = s_0 + a s_{-1} = 3 + 2, ds_1/ds_{-1} = 1/4.
+  const double g[] = {0.0, 1.0};
+  reference.diagonal_adjoint(DType::f64, {2, 1, 1}, Pace::steps, &half, s, &start, g, nullptr, &ga, gb, &gstart, nullptr, nullptr, {});
+  CHECK_EQUAL(gb[0], 0.5);
+  CHECK_EQUAL(gb[1], 1.0);
+  CHECK_EQUAL(ga, 5.0);
+  CHECK_EQUAL(gstart, 0.25);
+  // Two rows, the second of which sees both columns: e^0 : e^(log 3) is 1 : 3.
+  double scores[] = {7.0, 9.0, 0.0, std::log(3.0)};
+  reference.softmax(DType::f64, 1, 2, 2, 0, nullptr, scores);
+  CHECK_EQUAL(scores[0], 1.0);
+  CHECK_EQUAL(scores[1], 0.0);
+  CHECK_CLOSE(scores[2], 0.25, 1e-15);
+  CHECK_CLOSE(scores[3], 0.75, 1e-15);
+  // (1 2; 3 4) (5 6; 7 8)^T = (17 23; 39 53).
+  const double left[] = {1.0, 2.0, 3.0, 4.0}, right[] = {5.0, 6.0, 7.0, 8.0};
+  double product[4] = {};
+  reference.matmul(DType::f64, {1, 2, 2, 2, false, true}, left, right, product, false);
+  CHECK_EQUAL(product[0], 17.0);
+  CHECK_EQUAL(product[1], 23.0);
+  CHECK_EQUAL(product[2], 39.0);
+  CHECK_EQUAL(product[3], 53.0);
+}

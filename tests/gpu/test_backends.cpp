@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The CUDA backend against the CPU backend, operation by operation, on this machine's device.
+// The CUDA backend against the reference, operation by operation, on this machine's device.
 #include "backend_parity.h"
 #include "test.h"
 
