@@ -158,6 +158,59 @@ std::vector<std::string> violations(const fs::path& root, std::size_t* files_rea
   return found;
 }
 
+/// Files that are longer than they may be until they are cut. One that is not needed here any more is a violation too, so the list only shrinks.
+const std::set<std::string> still_long{"app/gui/session/session_controller.cpp", "engine/schedule/schedule.cpp", "engine/sequence/table.cpp", "widgets/panels/trajectories/trajectories.cpp", "widgets/plot/plot.cpp", "widgets/scene/trajectory_scene.cpp"};
+
+constexpr std::ptrdiff_t most_lines = 700;
+constexpr int most_files = 20;
+
+/// Files of ours that are too long and folders that hold too many, a sentence each.
+std::vector<std::string> oversized(const fs::path& root, std::set<std::string> allowed, std::size_t* files_read = nullptr) {
+  static const std::set<std::string> sources{".h", ".cpp", ".cu"};
+  std::vector<std::string> found;
+  std::map<std::string, int> files;
+  std::size_t count = 0;
+  for (const char* top : {"engine", "widgets", "app", "tests"}) {
+    if (!fs::exists(root / top)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+      if (!entry.is_regular_file() || !sources.contains(entry.path().extension().string())) continue;
+      ++count;
+      const fs::path relative = entry.path().lexically_relative(root);
+      ++files[relative.parent_path().string()];
+      const auto lines = std::ranges::count(contents(entry.path()), '\n');
+      if (lines > most_lines && allowed.erase(relative.string()) == 0) found.push_back(relative.string() + " has " + std::to_string(lines) + " lines");
+    }
+  }
+  for (const auto& [folder, number] : files)
+    if (number > most_files) found.push_back(folder + " holds " + std::to_string(number) + " files");
+  for (const std::string& file : allowed) found.push_back(file + " is not too long any more: take it off the list");
+  if (files_read) *files_read = count;
+  return found;
+}
+
+/// Where app/gui names a panel, which only widgets/panels knows: by its id, which is its folder's name, or by its header.
+std::vector<std::string> named_panels(const fs::path& root) {
+  static const std::regex literal(R"re(//[^\n]*|"((?:\\.|[^"\\\n])*)")re");
+  std::set<std::string> panels;
+  for (const auto& entry : fs::directory_iterator(root / "widgets/panels"))
+    if (entry.is_directory()) panels.insert(entry.path().filename().string());
+  std::vector<std::string> found;
+  for (const auto& entry : fs::recursive_directory_iterator(root / "app/gui")) {
+    if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+    std::istringstream lines(contents(entry.path()));
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      for (std::sregex_iterator match(line.begin(), line.end(), literal), end; match != end; ++match) {
+        const std::string text = (*match)[1];
+        if (panels.contains(text) || (text.starts_with("panels/") && text != "panels/panels.h"))
+          found.push_back(entry.path().lexically_relative(root).string() + ":" + std::to_string(number) + ": the window names the panel " + text);
+      }
+    }
+  }
+  return found;
+}
+
 /// A small house of its own, removed at the end of the case.
 class Planted {
  public:
@@ -253,5 +306,37 @@ TEST_CASE("each planted violation is found, with file and line") {
     CHECK_SAYS(found.size() == 1, name + ":" + said(found));
     const std::string line = name == "engine/attic/a.cpp" ? ":1: " : ":2: ";
     CHECK_SAYS(found[0].starts_with(name + line), found[0]);
+  }
+}
+
+TEST_CASE("no file of ours is too long, and no folder holds too many") {
+  std::size_t files = 0;
+  const auto found = oversized(RECLAB_SOURCE_DIR, still_long, &files);
+  CHECK_SAYS(files > 100, std::to_string(files) + " files read");
+  CHECK_SAYS(found.empty(), said(found));
+}
+
+TEST_CASE("a file of 701 lines, a folder of 21 files and a line of the list that is not needed are found") {
+  const std::string longest(700, '\n');
+  Planted planted;
+  planted.file("engine/array/a.h", longest).file("widgets/a.cpp", longest).file("tests/data.py", longest + longest);
+  for (int i = 0; i < 20; ++i) planted.file("app/gui/a" + std::to_string(i) + ".cpp", "").file("app/gui/inside/a" + std::to_string(i) + ".h", "");
+  CHECK_SAYS(oversized(planted.root(), {}).empty(), said(oversized(planted.root(), {})));
+  planted.file("tests/app/a.cpp", longest + "\n").file("engine/array/cuda/a.cu", longest + "\n").file("app/gui/b.h", "");
+  const auto found = oversized(planted.root(), {});
+  CHECK_SAYS(found.size() == 3 && found[0] == "engine/array/cuda/a.cu has 701 lines" && found[1] == "tests/app/a.cpp has 701 lines" && found[2] == "app/gui holds 21 files", said(found));
+  const auto listed = oversized(planted.root(), {"tests/app/a.cpp", "engine/array/cuda/a.cu", "widgets/a.cpp", "widgets/gone.cpp"});
+  CHECK_SAYS(listed.size() == 3 && listed[1] == "widgets/a.cpp is not too long any more: take it off the list" && listed[2].starts_with("widgets/gone.cpp"), said(listed));
+}
+
+TEST_CASE("a panel that the window names is found, with file and line") {
+  Planted planted;
+  planted.file("widgets/panels/timing/timing.h", "").file("widgets/panels/panels.h", "");
+  planted.file("app/gui/window/a.cpp", "#include \"panels/panels.h\"\n// the panel \"timing\"\nconst char* said = \"timing of forms\";\n");
+  CHECK_SAYS(named_panels(planted.root()).empty(), said(named_panels(planted.root())));
+  for (const std::string text : {"x(\"timing\");\n", "#include \"panels/timing/timing.h\"\n", "#include \"panels/timing.h\"\n"}) {
+    planted.file("app/gui/b.cpp", "\n" + text);
+    const auto found = named_panels(planted.root());
+    CHECK_SAYS(found.size() == 1 && found[0].starts_with("app/gui/b.cpp:2: the window names the panel "), said(found));
   }
 }

@@ -34,6 +34,33 @@ inline Preset preset_of(const std::string& architecture) {
   return preset;
 }
 
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+inline bool possible(const Preset& preset, const Settings& set) {
+  try {
+    hyper_of(builtin_registry(), preset, set);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// A preset made small, as far as it can be.
+inline Settings small_settings(const Preset& preset) {
+  Settings set;
+  for (const char* width : {"4", "8", "16"}) {
+    set.clear();
+    for (const HyperSpec& spec : builtin_registry().find(preset.architecture).hyper) {
+      if (spec.key == "width" || spec.key == "state") set.emplace_back(spec.key, width);
+      if (spec.key == "heads" || spec.key == "layers") set.emplace_back(spec.key, "2");
+      if (spec.key == "inner" || spec.key == "feed_forward" || spec.key == "mlp") set.emplace_back(spec.key, "8");
+      if (spec.key == "order" && spec.high > 64) set.emplace_back(spec.key, "4");
+    }
+    if (possible(preset, set)) return set;
+  }
+  return {};
+}
+
 /// How often each model is swept over: RECLAB_SWEEP_COPIES, to measure how long the sweeps would take with so many times as many models.
 inline int copies() {
   const char* text = std::getenv("RECLAB_SWEEP_COPIES");

@@ -28,41 +28,13 @@
 #include "scene/trajectory_view.h"
 #include "scene/vtk_frame.h"
 #include "synthetic_trace.h"
+#include "trajectories_test.h"
 
 using namespace reclab;
+using test::coloured, test::differing, test::overlayOf, test::pastTrace, test::showPanel, test::trace;
 using View = TrajectoriesPanel::View;
 
 namespace {
-
-/// Pixels that differ by more than a shade.
-int differing(const QImage& a, const QImage& b) {
-  if (a.size() != b.size()) return -1;
-  int count = 0;
-  for (int y = 0; y < a.height(); ++y)
-    for (int x = 0; x < a.width(); ++x) {
-      const QColor p = a.pixelColor(x, y), q = b.pixelColor(x, y);
-      if (std::abs(p.red() - q.red()) + std::abs(p.green() - q.green()) + std::abs(p.blue() - q.blue()) > 24) ++count;
-    }
-  return count;
-}
-
-/// Pixels with a colour of their own: the curve and the bar of time, not the axes and the words.
-int coloured(const QImage& image) {
-  int count = 0;
-  for (int y = 0; y < image.height(); ++y)
-    for (int x = 0; x < image.width(); ++x)
-      if (image.pixelColor(x, y).saturation() > 90) ++count;
-  return count;
-}
-
-std::shared_ptr<const Trace> trace(std::int64_t length = 400, std::int64_t units = 12, std::int64_t layers = 1) {
-  test::SyntheticOptions options;
-  options.length = length;
-  options.units = units;
-  options.layers = layers;
-  options.gates = options.spectra = options.gradients = options.timing = false;
-  return test::synthetic_trace(options);
-}
 
 /// A trace of one state array whose rows are given by a formula.
 template <class F>
@@ -77,62 +49,10 @@ std::shared_ptr<Trace> traceOf(std::int64_t length, std::int64_t units, const F&
   return made;
 }
 
-double parabola(double t, std::size_t copy) {
-  const double x = 0.02 * (t - 90.0 - 30.0 * double(copy));
-  return copy == 0 ? x * x - 0.4 : 0.6 - 0.5 * x * x + 0.3 * x;
-}
-
-/// A memory of two parabolas, each held by three coefficients of the powers of the share of the window, as a run would record it: `finite`
-/// over the last 40 steps, else over the whole past, whose beginning is where the share is 0.
-std::shared_ptr<Trace> pastTrace(bool finite, std::int64_t length = 200) {
-  auto made = std::make_shared<Trace>();
-  made->info.length = length;
-  made->info.title = "Line";
-  std::vector<double> state, signal, basis, place, error, window;
-  for (std::int64_t t = 0; t < length; ++t) {
-    made->steps.push_back(t);
-    made->time.push_back(double(t));
-    const double reach = finite ? 40.0 : double(t) + 1.0, from = finite ? double(t) + 0.5 : -0.5, way = finite ? -reach : reach;
-    for (std::size_t copy = 0; copy < 2; ++copy) {
-      const double f0 = parabola(from, copy), up = parabola(from + 1, copy), down = parabola(from - 1, copy);
-      state.insert(state.end(), {f0, 0.5 * (up - down) * way, 0.5 * (up + down - 2 * f0) * way * way});
-      signal.push_back(parabola(double(t), copy));
-      error.push_back(copy == 0 ? 0.008 : 0.0123 + 0.001 * double(t));
-    }
-    window.push_back(reach);
-  }
-  for (int i = 0; i <= 100; ++i) {
-    const double share = finite ? 1.0 - 0.01 * i : 0.01 * i;
-    basis.insert(basis.end(), {1.0, share, share * share});
-    place.push_back(finite ? 40.0 * share : share);
-  }
-  const Axis time{"time", "", {}}, copy{"copy", "", {}}, at{"place", "", {}};
-  const std::int64_t T = length;
-  made->put(test::unit_array(
-      "state/0/h", made->steps, 2, [](double t, double j) { return std::sin(0.1 * t + j); }, "another state"));
-  made->put(test::real_array("state/0/m", {T, 2, 3}, {time, {"unit axis 1", "", {}}, {"unit axis 2", "", {}}}, state));
-  made->put(test::real_array("signal/0/m", {T, 2}, {time, copy}, signal, "What it was written with."));
-  made->put(test::real_array("basis/0/m", {101, 3}, {at, {"Taylor coefficient", "", {}}}, basis));
-  TraceArray places = test::real_array("basis/0/m/place", {101}, {at}, place);
-  places.unit = finite ? "steps ago" : "share of the past";
-  made->put(places);
-  made->put(test::real_array("reconstruction/0/m/error", {T, 2}, {time, copy}, error, "How far it is off."));
-  made->put(test::real_array("reconstruction/0/m/window", {T}, {time}, window, "How far back the state reaches."));
-  return made;
-}
-
-QWidget* overlayOf(TrajectoriesPanel& panel) { return panel.findChild<QWidget*>("trajectoryOverlay"); }
-
 /// What is drawn once it has come to rest.
 QImage pictureOf(TrajectoriesPanel& panel) {
   if (!QTest::qWaitFor([&] { return panel.sceneView()->atRest(); })) return {};
   return panel.sceneView()->grab().toImage();
-}
-
-void showPanel(TrajectoriesPanel& panel) {
-  panel.resize(460, 400);
-  panel.show();
-  QVERIFY(QTest::qWaitForWindowExposed(&panel));
 }
 
 }  // namespace
@@ -297,201 +217,6 @@ class TestTrajectories : public QObject {
     QCOMPARE(panel.linesPlot()->graphCount(), 5);
     QTest::mouseClick(panel.findChild<QToolButton*>("viewScene"), Qt::LeftButton);
     QVERIFY(panel.sceneView()->isVisible());
-  }
-
-  void thePastIsReadBackFromTheStateAtTheCursor() {
-    TrajectoriesPanel panel;
-    showPanel(panel);
-    const auto run = pastTrace(true);
-    panel.setTrace(run);
-    panel.setTime(50);
-    QSignalSpy headline(&panel, &Panel::headlineChanged);
-    QTest::mouseClick(panel.findChild<QToolButton*>("viewPast"), Qt::LeftButton);
-    QCOMPARE(panel.view(), View::past);
-    PastView& past = *panel.pastView();
-    QVERIFY(past.isVisible() && !panel.sceneView()->isVisible());
-    QVERIFY(headline.count() >= 1);
-    QCOMPARE(panel.headline(), QString("the last 40 steps to 0.8 %"));
-    QCOMPARE(past.sentence(), QString("3 Taylor coefficients hold the last 40 steps to 0.8 %."));
-
-    const auto check = [&](std::size_t step, std::size_t copy) {
-      const auto state = std::span(*run->find("state/0/m")->real).subspan((step * 2 + copy) * 3, 3);
-      const auto& basis = *run->find("basis/0/m")->real;
-      QCOMPARE(past.readCurve()->dataCount(), 101);
-      for (int i = 0; i <= 100; ++i) {
-        const QCPGraphData point = *past.readCurve()->data()->at(i);
-        double sum = 0.0;
-        for (std::size_t k = 0; k < 3; ++k) sum += basis[std::size_t(i) * 3 + k] * state[k];
-        QCOMPARE(point.key, double(step) + 0.5 - 0.4 * (100 - i));
-        QCOMPARE(point.value, sum);
-        QVERIFY(std::abs(point.value - parabola(point.key, copy)) < 1e-9);  // which lies on the signal
-      }
-      QCOMPARE(past.signalCurve()->dataCount(), 200);
-      QCOMPARE(past.signalCurve()->data()->at(int(step))->value, parabola(double(step), copy));
-    };
-    check(50, 0);
-    if (QTest::currentTestFailed()) return;
-
-    // A click picks a time; the window then moves the cursor of all panels.
-    QTRY_VERIFY(coloured(past.grab().toImage()) > 200);
-    const QImage before = past.grab().toImage();
-    QSignalSpy picked(&panel, &Panel::timePicked);
-    QCPAxisRect* rect = past.axisRect(0);
-    const QPoint at(int(std::round(rect->axis(QCPAxis::atBottom)->coordToPixel(150.0))), rect->rect().center().y());
-    QTest::mouseClick(&past, Qt::LeftButton, {}, at);
-    QCOMPARE(picked.count(), 1);
-    const auto step = picked.takeFirst().at(0).value<std::int64_t>();
-    QVERIFY(std::abs(step - 150) <= 1);
-    panel.setTime(step);
-    check(std::size_t(step), 0);
-    if (QTest::currentTestFailed()) return;
-    QTRY_VERIFY2(differing(before, past.grab().toImage()) > 100, "the curve moves with the cursor");
-
-    auto* copies = panel.findChild<QComboBox*>("copyChoice");
-    QVERIFY(copies->isVisible());
-    QCOMPARE(copies->count(), 2);
-    headline.clear();
-    copies->setFocus();
-    QTest::keyClick(copies, Qt::Key_Down);
-    check(std::size_t(step), 1);
-    if (QTest::currentTestFailed()) return;
-    QCOMPARE(headline.count(), 1);
-    QCOMPARE(panel.headline(), QString("the last 40 steps to %1 %").arg(number(100 * (0.0123 + 0.001 * double(step)), 2)));
-    panel.setTrace(pastTrace(true));
-    QCOMPARE(copies->currentIndex(), 1);  // the choice outlives the run
-
-    QTest::mouseClick(panel.findChild<QToolButton*>("viewLines"), Qt::LeftButton);
-    QVERIFY(!copies->isVisible() && !past.isVisible());
-    QVERIFY(panel.headline() != past.headline());
-    panel.setTime(70);
-    QTest::mouseClick(panel.findChild<QToolButton*>("viewPast"), Qt::LeftButton);
-    check(70, 1);
-  }
-
-  void thePastOfAllStepsSoFar() {
-    TrajectoriesPanel panel;
-    showPanel(panel);
-    panel.setTrace(pastTrace(false));
-    panel.setView(View::past);
-    panel.setTime(99);
-    PastView& past = *panel.pastView();
-    QCOMPARE(past.sentence(), QString("3 Taylor coefficients hold all 100 steps so far to 0.8 %."));
-    for (int i = 0; i <= 100; ++i) {
-      const QCPGraphData point = *past.readCurve()->data()->at(i);
-      QCOMPARE(point.key, 99.5 - (1.0 - 0.01 * i) * 100.0);
-      QVERIFY(std::abs(point.value - parabola(point.key, 0)) < 1e-9);
-    }
-    panel.setTime(0);
-    QCOMPARE(past.sentence(), QString("3 Taylor coefficients hold the one step so far to 0.8 %."));
-  }
-
-  void aPastThatIsNotThereSaysWhy() {
-    TrajectoriesPanel panel;
-    showPanel(panel);
-    panel.setView(View::past);
-    QVERIFY(panel.emptyReason().contains("Nothing has run yet"));
-    panel.setTrace(trace());
-    panel.finish();
-    // A model without one shows another view, and the next with one shows it again.
-    QCOMPARE(panel.view(), View::scene);
-    QVERIFY2(panel.emptyReason().isEmpty(), qPrintable(panel.emptyReason()));
-    auto next = pastTrace(true);
-    next->info.preset = "next";
-    panel.setTrace(next);
-    panel.finish();
-    QCOMPARE(panel.view(), View::past);
-    QVERIFY2(panel.emptyReason().isEmpty(), qPrintable(panel.emptyReason()));
-    panel.setView(View::scene);
-    panel.setTrace(trace());
-    panel.finish();
-    panel.setView(View::past);  // by hand: why there is none
-    QVERIFY2(panel.emptyReason().contains("holds no coefficients"), qPrintable(panel.emptyReason()));
-    QCOMPARE(panel.findChild<QLabel*>("emptyReason")->text(), panel.emptyReason());
-    QVERIFY(panel.findChild<QLabel*>("emptyReason")->isVisible() && !panel.pastView()->isVisible());
-    QVERIFY(panel.headline().isEmpty() && panel.dataAsCsv().isEmpty());
-    panel.setView(View::lines);
-    QVERIFY2(panel.emptyReason().isEmpty(), "the other views have something to show");
-    panel.setView(View::past);
-
-    // A state without a past was chosen for the model before: one that has one is.
-    panel.setTrace(pastTrace(true));
-    QVERIFY(panel.emptyReason().isEmpty());
-    auto* choice = panel.findChild<QComboBox*>("stateChoice");
-    choice->setCurrentIndex(choice->findText("h"));
-    emit choice->activated(choice->currentIndex());
-    panel.finish();
-    QVERIFY2(panel.emptyReason().contains("choose m"), qPrintable(panel.emptyReason()));
-    choice->setCurrentIndex(choice->findText("m"));
-    emit choice->activated(choice->currentIndex());
-    panel.finish();
-    QVERIFY(panel.emptyReason().isEmpty());
-
-    // Steps whose window is not known draw no curve and say why; an error that is large is no success.
-    const auto partly = pastTrace(false);
-    std::vector<double> window = *partly->find("reconstruction/0/m/window")->real, error = *partly->find("reconstruction/0/m/error")->real;
-    for (std::size_t t = 150; t < 200; ++t) window[t] = std::nan("");
-    error[2 * 20] = 0.87;
-    error[2 * 21] = std::nan("");
-    partly->put(test::real_array("reconstruction/0/m/window", {200}, {{"time", "", {}}}, window,
-                                 "How far back the state reaches. NaN where this is not known. The scale stands still from step 150 on."));
-    partly->put(test::real_array("reconstruction/0/m/error", {200, 2}, {{"time", "", {}}, {"copy", "", {}}}, error));
-    panel.setTrace(partly);
-    PastView& past = *panel.pastView();
-    panel.setTime(160);
-    QCOMPARE(past.sentence(), QString("Nothing is read back from the state at step 160. The scale stands still from step 150 on."));
-    QCOMPARE(past.readCurve()->dataCount(), 0);
-    QVERIFY(panel.headline().isEmpty());
-    panel.setTime(20);
-    QVERIFY2(past.sentence().contains("do not hold all 21 steps so far") && past.sentence().contains("87 %"), qPrintable(past.sentence()));
-    panel.setTime(21);
-    QVERIFY2(past.sentence().contains("no signal there"), qPrintable(past.sentence()));
-    panel.setTrace(nullptr);
-    QVERIFY(panel.emptyReason().contains("Nothing has run yet"));
-  }
-
-  void thePastIsExported() {
-    TrajectoriesPanel panel;
-    showPanel(panel);
-    panel.setTrace(pastTrace(true));
-    panel.setView(View::past);
-    panel.setTime(100);
-    const QStringList lines = panel.dataAsCsv().split('\n');
-    QCOMPARE(lines[0], QString("step,signal,read back,error"));
-    QCOMPARE(lines.size(), 1 + 200 + 101 + 1);
-    double last = -1e9;
-    int steps = 0, places = 0;
-    for (int i = 1; i <= 301; ++i) {
-      const QStringList cells = lines[i].split(',');
-      QCOMPARE(cells.size(), 4);
-      const double step = cells[0].toDouble();
-      QVERIFY(step >= last);
-      last = step;
-      if (cells[2].isEmpty()) {
-        ++steps;
-        QVERIFY(std::abs(cells[1].toDouble() - parabola(step, 0)) < 1e-12);
-        QCOMPARE(cells[3], QString("0.008"));
-      } else {
-        ++places;
-        QVERIFY(cells[1].isEmpty() && cells[3].isEmpty() && step >= 60.5 - 1e-9 && step <= 100.5);
-        QVERIFY(std::abs(cells[2].toDouble() - parabola(step, 0)) < 1e-9);
-      }
-    }
-    QCOMPARE(steps, 200);
-    QCOMPARE(places, 101);
-
-    QTemporaryDir folder;
-    QCOMPARE(panel.saveFigure(folder.filePath("past.png"), Panel::Format::png), QString());
-    QVERIFY(coloured(QImage(folder.filePath("past.png"))) > 400);
-    QCOMPARE(panel.saveFigure(folder.filePath("past.svg"), Panel::Format::svg), QString());
-    QFile text(folder.filePath("past.svg"));
-    QVERIFY(text.open(QIODevice::ReadOnly));
-    const QByteArray words = text.readAll();
-    QVERIFY(words.contains("the past in m") && words.contains("3 Taylor coefficients hold the last 40 steps") &&
-            words.contains("read back"));
-    QVERIFY(!words.contains("<image"));
-    QCOMPARE(panel.saveFigure(folder.filePath("past.pdf"), Panel::Format::pdf), QString());
-    panel.copyFigure();
-    QVERIFY(coloured(QApplication::clipboard()->image()) > 400);
   }
 
   void dragTurnsWheelZoomsDoubleClickResets_data() {

@@ -17,7 +17,9 @@ using namespace reclab;
 
 SWEEP_ARCHITECTURES("every sequence of a batch gives what it gives alone", architecture) {
   constexpr std::int64_t T = 40, B = 3;
-  const Hyper hyper(architecture.hyper);
+  const Hyper wide(architecture.hyper);
+  const Preset own = test::preset_of(architecture.id);
+  const Hyper hyper = test::in_full(architecture, wide) ? wide : hyper_of(builtin_registry(), own, test::small_settings(own));
   const Sequence sequence = make_task("noise", {.length = T, .seed = 4});
   NetworkOptions one;
   one.input = sequence.width;
@@ -26,7 +28,7 @@ SWEEP_ARCHITECTURES("every sequence of a batch gives what it gives alone", archi
   const SequenceLoss loss(LossKind::random, sequence);
   for (const Form form : probe.forms()) {
     const auto outputs = [&](std::int64_t batch, std::map<std::string, std::vector<double>>& gradients, double& total) {
-      Rollout rollout(architecture, hyper, parameters, sequence, loss, cpu_backend(), {form, DType::f64, 0, false, 0, batch});
+      Rollout rollout(architecture, hyper, parameters, sequence, loss, cpu_backend(), {.form = form, .record = false, .batch = batch});
       std::vector<double> all;
       CHECK(!rollout.forward([&](const Rollout::Segment& s) {
         const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));

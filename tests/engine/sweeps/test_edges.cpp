@@ -97,7 +97,7 @@ TEST_CASE("s4d and s5: a step of 1e-6 keeps the digits of (e^(λΔ) - 1)/λ") {
 
 namespace {
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
+using test::Settings;
 
 struct Counts {
   int finite = 0, named = 0, diverged = 0, refused = 0;
@@ -147,30 +147,6 @@ bool check_run(const RunRequest& request, const std::string& what, Counts& count
   return !diverged && all;
 }
 
-bool possible(const Preset& preset, const Settings& set) {
-  try {
-    hyper_of(builtin_registry(), preset, set);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-/// A preset made small, as far as it can be.
-Settings small_settings(const Preset& preset) {
-  Settings set;
-  for (const char* width : {"4", "8", "16"}) {
-    set.clear();
-    for (const HyperSpec& spec : builtin_registry().find(preset.architecture).hyper) {
-      if (spec.key == "width" || spec.key == "state") set.emplace_back(spec.key, width);
-      if (spec.key == "heads" || spec.key == "layers") set.emplace_back(spec.key, "2");
-      if (spec.key == "inner" || spec.key == "feed_forward" || spec.key == "mlp") set.emplace_back(spec.key, "8");
-      if (spec.key == "order" && spec.high > 64) set.emplace_back(spec.key, "4");
-    }
-    if (possible(preset, set)) return set;
-  }
-  return {};
-}
 Settings with(Settings set, const std::string& key, const std::string& value) {
   set.erase(std::remove_if(set.begin(), set.end(), [&](const auto& entry) { return entry.first == key; }), set.end());
   set.emplace_back(key, value);
@@ -196,7 +172,7 @@ std::vector<Settings> ends_of(const Preset& preset, const Settings& small) {
       if (spec.high <= 64) values.push_back(std::to_string(std::min<std::int64_t>(16, static_cast<std::int64_t>(spec.high))));
     }
     for (const std::string& value : values)
-      if (possible(preset, with(small, spec.key, value))) all.push_back(with(small, spec.key, value));
+      if (test::possible(preset, with(small, spec.key, value))) all.push_back(with(small, spec.key, value));
   }
   return all;
 }
@@ -208,7 +184,7 @@ SWEEP_ARCHITECTURES("extremes", architecture) {
   Counts counts;
   for (const Preset& preset : test::shipped().presets()) {
     if (preset.architecture != architecture.id) continue;
-    const Settings small = small_settings(preset);
+    const Settings small = test::small_settings(preset);
     RunRequest request = request_for(architecture.id, 70);
     request.preset = preset;
     request.set = small;

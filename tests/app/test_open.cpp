@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Files that a hand opens: sequences, weights and states, dropped or chosen, and what the screen shows where they do not fit.
+#include <QApplication>
+#include <QDir>
+#include <QDropEvent>
+#include <QMimeData>
+#include <QPushButton>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QTest>
+#include <algorithm>
+#include <cmath>
+
+#include "files/npz.h"
+#include "gui/views/inspector_view.h"
+#include "gui/views/models_view.h"
+#include "gui/views/scrubber.h"
+#include "gui/views/sequence_view.h"
+#include "gui/views/status_line.h"
+#include "gui/views/whole_box.h"
+#include "gui/window/main_window.h"
+#include "gui/window/panel_area.h"
+#include "panels/steps/steps_panel.h"
+#include "panels/timing/timing.h"
+#include "plot/plot.h"
+#include "safetensors.h"
+#include "window_test.h"
+
+using namespace reclab;
+using test::patience;
+
+class TestOpen : public test::WindowTest {
+  Q_OBJECT
+
+ private:
+  /// A desk that is soon idle.
+  void open(const Options& options) {
+    WindowTest::open(options);
+    session().setTimingPatience(std::chrono::milliseconds(300), std::chrono::milliseconds(0));
+  }
+  void drop(const QString& file) {
+    QMimeData data;
+    data.setUrls({QUrl::fromLocalFile(file)});
+    const QPoint at = window_->rect().center();
+    QDragEnterEvent enter(at, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(window_.get(), &enter);
+    QVERIFY(enter.isAccepted());
+    QDropEvent event(at, Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QApplication::sendEvent(window_.get(), &event);
+  }
+
+ private slots:
+  void init() {
+    QSettings().clear();
+    open(onWaves(200));
+  }
+  void cleanup() { close(); }
+
+  void aDroppedFileRuns() {
+    drop(written("waves.csv", test::twoWaves(150)));
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "waves.csv", patience);
+    QCOMPARE(session().trace()->info.length, std::int64_t(150));
+    QCOMPARE(session().trace()->input_names, (std::vector<std::string>{"slow", "fast"}));
+    QCOMPARE(window_->time()->length(), std::int64_t(150));
+    QVERIFY(window_->banner()->sentence().isEmpty());
+    // One of its columns alone.
+    const auto columns = window_->sequenceView()->columnsButton()->menu()->actions();
+    QCOMPARE(columns.size(), qsizetype(2));
+    columns.front()->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->input_names == std::vector<std::string>{"fast"}, patience);
+    // And back to the start.
+    window_->undoStack()->undo();
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "start.csv", patience);
+  }
+
+  void theOpenActionAsksForAFile() {
+    const QString file = written("chosen.csv", test::twoWaves(90));
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return file; }, {}, {}});
+    QTest::keyClick(window_.get(), Qt::Key_O, Qt::ControlModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "chosen.csv", patience);
+  }
+
+  void aBadFileLeavesTheScreenAsItWas() {
+    const TracePtr before = session().trace();
+    const auto sequence = session().setup().sequence;
+    const int undoBefore = window_->undoStack()->count();
+    for (const auto& [name, text] : {std::pair<const char*, QByteArray>{"ragged.csv", "t,v\n1,2\n3\n"}, {"words.csv", "t,v\n1,two\n2,3\n"}, {"empty.csv", ""}}) {
+      drop(written(name, text));
+      QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains(name), name, patience);
+      QVERIFY(window_->banner()->isVisible());
+      QVERIFY(window_->statusLine()->sentence().contains(name));
+      QCOMPARE(session().setup().sequence, sequence);
+      QCOMPARE(session().trace()->info.input_name, before->info.input_name);
+      QCOMPARE(window_->undoStack()->count(), undoBefore);
+      QVERIFY(QApplication::activeModalWidget() == nullptr);
+    }
+    for (PanelDock* dock : window_->area()->docks()) QVERIFY(dock->panel()->id() == "timing" || dock->panel()->id() == "steps" || dock->panel()->emptyReason().isEmpty());
+  }
+
+  void weightsOfOnesOwnRun() {
+    const QString mine = folder_.filePath("mine.npz"), other = folder_.filePath("other.bin");
+    const auto output = [&] { return *session().trace()->find("output")->real; };
+    const auto fact = [&](const QString& text) { return window_->statusLine()->facts().contains(text); };
+    const auto drawn = output();
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return mine; },
+                             [&](QWidget*, const QString&, const QString& name, const QString&) { return name == "lstm-weights.npz" ? mine : QString(); }, {}});
+    QSignalSpy saved(&session(), &SessionController::saved);
+    window_->action("saveWeights")->trigger();
+    QVERIFY(saved.wait(patience));
+    QVERIFY(window_->statusLine()->sentence().contains("mine.npz"));
+    QVERIFY(fact("seed 1") && !window_->action("forget")->isEnabled());
+
+    window_->inspector()->seedBox()->setValue(5);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("seed 5"), patience);
+    const auto five = output();
+    QVERIFY(five != drawn);
+    window_->action("weights")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("weights mine.npz"), patience);
+    QVERIFY(output() == drawn && !fact("seed"));
+    QVERIFY(window_->banner()->sentence().isEmpty());
+    // One thing to undo, and to do again.
+    QTest::keyClick(window_.get(), Qt::Key_Z, Qt::ControlModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("seed 5") && output() == five, patience);
+    QTest::keyClick(window_.get(), Qt::Key_Y, Qt::ControlModifier);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("weights mine.npz") && output() == drawn, patience);
+    QVERIFY(window_->action("forget")->isEnabled());
+    window_->action("forget")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("seed 5") && output() == five, patience);
+    // Dropped, of the other kind, under a name that says nothing.
+    test::npz_to_safetensors(mine.toStdString(), "param/", other.toStdString());
+    drop(other);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("weights other.bin") && output() == drawn, patience);
+    // They are this model's; another one has its own, and they are still there on the way back.
+    clickModel("gru");
+    QVERIFY(fact("seed 5"));
+    clickModel("lstm");
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && fact("weights other.bin") && output() == drawn, patience);
+    // From the command line too.
+    window_->close();
+    Options options = onWaves(200);
+    options.model = "lstm";
+    options.weights = mine;
+    open(options);
+    QTRY_VERIFY_WITH_TIMEOUT(fact("weights mine.npz"), patience);
+    QVERIFY(output() == drawn);
+  }
+
+  void aRunBeginsWhereAnotherEnded() {
+    const QString file = folder_.filePath("end.npz");
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return file; }, [&](QWidget*, const QString&, const QString&, const QString&) { return file; }, {}});
+    const auto output = [&] { return *session().trace()->find("output")->real; };
+    const auto begun = [&] { return window_->statusLine()->facts().contains("begun from end.npz"); };
+    const auto before = output();
+    QSignalSpy saved(&session(), &SessionController::saved);
+    window_->action("saveState")->trigger();
+    QVERIFY(saved.wait(patience));
+    const NpzFile end(file.toStdString());
+    QVERIFY(end.has("state/0/h") && end.has("state/0/c"));
+    window_->action("state")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && begun(), patience);
+    const auto after = output();
+    QVERIFY(after != before);
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && !begun() && output() == before, patience);
+    drop(file);  // told from weights by what is in it
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && begun() && output() == after, patience);
+    // What the export of this run says, reclab can repeat.
+    const QString out = folder_.filePath("begun");
+    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) { return out; }});
+    QSignalSpy exported(&session(), &SessionController::exported);
+    window_->action("exportRun")->trigger();
+    QVERIFY(exported.wait(patience));
+    QVERIFY(NpzFile(QDir(out).filePath("trace.npz").toStdString()).read("output").real == after);
+    QVERIFY(session().trace()->info.command.find("--state " + file.toStdString()) != std::string::npos);
+  }
+
+  void aFileThatDoesNotFitLeavesTheScreenAsItWas() {
+    const auto before = session().trace()->find("output")->real;
+    const QString facts = window_->statusLine()->facts(), mine = folder_.filePath("fits.npz"), end = folder_.filePath("fits-state.npz");
+    QString next = mine;
+    window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return next; }, [&](QWidget*, const QString&, const QString&, const QString&) { return next; }, {}});
+    QSignalSpy saved(&session(), &SessionController::saved);
+    window_->action("saveWeights")->trigger();
+    QVERIFY(saved.wait(patience));
+    next = end;
+    window_->action("saveState")->trigger();
+    QVERIFY(saved.wait(patience));
+    QFile file(mine);
+    QVERIFY(file.open(QIODevice::ReadOnly));
+    const QByteArray whole = file.readAll();
+    const int undoBefore = window_->undoStack()->count();
+    const auto stays = [&](const QString& sentence) {
+      QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains(sentence), qPrintable(sentence + " is not in " + window_->banner()->sentence()), patience);
+      QVERIFY(window_->banner()->isVisible() && window_->statusLine()->sentence().contains(sentence));
+      QVERIFY(!session().running() && session().trace()->find("output")->real == before);
+      QVERIFY(session().setup().weights.empty() && session().setup().states.empty());
+      QCOMPARE(window_->statusLine()->facts(), facts);
+      QCOMPARE(window_->undoStack()->count(), undoBefore);
+      QVERIFY(QApplication::activeModalWidget() == nullptr);
+    };
+    drop(written("half.npz", whole.left(whole.size() / 2)));
+    stays("half.npz is not a whole NPZ archive");
+    drop(written("long.safetensors", QByteArray("\xff\x00\x00\x00\x00\x00\x00\x00{}", 10)));
+    stays("long.safetensors is cut short: its header has 255 bytes and 2 follow");
+    next = written("text.npz", "hello");
+    window_->action("weights")->trigger();
+    stays("text.npz is not an NPZ archive");
+    next = mine;
+    window_->action("state")->trigger();  // weights as a state
+    stays("the state state/0/");
+    next = folder_.filePath("nowhere.npz");
+    window_->action("state")->trigger();
+    stays("nowhere.npz");
+    window_->setFileChooser({{}, [](QWidget*, const QString&, const QString&, const QString&) { return QString("/proc/nowhere.npz"); }, {}});
+    window_->action("saveWeights")->trigger();
+    stays("/proc/nowhere.npz");
+    // Weights of another size: entry, both shapes and the cure.
+    window_->inspector()->slider("width")->setValue(0);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->find("param/0/weight_ih")->shape.front() == 4, patience);
+    const auto narrow = session().trace()->find("output")->real;
+    drop(mine);
+    QTRY_VERIFY_WITH_TIMEOUT(window_->banner()->sentence().contains("the entry 0/weight_ih has shape [128, 2] where the model has [4, 2]"), patience);
+    QVERIFY(window_->banner()->sentence().contains("the weights were made for width = 32"));
+    QVERIFY(session().trace()->find("output")->real == narrow && session().setup().weights.empty());
+    // The banner takes them from the file, in one step that can be undone.
+    auto* offer = window_->banner()->findChild<QPushButton*>();
+    QVERIFY(offer && offer->isVisible());
+    QCOMPARE(offer->text(), QString("Take its sizes: width 32"));
+    const int steps = window_->undoStack()->count();
+    QTest::mouseClick(offer, Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && window_->statusLine()->facts().contains("weights fits.npz") && *session().trace()->find("output")->real == *before, patience);
+    QVERIFY(window_->banner()->isHidden());
+    QCOMPARE(window_->undoStack()->count(), steps + 1);
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && *session().trace()->find("output")->real == *narrow, patience);
+  }
+};
+
+int main(int argc, char** argv) { return test::runWindowTest<TestOpen>(argc, argv, "window-test"); }
+
+#include "test_open.moc"
