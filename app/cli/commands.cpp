@@ -17,7 +17,7 @@
 #include "checks/check_device.h"
 #include "experiment/command.h"
 #include "files/files.h"
-#include "models/nearest.h"
+#include "parameters/nearest.h"
 #include "models/registry.h"
 #include "options.h"
 #include "text.h"

@@ -13,7 +13,7 @@
 #include "array/error.h"
 #include "commands.h"
 #include "experiment/experiment.h"
-#include "models/nearest.h"
+#include "parameters/nearest.h"
 #include "options.h"
 #include "text.h"
 #include "timing/primitives.h"

@@ -7,7 +7,7 @@
 
 #include "array/error.h"
 #include "commands.h"
-#include "models/nearest.h"
+#include "parameters/nearest.h"
 #include "models/registry.h"
 #include "text.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The memories that every model is made of, each by itself on random inputs: what check_device compares beside the presets.
+// The primitives that every model is made of, each by itself on random inputs: what check_device compares beside the presets.
 #pragma once
 
 #include <functional>
@@ -7,33 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "array/rng.h"
-#include "recurrence/memory.h"
+#include "recurrence/primitive.h"
 
 namespace reclab {
-
-/// Leaves of a graph with random values, the same for the same seed.
-class RandomLeaves {
- public:
-  RandomLeaves(Graph& graph, std::uint64_t seed) : graph_(graph), rng_(seed) {}
-  Var real(Shape shape, double low = -1.0, double high = 1.0);
-  /// Of a modulus from low to high.
-  Var complex(Shape shape, double low = 0.0, double high = 1.0);
-  /// Gives values to the initial states that a memory has made, and keeps the memory for the unit of their gradients.
-  void initial(const MemoryVars& vars);
-
-  struct Leaf {
-    Var var;
-    std::vector<double> parts;  ///< of complex entries both
-    const Memory* memory = nullptr;
-  };
-  const std::vector<Leaf>& all() const { return all_; }
-
- private:
-  Graph& graph_;
-  Rng rng_;
-  std::vector<Leaf> all_;
-};
 
 struct PrimitiveCase {
   std::string name, form;

@@ -23,41 +23,6 @@ std::int64_t longest_segment(std::int64_t layers, DType real) { return layers ==
 
 constexpr std::int64_t most_bytes = std::int64_t{8} << 30;
 
-template <class To>
-std::vector<To> fetched(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset) {
-  const std::size_t size = bytes_of(type);
-  const char* at = static_cast<const char*>(from) + static_cast<std::size_t>(offset) * size;
-  std::vector<char> copy;
-  if (backend.device() != Device::cpu) {
-    copy.resize(static_cast<std::size_t>(n) * size);
-    backend.download(copy.data(), at, copy.size());
-    at = copy.data();
-  }
-  const auto converted = [&](const auto* x) { return std::vector<To>(x, x + n); };
-  switch (type) {
-    case DType::f32: return converted(reinterpret_cast<const float*>(at));
-    case DType::f64: return converted(reinterpret_cast<const double*>(at));
-    default: break;
-  }
-  if constexpr (!std::is_same_v<To, double>) {
-    if (type == DType::c64) return converted(reinterpret_cast<const std::complex<float>*>(at));
-    return converted(reinterpret_cast<const std::complex<double>*>(at));
-  }
-  assert(!"a complex array is not read as real");
-  return {};
-}
-
-std::vector<char> narrowed(DType type, std::span<const double> values) {
-  std::vector<char> bytes(values.size() * bytes_of(type));
-  if (type == DType::f64) {
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-  } else {
-    auto* to = reinterpret_cast<float*>(bytes.data());
-    for (std::size_t i = 0; i < values.size(); ++i) to[i] = static_cast<float>(values[i]);
-  }
-  return bytes;
-}
-
 /// The first of `steps` rows that holds a value which is not finite, or -1.
 std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::int64_t steps, std::int64_t row) {
   const std::int64_t parts = is_complex(type) ? 2 * row : row;
@@ -88,13 +53,6 @@ std::string sentence(const Divergence& bad) {
   const std::string became = bad.array + " became non-finite ";
   if (bad.other < 0 || bad.other == bad.step) return became + "at step " + std::to_string(bad.step);
   return became + "between steps " + std::to_string(std::min(bad.step, bad.other)) + " and " + std::to_string(std::max(bad.step, bad.other));
-}
-
-std::vector<double> to_double(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset) {
-  return fetched<double>(backend, type, from, n, offset);
-}
-std::vector<std::complex<double>> to_complex(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset) {
-  return fetched<std::complex<double>>(backend, type, from, n, offset);
 }
 
 Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Parameters& parameters, const Sequence& sequence, const Loss& loss,

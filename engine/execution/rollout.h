@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "array/device_array.h"
+#include "array/host.h"
 #include "execution/loss.h"
 #include "models/network.h"
 #include "sequence/sequence.h"
@@ -117,9 +118,5 @@ class Rollout {
   std::int64_t loss_step_ = -1;
   std::map<std::string, std::vector<double>> gradients_;
 };
-
-/// n entries from `offset` on of an array in a backend's memory, as doubles or complex doubles.
-std::vector<double> to_double(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset = 0);
-std::vector<std::complex<double>> to_complex(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset = 0);
 
 }  // namespace reclab

@@ -15,7 +15,7 @@
 #include "array/error.h"
 #include "learning/losses.h"
 #include "models/card.h"
-#include "models/hyper.h"
+#include "parameters/hyper.h"
 #include "sequence/sequence.h"
 #include "trace/trace.h"
 

@@ -103,7 +103,7 @@ bool scans_are_one(const Prepared& prepared, const RunRequest& request) {
   const auto offers = [&](Form form) { return std::find(forms.begin(), forms.end(), form) != forms.end(); };
   if (prepared.backend.device() == Device::cpu || !offers(Form::scan) || !offers(Form::chunkwise)) return false;
   /// Whether the form is one of s_t = a_t s_{t-1} + b_t, all steps at once.
-  const auto of_diagonal = [&](Form form, Course::Way way) {
+  const auto of_diagonal = [&](Form form) {
     NetworkOptions options;
     options.input = request.sequence.width;
     options.form = form;
@@ -113,11 +113,11 @@ bool scans_are_one(const Prepared& prepared, const RunRequest& request) {
     bool found = false;
     network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var>) {
       const auto* over_time = dynamic_cast<const OverTime*>(&operation);
-      found = found || (over_time && over_time->course().way == way);
+      found = found || (over_time && over_time->course().diagonal_scan);
     });
     return found;
   };
-  return of_diagonal(Form::scan, Course::Way::tree) && of_diagonal(Form::chunkwise, Course::Way::chunks);
+  return of_diagonal(Form::scan) && of_diagonal(Form::chunkwise);
 }
 
 std::string way_back(const Divergence& bad) { return sentence(bad) + " on the way back; gradients from there on are not to be relied on"; }

@@ -12,7 +12,7 @@
 #include "experiment/experiment.h"
 #include "files/files.h"
 #include "files/json.h"
-#include "models/nearest.h"
+#include "parameters/nearest.h"
 #include "models/registry.h"
 
 namespace reclab {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/hyper.h"
+#include "parameters/hyper.h"
 #include "trace/trace.h"
 
 namespace reclab {

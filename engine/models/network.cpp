@@ -9,7 +9,6 @@
 #include "array/error.h"
 #include "array/stop.h"
 #include "models/stack.h"
-#include "recurrence/attention.h"
 #include "recurrence/chunks.h"
 
 namespace reclab {
@@ -25,176 +24,99 @@ std::int64_t Parameters::count() const {
   return n;
 }
 
-std::int64_t Layer::steps() const { return network_.options_.steps; }
-std::int64_t Layer::batch() const { return network_.options_.batch; }
+/// A layer of a network: what it declares goes into the network's lists.
+class Network::LayerOf final : public Layer {
+ public:
+  /// The layer `index` of the network, whose stack begins with the layer `first`; index = -1: none of them.
+  LayerOf(Network& network, const Hyper& values, std::string prefix, int index, int first = 0)
+      : Layer(network.graph_, values), network_(network), prefix_(std::move(prefix)), index_(index), first_(first) {}
 
-Var Layer::parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) {
-  const std::string key = prefix_ + "/" + name;
-  for ([[maybe_unused]] const auto& present : network_.parameters_) assert(present.name != key);
-  const Var var = graph_.leaf(LeafKind::variable, std::move(shape), graph_.real());
-  network_.parameters_.push_back({key, text, var, init});
-  return var;
-}
+  int index() const override { return index_ < 0 ? -1 : index_ - first_; }
+  std::int64_t steps() const override { return network_.options_.steps; }
+  std::int64_t batch() const override { return network_.options_.batch; }
+  Form form() const override { return network_.options_.form; }
+  std::int64_t past() const override { return network_.options_.past; }
+  bool records() const override { return network_.options_.record; }
 
-Var Layer::shared_parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) {
-  for (const auto& present : network_.parameters_)
-    if (present.name == std::to_string(first_) + "/" + name) return present.var;
-  assert(index() == 0);
-  return parameter(name, std::move(shape), init, text);
-}
-
-void Layer::offer(std::initializer_list<Form> forms) {
-  for (const Form form : forms) network_.offered_ |= 1u << static_cast<unsigned>(form);
-}
-
-Var Layer::gate(const std::string& name, Var value, double low, double high, const std::string& text) {
-  network_.gates_.push_back({index_, name, text, low, high, value});
-  return value;
-}
-
-void Layer::put(const std::vector<StateSpec>& specs, const MemoryVars& vars) {
-  for (std::size_t i = 0; i < specs.size(); ++i)
-    network_.states_.push_back({index_, specs[i].name, specs[i].text, specs[i].shape, vars.memory, static_cast<int>(i), vars.initial[i], vars.trajectories[i],
-                                vars.finals[i], false, specs[i].auxiliary, specs[i].start});
-}
-
-Layer::Stepped Layer::step_and_read(const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell) {
-  std::vector<StateShape> shapes;
-  for (const auto& state : states) shapes.push_back({state.name, state.shape});
-  const bool auxiliary = std::any_of(states.begin(), states.end(), [](const StateSpec& state) { return state.auxiliary; });
-  if (!auxiliary) offer({Form::newton, Form::quasi_newton, Form::damped_newton});
-  const StepVars vars = reclab::step(graph_, batch(), shapes, tokens, cell, {}, auxiliary ? Form::sequential : network_.options_.form);
-  put(states, vars);
-  for (const auto& g : vars.gates) network_.gates_.push_back({index_, g.name, g.text, g.low, g.high, g.trajectory});
-  return {vars.trajectories, vars.reads};
-}
-
-std::vector<Var> Layer::step(const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell) {
-  return step_and_read(states, tokens, cell).states;
-}
-
-Var Layer::cache(const StateSpec& state, Var x) {
-  network_.whole_ = true;
-  Shape shape = x.shape();
-  shape[0] = network_.options_.past;
-  Var joined = x;
-  const Var initial = graph_.leaf(LeafKind::variable, shape, x.dtype());
-  if (shape[0]) {
-    const Var parts[] = {initial, x};
-    joined = concat(parts, 0);
+  Var parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) override {
+    const std::string key = prefix_ + "/" + name;
+    for ([[maybe_unused]] const auto& present : network_.parameters_) assert(present.name != key);
+    const Var var = graph().leaf(LeafKind::variable, std::move(shape), graph().real());
+    network_.parameters_.push_back({key, text, var, init});
+    return var;
   }
-  network_.states_.push_back({index_, state.name, state.text, state.shape, nullptr, 0, initial, x, joined, true});
-  return joined;
-}
+  Var shared_parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) override {
+    for (const auto& present : network_.parameters_)
+      if (present.name == std::to_string(first_) + "/" + name) return present.var;
+    assert(index() == 0);
+    return parameter(name, std::move(shape), init, text);
+  }
+  Var gate(const std::string& name, Var value, double low, double high, const std::string& text) override {
+    network_.gates_.push_back({index_, name, text, low, high, value});
+    return value;
+  }
 
-Var Layer::cache(const std::string& name, Var x, const std::string& text) {
-  const Var joined = cache(StateSpec{name, Shape(x.shape().begin() + 2, x.shape().end()), text}, detach(x));
-  network_.states_.back().trajectory = Var{};
-  return joined;
-}
+  void offer(std::initializer_list<Form> forms) override {
+    for (const Form form : forms) network_.offered_ |= 1u << static_cast<unsigned>(form);
+  }
+  void declare(const std::vector<StateSpec>& specs, const MemoryVars& vars) override {
+    for (std::size_t i = 0; i < specs.size(); ++i)
+      network_.states_.push_back({index_, specs[i].name, specs[i].text, specs[i].shape, vars.memory, static_cast<int>(i), vars.initial[i], vars.trajectories[i],
+                                  vars.finals[i], false, specs[i].auxiliary, specs[i].start});
+  }
+  void carry(Buffer buffer) override {
+    network_.states_.push_back({index_, std::move(buffer.name), std::move(buffer.text), std::move(buffer.shape), nullptr, 0, buffer.initial, buffer.trajectory, buffer.final_state,
+                                buffer.growing});
+    network_.states_.back().recorded_shape = std::move(buffer.recorded_shape);
+    network_.states_.back().period = buffer.period;
+  }
+  void run_as_one() override { network_.whole_ = true; }
 
-Var Layer::before(Var trajectory) {
+  Var before(Var trajectory) override;
+  void reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) override {
+    if (!network_.options_.record || !forms_states(form())) return;
+    network_.pasts_.push_back({index_, state, signal(), std::move(basis)});
+  }
+  Var position() override;
+  Var document_starts(std::int64_t column) override;
+
+ private:
+  Network& network_;
+  std::string prefix_;
+  int index_, first_;
+};
+
+Var Network::LayerOf::before(Var trajectory) {
   for (auto& state : network_.states_) {
     if (state.trajectory.id != trajectory.id) continue;
-    if (!state.beside) state.beside = graph_.leaf(LeafKind::variable, state.initial.shape(), state.initial.dtype());
+    if (!state.beside) state.beside = graph().leaf(LeafKind::variable, state.initial.shape(), state.initial.dtype());
     return chunks::before(state.beside, trajectory);
   }
   assert(!"the trajectory of no memory");
   return {};
 }
 
-void Layer::reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) {
-  if (!network_.options_.record || !forms_states(form())) return;
-  network_.pasts_.push_back({index_, state, signal(), std::move(basis)});
-}
-
-Var Layer::position() {
+Var Network::LayerOf::position() {
   if (!network_.position_) {
     const std::int64_t T = steps(), B = batch();
-    const Var initial = graph_.leaf(LeafKind::variable, {1, B, 1}, graph_.real());
+    const Var initial = graph().leaf(LeafKind::variable, {1, B, 1}, graph().real());
     std::vector<double> numbers;
     for (std::int64_t t = 0; t < T; ++t) numbers.push_back(static_cast<double>(t));
     const Var start = detach(initial);
-    network_.position_ = start + graph_.constant({T, 1, 1}, std::move(numbers));
+    network_.position_ = start + graph().constant({T, 1, 1}, std::move(numbers));
     network_.states_.push_back({std::max(index_, 0), "position", "How many steps have passed.", {1}, nullptr, 0, initial, Var{}, start + static_cast<double>(T)});
     network_.states_.back().position = true;
   }
   return network_.position_;
 }
 
-Var Layer::document_starts(std::int64_t column) {
+Var Network::LayerOf::document_starts(std::int64_t column) {
   const Var marks = detach(sign(relu(slice(network_.input_, -1, column - 1, column))));
   if (!network_.layers_[static_cast<std::size_t>(index_)].backward) return marks;
   const Var turned = reversed(marks), none = affine(slice(turned, 0, 0, 1), 0.0, 0.0);
   if (steps() == 1) return none;
   const Var parts[] = {none, slice(turned, 0, 0, steps() - 1)};
   return concat(parts, 0);
-}
-
-Var Layer::diagonal(const StateSpec& state, Var a, Var b, Var shown) {
-  offer({Form::scan, Form::chunkwise});
-  if (a.shape().size() < b.shape().size() && is_complex(b.dtype())) offer({Form::convolution});
-  const MemoryVars vars = reclab::diagonal(graph_, network_.options_.form, a, b, shown);
-  put({state}, vars);
-  return vars.trajectories[0];
-}
-
-Var Layer::diagonal_bank(const StateSpec& state, Var a, Var b, Var w, Var u) {
-  offer({Form::scan, Form::chunkwise, Form::convolution});
-  const BankVars vars = reclab::diagonal_bank(graph_, network_.options_.form, a, b, w, u);
-  put({state}, vars);
-  return vars.output;
-}
-
-Var Layer::selective(const StateSpec& state, Var dt, Var a, Var x, Var b, Var c) {
-  offer({Form::scan, Form::chunkwise});
-  const SelectiveVars vars = reclab::selective(graph_, network_.options_.form, dt, a, x, b, c, network_.options_.record);
-  put({state}, vars);
-  return vars.output;
-}
-
-Var Layer::outer(const StateSpec& state, Var q, Var k, Var v, Var log_decay, Var shown) {
-  offer({Form::chunkwise});
-  if (log_decay) offer({Form::scan});
-  if (!log_decay || log_decay.dim(-1) == 1) offer({Form::attention});
-  const OuterVars vars = reclab::outer(graph_, network_.options_.form, q, k, v, log_decay, network_.options_.record, shown);
-  put({state}, vars);
-  return vars.output;
-}
-
-Var Layer::delta(const StateSpec& state, Var q, Var k, Var v, Var beta) {
-  offer({Form::chunkwise});
-  const OuterVars vars = reclab::delta(graph_, network_.options_.form, q, k, v, beta);
-  put({state}, vars);
-  return vars.output;
-}
-
-Form Layer::form() const { return network_.options_.form; }
-std::int64_t Layer::past() const { return network_.options_.past; }
-
-Var Layer::history(const std::string& name, Var x, std::int64_t length, const std::string& text) {
-  Shape shape(x.shape().begin() + 1, x.shape().end());
-  Shape buffer{length};
-  buffer.insert(buffer.end(), x.shape().begin() + 2, x.shape().end());
-  shape.insert(shape.begin(), length);
-  const Var initial = graph_.leaf(LeafKind::variable, shape, x.dtype());
-  const Var parts[] = {initial, x};
-  const Var joined = concat(parts, 0);
-  network_.states_.push_back({index_, name, text, buffer, nullptr, 0, initial, Var{}, slice(joined, 0, steps(), steps() + length)});
-  return joined;
-}
-
-Var Layer::history(const StateSpec& state, Var x, std::int64_t length) {
-  const Var row = affine(x, 1.0, 0.0);  // a node of its own: what else reads x does not count
-  const Var joined = history(state.name, row, length, state.text);
-  network_.states_.back().trajectory = row;
-  network_.states_.back().recorded_shape = state.shape;
-  return joined;
-}
-
-Var Layer::attention(const SoftmaxAttention& a) {
-  offer({Form::attention});
-  return softmax_attention(a, form() == Form::sequential);
 }
 
 Network::Network(const Architecture& architecture, const Hyper& hyper, const NetworkOptions& options) : options_(options), graph_(options.real) {
@@ -233,7 +155,7 @@ Var Network::without_markers(const std::set<std::int64_t>& markers) const {
 }
 
 Var Network::add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role, bool with_bias) {
-  Layer layer(*this, graph_, hyper, prefix, -1);
+  LayerOf layer(*this, hyper, prefix, -1);
   const std::int64_t width = x.dim(-1);
   const double bound = 1.0 / std::sqrt(static_cast<double>(width));
   const Var weight = layer.parameter("weight", {out, width}, init::uniform(-bound, bound), role + ": y = W x + b; starts uniform in ±1/√in.");
@@ -270,11 +192,11 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
     const auto number = static_cast<int>(layers_.size());
     layers_.push_back({&architecture, in_stack_ ? architecture.id : "", backward, i == 0});
     if (backward) layers_.back().name += layers_.back().name.empty() ? "backward" : " backward";
-    Layer layer(*this, graph_, hyper, std::to_string(number), number, number - static_cast<int>(i));
+    LayerOf layer(*this, hyper, std::to_string(number), number, number - static_cast<int>(i));
     x = architecture.layer(layer, x);
   }
   if (architecture.finish && to == (hyper.has("layers") ? hyper.integer("layers") : 1)) {
-    Layer layer(*this, graph_, hyper, "final" + suffix, -1);
+    LayerOf layer(*this, hyper, "final" + suffix, -1);
     x = architecture.finish(layer, x);
   }
   if (!backward) return x;

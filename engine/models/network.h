@@ -114,7 +114,7 @@ class Network {
   std::vector<Form> forms() const;
 
  private:
-  friend class Layer;
+  class LayerOf;  // what a layer of this network is built with
   /// The input without the columns that mark where documents begin (Architecture::marker).
   Var without_markers(const std::set<std::int64_t>& markers) const;
   Var add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role, bool with_bias = true);

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "array/error.h"
-#include "models/nearest.h"
+#include "parameters/nearest.h"
 
 namespace reclab {
 

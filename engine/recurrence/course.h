@@ -6,31 +6,22 @@
 
 namespace reclab {
 
+class Plan;
+struct Drawn;
+
 struct Course {
-  /// What an operation's inputs and outputs are depends on the way.
-  enum class Way : std::uint8_t {
-    steps,     ///< state after state; the first output is the state's trajectory, or its reads
-    diagonal,  ///< the same of s_t = a_t s_{t-1} + b_t: inputs a, b and the initial state
-    tree,      ///< likewise, all at once (array/order.h)
-    chunks,    ///< likewise, chunk by chunk (array/order.h)
-    matrices,  ///< s_t = A_t s_{t-1} + b_t in chunks that are run twice; inputs A^T, b and the initial state
-    blocks,    ///< a matrix memory: scores within a chunk, the memory from chunk to chunk; q, k, v and perhaps log_decay
-    rewrites,  ///< likewise where a chunk's steps write over each other; q, k, v, beta
-    pairs,     ///< each step reads all that came before: inputs q, k, v
-    rows,      ///< the same, one step after another
-    transforms,  ///< by Fourier transforms: inputs the kernel and what it meets, output their convolution
-    iterations,  ///< of a Newton form
-    segments     ///< memory of one segment after another
-  };
+  /// Adds the pieces of work to the plan (recurrence/plan.h); what the operation's inputs and outputs are depends on it.
+  using Draw = void (*)(Plan& plan, const Drawn& drawn);
   Form form = Form::sequential;
-  Way way = Way::steps;
-  std::int64_t steps = 0;
+  Draw draw = nullptr;
+  std::int64_t steps = 0;   ///< 0: nothing of its own to be drawn
   std::int64_t chunk = 1;   ///< steps of a chunk, or of a segment
   std::int64_t past = 0;    ///< what is read came before the first step
   std::int64_t window = 0;  ///< how far back a step reads; 0: to the start
-  enum class Weights : std::uint8_t { plain, softmax, decayed, other } weights = Weights::plain;  ///< of pairs: `other` needs more than q and k
-  bool bounded = false;     ///< of pairs and rows: the fourth input is the first that each step reads
+  enum class Weights : std::uint8_t { plain, softmax, decayed, other } weights = Weights::plain;  ///< of reads of what came before: `other` needs more than q and k
+  bool bounded = false;     ///< of the same: the fourth input is the first that each step reads
   std::int64_t groups = 1;  ///< of matrices: how many sequences one after another the arrays hold
+  bool diagonal_scan = false;  ///< a scan or chunkwise pass of s_t = a_t s_{t-1} + b_t, which are one kernel on a CUDA device
   std::vector<Var> in = {};  ///< q, k, v, ... of a form that is made of several operations
 };
 
@@ -38,7 +29,6 @@ struct Course {
 class OverTime {
  public:
   virtual ~OverTime() = default;
-  /// The way `steps` of none: nothing of its own to be drawn.
   virtual Course course() const = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Memory: what carries a model from one time step to the next. Every architecture's memory is one of a few kinds; each kind knows its
-// exact execution forms, its adjoint, and its transition (for spectra and for products of ds_t/ds_{t-1}).
+// Memory: what carries a model from one time step to the next. Every architecture's memory is one of a few primitives, each a folder beside
+// this file; each knows its exact execution forms, its adjoint, and its transition (for spectra and for products of ds_t/ds_{t-1}).
 #pragma once
 
 #include <complex>
@@ -27,7 +27,7 @@ std::string_view to_string(Form form);
 /// Throws Error that names the known forms.
 Form form_from(std::string_view text);
 
-/// How a Newton form went (recurrence/newton.h).
+/// How a Newton form went (recurrence/step/newton.h).
 struct NewtonReport {
   Form form = Form::newton;
   /// max_t |s_t - f(s_{t-1})| relative to the states' size, the worst of the states: of the first guess, then after each iteration.
@@ -102,83 +102,5 @@ struct MemoryVars {
   std::vector<Var> trajectories;  ///< [steps, batch, ...]
   std::vector<Var> finals;        ///< [batch, ...]; empty Vars likewise
 };
-
-struct StateShape {
-  std::string name;
-  Shape shape;  ///< without batch
-};
-
-/// The gates that a cell names while it is built.
-struct CellGate {
-  std::string name, text;
-  double low, high;
-  Var inner;       ///< in the cell
-  Var trajectory;  ///< [steps, batch, ...] in the layer's graph
-};
-class Cell {
- public:
-  /// Names a gate for the record and returns it. low = high = 0: unbounded.
-  Var gate(std::string name, Var value, double low, double high, std::string text) {
-    gates_.push_back({std::move(name), std::move(text), low, high, value, {}});
-    return value;
-  }
-  std::vector<CellGate>& gates() { return gates_; }
-
- private:
-  std::vector<CellGate> gates_;
-};
-/// s_t = f(s_{t-1}, u_t): from this step's tokens [batch, ...] and the previous states [batch, ...] to the new states, and after them
-/// what is read out at this step and not fed back.
-using CellFunction = std::function<std::vector<Var>(Cell& cell, std::span<const Var> tokens, std::span<const Var> states)>;
-
-struct StepVars : MemoryVars {
-  std::vector<CellGate> gates;
-  std::vector<Var> reads;  ///< [steps, batch, ...]
-};
-/// A nonlinear recurrence. Forms: sequential, newton, quasi_newton, damped_newton. `initial`: states that the graph has made; empty: leaves
-/// of its own. `by_columns`: the one state is [blocks, size, repeats], and the cell does the same to each column of a block, seeing no other.
-StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& cell,
-              const std::vector<Var>& initial = {}, Form form = Form::sequential, bool by_columns = false);
-
-/// s_t = a_t * s_{t-1} + b_t. b [steps, batch, ...] real or complex; a of b's shape, or time-invariant of b's shape without steps and
-/// batch. Forms: sequential, scan; convolution (through FFT, channel by channel) when time-invariant and complex.
-/// `shown`: the factors that stand for the transition in spectra and in ds_T/ds_t where a is one in units that change from step to step (a
-/// stabilised memory): [steps, batch, groups] or time-invariant [groups], each group's factor for as many entries of the state in a row.
-MemoryVars diagonal(Graph& graph, Form form, Var a, Var b, Var shown = {});
-/// The same from an initial state that the graph has made.
-MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var shown = {});
-
-/// The time-invariant diagonal system of a bank of single-input single-output channels, read out:
-///   s_t[c, n] = a[c, n] s_{t-1}[c, n] + b[c, n] u_t[c],   y_t[c] = Re sum_n w[c, n] s_t[c, n]
-/// u [steps, batch, C] real; a, b, w [C, N] complex; y [steps, batch, C]. In the convolution form the kernel sum_n w b a^k is collapsed
-/// over the modes first, and no state is formed.
-struct BankVars : MemoryVars {
-  Var output;
-};
-BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u);
-
-/// h_t[c, n] = exp(dt_t[c] a[c, n]) h_{t-1}[c, n] + dt_t[c] x_t[c] b_t[n], y_t[c] = sum_n h_t[c, n] c_t[n]: Mamba's selective recurrence with its
-/// discretisation and its readout. dt, x [steps, batch, C]; b, c [steps, batch, N]; a [C, N]; all real. Forms: sequential (one operation, which
-/// keeps every h_t with `record`), scan, chunkwise. A. Gu, T. Dao, 2023, algorithm 2.
-struct SelectiveVars : MemoryVars {
-  Var output;  ///< [steps, batch, C]
-};
-SelectiveVars selective(Graph& graph, Form form, Var dt, Var a, Var x, Var b, Var c, bool record);
-
-/// S_t = G_t * S_{t-1} + k_t v_t^T, o_t = S_t^T q_t, update before read, per head. q, k [steps, batch, heads, key], v [steps, batch, heads,
-/// value]. G_t = exp(log_decay): none (ones), [steps, batch, heads, 1 or key], or time-invariant [heads, 1 or key]; log_decay <= 0.
-/// Forms: sequential, scan (with a decay), chunkwise; attention (o_t = sum_{s <= t} (q_t . k_s) v_s decayed, quadratic) unless the decay
-/// differs by key dimension. `record`: the sequential form keeps every S_t; without, a memory that decays is one operation that knows no
-/// transition and no norms of adjoints.
-struct OuterVars : MemoryVars {
-  Var output;  ///< [steps, batch, heads, value]
-};
-/// `shown` as for diagonal.
-OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, bool record, Var shown = {});
-
-/// S_t = (I - beta_t k_t k_t^T) S_{t-1} + beta_t k_t v_t^T, o_t = S_t^T q_t: what k_t recalls is replaced by v_t, by the share beta_t.
-/// Shapes as for outer, beta [steps, batch, heads, 1]. Forms: sequential, chunkwise (the WY representation of the product of a chunk's
-/// transitions). I. Schlag et al., ICML 2021; S. Yang et al., NeurIPS 2024.
-OuterVars delta(Graph& graph, Form form, Var q, Var k, Var v, Var beta);
 
 }  // namespace reclab

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "experiment/experiment.h"
+#include "recurrence/plan.h"
 
 namespace reclab {
 
@@ -26,9 +27,5 @@ inline constexpr std::int64_t most_schedule_steps = 64;
 /// The text of `rounds` says why the form is parallel, that of `work` what its pieces are, that of `value` which entry is shown.
 /// Where there is nothing to be drawn, schedule/none [0] says why.
 TracePtr form_schedule(const Registry& registry, const RunRequest& request, std::int64_t steps, std::stop_token stop);
-
-/// How a kind of node is drawn: a point at its last step; in a triangle a lane above it, the cell of two steps, a bar over the steps before
-/// its row, the end of its row; a box over its steps and rounds.
-enum class Place : std::uint8_t { point, lane, cell, bar, end, box };
 
 }  // namespace reclab

@@ -15,6 +15,7 @@
 #include "experiment/experiment.h"
 #include "models/registry.h"
 #include "recurrence/memory.h"
+#include "recurrence/step/step.h"
 
 namespace reclab::bench {
 namespace {

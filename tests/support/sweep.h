@@ -100,7 +100,7 @@ inline std::vector<Preset> primitive_presets() {
 }
 
 /// What a model goes over time with, in all its forms: the operations, the way that each of them takes, and whether in complex numbers.
-using OverTimes = std::set<std::tuple<std::type_index, Course::Way, bool>>;
+using OverTimes = std::set<std::tuple<std::type_index, std::uintptr_t, bool>>;
 inline OverTimes over_time(const Architecture& architecture, const Hyper& hyper, std::int64_t input) {
   OverTimes kinds;
   const Network one(architecture, hyper, {.input = input});
@@ -108,7 +108,7 @@ inline OverTimes over_time(const Architecture& architecture, const Hyper& hyper,
     Network network(architecture, hyper, {.input = input, .form = form});
     network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var> out) {
       const auto* goes = dynamic_cast<const OverTime*>(&operation);
-      if (goes) kinds.insert({typeid(operation), goes->course().way, !out.empty() && is_complex(out[0].dtype())});
+      if (goes) kinds.insert({typeid(operation), reinterpret_cast<std::uintptr_t>(goes->course().draw), !out.empty() && is_complex(out[0].dtype())});
     });
   }
   return kinds;

@@ -7,6 +7,7 @@
 #include "array/error.h"
 #include "models/parts/hawk.h"
 #include "models/parts/parts.h"
+#include "recurrence/attention/attention.h"
 
 namespace reclab::architectures {
 
@@ -47,7 +48,7 @@ Architecture griffin() {
       const Var q = half_turned(parts::by_head(l, hawk::normal_linear(l, name + "proj_q", u, b.width, 1.0, false, "W_q, rows by head"), heads));
       const Var k = half_turned(parts::by_head(l, hawk::normal_linear(l, name + "proj_k", u, D, 1.0, false, "W_k of the one key head"), 1));
       const Var v = parts::by_head(l, hawk::normal_linear(l, name + "proj_v", u, D, 1.0, false, "W_v of the one value head"), 1);
-      const Var read = l.attention({b.prefix + "k", {1, D}, "The key that each step appends to the cache."}, {b.prefix + "v", {1, D}, "The value that each step appends to the cache."},
+      const Var read = reclab::attention(l, {b.prefix + "k", {1, D}, "The key that each step appends to the cache."}, {b.prefix + "v", {1, D}, "The value that each step appends to the cache."},
                                    q / std::sqrt(static_cast<double>(D)), k, v, l.hyper.integer("window") + 1);
       return hawk::normal_linear(l, name + "proj_final", parts::flat(l, read), b.width, b.variance, true, "W_o");
     };

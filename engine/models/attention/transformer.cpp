@@ -5,7 +5,7 @@
 
 #include "array/error.h"
 #include "models/parts/parts.h"
-#include "recurrence/attention.h"
+#include "recurrence/attention/attention.h"
 
 namespace reclab::architectures {
 
@@ -64,7 +64,7 @@ Architecture transformer() {
       q = parts::turned(q, angle, true);
       k = parts::turned(k, angle, true);
     }
-    const Var read = l.attention({"k", {heads, D}, "The key that each step appends to the cache."}, {"v", {heads, D}, "The value that each step appends to the cache."},
+    const Var read = attention(l, {"k", {heads, D}, "The key that each step appends to the cache."}, {"v", {heads, D}, "The value that each step appends to the cache."},
                                  q / std::sqrt(static_cast<double>(D)), k, v, window);
     const parts::Linear out{parts::torch_uniform(d), bias ? init::constant(0.0) : Init{}, "W_o", "starts uniform in ±1/√d, its bias at 0"};
     const Var y = parts::linear(l, "self_attn.out_proj", parts::flat(l, read), d, out);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/architecture.h"
+#include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 
@@ -36,7 +37,7 @@ Architecture elman() {
       u = u + l.parameter("bias_hh", {H}, init::uniform(-k, k), "b_hh; starts uniform in ±1/√H.");
     }
     const std::string f = l.hyper.choice("activation");
-    return l.step({{"h", {H}, "The hidden state after the nonlinearity."}}, {u}, [=](Cell&, std::span<const Var> u_t, std::span<const Var> s) {
+    return step(l, {{"h", {H}, "The hidden state after the nonlinearity."}}, {u}, [=](Cell&, std::span<const Var> u_t, std::span<const Var> s) {
       const Var sum = u_t[0] + linear(s[0], W_hh);
       return std::vector<Var>{f == "tanh" ? tanh(sum) : f == "relu" ? relu(sum) : affine(sum, 1.0, 0.0)};
     })[0];

@@ -2,6 +2,7 @@
 //   z_t = z_{t-1} + Δt (tanh(W [x; z; y] + b) - γ y_{t-1} - ε z_{t-1}),   y_t = y_{t-1} + Δt z_t
 // T. K. Rusch, S. Mishra, Coupled oscillatory recurrent neural network (coRNN), ICLR 2021. Names and conventions of the authors' coRNNCell.
 #include "models/parts/parts.h"
+#include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 
@@ -24,7 +25,7 @@ Architecture cornn() {
     const Var W = l.parameter("i2h.weight", {H, in + 2 * H}, parts::torch_uniform(in + 2 * H), "W, columns x, hz, hy; starts uniform in ±1/√(in + 2H).");
     const Var b = l.parameter("i2h.bias", {H}, parts::torch_uniform(in + 2 * H), "b; starts uniform in ±1/√(in + 2H).");
     const Var W_z = slice(W, 1, in, in + H), W_y = slice(W, 1, in + H, in + 2 * H);
-    return l.step({{"hy", {H}, "The positions: what is read out."}, {"hz", {H}, "The velocities."}}, {linear(x, slice(W, 1, 0, in), b)},
+    return step(l, {{"hy", {H}, "The positions: what is read out."}, {"hz", {H}, "The velocities."}}, {linear(x, slice(W, 1, 0, in), b)},
                   [=](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
                     const Var force = cell.gate("force", tanh(u[0] + linear(s[1], W_z) + linear(s[0], W_y)), -1.0, 1.0, "tanh(W [x; z; y] + b): what drives the oscillators.");
                     const Var z = s[1] + dt * (force - gamma * s[0] - epsilon * s[1]);

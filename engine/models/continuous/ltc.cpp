@@ -4,6 +4,7 @@
 // R. Hasani, M. Lechner, A. Amini, D. Rus, R. Grosu, Liquid time-constant networks, AAAI 2021. Names and conventions of the authors' LTCCell.
 #include "array/error.h"
 #include "models/parts/parts.h"
+#include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 
@@ -51,7 +52,7 @@ Architecture ltc() {
     const Var s = conductance(sensory, reshape(x, {T, B, in, 1}));
     const Var current = sum(s * sensory.reversal, -2), total = l.gate("sensory", sum(s, -2), 0.0, 0.0, "The sensory conductance of each neuron, unbounded above.");
     const Var at_rest = gleak * vleak, standing = cm + gleak;
-    Var y = l.step({{"v", {H}, "The membrane potentials: what is read out."}}, {current, total}, [=](Cell& cell, std::span<const Var> u, std::span<const Var> state) {
+    Var y = step(l, {{"v", {H}, "The membrane potentials: what is read out."}}, {current, total}, [=](Cell& cell, std::span<const Var> u, std::span<const Var> state) {
       Var v = state[0];
       const std::int64_t rows = v.dim(0);
       const auto currents = [&](Var at) {

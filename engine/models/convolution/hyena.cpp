@@ -10,6 +10,7 @@
 
 #include "array/error.h"
 #include "models/parts/parts.h"
+#include "recurrence/convolution/convolution.h"
 
 namespace reclab::architectures {
 namespace {
@@ -69,7 +70,7 @@ Var hyena_operator(Layer& l, Var u) {
   Var v = q.back();
   for (std::int64_t o = 0; o < filters; ++o) {
     v = v * x[static_cast<std::size_t>(O - 1 - o)];
-    const Var y = l.convolution("long_filter" + std::to_string(o), reshape(slice(k, 1, o, o + 1), {D, taps}), v, "All inputs of a long convolution.");
+    const Var y = convolution(l, "long_filter" + std::to_string(o), reshape(slice(k, 1, o, o + 1), {D, taps}), v, "All inputs of a long convolution.");
     v = bias ? y + v * reshape(slice(bias, 1, o, o + 1), {D}) : y;
   }
   return parts::linear(l, "out_proj", activated(h.choice("activation"), v * x[0]), D, "W_out");

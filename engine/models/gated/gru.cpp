@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "models/architecture.h"
+#include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 
@@ -39,7 +40,7 @@ Architecture gru() {
       u = u + l.parameter("bias_ih", {3 * H}, init::uniform(-k, k), "b_ih, rows r z n; starts uniform in ±1/√H.");
       b_hh = l.parameter("bias_hh", {3 * H}, init::uniform(-k, k), "b_hh, rows r z n; starts uniform in ±1/√H; its n rows lie inside the reset product.");
     }
-    return l.step({{"h", {H}, "The hidden state."}}, {u}, [=](Cell& cell, std::span<const Var> u_t, std::span<const Var> s) {
+    return step(l, {{"h", {H}, "The hidden state."}}, {u}, [=](Cell& cell, std::span<const Var> u_t, std::span<const Var> s) {
       const Var h = s[0];
       const auto x_parts = split(u_t[0], -1, 3);
       Var r, z, n;

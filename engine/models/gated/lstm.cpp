@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/architecture.h"
+#include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 
@@ -40,7 +41,7 @@ Architecture lstm() {
       u = u + (b_ih + b_hh);
     }
     const Var W_hr = projection ? l.parameter("weight_hr", {P, H}, init::uniform(-k, k), "W_hr, the projection of h; starts uniform in ±1/√H.") : Var{};
-    return l.step({{"h", {P}, "The hidden state: what is read out and fed back."}, {"c", {H}, "The cell: what the forget gate keeps."}}, {u},
+    return step(l, {{"h", {P}, "The hidden state: what is read out and fed back."}, {"c", {H}, "The cell: what the forget gate keeps."}}, {u},
                   [=](Cell& cell, std::span<const Var> u_t, std::span<const Var> s) {
                     const auto gates = split(u_t[0] + linear(s[0], W_hh), -1, 4);
                     const Var i = cell.gate("input", sigmoid(gates[0]), 0.0, 1.0, "σ(i): how much of the candidate is written.");

@@ -6,6 +6,8 @@
 
 #include "array/error.h"
 #include "models/parts/parts.h"
+#include "recurrence/outer/outer.h"
+#include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 namespace {
@@ -66,16 +68,16 @@ Architecture mlstm() {
     const Var f = parts::linear(l, "xlstm.mlstm_cell.fgate", qkv, heads,
                                 {init::constant(0.0), init::each([=](Rng&, std::int64_t j) { return 3.0 + most * static_cast<double>(j); }), "W_f, columns q, k, v", "starts at 0, its bias from 3 to 6 over the heads"});
     const Var lf = log_sigmoid(f);
-    const Var m = l.step({{"m", {heads}, "The stabiliser: the exponent that C and n are divided by.", true}}, {lf, i},
+    const Var m = step(l, {{"m", {heads}, "The stabiliser: the exponent that C and n are divided by.", true}}, {lf, i},
                          [](Cell&, std::span<const Var> t, std::span<const Var> s) { return std::vector<Var>{maximum(t[0] + s[0], t[1])}; })[0];
     const Var standing = lf + l.before(m), top = maximum(standing, i);
     const Var keep = standing - top, write = l.gate("input", exp(i - top), 0.0, 1.0, "exp(ĩ − m): how strongly this step writes, in units of e^m.");
     l.gate("forget", exp(keep), 0.0, 1.0, "exp(log σ(f̃) + m_{t-1} − m_t): what multiplies the stored memory.");
     const auto by_head = [&](Var z) { return reshape(z, {T, B, heads, D}); };
     const Var each = reshape(write, {T, B, heads, 1}), K = by_head(k) * each / std::sqrt(static_cast<double>(D)), Q = by_head(q), decay = reshape(keep, {T, B, heads, 1}), shown = sigmoid(f);
-    const Var read = l.outer({"C", {heads, D, D}, "The matrix memory of each head, [key, value], divided by e^m."}, Q, K, by_head(v), decay, shown);
+    const Var read = outer(l, {"C", {heads, D, D}, "The matrix memory of each head, [key, value], divided by e^m."}, Q, K, by_head(v), decay, shown);
     const Var ones = affine(slice(each, -1, 0, 1), 0.0, 1.0);
-    const Var weight = l.outer({"n", {heads, D}, "The normaliser of each head, divided by e^m."}, Q, K, ones, decay, shown);
+    const Var weight = outer(l, {"n", {heads, D}, "The normaliser of each head, divided by e^m."}, Q, K, ones, decay, shown);
     // e^-m neither 0, which would leave 0/0 where nothing was recalled, nor infinite, which has no slope.
     const Var least = exp_in_range(-minimum(reshape(m, {T, B, heads, 1}), m.dtype() == DType::f64 ? 700.0 : 85.0));
     const Var hidden = read / (maximum(abs(weight), least) + h.real("eps"));

@@ -6,6 +6,7 @@
 
 #include "array/error.h"
 #include "models/parts/parts.h"
+#include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 
@@ -56,7 +57,7 @@ Architecture slstm() {
                                    return D > 1 ? 5.0 - 12.0 * std::pow(unit, exponent) : 5.0;
                                  }),
                                  "b by gate i, f, z, o, then head, then unit; starts at 0, the forget gate's from 5 to −7 over the units of a head.");
-    const auto states = l.step(
+    const auto states = step(l, 
         {{"y", {H}, "What is read out and fed back."}, {"c", {H}, "The cell, divided by e^m."}, {"n", {H}, "The normaliser, divided by e^m."}, {"m", {H}, "The stabiliser: the exponent that c and n are divided by."}},
         {i, f, z, o}, [=](Cell& cell, std::span<const Var> t, std::span<const Var> s) {
           const std::int64_t rows = s[0].dim(0);

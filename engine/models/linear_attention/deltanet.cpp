@@ -7,6 +7,8 @@
 
 #include "array/error.h"
 #include "models/parts/parts.h"
+#include "recurrence/delta/delta.h"
+#include "recurrence/diagonal/diagonal.h"
 
 namespace reclab::architectures {
 
@@ -85,7 +87,7 @@ Architecture deltanet() {
     Var k = features(slice(all, -1, D, 2 * D)), overlap;
     if (const std::string& normaliser = h.choice("attention_normaliser"); normaliser != "none") {
       const Var ones = u.graph->constant({heads, E}, std::vector<double>(static_cast<std::size_t>(heads * E), 1.0));
-      const Var z = l.diagonal({"z", {heads, E}, "The sum of each head's keys: the normaliser.", true}, ones, k);
+      const Var z = diagonal(l, {"z", {heads, E}, "The sum of each head's keys: the normaliser.", true}, ones, k);
       const Shape one{l.steps(), l.batch(), heads, 1};
       overlap = reshape(sum(z * q, -1), one) + 1e-5;
       if (normaliser == "both") {
@@ -95,7 +97,7 @@ Architecture deltanet() {
         k = k / (recalled + 1e-5);
       }
     }
-    Var read = l.delta({"S", {heads, E, D}, "The fast weights of each head, [key, value]."}, q, k, slice(all, -1, 2 * D, 3 * D), beta);
+    Var read = delta(l, {"S", {heads, E, D}, "The fast weights of each head, [key, value]."}, q, k, slice(all, -1, 2 * D, 3 * D), beta);
     if (overlap) read = read / overlap;
     const Var o = parts::flat(l, h.flag("output_scale") ? read / std::sqrt(static_cast<double>(D)) : read);
     const Var y = parts::linear(l, "dec_attn.o_net", o, d, {small, {}, "W_o", "starts N(0, init_std²)"});

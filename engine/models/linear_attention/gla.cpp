@@ -7,6 +7,7 @@
 
 #include "array/error.h"
 #include "models/parts/parts.h"
+#include "recurrence/outer/outer.h"
 
 namespace reclab::architectures {
 namespace {
@@ -93,7 +94,7 @@ Architecture gla() {
     const auto heads = [&](Var z, std::int64_t d) { return parts::repeated_heads(reshape(z, {T, B, s.kv_heads, d}), shared); };
     const Var by_head = heads(decay, dk);
     l.gate("forget", exp(by_head), 0.0, 1.0, "exp(a): how much of each key dimension of the memory is kept.");
-    const Var read = l.outer({"S", {s.heads, dk, dv}, "The memory of each head, [key, value]."}, reshape(mapped(q), {T, B, s.heads, dk}) / std::sqrt(static_cast<double>(dk)),
+    const Var read = outer(l, {"S", {s.heads, dk, dv}, "The memory of each head, [key, value]."}, reshape(mapped(q), {T, B, s.heads, dk}) / std::sqrt(static_cast<double>(dk)),
                              heads(mapped(k), dk), heads(v, dv), by_head);
     Var o = h.flag("norm") ? parts::unit_rms(read, eps) : read;
     if (h.flag("norm") && h.flag("norm_affine"))

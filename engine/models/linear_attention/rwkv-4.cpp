@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "models/parts/parts.h"
+#include "recurrence/diagonal/diagonal.h"
+#include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 
@@ -63,13 +65,13 @@ Architecture rwkv_4() {
       const Var bonus = l.parameter("att.time_first", {C}, init::each([](Rng&, std::int64_t i) { return std::log(0.3) + 0.5 * static_cast<double>((i + 1) % 3 - 1); }),
                                     "u, the bonus of the current token; starts at log 0.3 + {−½, 0, ½} in turn.");
       const Var w = -exp_in_range(decay);
-      const Var o = l.step({{"o", {C}, "The running maximum of the exponents, which p and q are divided by.", true, -1e38}}, {k},
+      const Var o = step(l, {{"o", {C}, "The running maximum of the exponents, which p and q are divided by.", true, -1e38}}, {k},
                            [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{detach(maximum(s[0] + w, u[0]))}; })[0];
       // Outputs do not depend on which exponent is taken out. Held, it leaves the gradients as they are, without the large terms that cancel.
       const Var old = l.before(o), standing = old + w, top = detach(maximum(standing, k));
       const Var keep = exp(standing - top), write = exp(k - top), factor = exp(w);
-      const Var p = l.before(l.diagonal({"p", {C}, "The weighted sum of values, divided by e^o."}, keep, write * v, factor));
-      const Var q = l.before(l.diagonal({"q", {C}, "The sum of the weights, divided by e^o."}, keep, write, factor));
+      const Var p = l.before(diagonal(l, {"p", {C}, "The weighted sum of values, divided by e^o."}, keep, write * v, factor));
+      const Var q = l.before(diagonal(l, {"q", {C}, "The sum of the weights, divided by e^o."}, keep, write, factor));
       const Var own = k + bonus, n = detach(maximum(old, own)), past = exp(old - n), present = exp(own - n);
       return matrix("att.output", r * ((past * p + present * v) / (past * q + present)), C, "W_o", 0.0, true);
     };

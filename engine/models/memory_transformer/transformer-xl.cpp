@@ -7,7 +7,7 @@
 
 #include "array/error.h"
 #include "models/parts/parts.h"
-#include "recurrence/attention.h"
+#include "recurrence/attention/attention.h"
 
 namespace reclab::architectures {
 namespace {
@@ -76,7 +76,7 @@ Var relative_attention(Layer& l, Var x) {
     a.k_held = projected(still, weights[1]);
     a.v_held = projected(still, weights[2]);
   }
-  return linear(reshape(parts::heads_last(l, l.attention(a), heads), {T, B, heads * D}), W_o);
+  return linear(reshape(parts::heads_last(l, attention(l, a), heads), {T, B, heads * D}), W_o);
 }
 
 }  // namespace

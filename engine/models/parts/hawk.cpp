@@ -5,6 +5,7 @@
 
 #include "array/error.h"
 #include "models/parts/parts.h"
+#include "recurrence/diagonal/diagonal.h"
 
 namespace reclab::hawk {
 namespace {
@@ -104,7 +105,7 @@ Var rg_lru(Layer& l, const Block& b, Var x) {
     strength = strength * later + (1.0 - later);
   }
   l.gate(b.prefix + "decay", decay, 0.0, 1.0, "a_t: what is kept of the state.");
-  return l.diagonal({b.prefix + "h", {W}, "The state of the RG-LRU."}, decay, strength * (i * x));
+  return diagonal(l, {b.prefix + "h", {W}, "The state of the RG-LRU."}, decay, strength * (i * x));
 }
 
 namespace {

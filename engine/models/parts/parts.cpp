@@ -46,20 +46,8 @@ Var short_convolution(Layer& l, const std::string& name, const std::string& buff
 Var by_head(Layer& l, Var x, std::int64_t heads) { return reshape(x, {l.steps(), l.batch(), heads, x.dim(-1) / heads}); }
 Var flat(Layer& l, Var x) { return reshape(x, {l.steps(), l.batch(), -1}); }
 
-Var heads_first(Var x) {
-  const int axes[] = {1, 2, 0, 3};
-  return reshape(permute(x, axes), {x.dim(1) * x.dim(2), x.dim(0), x.dim(3)});
-}
-Var heads_last(Layer& l, Var x, std::int64_t heads) {
-  const int axes[] = {2, 0, 1, 3};
-  return permute(reshape(x, {l.batch(), heads, x.dim(1), x.dim(2)}), axes);
-}
+Var heads_last(Layer& l, Var x, std::int64_t heads) { return reclab::heads_last(x, l.batch(), heads); }
 
-Var repeated_heads(Var x, std::int64_t times) {
-  if (times == 1) return x;
-  const Var ones = x.graph->constant({times, 1}, std::vector<double>(static_cast<std::size_t>(times), 1.0));
-  return reshape(reshape(x, {x.dim(0), x.dim(1), x.dim(2), 1, x.dim(3)}) * ones, {x.dim(0), x.dim(1), x.dim(2) * times, x.dim(3)});
-}
 Var by_block(Layer& l, Var x, Var blocks, bool out_first) {
   const std::int64_t n = blocks.dim(0), in = x.dim(-1) / n, T = l.steps(), B = l.batch();
   const int blocks_first[] = {2, 0, 1, 3}, blocks_last[] = {1, 2, 0, 3};

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "models/architecture.h"
+#include "recurrence/attention/attention.h"
 
 namespace reclab::parts {
 
@@ -39,11 +40,10 @@ Var short_convolution(Layer& l, const std::string& name, const std::string& buff
 Var by_head(Layer& l, Var x, std::int64_t heads);
 Var flat(Layer& l, Var x);
 /// [steps, batch, heads, d] -> [batch * heads, steps, d] and back.
-Var heads_first(Var x);
+using reclab::heads_first;
 Var heads_last(Layer& l, Var x, std::int64_t heads);
 
-/// Each head of [rows, batch, heads, d] `times` times in a row.
-Var repeated_heads(Var x, std::int64_t times);
+using reclab::repeated_heads;
 /// [steps, batch, n * in] times a block-diagonal matrix whose blocks are [n, in, out], or [n, out, in] where `out_first`: [steps, batch, n * out].
 Var by_block(Layer& l, Var x, Var blocks, bool out_first);
 /// 1 + w with the parameter w: the scale of a norm that is stored as its distance from 1.

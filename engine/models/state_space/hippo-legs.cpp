@@ -9,6 +9,8 @@
 
 #include "models/architecture.h"
 #include "models/parts/legendre.h"
+#include "recurrence/linear/linear.h"
+#include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 namespace {
@@ -170,7 +172,7 @@ Architecture hippo_legs() {
     const Transition step = legs(l.hyper.choice("discretisation"), N, time, static_cast<double>(l.hyper.integer("l_max")));
     const PastBasis past = legs_past(l.hyper.choice("discretisation"), l.hyper.integer("init_t"), l.hyper.integer("l_max"));
     if (l.hyper.choice("input") == "direct") {
-      const Var c = l.linear({"c", {in, N}, "The Legendre coefficients of each channel's past, lowest first."},
+      const Var c = linear(l, {"c", {in, N}, "The Legendre coefficients of each channel's past, lowest first."},
                              reshape(step.A, {T, 1, N, N}), reshape(x, {T, batch, in, 1}) * reshape(step.B, {T, 1, 1, N}));
       l.reconstruction(
           "c", [&] { return x; }, past);
@@ -214,7 +216,7 @@ Architecture hippo_legs() {
 
     const std::vector<StateSpec> states{{"h", {H}, "The hidden state: what is read out and fed back."},
                                         {"c", {M, N}, "The Legendre coefficients of each signal's past, lowest first."}};
-    const std::vector<Var> made = l.step(states, tokens, [=](Cell& cell, std::span<const Var> t, std::span<const Var> s) {
+    const std::vector<Var> made = reclab::step(l, states, tokens, [=](Cell& cell, std::span<const Var> t, std::span<const Var> s) {
       const std::int64_t copies = s[0].dim(0);
       const auto apply = [&](const Map& of, Var value) {
         const Var y = linear(value, of.inner, of.bias);

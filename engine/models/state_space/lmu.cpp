@@ -10,6 +10,8 @@
 
 #include "models/architecture.h"
 #include "models/parts/legendre.h"
+#include "recurrence/linear/linear.h"
+#include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 namespace {
@@ -216,9 +218,9 @@ Architecture lmu() {
         for (std::int64_t k = 0; k < M; ++k) each[static_cast<std::size_t>(k * M + k)] = 1.0;
         const Var apart = reshape(graph.constant({M, 1, M, 1}, std::move(each)) * reshape(A, {1, q, 1, q}), {M * q, M * q});
         const Var feedback = reshape(transpose(e_m), {M, 1, M * q}) * reshape(B, {q, 1});
-        m = l.linear(memory, apart + reshape(feedback, {M * q, M * q}), reshape(reshape(u, {T, batch, M, 1}) * B, {T, batch, 1, M * q}));
+        m = linear(l, memory, apart + reshape(feedback, {M * q, M * q}), reshape(reshape(u, {T, batch, M, 1}) * B, {T, batch, 1, M * q}));
       } else {
-        m = l.linear_driven(memory, A, B, u);
+        m = linear_driven(l, memory, A, B, u);
       }
       l.reconstruction(
           "m", [&] { return e_m ? detach(u) + fed(m, M * q, e_m) : u; }, past);
@@ -239,7 +241,7 @@ Architecture lmu() {
     const std::string activation = l.hyper.choice("activation");
     const Var A_turned = transpose(A);
     const std::vector<Var> states =
-        l.step({memory, {"h", {H}, "The hidden state: what is read out and fed back."}}, tokens,
+        step(l, {memory, {"h", {H}, "The hidden state: what is read out and fed back."}}, tokens,
                [=](Cell&, std::span<const Var> t, std::span<const Var> s) {
                  const std::int64_t copies = s[0].dim(0);
                  Var signal = t[0];

@@ -7,6 +7,7 @@
 
 #include "array/error.h"
 #include "models/architecture.h"
+#include "recurrence/diagonal/diagonal.h"
 
 namespace reclab::architectures {
 
@@ -68,7 +69,7 @@ Architecture lru() {
     const Var v = block && prenorm ? norm(x) : x;
     const Var lambda = exp(complex(-exp_in_range(nu_log), exp(theta_log)));
     const Var drive = complex(linear(v, B_re), linear(v, B_im)) * exp(gamma_log);
-    const Var h = l.diagonal({"h", {N}, "The complex state."}, lambda, drive);
+    const Var h = diagonal(l, {"h", {N}, "The complex state."}, lambda, drive);
     const Var y = linear(real(h), C_re) - linear(imag(h), C_im) + D * v;
     if (!block) return y;
 

@@ -8,6 +8,7 @@
 
 #include "array/error.h"
 #include "models/architecture.h"
+#include "recurrence/selective/selective.h"
 
 namespace reclab::architectures {
 
@@ -72,7 +73,7 @@ Architecture mamba() {
     const Var rbc = linear(x, W_x);
     const Var dt = l.gate("delta", softplus(linear(slice(rbc, -1, 0, R), W_dt, b_dt)), 0.0, 0.0,
                           "Δ: how strongly this token writes and how much of the old state it lets go; unbounded above.");
-    const Var read = l.selective({"h", {E, N}, "The selective state of each inner channel."}, dt, -exp_in_range(A_log), x, slice(rbc, -1, R, R + N),
+    const Var read = selective(l, {"h", {E, N}, "The selective state of each inner channel."}, dt, -exp_in_range(A_log), x, slice(rbc, -1, R, R + N),
                                  slice(rbc, -1, R + N, R + 2 * N));
     const Var y = read + skip * x;
 

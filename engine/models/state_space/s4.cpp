@@ -11,7 +11,7 @@
 #include "array/error.h"
 #include "models/architecture.h"
 #include "models/parts/hippo.h"
-#include "recurrence/linear.h"
+#include "recurrence/linear/linear.h"
 
 namespace reclab::architectures {
 namespace {
@@ -168,7 +168,7 @@ Architecture s4() {
     if (const std::int64_t length = l.hyper.integer("l_kernel")) system.c = solved_readout(system, system.c, length);
 
     const Var u = block && prenorm ? layer_norm(x, scale, shift, 1e-5) : x;
-    Var y = l.low_rank_bank({"h", {H, modes}, "The complex modes of each channel, one of each conjugate pair."}, system, u) +
+    Var y = low_rank_bank(l, {"h", {H, modes}, "The complex modes of each channel, one of each conjugate pair."}, system, u) +
             reshape(D, {H}) * u;
     if (l.hyper.choice("output") == "glu") {
       const double k = 1.0 / std::sqrt(static_cast<double>(H));

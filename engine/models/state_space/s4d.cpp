@@ -9,6 +9,7 @@
 
 #include "array/error.h"
 #include "models/architecture.h"
+#include "recurrence/diagonal/diagonal.h"
 
 namespace reclab::architectures {
 
@@ -80,7 +81,7 @@ Architecture s4d() {
     }
     const auto number = [&](Var v) { return complex(reshape(slice(v, -1, 0, 1), {H, modes}), reshape(slice(v, -1, 1, 2), {H, modes})); };
     if (own_B) B_bar = B_bar * number(B);
-    const Var y = l.diagonal_bank({"h", {H, modes}, "The complex modes of each channel."}, A_bar, B_bar, number(C) * 2.0, u) + D * u;
+    const Var y = diagonal_bank(l, {"h", {H, modes}, "The complex modes of each channel."}, A_bar, B_bar, number(C) * 2.0, u) + D * u;
     const auto around = [&](Var out) {
       if (!block) return out;
       return prenorm ? x + out : layer_norm(x + out, weight, bias, 1e-5);

@@ -8,6 +8,7 @@
 #include "array/error.h"
 #include "models/parts/hippo.h"
 #include "models/parts/parts.h"
+#include "recurrence/diagonal/diagonal.h"
 
 namespace reclab::architectures {
 
@@ -104,7 +105,7 @@ Architecture s5() {
     }
     const auto half = [](Var z, std::int64_t which, const Shape& shape) { return reshape(slice(z, -1, which, which + 1), shape); };
     const Var drive = complex(linear(v, half(B, 0, {P, H})), linear(v, half(B, 1, {P, H}))) * scale;
-    const Var state = l.diagonal({"h", {P}, "The complex state that all channels share."}, transition, drive);
+    const Var state = diagonal(l, {"h", {P}, "The complex state that all channels share."}, transition, drive);
     const Var y = (linear(real(state), half(C, 0, {H, P})) - linear(imag(state), half(C, 1, {H, P}))) * (pairs ? 2.0 : 1.0) + D * v;
     if (!block) return y;
     const auto dense = [&](const std::string& name, Var z) {

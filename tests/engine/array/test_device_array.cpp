@@ -10,7 +10,7 @@
 #include "array/error.h"
 #include "autodiff/ops.h"
 #include "host_machine.h"
-#include "recurrence/attention.h"
+#include "recurrence/attention/attention.h"
 #include "test.h"
 
 namespace {

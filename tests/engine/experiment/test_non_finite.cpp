@@ -9,7 +9,10 @@
 #include "experiment/experiment.h"
 #include "extremes.h"
 #include "models/registry.h"
+#include "recurrence/diagonal/diagonal.h"
+#include "recurrence/linear/linear.h"
 #include "recurrence/memory.h"
+#include "recurrence/step/step.h"
 #include "scratch.h"
 #include "test.h"
 
@@ -78,11 +81,11 @@ TEST_CASE("a gradient that is not a number reaches the memory and is not taken f
     own.layer = [kind](Layer& l, Var x) {
       Var s;
       if (kind == "step")
-        s = l.step({{"s", {1}, "s"}}, {x}, [](Cell&, std::span<const Var> u, std::span<const Var> at) { return std::vector<Var>{0.5 * at[0] + u[0]}; })[0];
+        s = step(l, {{"s", {1}, "s"}}, {x}, [](Cell&, std::span<const Var> u, std::span<const Var> at) { return std::vector<Var>{0.5 * at[0] + u[0]}; })[0];
       else if (kind == "diagonal")
-        s = l.diagonal({"s", {1}, "s"}, reshape(affine(slice(x, 0, 0, 1), 0.0, 0.5), {1}), x);
+        s = diagonal(l, {"s", {1}, "s"}, reshape(affine(slice(x, 0, 0, 1), 0.0, 0.5), {1}), x);
       else
-        s = reshape(l.linear({"s", {1, 1}, "s"}, x.graph->constant({1, 1}, {0.5}), reshape(x, {l.steps(), l.batch(), 1, 1})), x.shape());
+        s = reshape(linear(l, {"s", {1, 1}, "s"}, x.graph->constant({1, 1}, {0.5}), reshape(x, {l.steps(), l.batch(), 1, 1})), x.shape());
       return sqrt(s);
     };
     Registry registry;

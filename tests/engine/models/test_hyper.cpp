@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "array/error.h"
-#include "models/hyper.h"
-#include "models/nearest.h"
+#include "parameters/hyper.h"
+#include "parameters/nearest.h"
 #include "test.h"
 
 using namespace reclab;

@@ -10,6 +10,7 @@
 #include "experiment/experiment.h"
 #include "models/registry.h"
 #include "recurrence/memory.h"
+#include "recurrence/step/step.h"
 #include "test.h"
 
 using namespace reclab;

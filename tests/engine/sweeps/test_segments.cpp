@@ -8,6 +8,7 @@
 #include "execution/rollout.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
+#include "recurrence/outer/outer.h"
 #include "sweep.h"
 #include "test.h"
 

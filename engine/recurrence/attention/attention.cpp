@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "recurrence/attention/attention.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "array/device_array.h"
+#include "array/error.h"
+#include "autodiff/ops.h"
+#include "recurrence/attention/drawing.h"
+#include "recurrence/course.h"
+
+namespace reclab {
+namespace {
+
+constexpr std::int64_t block_rows = 64;
+
+struct Sizes {
+  std::int64_t batch = 0, steps = 0, past = 0, key = 0, value = 0, distances = 0, rows = 1, window = 0;
+};
+
+/// What both kinds share: matrix products between blocks of rows of one array and all columns that they see.
+class Blocks : public Operation {
+ public:
+  Blocks(DType type, const Sizes& s) : type_(type), s_(s) {}
+
+ protected:
+  DType type_;
+  Sizes s_;
+
+  std::size_t bytes(std::int64_t n) const { return static_cast<std::size_t>(n) * bytes_of(type_); }
+  const void* at(const void* p, std::int64_t offset) const { return static_cast<const char*>(p) + bytes(offset); }
+  void* at(void* p, std::int64_t offset) const { return static_cast<char*>(p) + bytes(offset); }
+
+  /// block [batch, rows, columns] = (or +=) left[first.., d] right[0..columns, d]^T, both [batch, length, d].
+  void scores(Backend& b, const void* left, std::int64_t left_length, std::int64_t first, std::int64_t rows, const void* right, std::int64_t right_length,
+              std::int64_t columns, std::int64_t d, void* block) const {
+    b.matmul(type_, {s_.batch, rows, columns, d, false, true, left_length * d, right_length * d, rows * columns}, at(left, first * d), right, block, false);
+  }
+  /// to[first.., d] = (or +=) block [rows, columns] right[0..columns, d].
+  void apply(Backend& b, const void* block, std::int64_t rows, std::int64_t columns, const void* right, std::int64_t right_length, std::int64_t d, void* to,
+             std::int64_t to_length, std::int64_t first, bool add) const {
+    b.matmul(type_, {s_.batch, rows, d, columns, false, false, rows * columns, right_length * d, to_length * d}, block, right, at(to, first * d), add);
+  }
+  /// to[0..columns, d] += block^T left[first.., d].
+  void apply_transposed(Backend& b, const void* block, std::int64_t rows, std::int64_t columns, const void* left, std::int64_t left_length, std::int64_t first,
+                        std::int64_t d, void* to, std::int64_t to_length) const {
+    b.matmul(type_, {s_.batch, columns, d, rows, true, false, rows * columns, left_length * d, to_length * d}, block, at(left, first * d), to, true);
+  }
+  template <class F>
+  void each_block(const std::stop_token& stop, const F& body) const {
+    for (std::int64_t first = 0; first < s_.steps; first += s_.rows) {
+      if (stop.stop_requested()) throw Cancelled();
+      const std::int64_t rows = std::min(s_.rows, s_.steps - first);
+      body(first, rows, s_.past + first + rows);
+    }
+  }
+};
+
+class Softmax final : public Blocks, public OverTime {
+ public:
+  using Blocks::Blocks;
+  bool low = false, relative = false, held = false;
+
+  // A block leaves out the columns that its window leaves behind: it has those from `from` on, and what counts columns is moved by as many.
+  void forward(const ForwardCall& c) override {
+    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
+      const std::int64_t from = start(first), columns = end - from;
+      void* p = probabilities(c.backend, c.in, first, rows, from, columns);
+      apply(c.backend, p, rows, columns, at(c.in[2], from * s_.value), s_.past + s_.steps, s_.value, c.out[0], s_.steps, first, false);
+    });
+  }
+  void backward(const BackwardCall& c) override {
+    Backend& b = c.backend;
+    const std::int64_t all = s_.past + s_.steps;
+    const std::size_t at_relative = low ? 4 : 3, at_held = at_relative + (relative ? 2 : 0);
+    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
+      const std::int64_t from = start(first), columns = end - from;
+      void* p = probabilities(b, c.in, first, rows, from, columns);
+      void* g = scratch_[1].resize(b, type_, s_.batch * rows * columns);
+      scores(b, c.grad_out[0], s_.steps, first, rows, at(c.in[2], from * s_.value), all, columns, s_.value, g);
+      b.softmax_adjoint(type_, s_.batch * rows, columns, p, g);  // g: of the scores now
+      if (c.grad_in[0]) apply(b, g, rows, columns, at(c.in[1], from * s_.key), all, s_.key, c.grad_in[0], s_.steps, first, true);
+      if (relative) {
+        void* far = scratch_[2].resize(b, type_, s_.batch * rows * s_.distances);
+        b.by_distance_adjoint(type_, s_.batch, rows, columns, s_.distances, s_.past + first - from, g, far);
+        if (c.grad_in[at_relative]) apply(b, far, rows, s_.distances, c.in[at_relative + 1], s_.distances, s_.key, c.grad_in[at_relative], s_.steps, first, true);
+        if (c.grad_in[at_relative + 1]) apply_transposed(b, far, rows, s_.distances, c.in[at_relative], s_.steps, first, s_.key, c.grad_in[at_relative + 1], s_.distances);
+      }
+      const auto columns_gradient = [&](void* of_k, void* of_v) {
+        if (of_k) apply_transposed(b, g, rows, columns, c.in[0], s_.steps, first, s_.key, at(of_k, from * s_.key), all);
+        if (of_v) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, at(of_v, from * s_.value), all);
+      };
+      if (!held) return columns_gradient(c.grad_in[1], c.grad_in[2]);
+      // First what goes to the columns from `held` on, then, from a fresh copy, what goes to those before.
+      const std::size_t size = bytes(s_.batch * rows * columns);
+      void* copies = scratch_[3].resize(b, type_, 2 * s_.batch * rows * columns);
+      b.copy(copies, p, size);
+      b.copy(static_cast<char*>(copies) + size, g, size);
+      const void* bound = moved(b, c.in[at_held], first, rows, from);
+      for (void* block : {p, g}) b.keep_columns(type_, s_.batch, rows, columns, bound, true, block);
+      columns_gradient(c.grad_in[1], c.grad_in[2]);
+      p = copies;
+      g = static_cast<char*>(copies) + size;
+      for (void* block : {p, g}) b.keep_columns(type_, s_.batch, rows, columns, bound, false, block);
+      columns_gradient(c.grad_in[at_held + 1], c.grad_in[at_held + 2]);
+    });
+  }
+  Cost cost() const override {
+    double columns_seen = static_cast<double>(s_.past) + 0.5 * static_cast<double>(s_.steps + 1);
+    if (s_.window) columns_seen = std::min(columns_seen, static_cast<double>(s_.window + s_.rows / 2));
+    const double pairs = static_cast<double>(s_.batch) * static_cast<double>(s_.steps) * columns_seen;
+    const double rows = static_cast<double>(s_.batch * s_.steps), columns = static_cast<double>(s_.batch * (s_.past + s_.steps));
+    return {pairs * (2.0 * static_cast<double>(s_.key + s_.value) + 5.0),
+            static_cast<double>(bytes_of(type_)) * (rows + columns) * static_cast<double>(s_.key + s_.value)};
+  }
+  Course course() const override {
+    const bool streaming = s_.rows == 1;
+    return {.form = streaming ? Form::sequential : Form::attention, .draw = streaming ? drawing::rows : drawing::pairs, .steps = s_.steps, .past = s_.past, .window = s_.window,
+            .weights = relative ? Course::Weights::other : Course::Weights::softmax, .bounded = low};
+  }
+
+ private:
+  DeviceArray scratch_[5];
+  /// The first column that a block from row `first` on takes.
+  std::int64_t start(std::int64_t first) const { return s_.window ? std::max<std::int64_t>(0, s_.past + first - (s_.window - 1)) : 0; }
+  /// A number of a column a row, counted from column `from` on.
+  const void* moved(Backend& b, const void* numbers, std::int64_t first, std::int64_t rows, std::int64_t from) {
+    if (from == 0) return at(numbers, first);
+    void* to = scratch_[4].resize(b, type_, rows);
+    b.unary(Unary::affine, type_, rows, at(numbers, first), to, 1.0, -static_cast<double>(from));
+    return to;
+  }
+  void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
+    void* p = scratch_[0].resize(b, type_, s_.batch * rows * columns);
+    scores(b, in[0], s_.steps, first, rows, at(in[1], from * s_.key), s_.past + s_.steps, columns, s_.key, p);
+    if (relative) {
+      const std::size_t at_relative = low ? 4 : 3;
+      void* far = scratch_[2].resize(b, type_, s_.batch * rows * s_.distances);
+      scores(b, in[at_relative], s_.steps, first, rows, in[at_relative + 1], s_.distances, s_.distances, s_.key, far);
+      b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.past + first - from, far, p);
+    }
+    b.softmax(type_, s_.batch, rows, columns, s_.past + first - from, low ? moved(b, in[3], first, rows, from) : nullptr, p);
+    return p;
+  }
+};
+
+class Weighted final : public Blocks, public OverTime {
+ public:
+  using Blocks::Blocks;
+  void forward(const ForwardCall& c) override {
+    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
+      void* p = weights(c.backend, c.in, first, rows, columns);
+      apply(c.backend, p, rows, columns, c.in[2], s_.steps, s_.value, c.out[0], s_.steps, first, false);
+    });
+  }
+  void backward(const BackwardCall& c) override {
+    Backend& b = c.backend;
+    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
+      void* p = weights(b, c.in, first, rows, columns);
+      void* g = scratch_[1].resize(b, type_, s_.batch * rows * columns);
+      scores(b, c.grad_out[0], s_.steps, first, rows, c.in[2], s_.steps, columns, s_.value, g);
+      if (c.grad_in[2]) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, c.grad_in[2], s_.steps);
+      // p g is what the exponents get; g times the weight alone is what the scores get.
+      b.weigh_adjoint(type_, s_.batch, s_.steps, first, rows, columns, c.in[3], c.in[4], c.in[5], c.in[6], p, g, c.grad_in[3], c.grad_in[4]);
+      if (c.grad_in[0]) apply(b, g, rows, columns, c.in[1], s_.steps, s_.key, c.grad_in[0], s_.steps, first, true);
+      if (c.grad_in[1]) apply_transposed(b, g, rows, columns, c.in[0], s_.steps, first, s_.key, c.grad_in[1], s_.steps);
+    });
+  }
+  Cost cost() const override {
+    const double t = static_cast<double>(s_.steps), d = static_cast<double>(s_.key + s_.value), n = static_cast<double>(s_.batch);
+    return {n * t * (t + 1.0) * (d + 1.0), 2.0 * n * t * d * static_cast<double>(bytes_of(type_))};
+  }
+  Course course() const override {
+    return {.form = Form::attention, .draw = drawing::pairs, .steps = s_.steps, .weights = Course::Weights::decayed};
+  }
+
+ private:
+  DeviceArray scratch_[2];
+  void* weights(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t columns) {
+    void* p = scratch_[0].resize(b, type_, s_.batch * rows * columns);
+    scores(b, in[0], s_.steps, first, rows, in[1], s_.steps, columns, s_.key, p);
+    b.weigh(type_, s_.batch, s_.steps, first, rows, columns, in[3], in[4], in[5], in[6], p);
+    return p;
+  }
+};
+
+}  // namespace
+
+Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
+  Sizes s{a.q.dim(0), a.q.dim(1), a.k.dim(1) - a.q.dim(1), a.q.dim(2), a.v.dim(2), a.rel ? a.rel.dim(1) : 0, streaming ? 1 : block_rows, a.window};
+  assert(!a.window || a.low);
+  assert(a.k.dim(2) == s.key && a.v.dim(1) == a.k.dim(1) && a.k.dim(0) == s.batch && a.v.dim(0) == s.batch);
+  auto operation = std::make_unique<Softmax>(a.q.dtype(), s);
+  std::vector<Var> inputs{a.q, a.k, a.v};
+  if (a.low) inputs.push_back(a.low);
+  if (a.rel) inputs.insert(inputs.end(), {a.q2, a.rel});
+  if (a.held) inputs.insert(inputs.end(), {a.held, a.k_held, a.v_held});
+  operation->low = static_cast<bool>(a.low);
+  operation->relative = static_cast<bool>(a.rel);
+  operation->held = static_cast<bool>(a.held);
+  return a.q.graph->apply(std::move(operation), inputs, {{Shape{s.batch, s.steps, s.value}, a.q.dtype()}})[0];
+}
+
+Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low) {
+  const Sizes s{q.dim(0), q.dim(1), 0, q.dim(2), v.dim(2), 0, block_rows};
+  assert(k.shape() == q.shape() && v.dim(1) == s.steps && count(row.shape()) == s.batch * s.steps && count(column.shape()) == s.batch * s.steps);
+  return q.graph->apply(std::make_unique<Weighted>(q.dtype(), s), {q, k, v, row, column, row_low, column_low}, {{Shape{s.batch, s.steps, s.value}, q.dtype()}})[0];
+}
+
+Var heads_first(Var x) {
+  const int axes[] = {1, 2, 0, 3};
+  return reshape(permute(x, axes), {x.dim(1) * x.dim(2), x.dim(0), x.dim(3)});
+}
+Var heads_last(Var x, std::int64_t batch, std::int64_t heads) {
+  const int axes[] = {2, 0, 1, 3};
+  return permute(reshape(x, {batch, heads, x.dim(1), x.dim(2)}), axes);
+}
+Var repeated_heads(Var x, std::int64_t times) {
+  if (times == 1) return x;
+  const Var ones = x.graph->constant({times, 1}, std::vector<double>(static_cast<std::size_t>(times), 1.0));
+  return reshape(reshape(x, {x.dim(0), x.dim(1), x.dim(2), 1, x.dim(3)}) * ones, {x.dim(0), x.dim(1), x.dim(2) * times, x.dim(3)});
+}
+
+Var attention(Layer& layer, const SoftmaxAttention& a) {
+  layer.offer({Form::attention});
+  return softmax_attention(a, layer.form() == Form::sequential);
+}
+
+Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q, Var k, Var v, std::int64_t window) {
+  const std::int64_t heads = q.dim(2), shared = heads / k.dim(2);
+  // The rows that are appended get nodes of their own, so that their adjoints count what reads the cache and nothing else.
+  const auto kept = [&](const StateSpec& state, Var x) { return window ? layer.history(state, x, window - 1) : layer.cache(state, affine(x, 1.0, 0.0)); };
+  SoftmaxAttention a;
+  const Var keys = kept(key, k), values = kept(value, v);
+  a.q = heads_first(q);
+  a.k = heads_first(repeated_heads(keys, shared));
+  a.v = heads_first(repeated_heads(values, shared));
+  a.window = window;
+  if (window) {
+    // Column j of row i is step position_i - (window - 1 + i) + j; what came before the sequence is hidden.
+    const std::int64_t steps = layer.steps();
+    std::vector<double> own;
+    for (std::int64_t i = 0; i < steps; ++i) own.push_back(static_cast<double>(i));
+    const Var row = layer.graph().constant({steps}, std::move(own)), at = reshape(slice(layer.position(), 1, 0, 1), {steps});
+    a.low = maximum(row, row + static_cast<double>(window - 1) - at);
+  }
+  return heads_last(attention(layer, a), layer.batch(), heads);
+}
+
+}  // namespace reclab

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Attention over all that came before, in blocks of rows, so that a T x T matrix is never stored. Arrays are [batch, rows, features] with
+// the heads in the batch; column j of row i is visible for low_i <= j <= past + i. The quadratic form takes blocks of many rows; the
+// streaming form takes the rows one by one, as a decoder with a cache does.
+#pragma once
+
+#include "recurrence/layer.h"
+
+namespace reclab {
+
+/// o_i = sum_j p_ij v_j, p_i = softmax_j of q_i . k_j [+ q2_i . rel_{past + i - j}] over the visible columns.
+struct SoftmaxAttention {
+  Var q;                ///< [batch, steps, key], with its scale
+  Var k, v;             ///< [batch, past + steps, key], [batch, past + steps, value]
+  Var low;              ///< [steps] real: the first visible column of each row; none: 0
+  Var q2, rel;          ///< [batch, steps, key], [batch, distances, key]; none
+  Var held;             ///< [steps] real: columns before it pass their gradient to k_held and v_held, which have the values of k and v; none
+  Var k_held, v_held;
+  std::int64_t window = 0;  ///< no row sees more than so many columns, its own included (low must say so too); what is further back costs nothing. 0: none
+};
+Var softmax_attention(const SoftmaxAttention& a, bool streaming);
+
+/// o_i = sum_{j <= i} (q_i . k_j) e^{row_i + column_j} v_j; row and column [batch, steps], their sums never far above 0 for j <= i. What
+/// their rounding left out, row_low and column_low, is added to the exponents; gradients go to row and column.
+Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low);
+
+/// As a part of a layer: softmax attention over all that came before, or the last `window` steps (0: all): q [steps, batch, heads, key] with its
+/// scale, k and v [steps, batch, kv_heads, d], each kv head serving heads/kv_heads query heads in a row. The rows of k and v are the states that
+/// each step appends. Returns the reads [steps, batch, heads, value]. Forms: sequential (row by row over the cache), attention (quadratic).
+Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q, Var k, Var v, std::int64_t window);
+/// softmax_attention, row by row in the sequential form, in blocks of rows in the form attention.
+Var attention(Layer& layer, const SoftmaxAttention& a);
+
+/// [steps, batch, heads, d] -> [batch * heads, steps, d] and back.
+Var heads_first(Var x);
+Var heads_last(Var x, std::int64_t batch, std::int64_t heads);
+/// Each head of [rows, batch, heads, d] `times` times in a row.
+Var repeated_heads(Var x, std::int64_t times);
+
+}  // namespace reclab

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How attention goes over time.
+#pragma once
+
+#include "recurrence/plan.h"
+
+namespace reclab::drawing {
+
+/// Each step reads all that came before: inputs q, k, v. All at once,
+void pairs(Plan& plan, const Drawn& drawn);
+/// or one step after another.
+void rows(Plan& plan, const Drawn& drawn);
+
+}  // namespace reclab::drawing

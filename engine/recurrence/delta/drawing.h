@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How the delta rule goes over time.
+#pragma once
+
+#include "recurrence/plan.h"
+
+namespace reclab::drawing {
+
+/// A matrix memory whose steps in a chunk write over each other; inputs q, k, v, beta.
+void rewrites(Plan& plan, const Drawn& drawn);
+
+}  // namespace reclab::drawing

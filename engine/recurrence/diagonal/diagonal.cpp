@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "array/host.h"
+#include "array/order.h"
+#include "autodiff/ops.h"
+#include "recurrence/convolution/convolution.h"
+#include "recurrence/course.h"
+#include "recurrence/diagonal/diagonal.h"
+#include "recurrence/diagonal/drawing.h"
+
+namespace reclab {
+namespace {
+
+class Diagonal final : public Memory, public OverTime {
+ public:
+  Diagonal(DType type, Pace pace, const DiagonalDims& dims, std::int64_t batch) : type_(type), pace_(pace), d_(dims), batch_(batch) {}
+
+  void show(std::int64_t groups, bool invariant, DType type) {
+    groups_ = groups;
+    shown_invariant_ = invariant;
+    shown_type_ = type;
+  }
+  bool time_invariant() const { return groups_ ? shown_invariant_ : d_.period > 0; }
+  Transition transition() const override { return Transition::diagonal(d_.width / batch_, !time_invariant()); }
+  void factors(std::int64_t t, std::span<std::complex<double>> factors) const override {
+    if (groups_) {
+      const auto own = to_complex(*backend_, shown_type_, shown_, groups_, shown_invariant_ ? 0 : t * groups_ * batch_);
+      const std::size_t each = factors.size() / own.size();
+      for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = own[i / each];
+      return;
+    }
+    std::ranges::copy(to_complex(*backend_, type_, a_, std::ssize(factors), time_invariant() ? 0 : t * d_.width), factors.begin());
+  }
+
+  void forward(const ForwardCall& c) override {
+    backend_ = &c.backend;
+    a_ = c.in[0];
+    if (groups_) shown_ = c.in[3];
+    c.backend.diagonal(type_, d_, pace_, c.in[0], c.in[1], c.in[2], c.out[0], c.stop);
+  }
+  void backward(const BackwardCall& c) override {
+    log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
+    const void* carried = carried_.empty() ? nullptr : carried_[0];
+    if (!carried) exponent_ = 0;
+    int power = exponent_;
+    c.backend.diagonal_adjoint(type_, d_, pace_, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1], c.grad_in[2],
+                               log2_norms_[0].data(), &exponent_, c.stop);
+    // A scan is in plain numbers; where they end, the norms are followed further step by step.
+    if (pace_ != Pace::steps && std::any_of(log2_norms_[0].begin(), log2_norms_[0].end(), [](double x) { return std::isinf(x); }))
+      c.backend.diagonal_adjoint(type_, d_, Pace::steps, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, nullptr, nullptr, nullptr,
+                                 log2_norms_[0].data(), &power, c.stop);
+  }
+  Cost cost() const override {
+    const double n = static_cast<double>(d_.steps * d_.width), each = is_complex(type_) ? 8.0 : 2.0;
+    const double arrays = d_.period ? 2.0 : 3.0;
+    const double passes = pace_ == Pace::steps ? 0.0 : pace_ == Pace::chunks ? 2.0 : 2.0 * std::log2(static_cast<double>(d_.steps) + 1.0);
+    return {(pace_ == Pace::steps ? 1.0 : 3.0) * each * n, (arrays + passes) * n * static_cast<double>(bytes_of(type_))};
+  }
+  Course course() const override {
+    switch (pace_) {
+      case Pace::tree: return {.form = Form::scan, .draw = drawing::tree, .steps = d_.steps, .diagonal_scan = true};
+      case Pace::chunks: return {.form = Form::chunkwise, .draw = drawing::chunks, .steps = d_.steps, .chunk = order::diagonal_chunk, .diagonal_scan = true};
+      case Pace::steps: break;
+    }
+    return {.draw = drawing::diagonal, .steps = d_.steps};
+  }
+
+ private:
+  DType type_;
+  Pace pace_;
+  DiagonalDims d_;
+  std::int64_t batch_;
+  Backend* backend_ = nullptr;
+  const void* a_ = nullptr;
+  const void* shown_ = nullptr;
+  std::int64_t groups_ = 0;
+  bool shown_invariant_ = false;
+  DType shown_type_ = DType::f64;
+};
+
+class Vandermonde final : public Operation {
+ public:
+  Vandermonde(DType type, std::int64_t channels, std::int64_t modes, std::int64_t steps) : type_(type), channels_(channels), modes_(modes), steps_(steps) {}
+  void forward(const ForwardCall& c) override { c.backend.vandermonde(type_, channels_, modes_, steps_, c.in[0], c.in[1], c.out[0]); }
+  void backward(const BackwardCall& c) override {
+    c.backend.vandermonde_adjoint(type_, channels_, modes_, steps_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
+  }
+  Cost cost() const override {
+    const double n = static_cast<double>(channels_ * steps_);
+    return {8.0 * n * static_cast<double>(modes_), n * static_cast<double>(bytes_of(type_))};
+  }
+
+ private:
+  DType type_;
+  std::int64_t channels_, modes_, steps_;
+};
+
+/// kernel [C, steps] = sum_n w[c, n] a[c, n]^k.
+Var vandermonde(Var w, Var a, std::int64_t steps) {
+  const std::int64_t channels = a.dim(0), modes = a.dim(1);
+  assert(is_complex(a.dtype()) && w.dtype() == a.dtype() && w.shape() == a.shape());
+  return a.graph->apply(std::make_unique<Vandermonde>(a.dtype(), channels, modes, steps), {w, a}, {{Shape{channels, steps}, a.dtype()}})[0];
+}
+
+/// Knows the transition of a bank that is run as a convolution; passes its input through.
+class Witness final : public Memory {
+ public:
+  Witness(DType type, std::int64_t width) : type_(type), width_(width) {}
+  Transition transition() const override { return Transition::diagonal(width_, false); }
+  void factors(std::int64_t, std::span<std::complex<double>> factors) const override {
+    std::ranges::copy(to_complex(*backend_, type_, a_, std::ssize(factors)), factors.begin());
+  }
+  void forward(const ForwardCall& c) override {
+    backend_ = &c.backend;
+    a_ = c.in[0];
+    c.backend.add_scaled(type_, width_, 0, c.in[0], c.out[0], false);
+  }
+  void backward(const BackwardCall& c) override {
+    assert((carried_.empty() || !carried_[0]) && "a convolution covers the whole sequence");
+    log2_norms_.clear();
+    exponent_ = 0;
+    if (c.grad_in[0]) c.backend.add_scaled(type_, width_, 0, c.grad_out[0], c.grad_in[0], true);
+  }
+  Cost cost() const override { return {}; }
+
+ private:
+  DType type_;
+  std::int64_t width_;
+  Backend* backend_ = nullptr;
+  const void* a_ = nullptr;
+};
+
+std::pair<Memory*, Var> witness(Var a) {
+  auto operation = std::make_unique<Witness>(a.dtype(), count(a.shape()));
+  Memory* memory = operation.get();
+  return {memory, a.graph->apply(std::move(operation), {a}, {{a.shape(), a.dtype()}})[0]};
+}
+
+}  // namespace
+
+MemoryVars diagonal(Graph& graph, Form form, Var a, Var b, Var shown) {
+  return diagonal_from(graph, form, a, b, graph.leaf(LeafKind::variable, Shape(b.shape().begin() + 1, b.shape().end()), b.dtype()), shown);
+}
+
+MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var shown) {
+  const std::int64_t steps = b.dim(0), batch = b.dim(1);
+  const bool invariant = a.shape().size() < b.shape().size();
+  Shape state(b.shape().begin() + 1, b.shape().end());
+  MemoryVars vars;
+  vars.initial = {initial};
+  assert(a.dtype() == b.dtype());
+  if (form == Form::convolution && invariant && is_complex(b.dtype())) {
+    const std::int64_t channels = count(a.shape());
+    const auto [memory, own] = witness(a);
+    const Var factors = reshape(own, {channels, 1});
+    std::vector<double> ones(static_cast<std::size_t>(channels), 1.0);
+    const Var one = graph.constant({channels, 1}, ones);
+    const Var weights = complex(one, affine(one, 0.0, 0.0));
+    const Var kernel = vandermonde(weights, factors, steps);
+    // What the initial state leaves behind, a^(t+1) s_0, is the convolution with an impulse at step 0.
+    const Var driven = reshape(b, {steps, batch, channels});
+    const Var first = slice(driven, 0, 0, 1) + reshape(vars.initial[0], {1, batch, channels}) * reshape(own, {1, 1, channels});
+    Var input = first;
+    if (steps > 1) {
+      const Var parts[] = {first, slice(driven, 0, 1, steps)};
+      input = concat(parts, 0);
+    }
+    vars.memory = memory;
+    vars.trajectories = {reshape(convolve(kernel, input), b.shape())};
+    vars.finals = {last(vars.trajectories[0])};
+    return vars;
+  }
+  DiagonalDims dims{steps, count(state), invariant ? count(a.shape()) : 0};
+  assert(invariant ? count(state) / batch == count(a.shape()) : a.shape() == b.shape());
+  auto operation = std::make_unique<Diagonal>(b.dtype(), form == Form::scan ? Pace::tree : form == Form::chunkwise ? Pace::chunks : Pace::steps, dims, batch);
+  vars.memory = operation.get();
+  std::vector<Var> inputs{a, b, vars.initial[0]};
+  if (shown) {
+    const bool constant = shown.shape().size() < 3;
+    operation->show(constant ? count(shown.shape()) : count(shown.shape()) / (steps * batch), constant, shown.dtype());
+    inputs.push_back(detach(shown));
+  }
+  vars.trajectories = graph.apply(std::move(operation), std::move(inputs), {{b.shape(), b.dtype()}});
+  vars.finals = {last(vars.trajectories[0])};
+  return vars;
+}
+
+BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u) {
+  const std::int64_t steps = u.dim(0), batch = u.dim(1), channels = u.dim(2), modes = a.dim(1);
+  BankVars vars;
+  if (form == Form::convolution) {
+    const auto [memory, own] = witness(a);
+    vars.memory = memory;
+    vars.initial = {graph.leaf(LeafKind::variable, {batch, channels, modes}, a.dtype())};
+    vars.trajectories = {Var{}};
+    vars.finals = {Var{}};
+    const Var kernel = real(vandermonde(w * b, own, steps));
+    vars.output = convolve(kernel, u);
+    // The initial state's own response, Re sum_n w a^(t+1) s_0[n], one a sequence of the batch.
+    std::vector<Var> responses;
+    for (std::int64_t i = 0; i < batch; ++i) {
+      const Var start = reshape(slice(vars.initial[0], 0, i, i + 1), {channels, modes});
+      responses.push_back(reshape(transpose(real(vandermonde(w * start * own, own, steps))), {steps, 1, channels}));
+    }
+    vars.output = vars.output + concat(responses, 1);
+    return vars;
+  }
+  const Var input = reshape(u, {steps, batch, channels, 1});
+  static_cast<MemoryVars&>(vars) = diagonal(graph, form, a, complex(input, affine(input, 0.0, 0.0)) * b);
+  vars.output = sum(real(vars.trajectories[0] * w), -1);
+  return vars;
+}
+
+Var diagonal(Layer& layer, const StateSpec& state, Var a, Var b, Var shown) {
+  layer.offer({Form::scan, Form::chunkwise});
+  if (a.shape().size() < b.shape().size() && is_complex(b.dtype())) layer.offer({Form::convolution});
+  const MemoryVars vars = diagonal(layer.graph(), layer.form(), a, b, shown);
+  layer.declare({state}, vars);
+  return vars.trajectories[0];
+}
+
+Var diagonal_bank(Layer& layer, const StateSpec& state, Var a, Var b, Var w, Var u) {
+  layer.offer({Form::scan, Form::chunkwise, Form::convolution});
+  const BankVars vars = diagonal_bank(layer.graph(), layer.form(), a, b, w, u);
+  layer.declare({state}, vars);
+  return vars.output;
+}
+
+}  // namespace reclab

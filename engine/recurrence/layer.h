@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Layer: the services that a model's layer is built with, and that a primitive adds itself to the layer with. It knows no primitive: each
+// is a function of its own in a folder beside this file, called with the layer. Sequences are [steps, batch, features...]: write for the
+// last axes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "autodiff/ops.h"
+#include "parameters/hyper.h"
+#include "parameters/init.h"
+#include "recurrence/memory.h"
+
+namespace reclab {
+
+/// A state array as a model declares it; shape without time and batch.
+struct StateSpec {
+  std::string name;
+  Shape shape;
+  std::string text;
+  bool auxiliary = false;  ///< no part of the layer's transition: a stabiliser that leaves the output as it is
+  double start = 0.0;      ///< the value of all its entries before the first step
+};
+
+/// What is carried over from segment to segment without being a memory's: recorded only where it has a trajectory.
+struct Buffer {
+  std::string name, text;
+  Shape shape;  ///< without time and batch
+  Var initial{}, trajectory{}, final_state{};
+  bool growing = false;      ///< the first axis is as long as what has passed
+  Shape recorded_shape{};    ///< of a trajectory's row where it is not that of the state
+  std::int64_t period = 0;   ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
+};
+
+/// How a state whose entries are coefficients of its signal's past on a polynomial basis is read back.
+///
+/// Step s of the signal is held through the step, so after step t its middle is t - s + 1/2 steps ago; a place in the window is 0 at its
+/// oldest end and 1 now, 1 - age / window.
+struct PastBasis {
+  double window = 0.0;  ///< steps that the state reaches back; 0: the whole past
+  double first = 1.0;   ///< the whole past: how many steps long it is after step 0 (each step adds one)
+  /// The last step after which the coefficients are those of the window, and what the user is told about later ones.
+  std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  std::string beyond{};
+  std::string inverse_window{};  ///< not empty: the layer's parameter [1] whose reciprocal is the window, whatever `window` says
+  std::string coefficient;  ///< what one of them is called: "Legendre coefficient"
+  /// values [order, places]: each basis function at each place. signal(place) = sum_n values[n, place] state[n].
+  std::function<void(std::span<const double> places, std::span<double> values)> values;
+};
+
+class Layer {
+ public:
+  Layer(Graph& graph, const Hyper& values) : hyper(values), graph_(graph) {}
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+  virtual ~Layer() = default;
+
+  const Hyper& hyper;
+  Graph& graph() const { return graph_; }
+  virtual int index() const = 0;  ///< in its stack, 0-based; -1 outside the stack of layers
+  virtual std::int64_t steps() const = 0;
+  virtual std::int64_t batch() const = 0;
+  virtual Form form() const = 0;          ///< that is being built
+  virtual std::int64_t past() const = 0;  ///< steps that came before, where a growing state holds them
+  virtual bool records() const = 0;       ///< whether memories keep every state, also those they could do without
+
+  /// A trainable array; `text` names its role, the order of its rows and the reference implementation's name for it.
+  virtual Var parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) = 0;
+  /// A parameter that all layers of the stack share: it stands under the first of them.
+  virtual Var shared_parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) = 0;
+  /// Names a sequence as a gate and returns it. low = high = 0: unbounded.
+  virtual Var gate(const std::string& name, Var value, double low, double high, const std::string& text) = 0;
+
+  /// Says that what is being built has these exact forms beside the sequential one.
+  virtual void offer(std::initializer_list<Form> forms) = 0;
+  /// The states of a memory, in the memory's order.
+  virtual void declare(const std::vector<StateSpec>& states, const MemoryVars& vars) = 0;
+  virtual void carry(Buffer buffer) = 0;
+  /// Says that the sequence must be run as one segment.
+  virtual void run_as_one() = 0;
+
+  /// The state before each step: a trajectory that a memory of this layer made, one step later, its first row the initial state.
+  virtual Var before(Var trajectory) = 0;
+  /// Says that this layer's state `state` [copies, order], declared before, holds the past of `signal` [steps, batch, copies], the sequence
+  /// that it was written with. What the function builds should be detached; it is called only where states are recorded.
+  virtual void reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) = 0;
+  /// The number of each step, counted from the start of the sequence, 0 first; [steps, batch, 1], without gradient.
+  virtual Var position() = 0;
+  /// 1 where a document begins in the direction of this layer, that is where the network's input column `column` (the first is 1) is above
+  /// 0, and 0 elsewhere; [steps, batch, 1], without gradient. Run backward, a document begins with the step before the next one's mark.
+  virtual Var document_starts(std::int64_t column) = 0;
+
+  /// The last `count` entries of a sequence, carried over: returns x with them in front, [count + steps, batch, ...].
+  Var history(const std::string& name, Var x, std::int64_t count, const std::string& text);
+  /// The same, x recorded as the state that each step appends: the gradient of the state is that of what reads the result.
+  Var history(const StateSpec& state, Var x, std::int64_t count);
+  /// All of a sequence that came before, and it: [past + steps, batch, ...]. `x` is recorded as the state that each step appends. The
+  /// sequence is then run as one segment.
+  Var cache(const StateSpec& state, Var x);
+  /// The same as a buffer: carried over, but neither recorded nor what takes the layer's transition away. No gradient passes.
+  Var cache(const std::string& name, Var x, const std::string& text);
+
+ private:
+  Graph& graph_;
+};
+
+}  // namespace reclab

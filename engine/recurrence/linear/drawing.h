@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How dense linear recurrences go over time.
+#pragma once
+
+#include "recurrence/plan.h"
+
+namespace reclab::drawing {
+
+/// s_t = A_t s_{t-1} + b_t in chunks that are run twice; inputs A^T, b and the initial state.
+void matrices(Plan& plan, const Drawn& drawn);
+
+}  // namespace reclab::drawing

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How matrix memories go over time.
+#pragma once
+
+#include "recurrence/plan.h"
+
+namespace reclab::drawing {
+
+/// A matrix memory: scores within a chunk, the memory from chunk to chunk; inputs q, k, v and perhaps log_decay.
+void blocks(Plan& plan, const Drawn& drawn);
+
+}  // namespace reclab::drawing

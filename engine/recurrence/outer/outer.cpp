@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cassert>
+
+#include "array/device_array.h"
+#include "autodiff/ops.h"
+#include "recurrence/attention/attention.h"
+#include "recurrence/attention/drawing.h"
+#include "recurrence/chunks.h"
+#include "recurrence/course.h"
+#include "recurrence/diagonal/diagonal.h"
+#include "recurrence/outer/drawing.h"
+#include "recurrence/outer/outer.h"
+
+namespace reclab {
+namespace {
+
+class Outer final : public Memory, public OverTime {
+ public:
+  Outer(DType type, bool attention, bool record, const OuterDims& dims, std::int64_t batch)
+      : type_(type), attention_(attention), record_(record), d_(dims), batch_(batch) {}
+
+  Transition transition() const override { return Transition::diagonal(d_.heads / batch_ * d_.key * d_.value, false); }
+  void factors(std::int64_t, std::span<std::complex<double>> factors) const override { std::fill(factors.begin(), factors.end(), 1.0); }
+
+  void forward(const ForwardCall& c) override {
+    c.backend.outer(type_, d_, attention_, c.in[0], c.in[1], c.in[2], c.in[3], c.out[0], record_ ? c.out[2] : nullptr, c.out[1], c.stop);
+  }
+  void backward(const BackwardCall& c) override {
+    const std::int64_t n = d_.heads * d_.key * d_.value;
+    const void* carried = carried_.empty() ? nullptr : carried_[0];
+    if (carried && exponent_) {  // the memory keeps everything, so its adjoint never leaves the range: back to plain units
+      c.backend.add_scaled(type_, n, exponent_, carried, scratch_.resize(c.backend, type_, n), false);
+      carried = scratch_.data();
+    }
+    exponent_ = 0;
+    log2_norms_.clear();
+    if (!attention_) log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
+    assert(c.grad_in[0] && c.grad_in[1] && c.grad_in[2]);
+    c.backend.outer_adjoint(type_, d_, attention_, c.in[0], c.in[1], c.in[2], c.in[3], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1],
+                            c.grad_in[2], c.grad_in[3], attention_ ? nullptr : log2_norms_[0].data(), c.stop);
+  }
+  Cost cost() const override {
+    const double t = static_cast<double>(d_.steps), h = static_cast<double>(d_.heads), k = static_cast<double>(d_.key), v = static_cast<double>(d_.value);
+    const double size = static_cast<double>(bytes_of(type_));
+    return {attention_ ? h * t * (t + 1.0) * (k + v) : 4.0 * t * h * k * v, (2.0 * k + 2.0 * v) * t * h * size};
+  }
+  Course course() const override {
+    if (attention_) return {.form = Form::attention, .draw = drawing::pairs, .steps = d_.steps};
+    return {.draw = drawing::steps, .steps = d_.steps};
+  }
+
+ private:
+  DType type_;
+  bool attention_, record_;
+  OuterDims d_;
+  std::int64_t batch_;
+  DeviceArray scratch_;
+};
+
+/// The memory with decays or without, a chunk of steps at a time, or with decays step by step: nothing is kept of its single steps.
+class Gated final : public Memory, public OverTime {
+ public:
+  /// `in`: q, k, v and the decays, for who draws it.
+  Gated(DType type, const GatedDims& dims, bool decayed, std::vector<Var> in) : type_(type), d_(dims), decayed_(decayed), in_(std::move(in)) {}
+
+  Course course() const override {
+    if (d_.pace == Pace::steps) return {.draw = drawing::steps, .steps = d_.steps};
+    return {.form = Form::chunkwise, .draw = drawing::blocks, .steps = d_.steps, .chunk = chunk, .weights = Course::Weights::decayed, .in = in_};
+  }
+
+  Transition transition() const override { return Transition::none("nothing is kept of this form's single steps"); }
+
+  void forward(const ForwardCall& c) override {
+    c.backend.gated(type_, d_, c.in[0], c.in[1], c.in[2], decayed_ ? c.in[4] : nullptr, c.in[3], c.out[0], c.out[1], c.stop);
+  }
+  void backward(const BackwardCall& c) override {
+    // Where segments follow, the final memory is read by them alone.
+    const void* carried = carried_.empty() ? nullptr : carried_[0];
+    if (!carried) exponent_ = 0;
+    c.backend.gated_adjoint(type_, d_, c.in[0], c.in[1], c.in[2], decayed_ ? c.in[4] : nullptr, c.in[3], c.grad_out[0], carried ? carried : c.grad_out[1], c.grad_in[0],
+                            c.grad_in[1], c.grad_in[2], decayed_ ? c.grad_in[4] : nullptr, c.grad_in[3], &exponent_, c.stop);
+  }
+  Cost cost() const override {
+    const double n = static_cast<double>(d_.steps * d_.heads), k = static_cast<double>(d_.key), v = static_cast<double>(d_.value);
+    const double flops = d_.pace == Pace::steps ? 5.0 * k * v : 4.0 * k * v + static_cast<double>(chunk) * (k + v);
+    return {n * flops, n * (2.0 * k + 2.0 * v + (decayed_ ? static_cast<double>(d_.decays) : 0.0)) * static_cast<double>(bytes_of(type_))};
+  }
+
+ private:
+  DType type_;
+  static constexpr std::int64_t chunk = 16;
+  GatedDims d_;
+  bool decayed_;
+  std::vector<Var> in_;
+};
+
+/// A time-invariant decay at every step.
+Var at_each_step(Graph& graph, Var log_decay, std::int64_t steps) {
+  return log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, 1, 1, 1}) : log_decay;
+}
+
+OuterVars summed(Graph& graph, bool attention, Var q, Var k, Var v, bool record) {
+  const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
+  OuterVars vars;
+  vars.initial = {graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
+  auto operation = std::make_unique<Outer>(v.dtype(), attention, record, OuterDims{steps, batch * heads, key, value}, batch);
+  vars.memory = operation.get();
+  std::vector<std::pair<Shape, DType>> outputs{{v.shape(), v.dtype()}, {Shape{batch, heads, key, value}, v.dtype()}};
+  if (record) outputs.emplace_back(Shape{steps, batch, heads, key, value}, v.dtype());
+  const auto made = graph.apply(std::move(operation), {q, k, v, vars.initial[0]}, std::move(outputs));
+  vars.output = made[0];
+  vars.finals = {made[1]};
+  vars.trajectories = {record ? made[2] : Var{}};
+  return vars;
+}
+
+/// Every entry of the memory is a diagonal recurrence of its own, whose states are all there.
+OuterVars stepwise(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, Var shown) {
+  const Var decay = exp(chunks::with_axis(log_decay, -1)) + chunks::zeros(graph, {q.dim(3), v.dim(3)});
+  OuterVars vars;
+  static_cast<MemoryVars&>(vars) = diagonal(graph, form, decay, chunks::with_axis(k, -1) * chunks::with_axis(v, -2), shown);
+  vars.output = sum(vars.trajectories[0] * chunks::with_axis(q, -1), -2);
+  return vars;
+}
+
+OuterVars gated(Graph& graph, Pace pace, Var q, Var k, Var v, Var log_decay) {
+  const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
+  OuterVars vars;
+  vars.initial = {graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
+  std::vector<Var> inputs{q, k, v, vars.initial[0]};
+  if (log_decay) inputs.push_back(log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, batch, 1, 1}) : log_decay);
+  auto operation = std::make_unique<Gated>(v.dtype(), GatedDims{steps, batch * heads, key, value, log_decay ? log_decay.dim(-1) : 1, pace}, static_cast<bool>(log_decay),
+                                           log_decay ? std::vector<Var>{q, k, v, log_decay} : std::vector<Var>{q, k, v});
+  vars.memory = operation.get();
+  const auto made = graph.apply(std::move(operation), std::move(inputs), {{v.shape(), v.dtype()}, {vars.initial[0].shape(), v.dtype()}});
+  vars.output = made[0];
+  vars.finals = {made[1]};
+  vars.trajectories = {Var{}};
+  return vars;
+}
+
+OuterVars quadratic(Graph& graph, Var q, Var k, Var v, Var log_decay) {
+  const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3), all = batch * heads;
+  const int heads_first[] = {1, 2, 0, 3};
+  const auto turned = [&](Var x) { return reshape(permute(x, heads_first), {all, steps, x.dim(3)}); };
+  const auto start = chunks::start(graph, {batch, heads, key, value}, v.dtype());
+  const Var Q = turned(q), K = turned(k), V = turned(v), first = reshape(start.state, {all, key, value});
+  const auto [sums, low] = chunks::sums(turned(at_each_step(graph, log_decay, steps) + chunks::zeros(graph, {batch, 1, 1})), 1);  // [all, steps, 1]
+  const Var last_sum = slice(sums, 1, steps - 1, steps), last_low = slice(low, 1, steps - 1, steps);
+  const Var read = weighted_attention(Q, K, V, sums, -sums, low, -low) + matmul(Q * exp(sums), first);
+  const int time_first[] = {2, 0, 1, 3};
+  OuterVars vars;
+  vars.memory = start.memory;
+  vars.initial = {start.leaf};
+  vars.trajectories = {Var{}};
+  vars.finals = {reshape(matmul(transpose(K * exp(last_sum - sums + (last_low - low))), V) + first * exp(last_sum), {batch, heads, key, value})};
+  vars.output = permute(reshape(read, {batch, heads, steps, value}), time_first);
+  return vars;
+}
+
+}  // namespace
+
+OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, bool record, Var shown) {
+  assert(k.shape() == q.shape() && v.dim(2) == q.dim(2));
+  if (form == Form::chunkwise) return gated(graph, Pace::chunks, q, k, v, log_decay);
+  if (!log_decay) return summed(graph, form == Form::attention, q, k, v, record && form != Form::attention);
+  if (form == Form::attention && log_decay.dim(-1) == 1) return quadratic(graph, q, k, v, log_decay);
+  if (form == Form::sequential && !record) return gated(graph, Pace::steps, q, k, v, log_decay);
+  return stepwise(graph, form == Form::scan ? Form::scan : Form::sequential, q, k, v, log_decay, shown);
+}
+
+Var outer(Layer& layer, const StateSpec& state, Var q, Var k, Var v, Var log_decay, Var shown) {
+  layer.offer({Form::chunkwise});
+  if (log_decay) layer.offer({Form::scan});
+  if (!log_decay || log_decay.dim(-1) == 1) layer.offer({Form::attention});
+  const OuterVars vars = outer(layer.graph(), layer.form(), q, k, v, log_decay, layer.records(), shown);
+  layer.declare({state}, vars);
+  return vars.output;
+}
+
+}  // namespace reclab

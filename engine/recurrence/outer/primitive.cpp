@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "recurrence/primitive.h"
+
+#include <cmath>
+
+#include "recurrence/outer/outer.h"
+
+namespace reclab::primitives_by_name {
+namespace {
+
+using namespace primitive;
+
+std::vector<ExtremePrimitive> extremes() {
+  std::vector<ExtremePrimitive> found;
+  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const Inputs& inputs,
+                       const std::function<Var(Bench&, Form)>& build) {
+    found.push_back({name, forms, inputs, build});
+  };
+  const std::int64_t H = 2, K = 4, V = 3;
+  for (const std::int64_t T : {1, 70, 600}) {
+    const Inputs qkv{normal("q", {T, 1, H, K}, 1e3, 1), normal("k", {T, 1, H, K}, 1e3, 2), normal("v", {T, 1, H, V}, 1e3, 3)};
+    const auto with = [&](const Input& decay) {
+      Inputs all = qkv;
+      all.push_back(decay);
+      return all;
+    };
+    // The sequential form keeps every state, or is one operation that keeps none.
+    for (const bool record : {true, false}) {
+      const auto made = [record](Bench& bench, Form form) {
+        const Var decay = bench.in.contains("g") ? bench["g"] : Var{};
+        return bench.keep(outer(bench.graph, form, bench["q"], bench["k"], bench["v"], decay, record)).output;
+      };
+      const std::string steps = std::to_string(T) + (record ? " steps, " : " steps, not recorded, ");
+      add(steps + "no decay", {Form::sequential, Form::chunkwise, Form::attention}, qkv, made);
+      add(steps + "a decay a head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
+          with(chosen("g", {T, 1, H, 1}, log_edges, 4)), made);
+      add(steps + "a constant decay a head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
+          with({"g", {H, 1}, {-1e-9, std::log(1e-9)}}), made);
+      add(steps + "a decay a key", {Form::sequential, Form::scan, Form::chunkwise}, with(chosen("g", {T, 1, H, K}, log_edges, 5)), made);
+      add(steps + "a constant decay a key", {Form::sequential, Form::scan, Form::chunkwise}, with(chosen("g", {H, K}, log_edges, 6)), made);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+Primitive outer();  // in the table that the build writes
+Primitive outer() {
+  constexpr std::int64_t batch = CheckedPrimitive::batch;
+  using Argument = TimedPrimitive::Argument;
+  Primitive p;
+  p.timed.title = "Outer-product memory";
+  p.timed.equations = {"S_t = G_t ∘ S_{t-1} + k_t v_tᵀ", "y_t = S_tᵀ q_t"};
+  p.timed.hyper = heads();
+  p.timed.hyper.push_back(
+      hyper_choice("decay", "none", {"none", "scalar", "key"}, "G_t: ones, one factor a head, or one for each key dimension."));
+  p.timed.spectrum = "the factors G_t";
+  const auto decays = [](const Hyper& h) {
+    return h.choice("decay") == "none" ? 0 : h.choice("decay") == "scalar" ? h.integer("heads") : h.integer("heads") * h.integer("key");
+  };
+  p.timed.arguments = [decays](const Hyper& h) {
+    const std::int64_t n = h.integer("heads"), key = h.integer("key");
+    return std::vector<Argument>{
+        {n * key, 1.0 / std::sqrt(static_cast<double>(key))}, {n * key}, {n * h.integer("value")}, {decays(h), 0.0, -0.1, 0.0}};
+  };
+  p.timed.layer = [](Layer& l, Var x) {
+    Arguments next(l, x);
+    const Var q = next(of_heads(l, "key")), k = next(of_heads(l, "key")), v = next(of_heads(l, "value"));
+    const std::string& decay = l.hyper.choice("decay");
+    const Var log_decay = decay == "none" ? Var{} : next(decay == "scalar" ? Shape{l.hyper.integer("heads"), 1} : of_heads(l, "key"));
+    return flat(l, outer(l, memory_of_heads(l), q, k, v, log_decay));
+  };
+
+  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const auto& build) {
+    p.checked.push_back({name, forms, build});
+  };
+  const auto outer_of = [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T, std::int64_t factors) {
+    const Var q = x.real({T, batch, 2, 4}), k = x.real({T, batch, 2, 4}), v = x.real({T, batch, 2, 3});
+    const OuterVars vars = outer(graph, form, q, k, v, factors ? x.real({T, batch, 2, factors}, -0.5, 0.0) : Var{}, false);
+    return made(x, vars, vars.output);
+  };
+  add("outer", {Form::sequential, Form::chunkwise, Form::attention},
+      [outer_of](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return outer_of(form, graph, x, T, 0); });
+  add("outer, decay by head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
+      [outer_of](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return outer_of(form, graph, x, T, 1); });
+  add("outer, decay by key", {Form::sequential, Form::scan, Form::chunkwise},
+      [outer_of](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return outer_of(form, graph, x, T, 4); });
+
+  p.extremes = extremes;
+  return p;
+}
+
+}  // namespace reclab::primitives_by_name

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a primitive says of itself, in the primitive.cpp of its folder: how it is timed and checked by itself, and what it must bear. The build finds the
+// folders; `reclab bench`, check-device and the tests read the table.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "array/rng.h"
+#include "recurrence/layer.h"
+
+namespace reclab {
+
+/// Leaves of a graph with random values, the same for the same seed.
+class RandomLeaves {
+ public:
+  RandomLeaves(Graph& graph, std::uint64_t seed) : graph_(graph), rng_(seed) {}
+  Var real(Shape shape, double low = -1.0, double high = 1.0);
+  /// Of a modulus from low to high.
+  Var complex(Shape shape, double low = 0.0, double high = 1.0);
+  /// Gives values to the initial states that a memory has made, and keeps the memory for the unit of their gradients.
+  void initial(const MemoryVars& vars);
+
+  struct Leaf {
+    Var var;
+    std::vector<double> parts;  ///< of complex entries both
+    const Memory* memory = nullptr;
+  };
+  const std::vector<Leaf>& all() const { return all_; }
+
+ private:
+  Graph& graph_;
+  Rng rng_;
+  std::vector<Leaf> all_;
+};
+
+/// A layer that is nothing but the primitive, to be timed. All that it reads comes in as its input, whose channels are cut into arguments; what
+/// does not change with time is a parameter.
+struct TimedPrimitive {
+  /// Channels of the input that are one argument: normal, or uniform in a range.
+  struct Argument {
+    std::int64_t width;
+    double deviation = 1.0, low = 0.0, high = 0.0;
+  };
+  std::string title;
+  std::vector<std::string> equations{};
+  std::vector<HyperSpec> hyper{};
+  std::string spectrum{};  ///< what its eigenvalues are
+  std::function<std::vector<Argument>(const Hyper&)> arguments{};
+  std::function<Var(Layer&, Var)> layer{};
+};
+
+/// It by itself on random inputs: what a device is compared on.
+struct CheckedPrimitive {
+  std::string name;
+  std::vector<Form> forms;
+  /// Builds it over so many steps, a batch of two; returns what it makes.
+  std::function<std::vector<Var>(Form form, Graph& graph, RandomLeaves& leaves, std::int64_t steps)> build;
+  static constexpr std::int64_t batch = 2;
+};
+
+/// It at the edge of what is representable: all of it is finite, and each form agrees with the sequential one, which comes first.
+struct ExtremePrimitive {
+  struct Input {
+    std::string name;
+    Shape shape;
+    std::vector<double> values;
+  };
+  /// What it is built from, in either precision: inputs by name as real leaves, and what it made.
+  struct Bench {
+    Graph graph;
+    std::map<std::string, Var> in;
+    std::vector<MemoryVars> memories;
+    explicit Bench(DType real) : graph(real) {}
+    Var operator[](const std::string& name) const { return in.at(name); }
+    /// The complex number of the inputs name_re and name_im.
+    Var number(const std::string& name) const { return complex(in.at(name + "_re"), in.at(name + "_im")); }
+    template <class Vars>
+    Vars keep(Vars vars) {
+      memories.push_back(vars);
+      return vars;
+    }
+  };
+  std::string name;
+  std::vector<Form> forms;
+  std::vector<Input> inputs;
+  std::function<Var(Bench&, Form)> build;  ///< returns its output
+};
+
+struct Primitive {
+  TimedPrimitive timed;
+  std::vector<CheckedPrimitive> checked;
+  std::function<std::vector<ExtremePrimitive>()> extremes;
+  std::string id{};  ///< the name of its folder
+};
+/// Those whose folders have a primitive.cpp, by name.
+const std::vector<Primitive>& all_primitives();
+
+// ---- For who writes one ----------------------------------------------------------------------------------------------------------------
+
+namespace primitive {
+
+/// Cuts the input of a timed layer into its arguments, each of the given shape behind steps and batch.
+class Arguments {
+ public:
+  Arguments(const Layer& layer, Var x) : layer_(layer), x_(x) {}
+  Var operator()(Shape shape);
+
+ private:
+  const Layer& layer_;
+  Var x_;
+  std::int64_t at_ = 0;
+};
+HyperSpec width(std::int64_t standard);
+/// heads, key and value.
+std::vector<HyperSpec> heads();
+Shape of_heads(const Layer& layer, const char* size);
+StateSpec memory_of_heads(const Layer& layer);
+Var flat(const Layer& layer, Var y);
+
+/// What a check returns: the output where there is one, and the trajectories; initial states get values.
+std::vector<Var> made(RandomLeaves& leaves, const MemoryVars& vars, Var output = {});
+
+using Input = ExtremePrimitive::Input;
+using Inputs = std::vector<Input>;
+using Bench = ExtremePrimitive::Bench;
+Input normal(const std::string& name, Shape shape, double size, std::uint64_t seed);
+/// Each entry one of the choices.
+Input chosen(const std::string& name, Shape shape, const std::vector<double>& choices, std::uint64_t seed);
+/// Real and imaginary parts of numbers of these moduli and any phase.
+void add_numbers(Inputs& inputs, const std::string& name, const Shape& shape, const std::vector<double>& moduli, std::uint64_t seed);
+/// A rotation of each pair of coordinates, times a factor: [n, n].
+std::vector<double> rotation(std::int64_t n, double factor, double angle);
+/// "1e-09".
+std::string text(double x);
+extern const std::vector<double> edges, log_edges;  ///< decays next to 0 and to 1, and logarithms of decays
+extern const std::vector<Form> scans;               ///< sequential, scan, chunkwise
+
+}  // namespace primitive
+}  // namespace reclab

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How a recurrence over segments goes over time.
+#pragma once
+
+#include "recurrence/plan.h"
+
+namespace reclab::drawing {
+
+/// Memory of one segment after another.
+void segments(Plan& plan, const Drawn& drawn);
+
+}  // namespace reclab::drawing

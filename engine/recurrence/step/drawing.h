@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How the Newton forms of a stepped recurrence go over time.
+#pragma once
+
+#include "recurrence/plan.h"
+
+namespace reclab::drawing {
+
+/// A Newton form.
+void iterations(Plan& plan, const Drawn& drawn);
+
+}  // namespace reclab::drawing

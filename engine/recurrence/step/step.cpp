@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The stepped recurrence: a cell, built once as a graph of its own, run for every time step. The backward pass keeps only the states
+// and runs the cell again at each step before its adjoint. The adjoint of the state is carried as a mantissa and a power of two, so that
+// its norm is known far beyond the range of the number format. A Newton form makes the same trajectory in another way, forward only.
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "array/device_array.h"
+#include "array/error.h"
+#include "autodiff/ops.h"
+#include "recurrence/course.h"
+#include "recurrence/step/drawing.h"
+#include "recurrence/step/newton.h"
+#include "recurrence/step/step.h"
+
+namespace reclab {
+namespace {
+
+constexpr int rescale_at = 32;  // binary orders that the mantissa may drift before it is brought back
+constexpr std::int64_t block = 64;  // steps that a device records at once, and between two looks at the stop token
+constexpr std::int64_t ahead = 4;   // blocks that may wait on the device: a cancelled run ends when they have
+constexpr std::size_t most_recordings = 8;
+
+class Step final : public Memory, public OverTime {
+ public:
+  Step(Graph& outer, Form form, std::int64_t steps, std::int64_t batch, std::vector<StateShape> states, std::vector<Shape> tokens, CellFunction function)
+      : outer_(outer), steps_(steps), batch_(batch), state_shapes_(std::move(states)), token_shapes_(std::move(tokens)), function_(std::move(function)) {
+    newton_ = is_newton(form);
+    report_.form = form;
+    for (const auto& state : state_shapes_) width_ += count(state.shape);
+    rows_ = width_;
+  }
+
+  CellGraph build(std::int64_t batch, bool frozen) {
+    CellGraph built;
+    built.graph = std::make_unique<Graph>(outer_.real(), &outer_, frozen);
+    const auto with_batch = [&](const Shape& shape) {
+      Shape full{batch};
+      full.insert(full.end(), shape.begin(), shape.end());
+      return full;
+    };
+    for (const auto& shape : token_shapes_) {
+      built.tokens.push_back(built.graph->leaf(frozen ? LeafKind::constant : LeafKind::variable, with_batch(shape), outer_.real()));
+    }
+    for (const auto& state : state_shapes_) built.states.push_back(built.graph->leaf(LeafKind::variable, with_batch(state.shape), outer_.real()));
+    Cell cell;
+    built.next = function_(cell, built.tokens, built.states);
+    assert(built.next.size() >= state_shapes_.size());
+    for (std::size_t i = state_shapes_.size(); i < built.next.size(); ++i) built.reads.push_back(built.graph->adopt(built.next[i]));
+    built.next.resize(state_shapes_.size());
+    for (std::size_t i = 0; i < built.next.size(); ++i) {
+      built.next[i] = built.graph->adopt(built.next[i]);
+      assert(built.next[i].shape() == with_batch(state_shapes_[i].shape));
+    }
+    built.gates = std::move(cell.gates());
+    return built;
+  }
+  CellGraph& cell() { return cell_; }
+  void set_cell(CellGraph built) { cell_ = std::move(built); }
+
+  /// The one state is [blocks, size, repeats], and the cell does the same to each column of a block, seeing no other block.
+  void act_on_columns() {
+    assert(state_shapes_.size() == 1 && state_shapes_[0].shape.size() == 3);
+    by_columns_ = true;
+    rows_ = state_shapes_[0].shape[1];
+  }
+  Transition transition() const override {
+    if (!by_columns_) return Transition::blocks(1, width_, 1, true);
+    const Shape& shape = state_shapes_[0].shape;
+    return Transition::blocks(shape[0], shape[1], shape[2], true);
+  }
+  const NewtonReport* newton() const override { return newton_ ? &report_ : nullptr; }
+  void watch(NewtonWatch watch) override { watch_ = std::move(watch); }
+  Course course() const override {
+    if (newton_) return {.form = report_.form, .draw = drawing::iterations, .steps = steps_, .chunk = newton_stretch};
+    return {.draw = drawing::steps, .steps = steps_};
+  }
+
+  void forward(const ForwardCall& c) override {
+    prepare(c.backend);
+    remember(c.in, c.out);
+    if (newton_) {
+      report_ = run_newton(report_.form, c, steps_, batch_, [&](std::int64_t rows) { return build(rows, true); }, watch_);
+      if (report_.converged) return;
+    }
+    bind_captures(*cell_.graph);
+    cell_.graph->forward(c.stop, Graph::Part::invariant);
+    ++forwards_;
+    for (std::int64_t t = 0; t < steps_; t += block) {
+      if (c.stop.stop_requested()) throw Cancelled();
+      const std::int64_t end = std::min(steps_, t + block);
+      if (Recording* recording = recorded(end - t)) {
+        if (t % (ahead * block) == 0) c.backend.finish();
+        run_recorded(*recording, t, end - t);
+      } else {
+        run_steps(in_, out_, t, end);
+      }
+    }
+  }
+
+  void backward(const BackwardCall& c) override {
+    Backend& b = c.backend;
+    const DType type = outer_.real();
+    const std::size_t tokens = token_shapes_.size(), states = state_shapes_.size();
+    Graph& graph = *cell_.graph;
+    log2_norms_.assign(states, std::vector<double>(static_cast<std::size_t>(steps_)));
+    bind_captures(graph);
+    graph.forward({}, Graph::Part::invariant);
+    graph.clear_gradients();
+    int power = exponent_;
+    for (std::size_t i = 0; i < states; ++i) {
+      if (i < carried_.size() && carried_[i])
+        b.copy(lambda_[i].data(), carried_[i], bytes(cell_.states[i].shape()));
+      else
+        b.zero(lambda_[i].data(), bytes(cell_.states[i].shape()));
+    }
+    const auto largest = [&](auto&& pointer_of) {
+      int exponent = no_exponent;
+      for (std::size_t i = 0; i < states; ++i) exponent = std::max(exponent, b.exponent(type, count(cell_.states[i].shape()), pointer_of(i)));
+      return exponent;
+    };
+    const auto flush = [&] {  // parameters' adjoints so far, out of the units of 2^power
+      graph.backward({}, Graph::Part::invariant);
+      const auto& captures = graph.captures();
+      for (std::size_t i = 0; i < captures.size(); ++i) {
+        void* to = c.grad_in[tokens + states + i];
+        if (to && graph.gradient(captures[i].inner))
+          b.add_scaled(type, count(captures[i].inner.shape()), power, graph.gradient(captures[i].inner), to, true);
+      }
+      graph.clear_gradients(Graph::Part::invariant);
+    };
+    for (std::int64_t t = steps_ - 1; t >= 0; --t) {
+      if (t % block == 0 && c.stop.stop_requested()) throw Cancelled();
+      const auto fresh_at = [&](std::size_t i) { return row(c.grad_out[i], cell_.states[i].shape(), t); };
+      const auto read_at = [&](std::size_t i) { return row(c.grad_out[states + cell_.gates.size() + i], cell_.reads[i].shape(), t); };
+      const int own = largest([&](std::size_t i) { return lambda_[i].data(); }), fresh = largest(fresh_at);
+      int read = no_exponent;
+      for (std::size_t i = 0; i < cell_.reads.size(); ++i) read = std::max(read, b.exponent(type, count(cell_.reads[i].shape()), read_at(i)));
+      const int standing = own == no_exponent ? own : own + power;
+      const int common = std::max({standing, fresh, read});
+      const bool finite = own != infinite_exponent && fresh != infinite_exponent && read != infinite_exponent;
+      if (finite && common != no_exponent && std::abs(common - power) > rescale_at) {
+        flush();
+        for (std::size_t i = 0; i < states; ++i)
+          b.add_scaled(type, count(cell_.states[i].shape()), power - common, lambda_[i].data(), lambda_[i].data(), false);
+        power = common;
+      }
+      bind_step(in_, out_, t);
+      graph.forward({}, Graph::Part::varying);
+      graph.clear_gradients(Graph::Part::varying);
+      for (std::size_t i = 0; i < states; ++i) {
+        const std::int64_t n = count(cell_.states[i].shape());
+        if (fresh != no_exponent) b.add_scaled(type, n, -power, fresh_at(i), lambda_[i].data(), true);
+        log2_norms_[i][static_cast<std::size_t>(t)] = b.log2_norm(type, n, lambda_[i].data(), power);
+        if (void* next = graph.gradient(cell_.next[i])) b.add_scaled(type, n, 0, lambda_[i].data(), next, true);
+      }
+      if (read != no_exponent)
+        for (std::size_t i = 0; i < cell_.reads.size(); ++i)
+          b.add_scaled(type, count(cell_.reads[i].shape()), -power, read_at(i), graph.gradient(cell_.reads[i]), true);
+      graph.backward({}, Graph::Part::varying);
+      for (std::size_t i = 0; i < states; ++i) b.copy(lambda_[i].data(), graph.gradient(cell_.states[i]), bytes(cell_.states[i].shape()));
+      for (std::size_t i = 0; i < tokens; ++i)
+        if (c.grad_in[i]) {
+          const Shape& shape = cell_.tokens[i].shape();
+          b.add_scaled(type, count(shape), power, graph.gradient(cell_.tokens[i]), row(c.grad_in[i], shape, t), true);
+        }
+    }
+    flush();
+    for (std::size_t i = 0; i < states; ++i)
+      if (c.grad_in[tokens + i]) b.add_scaled(type, count(cell_.states[i].shape()), 0, lambda_[i].data(), c.grad_in[tokens + i], true);
+    exponent_ = power;
+  }
+
+  void jacobian(std::int64_t t, std::span<double> matrix) override {
+    Backend& b = *backend_;
+    const DType type = outer_.real();
+    const std::size_t item = bytes_of(type);
+    const std::size_t states = state_shapes_.size();
+    if (!tile_.graph) {  // the same cell for as many copies of one step as a block has rows: one backward pass gives them all
+      tile_ = build(rows_, true);
+      tile_.graph->allocate(b, true);
+      for (const Var v : tile_.tokens) take(tiles_, v.shape());
+      for (const Var v : tile_.states) take(tiles_, v.shape());
+      std::size_t at = 0;
+      for (const Var v : tile_.tokens) tile_.graph->bind(v, tiles_[at++].data());
+      for (const Var v : tile_.states) tile_.graph->bind(v, tiles_[at++].data());
+    }
+    bind_captures(*tile_.graph);
+    std::size_t at = 0;
+    const auto repeat = [&](Var v, const void* from) {  // the first sequence of the batch
+      const std::size_t size = bytes(v.shape()) / static_cast<std::size_t>(rows_);
+      for (std::int64_t r = 0; r < rows_; ++r) b.copy(static_cast<char*>(tiles_[at].data()) + static_cast<std::size_t>(r) * size, from, size);
+      ++at;
+    };
+    for (std::size_t i = 0; i < tile_.tokens.size(); ++i) repeat(tile_.tokens[i], row(in_[i], cell_.tokens[i].shape(), t));
+    for (std::size_t i = 0; i < states; ++i) repeat(tile_.states[i], state_before(in_, out_, i, t));
+    tile_.graph->forward();
+    tile_.graph->clear_gradients();
+    // Rows of blocks that do not see each other are asked for together, in one column each.
+    const Transition own = transition();
+    const auto entry = [&](std::int64_t which, std::int64_t i) { return (which * own.size + i) * own.repeats; };
+    std::int64_t offset = 0;
+    const double one = 1.0;
+    const float one_narrow = 1.0f;
+    for (std::size_t k = 0; k < states; ++k) {
+      const std::int64_t n = count(state_shapes_[k].shape);
+      auto* seed = static_cast<char*>(tile_.graph->gradient(tile_.next[k]));
+      const auto set = [&](std::int64_t row, std::int64_t i) {
+        b.upload(seed + static_cast<std::size_t>(row * n + i) * item, type == DType::f64 ? static_cast<const void*>(&one) : &one_narrow, item);
+      };
+      if (seed && by_columns_)
+        for (std::int64_t which = 0; which < own.count; ++which)
+          for (std::int64_t r = 0; r < rows_; ++r) set(r, entry(which, r));
+      else
+        for (std::int64_t i = 0; seed && i < n; ++i) set(offset + i, i);
+      offset += n;
+    }
+    tile_.graph->backward({}, Graph::Part::varying);
+    offset = 0;
+    std::vector<double> wide;
+    std::vector<float> narrow;
+    for (std::size_t k = 0; k < states; ++k) {
+      const std::int64_t n = count(state_shapes_[k].shape);
+      wide.resize(static_cast<std::size_t>(rows_ * n));
+      if (type == DType::f64) {
+        b.download(wide.data(), tile_.graph->gradient(tile_.states[k]), wide.size() * sizeof(double));
+      } else {
+        narrow.resize(wide.size());
+        b.download(narrow.data(), tile_.graph->gradient(tile_.states[k]), narrow.size() * sizeof(float));
+        std::copy(narrow.begin(), narrow.end(), wide.begin());
+      }
+      if (by_columns_) {
+        for (std::int64_t which = 0; which < own.count; ++which)
+          for (std::int64_t r = 0; r < rows_; ++r)
+            for (std::int64_t i = 0; i < rows_; ++i)
+              matrix[static_cast<std::size_t>((which * rows_ + r) * rows_ + i)] = wide[static_cast<std::size_t>(r * n + entry(which, i))];
+        continue;
+      }
+      for (std::int64_t r = 0; r < width_; ++r)
+        for (std::int64_t i = 0; i < n; ++i)
+          matrix[static_cast<std::size_t>(r * width_ + offset + i)] = wide[static_cast<std::size_t>(r * n + i)];
+      offset += n;
+    }
+  }
+
+  Cost cost() const override {
+    const Cost one = cell_.graph->cost();
+    const double steps = static_cast<double>(steps_);
+    Cost total{one.flops * steps, one.bytes * steps, one.launches * steps};
+    if (newton_ && report_.evaluations) {  // a row of the Jacobian costs two evaluations, a product of two of them 2 n^3
+      const double n = static_cast<double>(width_), jacobians = report_.jacobians, times = report_.evaluations + (1.0 + 2.0 * n) * jacobians;
+      const double dense = report_.form == Form::quasi_newton ? 1.0 : jacobians;  // the diagonals are scanned for next to nothing
+      const double rest = report_.converged ? 0.0 : 1.0, matrices = dense * steps * static_cast<double>(batch_) * n * n;
+      total = {total.flops * (times + rest) + matrices * 2.0 * n, total.bytes * (times + rest) + matrices * 3.0 * static_cast<double>(bytes_of(outer_.real())), total.launches};
+    }
+    return total;
+  }
+
+ private:
+  Graph& outer_;
+  std::int64_t steps_, batch_, width_ = 0, rows_ = 0;
+  bool by_columns_ = false;
+  std::vector<StateShape> state_shapes_;
+  std::vector<Shape> token_shapes_;
+  CellFunction function_;
+  CellGraph cell_, tile_;
+  bool newton_ = false;
+  NewtonReport report_;
+  NewtonWatch watch_;
+  Backend* backend_ = nullptr;
+  std::vector<DeviceArray> lambda_, tiles_;
+  std::vector<const void*> in_;
+  std::vector<void*> out_;
+
+  /// A block of steps that the device has recorded, on memory of its own: what a block begins with is copied there, and what it made from
+  /// there, so that one recording serves all blocks of all segments, and another what is left at each segment's end. They are good for the
+  /// captured arrays that they were recorded with.
+  struct Recorded {
+    std::int64_t steps;
+    std::vector<const void*> captured;
+    std::unique_ptr<Recording> recording;
+  };
+  std::vector<DeviceArray> staged_in_, staged_out_;  // tokens [block, ...] and states before the block; outputs [block, ...]
+  std::vector<Recorded> recordings_;  // the last used first; they go before the memory that they were made on
+  std::int64_t forwards_ = 0;
+  bool records_ = true;
+
+  std::size_t bytes(const Shape& shape) const { return static_cast<std::size_t>(count(shape)) * bytes_of(outer_.real()); }
+  template <class P>
+  P* row(P* base, const Shape& shape, std::int64_t t) const {
+    using Byte = std::conditional_t<std::is_const_v<P>, const char, char>;
+    return static_cast<Byte*>(base) + static_cast<std::size_t>(t) * bytes(shape);
+  }
+  const void* state_before(std::span<const void* const> in, std::span<void* const> out, std::size_t i, std::int64_t t) const {
+    return t == 0 ? in[token_shapes_.size() + i] : row(static_cast<const void*>(out[i]), cell_.states[i].shape(), t - 1);
+  }
+  void take(std::vector<DeviceArray>& list, const Shape& shape, std::int64_t times = 1) { list.emplace_back(*backend_, outer_.real(), times * count(shape)); }
+  void prepare(Backend& backend) {
+    if (backend_) return;
+    backend_ = &backend;
+    cell_.graph->allocate(backend, true);
+    for (const Var state : cell_.states) take(lambda_, state.shape());
+  }
+
+  /// Calls f(number, shape) for each output, the shape of one step.
+  template <class F>
+  void for_outputs(F&& f) const {
+    std::size_t at = 0;
+    for (const Var next : cell_.next) f(at++, next);
+    for (const CellGate& gate : cell_.gates) f(at++, gate.inner);
+    for (const Var read : cell_.reads) f(at++, read);
+  }
+  void run_steps(std::span<const void* const> in, std::span<void* const> out, std::int64_t from, std::int64_t to) {
+    for (std::int64_t t = from; t < to; ++t) {
+      bind_step(in, out, t);
+      cell_.graph->forward({}, Graph::Part::varying);
+      for_outputs([&](std::size_t i, Var made) { backend_->copy(row(out[i], made.shape(), t), cell_.graph->value(made), bytes(made.shape())); });
+    }
+  }
+
+  /// The recording of so many steps for the arrays that are captured now; null where steps are better run one by one.
+  Recording* recorded(std::int64_t steps) {
+    if (!records_ || (forwards_ < 2 && (steps < block || steps_ < 2 * block))) return nullptr;  // what runs once is not worth it
+    const std::span captured = std::span(in_).subspan(token_shapes_.size() + state_shapes_.size());
+    const auto found = std::ranges::find_if(recordings_, [&](const Recorded& one) { return one.steps == steps && std::ranges::equal(one.captured, captured); });
+    if (found != recordings_.end()) {
+      std::rotate(recordings_.begin(), found, found + 1);
+      return recordings_.front().recording.get();
+    }
+    if (staged_in_.empty()) {
+      // Asked first with nothing to do: most devices record nothing, and then no memory is taken.
+      records_ = backend_->record([] {}) != nullptr;
+      if (!records_) return nullptr;
+      for (const Var token : cell_.tokens) take(staged_in_, token.shape(), block);
+      for (const Var state : cell_.states) take(staged_in_, state.shape());
+      for_outputs([&](std::size_t, Var made) { take(staged_out_, made.shape(), block); });
+    }
+    std::vector<const void*> in;
+    std::vector<void*> out;
+    for (const DeviceArray& array : staged_in_) in.push_back(array.data());
+    for (const DeviceArray& array : staged_out_) out.push_back(array.data());
+    Recorded made{steps, {captured.begin(), captured.end()}, backend_->record([&] { run_steps(in, out, 0, steps); })};
+    records_ = made.recording != nullptr;
+    if (!records_) return nullptr;
+    if (recordings_.size() == most_recordings) recordings_.pop_back();
+    recordings_.insert(recordings_.begin(), std::move(made));
+    return recordings_.front().recording.get();
+  }
+  void run_recorded(Recording& recording, std::int64_t t, std::int64_t steps) {
+    for (std::size_t i = 0; i < cell_.tokens.size(); ++i) {
+      const Shape& shape = cell_.tokens[i].shape();
+      backend_->copy(staged_in_[i].data(), row(in_[i], shape, t), steps * bytes(shape));
+    }
+    for (std::size_t i = 0; i < cell_.states.size(); ++i)
+      backend_->copy(staged_in_[cell_.tokens.size() + i].data(), state_before(in_, out_, i, t), bytes(cell_.states[i].shape()));
+    recording.replay();
+    for_outputs([&](std::size_t i, Var made) { backend_->copy(row(out_[i], made.shape(), t), staged_out_[i].data(), steps * bytes(made.shape())); });
+  }
+  void remember(std::span<const void* const> in, std::span<void* const> out) {
+    in_.assign(in.begin(), in.end());
+    out_.assign(out.begin(), out.end());
+  }
+  void bind_captures(Graph& graph) {
+    const auto& captures = graph.captures();
+    for (std::size_t i = 0; i < captures.size(); ++i) graph.bind(captures[i].inner, in_[token_shapes_.size() + state_shapes_.size() + i]);
+  }
+  void bind_step(std::span<const void* const> in, std::span<void* const> out, std::int64_t t) {
+    for (std::size_t i = 0; i < cell_.tokens.size(); ++i) cell_.graph->bind(cell_.tokens[i], row(in[i], cell_.tokens[i].shape(), t));
+    for (std::size_t i = 0; i < cell_.states.size(); ++i) cell_.graph->bind(cell_.states[i], state_before(in, out, i, t));
+  }
+};
+
+}  // namespace
+
+StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& function,
+              const std::vector<Var>& initial, Form form, bool by_columns) {
+  assert(!tokens.empty());
+  const std::int64_t steps = tokens[0].dim(0);
+  std::vector<Shape> token_shapes;
+  for (const Var token : tokens) {
+    assert(token.dim(0) == steps && token.dim(1) == batch);
+    token_shapes.emplace_back(token.shape().begin() + 2, token.shape().end());
+  }
+  auto operation = std::make_unique<Step>(graph, form, steps, batch, states, token_shapes, function);
+  operation->set_cell(operation->build(batch, false));
+  Step* memory = operation.get();
+  if (by_columns) memory->act_on_columns();
+
+  StepVars vars;
+  vars.memory = memory;
+  std::vector<Var> inputs = tokens;
+  std::vector<std::pair<Shape, DType>> outputs;
+  const auto over_time = [&](const Shape& shape) {
+    Shape full{steps};
+    full.insert(full.end(), shape.begin(), shape.end());
+    return full;
+  };
+  for (const Var state : memory->cell().states) {
+    vars.initial.push_back(initial.empty() ? graph.leaf(LeafKind::variable, state.shape(), graph.real()) : initial[vars.initial.size()]);
+    inputs.push_back(vars.initial.back());
+    outputs.emplace_back(over_time(state.shape()), graph.real());
+  }
+  for (const auto& capture : memory->cell().graph->captures()) inputs.push_back(capture.outer);
+  for (const auto& gate : memory->cell().gates) outputs.emplace_back(over_time(gate.inner.shape()), graph.real());
+  for (const Var read : memory->cell().reads) outputs.emplace_back(over_time(read.shape()), graph.real());
+  const auto made = graph.apply(std::move(operation), inputs, std::move(outputs));
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    vars.trajectories.push_back(made[i]);
+    vars.finals.push_back(last(made[i]));
+  }
+  vars.gates = memory->cell().gates;
+  for (std::size_t i = 0; i < vars.gates.size(); ++i) vars.gates[i].trajectory = made[states.size() + i];
+  vars.reads.assign(made.begin() + static_cast<std::ptrdiff_t>(states.size() + vars.gates.size()), made.end());
+  return vars;
+}
+
+Stepped step_and_read(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell) {
+  std::vector<StateShape> shapes;
+  for (const auto& state : states) shapes.push_back({state.name, state.shape});
+  const bool auxiliary = std::any_of(states.begin(), states.end(), [](const StateSpec& state) { return state.auxiliary; });
+  if (!auxiliary) layer.offer({Form::newton, Form::quasi_newton, Form::damped_newton});
+  const StepVars vars = step(layer.graph(), layer.batch(), shapes, tokens, cell, {}, auxiliary ? Form::sequential : layer.form());
+  layer.declare(states, vars);
+  for (const auto& g : vars.gates) layer.gate(g.name, g.trajectory, g.low, g.high, g.text);
+  return {vars.trajectories, vars.reads};
+}
+
+std::vector<Var> step(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell) {
+  return step_and_read(layer, states, tokens, cell).states;
+}
+
+}  // namespace reclab

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A nonlinear recurrence: a cell, run step by step or by Newton's iteration.
+#pragma once
+
+#include "recurrence/layer.h"
+
+namespace reclab {
+
+struct StateShape {
+  std::string name;
+  Shape shape;  ///< without batch
+};
+
+/// The gates that a cell names while it is built.
+struct CellGate {
+  std::string name, text;
+  double low, high;
+  Var inner;       ///< in the cell
+  Var trajectory;  ///< [steps, batch, ...] in the layer's graph
+};
+class Cell {
+ public:
+  /// Names a gate for the record and returns it. low = high = 0: unbounded.
+  Var gate(std::string name, Var value, double low, double high, std::string text) {
+    gates_.push_back({std::move(name), std::move(text), low, high, value, {}});
+    return value;
+  }
+  std::vector<CellGate>& gates() { return gates_; }
+
+ private:
+  std::vector<CellGate> gates_;
+};
+/// s_t = f(s_{t-1}, u_t): from this step's tokens [batch, ...] and the previous states [batch, ...] to the new states, and after them
+/// what is read out at this step and not fed back.
+using CellFunction = std::function<std::vector<Var>(Cell& cell, std::span<const Var> tokens, std::span<const Var> states)>;
+
+struct StepVars : MemoryVars {
+  std::vector<CellGate> gates;
+  std::vector<Var> reads;  ///< [steps, batch, ...]
+};
+/// A nonlinear recurrence. Forms: sequential, newton, quasi_newton, damped_newton. `initial`: states that the graph has made; empty: leaves
+/// of its own. `by_columns`: the one state is [blocks, size, repeats], and the cell does the same to each column of a block, seeing no other.
+StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& cell,
+              const std::vector<Var>& initial = {}, Form form = Form::sequential, bool by_columns = false);
+
+/// As a part of a layer; returns each state's trajectory [steps, batch, ...]. Newton forms are offered where no state is auxiliary.
+std::vector<Var> step(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell);
+/// The same for a cell that returns more than its states: also what it reads out at each step.
+struct Stepped {
+  std::vector<Var> states, reads;
+};
+Stepped step_and_read(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell);
+
+}  // namespace reclab
