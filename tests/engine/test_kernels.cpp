@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The CPU backend, and the CUDA backend's kernels run by the host, against the reference. What only a device can show is tests/gpu/.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
 #include "backend_parity.h"
 #include "host_machine.h"
 #include "test.h"
@@ -52,4 +60,26 @@ TEST_CASE("the reference: a recurrence, a softmax and a product that one can che
   CHECK_EQUAL(product[1], 23.0);
   CHECK_EQUAL(product[2], 39.0);
   CHECK_EQUAL(product[3], 53.0);
+}
+
+TEST_CASE("CPU: a scan of complex numbers has the same bits wherever its state lies") {
+  using Number = std::complex<float>;
+  Rng rng(7);
+  for (std::int64_t width = 1; width < 20; ++width) {
+    const auto n = static_cast<std::size_t>(width);
+    std::vector<Number> a, b, initial;
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::vector<Number>* of : {&a, &b, &initial}) {
+        const double re = rng.uniform(-1.0, 1.0), im = rng.uniform(-1.0, 1.0);
+        of->emplace_back(static_cast<float>(re), static_cast<float>(im));
+      }
+    // The initial state right before the result, and far from it.
+    std::vector<Number> near(2 * n), far(n + 1000);
+    std::copy(initial.begin(), initial.end(), near.begin());
+    std::copy(initial.begin(), initial.end(), far.begin());
+    const DiagonalDims d{1, width, 0};
+    cpu_backend().diagonal(DType::c64, d, Pace::tree, a.data(), b.data(), near.data(), near.data() + n, {});
+    cpu_backend().diagonal(DType::c64, d, Pace::tree, a.data(), b.data(), far.data(), far.data() + 1000, {});
+    CHECK_SAYS(std::memcmp(near.data() + n, far.data() + 1000, n * sizeof(Number)) == 0, "of width " + std::to_string(width));
+  }
 }

@@ -22,7 +22,7 @@ namespace {
 /// A step of so many entries takes longer than a look at the stop token.
 constexpr std::int64_t worth_a_look = 1024;
 
-/// out = a x + y. Complex rows not as a loop: where that begins to be vectors depends on where the arrays lie, and the rounding on that.
+/// out = a x + y. Of complex rows with the same rounding wherever the arrays lie.
 template <class T>
 void combine(std::int64_t n, const T* a, const T* x, const T* y, T* out) {
   if constexpr (complex_v<T>)
