@@ -14,7 +14,8 @@
 #include "execution/rollout.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
-#include "recurrence/memory.h"
+#include "recurrence/outer/outer.h"
+#include "recurrence/selective/selective.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::bench {
