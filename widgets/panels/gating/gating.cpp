@@ -26,7 +26,7 @@ QString gateLabel(const Trace& trace, const std::string& key) {
   return trace.info.layers > 1 ? GatingPanel::tr("%1, %2").arg(gate, layerName(trace, name.section(u'/', 1, 1))) : gate;
 }
 
-bool usable(const TraceArray& array) { return !array.shape.empty() && array.shape[0] > 0 && array.row_size() > 0; }
+bool hasRows(const TraceArray& array) { return !array.shape.empty() && array.shape[0] > 0 && array.row_size() > 0; }
 
 }  // namespace
 
@@ -136,7 +136,7 @@ QString GatingPanel::subject() const { return gate_ ? gateLabel(*trace_, gate_->
 QString GatingPanel::whyEmpty() const {
   if (const QString said = noRunSentence(trace_.get(), tr("its gates appear here")); !trace_) return said;
   for (const TraceArray* array : trace_->matching("gate/"))
-    if (usable(*array)) return {};
+    if (hasRows(*array)) return {};
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no gates to show, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   const QString model = trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title);
@@ -163,7 +163,7 @@ QString GatingPanel::gateToShow() const {
   QString found;
   for (const TraceArray* array : trace_->matching("gate/")) {
     const QString key = QString::fromStdString(array->key);
-    if (!usable(*array)) continue;
+    if (!hasRows(*array)) continue;
     if (key == by_hand) return key;
     if (found.isEmpty() && !named.isEmpty() && (key.section(u'/', 2) == named || key.section(u'/', 1) == named)) found = key;
   }
@@ -181,7 +181,7 @@ void GatingPanel::makePins() {
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
     const TraceArray* gate = run.trace->find(gate_->key);
-    if (gate == nullptr || !usable(*gate)) {
+    if (gate == nullptr || !hasRows(*gate)) {
       addPinWithout(legend_, run, plot_->theme(),
                     run.trace->matching("gate/").empty() ? tr("no gates") : tr("no %1").arg(gateLabel(*trace_, gate_->key)));
       continue;
@@ -212,7 +212,7 @@ void GatingPanel::rebuild() {
   const QSignalBlocker quiet(gates_);
   gates_->clear();
   for (const TraceArray* array : trace_->matching("gate/")) {
-    if (!usable(*array)) continue;
+    if (!hasRows(*array)) continue;
     gates_->addItem(gateLabel(*trace_, array->key), QString::fromStdString(array->key));
     gates_->setItemData(gates_->count() - 1, QString::fromStdString(array->text), Qt::ToolTipRole);
   }
