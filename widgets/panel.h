@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "request.h"
 #include "trace/trace.h"
 
 namespace reclab {
@@ -35,8 +36,9 @@ class Panel : public QWidget {
     QString tip = {};  ///< how it differs from the run that is shown, in rich text
   };
   virtual void setTrace(std::shared_ptr<const Trace> trace) = 0;
-  /// What the keys of the arrays begin with that the picture is made of: a trace with none of them has nothing for this panel. Empty: anything.
-  virtual std::vector<std::string> draws() const { return {}; }
+  /// The kinds of arrays that the picture is made of: they are recorded while the panel is in sight, and a trace with none of them has nothing
+  /// for it. Empty: anything.
+  virtual Kinds needs() const { return {}; }
   /// The run before, while more of the present one is to come: parts of the picture that the present one does not have yet are kept from it,
   /// dimmed. Null when all that will come is there. Given before the trace that it is for.
   virtual void setFormer(std::shared_ptr<const Trace> former) { Q_UNUSED(former) }
@@ -59,6 +61,24 @@ class Panel : public QWidget {
     Q_UNUSED(asked)
   }
 
+  /// Of what is computed beside the run, and only of kinds that it needs: that it began or ended; how far it is; why it waits, a sentence, or
+  /// was stopped by something else, empty when that is over.
+  virtual void setComputing(Kind kind, bool computing) {
+    Q_UNUSED(kind)
+    Q_UNUSED(computing)
+  }
+  virtual void setProgress(Kind kind, double fraction, const QString& stage) {
+    Q_UNUSED(kind)
+    Q_UNUSED(fraction)
+    Q_UNUSED(stage)
+  }
+  virtual void setWaiting(Kind kind, const QString& why) {
+    Q_UNUSED(kind)
+    Q_UNUSED(why)
+  }
+  /// Why CUDA cannot be used on this machine, a sentence.
+  virtual void setNoCuda(const QString& why) { Q_UNUSED(why) }
+
   /// The one number that matters, for the header line: "|λ|max 0.997". Empty when there is nothing.
   virtual QString headline() const { return {}; }
   /// Why there is nothing to show, in words, or empty when there is something.
@@ -80,14 +100,25 @@ class Panel : public QWidget {
   void timePicked(std::int64_t step);                            ///< a click or drag on a time axis
   void timeRangePicked(std::int64_t first, std::int64_t last);  ///< zoom or brush on a time axis
   void headlineChanged();
-  void detailWanted(const QString& what);                        ///< "steps 16": something that is computed only when asked for
+  void requested(const reclab::Request& request);                ///< something that is computed beside the run, when asked for
 };
 
 /// How a panel is made and where it is offered; the list is in panels/panels.cpp and nowhere else.
 struct PanelInfo {
   QString id, title, hint;
+  Kinds needs;
   std::function<Panel*(QWidget* parent)> make;
 };
 const std::vector<PanelInfo>& panels();
+/// What panels of these names need together; all that a run records where one needs anything, or is not known.
+Kinds needs_of(const QStringList& panels);
+
+/// An arrangement of panels, by their names.
+struct PanelLayout {
+  QString name;
+  std::vector<QStringList> rows;  ///< panels from left to right; "a|b" is a with b behind it as a tab
+};
+/// The arrangements that a person can choose from, the first of them with all panels.
+std::vector<PanelLayout> panel_layouts();
 
 }  // namespace reclab

@@ -116,8 +116,8 @@ Sequence sequence_of(const ModelOptions& options, const Preset& preset, std::int
 Probe probe_asked(const std::vector<std::string>& record) {
   if (record.size() != 1 || record[0] != "all")
     for (const std::string& name : record)
-      if (std::ranges::find(recorded_kinds(), name.substr(0, name.find('/'))) == recorded_kinds().end())
-        usage_error("--record", "names \"" + name + "\", which no run records; give all, or names that begin with " + joined(recorded_kinds()) + ".");
+      if (!is_recorded_name(name))
+        usage_error("--record", "names \"" + name + "\", which no run records; give all, or names that begin with " + joined(recorded_names()) + ".");
   return probe_of(record);
 }
 
@@ -170,11 +170,11 @@ void print_summary(const RunResult& result, const Sequence& sequence) {
   out << heading(info.title + " on " + sequence.name) << ": " << counted(sequence.length, "step") << ", "
       << counted(sequence.width, "input") << ", " << counted(info.layers, "layer") << ", seed " << info.seed << '\n';
   Table table(2);
-  if (const TraceArray* output = trace.find("output")) table.row({"output", shape_text(output->shape)});
+  if (const TraceArray* output = trace.find(key_of(Kind::output))) table.row({"output", shape_text(output->shape)});
   table.row({"loss", number_text(info.loss_value, 6) + (info.loss.empty() ? "" : "  (" + info.loss + ")")});
-  for (const TraceArray* spectrum : trace.matching("spectrum/")) {
+  for (const TraceArray* spectrum : trace.of(Kind::spectrum)) {
     if (!spectrum->is_complex()) continue;
-    const auto layer = static_cast<std::size_t>(std::atoi(spectrum->key.c_str() + std::string_view("spectrum/").size()));
+    const auto layer = static_cast<std::size_t>(parse_key(spectrum->key)->layer);
     table.row({spectrum->key, radius_text(*spectrum, layer < info.spectra.size() && info.spectra[layer].continuous)});
   }
   for (const TraceArray* norms : trace.matching("gradient/state/"))
@@ -280,8 +280,8 @@ int run(const RunOptions& options, Interrupt& interrupt) {
   RunRequest request = request_of(options, all);
   if (options.folder.empty()) {
     // A summary needs no more of these than a reader does.
-    request.probe.spectrum_rows = 200;
-    request.probe.jacobians = false;
+    request.probe.dense_rows = 200;
+    request.probe.kinds.remove({Kind::jacobian, Kind::jacobian_min});
   }
   take_sizes(options, request);
 

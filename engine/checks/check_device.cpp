@@ -73,7 +73,7 @@ void compare_preset(const Registry& registry, const Preset& preset, const Device
   make.seed = preset.task_seed;
   request.sequence = make_task(preset.task, make);
   request.loss = LossKind::random;
-  request.probe.spectra = request.probe.jacobians = false;
+  request.probe.kinds.remove(kinds_of(Stage::late));
   RunResult results[2];
   for (const bool cuda : {false, true}) {
     request.device = cuda ? "cuda" : "cpu";
@@ -89,8 +89,9 @@ void compare_preset(const Registry& registry, const Preset& preset, const Device
     (cuda ? report.cuda_seconds : report.cpu_seconds) = info.seconds;
   }
   for (const auto& array : results[0].trace->arrays()) {
-    const bool gradient = array->key.starts_with("gradient/");
-    if (!gradient && array->key != "output" && !array->key.starts_with("state/") && !array->key.starts_with("gate/")) continue;
+    const Kind kind = parse_key(array->key)->kind;
+    if (!Kinds{Kind::output, Kind::state, Kind::gate, Kind::gradient}.has(kind)) continue;
+    const bool gradient = kind == Kind::gradient;
     const TraceArray* other = results[1].trace->find(array->key);
     const double error = other ? relative_error(*array, *other) : std::numeric_limits<double>::quiet_NaN();
     keep_worse(error, array->key, gradient ? report.gradient_error : report.forward_error, gradient ? report.gradient_array : report.forward_array);

@@ -205,13 +205,13 @@ std::optional<Divergence> Rollout::look_at(Network& network, std::int64_t first)
     const Divergence found{backward ? steps - 1 - t : first + t, name, -1, backward ? 0 : first + t};
     if (bad.step < 0 || found.good < bad.good) bad = found;
   };
-  look(network.input(), "input");
+  look(network.input(), key_of(Kind::input));
   for (const auto& state : network.states())
     if ((state.memory || state.trajectory) && state.backward) look(state.trajectory, state_key(state), true);
-  for (const auto& gate : network.gates()) look(gate.var, "gate/" + std::to_string(gate.layer) + "/" + gate.name);
+  for (const auto& gate : network.gates()) look(gate.var, key_of(Kind::gate, gate.layer, gate.name));
   for (const auto& state : network.states())
     if ((state.memory || state.trajectory) && !state.backward) look(state.trajectory, state_key(state));
-  look(network.output(), "output");
+  look(network.output(), key_of(Kind::output));
   // What is carried over and not recorded is seen as it stands after the segment alone.
   for (const auto& state : network.states()) {
     const Var end = state.final_state;
@@ -312,7 +312,7 @@ std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t firs
       if (!(std::abs(values[i]) <= limit)) return found(turned ? steps - 1 - static_cast<std::int64_t>(i) / parts : static_cast<std::int64_t>(i) / parts, name);
   };
   for (const auto& state : network.states()) {
-    const std::string name = "gradient/" + state_key(state);
+    const std::string name = key_of(Kind::gradient, state_key(state));
     if (!state.memory) {
       look(state.trajectory, 0, name, state.backward);
     } else if (static_cast<std::size_t>(state.slot) < state.memory->log2_norms().size()) {
@@ -324,13 +324,13 @@ std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t firs
         }
     }
   }
-  look(network.output(), scale, "gradient/output");
-  look(network.input(), scale, "gradient/input");
+  look(network.output(), scale, key_of(Kind::gradient, "output"));
+  look(network.input(), scale, key_of(Kind::gradient, "input"));
   if (bad.step >= 0) return bad;
   for (const auto& parameter : network.parameters()) {
     const auto& total = gradients_.at(parameter.name);
     if (!std::all_of(total.begin(), total.end(), [](double x) { return std::isfinite(x); }))
-      return Divergence{first + steps - 1, "gradient/param/" + parameter.name, first};
+      return Divergence{first + steps - 1, key_of(Kind::gradient, key_of(Kind::param, parameter.name)), first};
   }
   return std::nullopt;
 }

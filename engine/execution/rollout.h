@@ -20,6 +20,7 @@
 #include "execution/loss.h"
 #include "models/network.h"
 #include "sequence/sequence.h"
+#include "trace/kinds.h"
 
 namespace reclab {
 
@@ -88,7 +89,7 @@ class Rollout {
   /// Runs and visits the first segment alone.
   void visit_first(const Visit& visit, std::stop_token stop);
 
-  static std::string state_key(const Network::StateVar& state) { return "state/" + std::to_string(state.layer) + "/" + state.name; }
+  static std::string state_key(const Network::StateVar& state) { return key_of(Kind::state, state.layer, state.name); }
 
  private:
   Network& run_segment(std::int64_t index, std::stop_token stop);

@@ -6,16 +6,24 @@
 namespace reclab {
 namespace {
 
+constexpr std::string_view time_axis = "time";  // is in every export, so it may be named
+
 /// What --record has to name for a probe that names no arrays; nothing where all are kept.
 std::vector<std::string> record_of(const Probe& probe) {
   if (!probe.only.empty()) return probe.only;
-  if (probe.states && probe.gates && probe.gradients && probe.spectra && probe.jacobians) return {};
-  std::vector<std::string> names{"input", "output", "target", "mask", "time", "param", "newton"};
-  if (probe.states) names.insert(names.end(), {"state", "signal", "basis", "reconstruction"});
-  if (probe.gates) names.emplace_back("gate");
-  if (probe.gradients) names.emplace_back("gradient");
-  if (probe.spectra) names.emplace_back("spectrum");
-  if (probe.jacobians) names.emplace_back("jacobian");
+  if (probe.kinds.has_all(recordable())) return {};
+  std::vector<std::string> names;
+  Kinds said;
+  for (const KindInfo& row : kind_table()) {
+    if (!probe.kinds.has(row.kind) || said.has(row.kind)) continue;
+    // A name stands for every kind that begins with it, with a slash for its own alone.
+    Kinds alike;
+    for (const KindInfo& other : kind_table())
+      if (other.name.starts_with(row.name)) alike.add({other.kind});
+    const bool all = probe.kinds.has_all(alike);
+    names.push_back(all ? std::string(row.name) : prefix_of(row.kind));
+    said.add(all ? alike : Kinds{row.kind});
+  }
   return names;
 }
 
@@ -74,24 +82,28 @@ std::string command_of(const RunRequest& request, const std::string& device) {
   return line.text();
 }
 
-const std::vector<std::string>& recorded_kinds() {
-  static const std::vector<std::string> kinds{"input",    "output",   "target",       "mask",  "time",   "state",  "gate",          "spectrum",
-                                              "gradient", "jacobian", "jacobian_min", "param", "newton", "signal", "basis",         "reconstruction"};
-  return kinds;
+std::vector<std::string> recorded_names() {
+  std::vector<std::string> names;
+  for (const KindInfo& row : kind_table())
+    if (recordable().has(row.kind)) names.emplace_back(row.name);
+  names.emplace_back(time_axis);
+  return names;
+}
+
+bool is_recorded_name(std::string_view name) {
+  return name == time_axis || std::ranges::any_of(kind_table(), [&](const KindInfo& row) { return recordable().has(row.kind) && row.name == name.substr(0, name.find('/')); });
 }
 
 Probe probe_of(const std::vector<std::string>& record) {
   Probe probe;
   if (record.empty() || (record.size() == 1 && record[0] == "all")) return probe;
-  const auto asks = [&](std::string_view kind) {
-    return std::ranges::any_of(record, [&](const std::string& name) { return name.substr(0, name.find('/')) == kind; });
-  };
   probe.only = record;
-  probe.states = asks("state") || asks("signal") || asks("basis") || asks("reconstruction");
-  probe.gates = asks("gate");
-  probe.spectra = asks("spectrum");
-  probe.gradients = asks("gradient");
-  probe.jacobians = asks("jacobian") || asks("jacobian_min");
+  probe.kinds = {};
+  for (const KindInfo& row : kind_table()) {
+    const std::string prefix = prefix_of(row.kind);
+    if (recordable().has(row.kind) && std::ranges::any_of(record, [&](const std::string& name) { return name.starts_with(prefix) || prefix.starts_with(name); }))
+      probe.kinds.add({row.kind});
+  }
   return probe;
 }
 

@@ -15,11 +15,11 @@ namespace reclab {
 /// "reclab run ...", without --export. `device`: that which ran.
 std::string command_of(const RunRequest& request, const std::string& device);
 
-/// The kinds of arrays that --record takes, and the probe of such names (keys of trace.npz or their beginnings): what is not asked for is not
-/// computed either.
-const std::vector<std::string>& recorded_kinds();
+/// The names that --record takes, and whether a name, which may go on after a slash, begins with one of them.
+std::vector<std::string> recorded_names();
+bool is_recorded_name(std::string_view name);
+/// The probe of such names (keys of trace.npz or their beginnings): what is not asked for is not computed either.
 Probe probe_of(const std::vector<std::string>& record);
-
 /// A text as one word of a POSIX shell.
 std::string shell_word(std::string_view text);
 

@@ -69,17 +69,13 @@ class PresetLibrary {
 /// The folders that presets are looked for in: $RECLAB_PRESETS, the installation's data folder, the build tree's source, the user's own.
 std::vector<std::filesystem::path> preset_folders();
 
-/// What a run is to compute, beyond the output. Each costs time, so a window asks for what its visible panels show.
+/// What a run is to record. Some of it costs time, so a window asks for what its visible panels show.
 struct Probe {
-  bool states = true, gates = true;
-  bool gradients = true;        ///< gradient/... and dL/dtheta
-  bool spectra = true;
-  bool jacobians = true;        ///< jacobian/<layer>, jacobian_min/<layer>
-  std::vector<std::string> only;  ///< --record: keys or prefixes to keep; empty keeps all of the above
-  std::int64_t spectrum_rows = 0;  ///< at most so many steps for a per-step spectrum of dense Jacobians; 0: every recorded row
-  std::int64_t jacobian_rows = 0;  ///< likewise
-  int singular_values = 4;      ///< k
-  /// A step whose eigenvalues come with the first stage, before those of all other steps and also where `spectra` is false, which is how a
+  Kinds kinds = recordable();
+  std::vector<std::string> only;   ///< --record: of these kinds the keys, or beginnings of keys, to keep; empty keeps all of them
+  std::int64_t dense_rows = 0;     ///< at most so many steps for what is computed of Jacobians in blocks that change; 0: every recorded row
+  int singular_values = 4;         ///< k
+  /// A step whose eigenvalues come with the first stage, before those of all other steps and also where spectra are not wanted, which is how a
   /// window follows a hand: one decomposition a layer. -1: none.
   std::int64_t focus = -1;
 };

@@ -112,8 +112,8 @@ NameMatch match_names(const Network& network, const FileShapes& file) {
   }
 
   // One way of naming below one prefix: that which finds most parameters.
-  using Kind = std::pair<Naming, std::string>;
-  std::map<Kind, std::map<std::size_t, std::vector<std::string>>> found;
+  using Manner = std::pair<Naming, std::string>;
+  std::map<Manner, std::map<std::size_t, std::vector<std::string>>> found;
   for (const auto& name : names)
     for (const std::size_t end : of_trace ? std::vector<std::size_t>{6} : prefixes_of(name)) {
       const auto [first, last] = spellings.equal_range(name.substr(end));
@@ -122,7 +122,7 @@ NameMatch match_names(const Network& network, const FileShapes& file) {
   const auto layers_in = [&](const auto& arrays) {
     return std::count_if(arrays.begin(), arrays.end(), [&](const auto& array) { return !is_dense(parameters[array.first].name); });
   };
-  const Kind* best = nullptr;
+  const Manner* best = nullptr;
   std::ptrdiff_t most = 0;
   for (const auto& [kind, arrays] : found) {
     const auto n = layers_in(arrays);

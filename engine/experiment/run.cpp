@@ -145,8 +145,11 @@ class Run {
   }
 
   std::unique_ptr<Rollout> make_rollout(Form form) {
-    const Probe& probe = request_.probe;  // norms of adjoints and transitions too are those of memories that keep their states
-    Rollout::Options options{form, prepared_.real, 0, probe.states || probe.gradients || probe.spectra || probe.jacobians || probe.focus >= 0, 0};
+    Rollout::Options options;
+    options.form = form;
+    options.real = prepared_.real;
+    // Norms of adjoints and transitions too are those of memories that keep their states.
+    options.record = std::ranges::any_of(analyses_, [](const auto& analysis) { return analysis->of_states(); });
     InitialState initial;
     if (!request_.state.empty()) initial = load_state(request_.state, *prepared_.probe);
     options.past = initial.past;
@@ -207,7 +210,7 @@ class Run {
     }
     states_ = rollout_->final_states();
     if (rollout_->loss_step() >= 0)
-      record_.note({"gradient/"}, "The loss became non-finite at step " + std::to_string(rollout_->loss_step()) + ", where the output is still finite: its square is out of range.");
+      record_.note({Kind::gradient}, "The loss became non-finite at step " + std::to_string(rollout_->loss_step()) + ", where the output is still finite: its square is out of range.");
     go_back(first);
     info_.seconds = since(start) - record_.aside;
 

@@ -205,7 +205,7 @@ class Records {
 
 // ---- what a cell is
 
-enum class Kind { number, date, empty, missing, nan, infinite, too_large, grouped, word };
+enum class CellKind { number, date, empty, missing, nan, infinite, too_large, grouped, word };
 constexpr std::size_t kinds = 9;
 
 bool same_word(std::string_view text, std::string_view lower) {
@@ -215,25 +215,25 @@ bool same_word(std::string_view text, std::string_view lower) {
 }
 
 /// A number in the C notation, whatever the locale.
-Kind plain_number(const char* from, const char* end, double& value) {
+CellKind plain_number(const char* from, const char* end, double& value) {
   if (end - from > 1 && *from == '+' && from[1] != '-') ++from;
   const auto [stop, code] = std::from_chars(from, end, value);
-  if (stop != end || code == std::errc::invalid_argument) return Kind::word;
+  if (stop != end || code == std::errc::invalid_argument) return CellKind::word;
   if (code == std::errc::result_out_of_range) {
     long double wide = 0.0L;  // tells 1e-400, which is 0 to a double, from 1e400
-    if (std::from_chars(from, end, wide).ec != std::errc{} || std::abs(wide) > std::numeric_limits<double>::max()) return Kind::too_large;
+    if (std::from_chars(from, end, wide).ec != std::errc{} || std::abs(wide) > std::numeric_limits<double>::max()) return CellKind::too_large;
     value = static_cast<double>(wide);
-    return Kind::number;
+    return CellKind::number;
   }
-  return std::isfinite(value) ? Kind::number : std::isnan(value) ? Kind::nan : Kind::infinite;
+  return std::isfinite(value) ? CellKind::number : std::isnan(value) ? CellKind::nan : CellKind::infinite;
 }
 
 /// A number with a decimal point, or with a decimal comma where the comma is no delimiter. comma tells which; a number with neither leaves
 /// it.
-Kind number(std::string_view text, bool allow_comma, double& value, std::optional<bool>& comma) {
-  const Kind kind = plain_number(text.data(), text.data() + text.size(), value);
-  if (kind != Kind::word) {
-    if (allow_comma && kind == Kind::number && text.find('.') != std::string_view::npos) comma = false;
+CellKind number(std::string_view text, bool allow_comma, double& value, std::optional<bool>& comma) {
+  const CellKind kind = plain_number(text.data(), text.data() + text.size(), value);
+  if (kind != CellKind::word) {
+    if (allow_comma && kind == CellKind::number && text.find('.') != std::string_view::npos) comma = false;
     return kind;
   }
   if (!allow_comma || text.size() > 60) return kind;
@@ -244,8 +244,8 @@ Kind number(std::string_view text, bool allow_comma, double& value, std::optiona
   char copy[64];
   std::copy(text.begin(), text.end(), copy);
   copy[at] = '.';
-  const Kind with_point = plain_number(copy, copy + text.size(), value);
-  if (with_point == Kind::number) comma = true;
+  const CellKind with_point = plain_number(copy, copy + text.size(), value);
+  if (with_point == CellKind::number) comma = true;
   return with_point;
 }
 
@@ -326,16 +326,16 @@ bool has_thousands(std::string_view text) {
   return at == text.size();
 }
 
-Kind kind_of(const Cell& cell, bool allow_comma) {
-  if (cell.text.empty()) return Kind::empty;
+CellKind kind_of(const Cell& cell, bool allow_comma) {
+  if (cell.text.empty()) return CellKind::empty;
   double ignored = 0.0;
   std::optional<bool> comma;
-  const Kind kind = number(cell.text, allow_comma, ignored, comma);
-  if (kind != Kind::word) return kind;
+  const CellKind kind = number(cell.text, allow_comma, ignored, comma);
+  if (kind != CellKind::word) return kind;
   for (const std::string_view mark : {"na", "n/a", "#n/a", "null", "none", "missing", "nat", ".", "-", "--", "?"})
-    if (same_word(cell.text, mark)) return Kind::missing;
-  if (has_thousands(cell.text)) return Kind::grouped;
-  return iso_date(cell.text) ? Kind::date : Kind::word;
+    if (same_word(cell.text, mark)) return CellKind::missing;
+  if (has_thousands(cell.text)) return CellKind::grouped;
+  return iso_date(cell.text) ? CellKind::date : CellKind::word;
 }
 
 // ---- the dialect
@@ -409,7 +409,7 @@ char find_delimiter(std::string_view text, const Dialect& dialect, const std::st
     for (std::size_t i = only ? 0 : 1; i < records.size(); ++i)
       for (const Cell& cell : records[i]) {
         ++cells;
-        numbers += kind_of(cell, candidate != ',') != Kind::word;
+        numbers += kind_of(cell, candidate != ',') != CellKind::word;
       }
     const double score = static_cast<double>(alike) / static_cast<double>(records.size()) *
                          (0.01 + static_cast<double>(numbers) / static_cast<double>(cells));
@@ -502,7 +502,7 @@ class TableReader {
         records.size() > 1 &&
         std::all_of(records.begin() + 1, records.end(),
                     [&](const auto& record) { return record.size() == columns_ + 1 && (blanks || record[0].quoted); }) &&
-        std::all_of(first.begin(), first.end(), [&](const Cell& cell) { return cell.quoted || kind(cell) == Kind::word; });
+        std::all_of(first.begin(), first.end(), [&](const Cell& cell) { return cell.quoted || kind(cell) == CellKind::word; });
     const std::size_t shift = row_names ? 1 : 0;
     columns_ += shift;
 
@@ -514,13 +514,13 @@ class TableReader {
         ++counts[j][static_cast<std::size_t>(kind(records[i][j]))];
         quoted_below = quoted_below || records[i][j].quoted;
       }
-    const auto in = [&](std::size_t j, Kind which) { return counts[j][static_cast<std::size_t>(which)]; };
-    const auto words = [&](std::size_t j) { return in(j, Kind::word); };
+    const auto in = [&](std::size_t j, CellKind which) { return counts[j][static_cast<std::size_t>(which)]; };
+    const auto words = [&](std::size_t j) { return in(j, CellKind::word); };
     const auto others = [&](std::size_t j) { return records.size() - 1 - words(j); };
 
     bool header = row_names;
     for (std::size_t j = shift; j < columns_ && !header; ++j)  // a word above what are mostly no words
-      header = kind(first[j - shift]) == Kind::word && others(j) >= words(j);
+      header = kind(first[j - shift]) == CellKind::word && others(j) >= words(j);
     if (!header && records.size() > 1 && !quoted_below)
       header = std::all_of(first.begin(), first.end(), [](const Cell& cell) { return cell.quoted; });
     names_.assign(columns_, "");
@@ -533,7 +533,7 @@ class TableReader {
       std::vector<Cell> cells;
       Records comment(dialect_.comment, dialect_.delimiter, file_);
       if (comment.next(cells) && cells.size() == columns_ &&
-          std::all_of(cells.begin(), cells.end(), [&](const Cell& cell) { return kind(cell) == Kind::word; })) {
+          std::all_of(cells.begin(), cells.end(), [&](const Cell& cell) { return kind(cell) == CellKind::word; })) {
         for (std::size_t j = 0; j < columns_; ++j) names_[j] = unquoted(cells[j]);
         has_names_ = true;
       }
@@ -546,9 +546,9 @@ class TableReader {
     for (std::size_t j = 0; j < columns_; ++j) {
       if (!header) ++counts[j][static_cast<std::size_t>(kind(first[j]))];
       const std::size_t numbers =
-                            in(j, Kind::number) + in(j, Kind::nan) + in(j, Kind::infinite) + in(j, Kind::too_large) + in(j, Kind::grouped),
-                        dates = in(j, Kind::date);
-      if (numbers + dates + words(j) + in(j, Kind::missing) == 0)
+                            in(j, CellKind::number) + in(j, CellKind::nan) + in(j, CellKind::infinite) + in(j, CellKind::too_large) + in(j, CellKind::grouped),
+                        dates = in(j, CellKind::date);
+      if (numbers + dates + words(j) + in(j, CellKind::missing) == 0)
         kinds_[j] = names_[j].empty() && columns_ > 1 && has_names_ ? ColumnKind::nothing : ColumnKind::numbers;
       else if (dates > numbers && dates >= words(j))
         kinds_[j] = ColumnKind::dates;
@@ -620,7 +620,7 @@ class TableReader {
     double value[2] = {};
     std::optional<bool> comma;
     for (std::size_t i = 0; i < first_rows_.size(); ++i)
-      if (column >= first_rows_[i].size() || number(first_rows_[i][column].text, allow_comma_, value[i], comma) != Kind::number)
+      if (column >= first_rows_[i].size() || number(first_rows_[i][column].text, allow_comma_, value[i], comma) != CellKind::number)
         return true;
     return first_rows_.size() < 2 || value[0] < value[1];
   }
@@ -665,17 +665,17 @@ class TableReader {
 
   double value_of(const Cell& cell, std::int64_t line, std::size_t column, std::optional<bool>& comma) const {
     double value = 0.0;
-    if (number(cell.text, allow_comma_, value, comma) == Kind::number) return value;
+    if (number(cell.text, allow_comma_, value, comma) == CellKind::number) return value;
     const std::string text = shown(cell.text);
     const std::string cure = ": correct it, leave the row out, or choose other columns";
     switch (kind_of(cell, allow_comma_)) {
-      case Kind::empty: fail_at(line, column, "is empty: fill it in, leave the row out, or choose other columns");
-      case Kind::nan: fail_at(line, column, "is NaN" + cure, text);
-      case Kind::missing:
+      case CellKind::empty: fail_at(line, column, "is empty: fill it in, leave the row out, or choose other columns");
+      case CellKind::nan: fail_at(line, column, "is NaN" + cure, text);
+      case CellKind::missing:
         fail_at(line, column, "is '" + text + "', a missing value: fill it in, leave the row out, or choose other columns", text);
-      case Kind::infinite: fail_at(line, column, "is infinite" + cure, text);
-      case Kind::too_large: fail_at(line, column, "is " + text + ", beyond the range of a float64: rescale the column", text);
-      case Kind::grouped:
+      case CellKind::infinite: fail_at(line, column, "is infinite" + cure, text);
+      case CellKind::too_large: fail_at(line, column, "is " + text + ", beyond the range of a float64: rescale the column", text);
+      case CellKind::grouped:
         fail_at(line, column, "is '" + text + "', which is no plain number: write it with a decimal point and without thousands separators",
                 text);
       default: break;

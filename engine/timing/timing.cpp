@@ -573,17 +573,15 @@ std::optional<double> largest_lyapunov(const Registry& registry, const RunReques
   small.dtype = "f64";
   small.state.clear();
   small.every = 1;
-  small.probe = {};
-  small.probe.only = {"jacobian/"};
-  small.probe.states = small.probe.gates = small.probe.gradients = small.probe.spectra = false;
+  small.probe = probe_of({prefix_of(Kind::jacobian)});
   small.probe.singular_values = 1;
   const std::int64_t length = std::clamp(static_cast<std::int64_t>(affordable / (8.0 * cubes)), std::int64_t{32}, std::int64_t{1024});
   small.sequence = of_length(request.sequence, length);
   const TracePtr trace = run(registry, small, {}, stop).trace;
   if (stop.stop_requested()) throw Cancelled();
   std::optional<double> largest;
-  for (const TraceArray* array : trace->matching("jacobian/")) {
-    const auto layer = static_cast<std::size_t>(std::stoul(array->key.substr(std::string_view("jacobian/").size())));
+  for (const TraceArray* array : trace->of(Kind::jacobian)) {
+    const auto layer = static_cast<std::size_t>(parse_key(array->key)->layer);
     std::vector<double> logs = *array->real;  // of ds_T/ds_t, shortest product last
     if (trace->info.each_layer[layer].backward) std::ranges::reverse(logs);
     // Row t is ds_T/ds_t. In the first quarter of the steps the state still comes from where it began; in the last one the product, which

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "array/shape.h"
+#include "trace/kinds.h"
 
 namespace reclab {
 
@@ -83,7 +84,7 @@ struct RunInfo {
   std::string sentence;             ///< what is to say about the outcome: "gate/0/forget became non-finite at step 31", a reduced record, the
                                     ///< first gradient of a finished run that is not finite
   std::vector<std::string> notes;   ///< everything else that was decided for the user, a sentence each
-  std::vector<std::pair<std::string, std::string>> note_kinds;  ///< of those that are about arrays of a kind: the kind ("gradient/") and the note
+  std::vector<std::pair<Kind, std::string>> note_kinds;  ///< of those that are about arrays of a kind: the kind and the note
   std::vector<SpectrumInfo> spectra;  ///< one a layer
   std::string command;              ///< the reclab line that repeats this run
 };
@@ -104,6 +105,8 @@ class Trace {
   const TraceArray* find(std::string_view key) const;
   /// All arrays whose key starts with the prefix, in the order they were added.
   std::vector<const TraceArray*> matching(std::string_view prefix) const;
+  std::vector<const TraceArray*> of(Kind kind) const { return matching(prefix_of(kind)); }
+  bool has(Kind kind) const { return !of(kind).empty(); }
   const std::vector<std::shared_ptr<const TraceArray>>& arrays() const { return arrays_; }
   /// Adds an array, or replaces the one of the same key. Its data must fit its shape (asserted).
   void put(TraceArray array);

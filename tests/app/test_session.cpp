@@ -113,7 +113,7 @@ class TestSession : public test::WindowTest {
   }
 
   void whatWasTimedIsKeptWhileItHolds() {
-    emit timing()->timingWanted(little());
+    emit timing()->requested({Request::Act::compute, Kind::timing, little()});
     QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     const TracePtr timed = session().trace();
@@ -124,7 +124,7 @@ class TestSession : public test::WindowTest {
     QVERIFY(seconds(timed));
     const auto kept = [&] { return session().trace()->timed && seconds(session().trace()) == seconds(timed); };
     int began = 0;
-    connect(&session(), &SessionController::timingRunning, this, [&](bool on) { began += on; });
+    connect(&session(), &SessionController::computing, this, [&](Kind, bool on) { began += on; });
     change([](Setup& setup) { setup.seed = 9; });
     QVERIFY2(kept(), "a seed changes no cost");
     change([](Setup& setup) { setup.setValue("spectral_radius", "0.5"); });
@@ -137,11 +137,11 @@ class TestSession : public test::WindowTest {
     change([](Setup& setup) { setup.setValue("width", "8"); });
     QVERIFY2(session().trace()->timed == nullptr, "a width does");
     change([](Setup& setup) { setup.setValue("width", "6"); });
-    emit timing()->timingWanted(little());
+    emit timing()->requested({Request::Act::compute, Kind::timing, little()});
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     change([](Setup& setup) { setup.dtype = "f32"; });
     QVERIFY2(session().trace()->timed == nullptr, "a precision does");
-    emit timing()->timingWanted(little());
+    emit timing()->requested({Request::Act::compute, Kind::timing, little()});
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     SequenceChoice longer;
     longer.task = "noise";
@@ -151,7 +151,7 @@ class TestSession : public test::WindowTest {
     QVERIFY2(session().trace()->timed == nullptr, "a length does");
     // A real number that is a size.
     change([](Setup& setup) { setup.preset = "gla"; });
-    emit timing()->timingWanted(little());
+    emit timing()->requested({Request::Act::compute, Kind::timing, little()});
     QTRY_VERIFY_WITH_TIMEOUT(!session().timing() && session().trace()->timed, patience);
     change([](Setup& setup) { setup.setValue("expand_v", "2"); });
     QTRY_VERIFY_WITH_TIMEOUT(session().trace()->timed == nullptr, patience);
@@ -162,10 +162,10 @@ class TestSession : public test::WindowTest {
     const auto look = [&] {
       if (session().timing() && (session().running() || session().exporting())) beside << "timing beside a run or an export";
     };
-    connect(&session(), &SessionController::timingRunning, this, look);
+    connect(&session(), &SessionController::computing, this, look);
     connect(&session(), &SessionController::runningChanged, this, look);
-    connect(&session(), &SessionController::timingProgressed, this, look);
-    emit timing()->timingWanted(much());
+    connect(&session(), &SessionController::computed, this, look);
+    emit timing()->requested({Request::Act::compute, Kind::timing, much()});
     QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);
     // A run comes first, and the panel says so; what was asked for begins anew after it.
     session().run();
@@ -180,7 +180,7 @@ class TestSession : public test::WindowTest {
     // Asked for while something runs it waits, and says so.
     session().stopTiming();
     session().run();
-    emit timing()->timingWanted(much());
+    emit timing()->requested({Request::Act::compute, Kind::timing, much()});
     QVERIFY(!session().timing());
     QVERIFY2(timing()->emptyReason().contains("as soon as what runs is done"), qPrintable(timing()->emptyReason()));
     QTRY_VERIFY_WITH_TIMEOUT(session().timing(), patience);

@@ -366,7 +366,7 @@ class TestWindow : public test::WindowTest {
     TimingChoice choice;
     choice.forms = {"telepathic"};
     choice.lengths = {64};
-    emit panel->timingWanted(choice);
+    emit panel->requested({Request::Act::compute, Kind::timing, choice});
     QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains("telepathic"), qPrintable(window_->banner()->sentence()), patience);
     auto* start = panel->findChild<QPushButton*>("timingStart");
     QVERIFY(start->isVisible() && start->text() != "Stop");

@@ -431,12 +431,13 @@ class TestPanels : public QObject {
     panel.show();
     QVERIFY(QTest::qWaitForWindowExposed(&panel));
     QVERIFY(!panel.emptyReason().isEmpty());
-    QSignalSpy wanted(&panel, &TimingPanel::timingWanted);
+    QSignalSpy wanted(&panel, &Panel::requested);
     auto* offer = panel.findChild<QPushButton*>(QStringLiteral("offer"));
     QVERIFY(offer && offer->isVisible());
     QTest::mouseClick(offer, Qt::LeftButton);
     QCOMPARE(wanted.size(), 1);
-    QVERIFY(wanted[0][0].value<TimingChoice>() == TimingChoice());
+    QVERIFY(wanted[0][0].value<Request>().act == Request::Act::compute);
+    QVERIFY(std::get<TimingChoice>(wanted[0][0].value<Request>().choice) == TimingChoice());
     panel.setTrace(synthetic_trace());
     QVERIFY(panel.emptyReason().isEmpty());
     QVERIFY(!offer->isVisible());

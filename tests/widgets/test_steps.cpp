@@ -174,14 +174,14 @@ class TestSteps : public QObject {
   void anEmptyPanelSaysWhyAndAsksOnlyWhenSeen() {
     StepsPanel panel;
     QVERIFY(panel.emptyReason().contains("Nothing has run yet"));
-    QSignalSpy wanted(&panel, &Panel::detailWanted);
+    QSignalSpy wanted(&panel, &Panel::requested);
     panel.setTrace(test::synthetic_trace());
     QVERIFY2(panel.emptyReason().contains("being laid out"), qPrintable(panel.emptyReason()));
     QCOMPARE(wanted.size(), 0);  // nobody looks
     panel.show();
     QVERIFY(QTest::qWaitForWindowExposed(&panel));
     QCOMPARE(wanted.size(), 1);
-    QCOMPARE(wanted[0][0].toString(), QStringLiteral("steps 16"));
+    QCOMPARE(std::get<ScheduleChoice>(wanted[0][0].value<Request>().choice).steps, std::int64_t{16});
     auto none = std::make_shared<Trace>(*test::synthetic_trace());
     none->put(test::real_array("schedule/none", {0}, {{"steps", "", {}}}, {}, "No form of this model can be drawn."));
     panel.setTrace(none);
@@ -317,10 +317,10 @@ class TestSteps : public QObject {
 
   void anotherLengthIsAskedForAndNothingOldIsShown() {
     Shown shown(trace_of());
-    QSignalSpy wanted(shown.operator->(), &Panel::detailWanted);
+    QSignalSpy wanted(shown.operator->(), &Panel::requested);
     shown.choose("steps", 1);
     QCOMPARE(wanted.size(), 1);
-    QCOMPARE(wanted[0][0].toString(), QStringLiteral("steps 16"));
+    QCOMPARE(std::get<ScheduleChoice>(wanted[0][0].value<Request>().choice).steps, std::int64_t{16});
     QVERIFY(!shown.view()->schedule());
     QCOMPARE(shown->headline(), QString());
     shown->setTrace(trace_of(16));

@@ -122,6 +122,24 @@ std::shared_ptr<Trace> without(const Trace& trace, const QString& part) {
 
 }  // namespace
 
+/// What a panel asks for in one way.
+class Asked {
+ public:
+  Asked(Panel* panel, Request::Act act) : act_(act), all_(panel, &Panel::requested) {}
+  qsizetype size() const {
+    return std::count_if(all_.begin(), all_.end(), [this](const QVariantList& one) { return one[0].value<Request>().act == act_; });
+  }
+  TimingChoice last() const {
+    for (auto one = all_.rbegin(); one != all_.rend(); ++one)
+      if (const auto request = (*one)[0].value<Request>(); request.act == act_) return std::get<TimingChoice>(request.choice);
+    return {};
+  }
+
+ private:
+  Request::Act act_;
+  QSignalSpy all_;
+};
+
 class TestTiming : public QObject {
   Q_OBJECT
  private slots:
@@ -286,14 +304,14 @@ class TestTiming : public QObject {
     QString tip;
     for (int y = 0; y < shown->plot()->height() && !tip.startsWith("What was timed"); y += 2) tip = shown->tipAt(QPointF(shown->plot()->width() / 2, y));
     for (const char* part : {"±3 %", "From one run to another", "±12 %", "are in the bands"}) QVERIFY2(tip.contains(QString::fromUtf8(part)), qPrintable(tip));
-    shown->setRunning(true);
-    shown->setProgress(0.25, "timing chunkwise at length 1,024");
+    shown->setComputing(Kind::timing, true);
+    shown->setProgress(Kind::timing, 0.25, "timing chunkwise at length 1,024");
     QCOMPARE(shown->caption(), QStringLiteral("Timing chunkwise at length 1,024, 25 %"));
     auto* bar = shown->findChild<QProgressBar*>();
     QVERIFY(bar->isVisible() && bar->value() == 250);
-    shown->setRunning(false);
+    shown->setComputing(Kind::timing, false);
     QVERIFY(!bar->isVisible() && shown->caption().startsWith("CPU"));
-    shown->setProgress(0.5, "of a timing that was stopped");
+    shown->setProgress(Kind::timing, 0.5, "of a timing that was stopped");
     QVERIFY(shown->caption().startsWith("CPU"));
     QCOMPARE(shown->actions().size(), 1);
     shown->actions().front()->trigger();
@@ -331,8 +349,7 @@ class TestTiming : public QObject {
 
   void choicesAreMadeByHand() {
     Shown shown(timed());
-    QSignalSpy changed(&shown.panel, &TimingPanel::choiceChanged), wanted(&shown.panel, &TimingPanel::timingWanted),
-        stopped(&shown.panel, &TimingPanel::timingStopped);
+    Asked changed(&shown.panel, Request::Act::choose), wanted(&shown.panel, Request::Act::compute), stopped(&shown.panel, Request::Act::stop);
     QVERIFY(shown->choice() == TimingChoice());
     auto* start = shown.find<QPushButton>("timingStart");
     QTest::mouseClick(shown.find<QToolButton>("field"), Qt::LeftButton);
@@ -362,10 +379,10 @@ class TestTiming : public QObject {
     pick(shown.find<QComboBox>("timingPasses"), "forward alone");
     QTest::mouseClick(start, Qt::LeftButton);
     QCOMPARE(wanted.size(), 1);
-    const auto choice = wanted[0][0].value<TimingChoice>();
+    const TimingChoice choice = wanted.last();
     QVERIFY(choice.batch == 8 && choice.width == 64 && choice.dtype == u"f32" && choice.device.isEmpty() && !choice.backward);
-    QVERIFY(changed.size() > 6 && changed.back()[0].value<TimingChoice>() == choice);
-    shown->setRunning(true);
+    QVERIFY(changed.size() > 6 && changed.last() == choice);
+    shown->setComputing(Kind::timing, true);
     QCOMPARE(start->text(), QStringLiteral("Stop"));
     QVERIFY(!start->property("primary").toBool());
     QTest::mouseClick(start, Qt::LeftButton);
@@ -482,14 +499,14 @@ class TestTiming : public QObject {
     Shown shown(test::synthetic_trace(options), {420, 320});
     auto* start = shown.find<QPushButton>("timingStart");
     QVERIFY(!start->isVisible());  // the offer in the middle is enough
-    shown->setRunning(true);
-    shown->setProgress(0.1, "timing sequential at length 64");
+    shown->setComputing(Kind::timing, true);
+    shown->setProgress(Kind::timing, 0.1, "timing sequential at length 64");
     QCOMPARE(shown->emptyReason(), QStringLiteral("Timing sequential at length 64…"));
     QVERIFY(start->isVisible());
-    QSignalSpy stopped(&shown.panel, &TimingPanel::timingStopped);
+    Asked stopped(&shown.panel, Request::Act::stop);
     QTest::mouseClick(start, Qt::LeftButton);
     QCOMPARE(stopped.size(), 1);
-    shown->setRunning(false);
+    shown->setComputing(Kind::timing, false);
     QVERIFY(shown->emptyReason().contains("Press “Time the forms”"));
     shown->setTrace(nullptr);
     QVERIFY(shown->emptyReason().contains("Nothing has run yet") && !start->isVisible());

@@ -2,6 +2,8 @@
 // The list of panels: adding one is a folder's worth of files and a line here.
 #include "panel.h"
 
+#include <QCoreApplication>
+#include <algorithm>
 #include <memory>
 #include <type_traits>
 
@@ -26,7 +28,7 @@ PanelInfo info() {
   };
   const auto asked = make_probe();
   const Panel& probe = *asked;
-  return {probe.id(), probe.title(), probe.hint(), [](QWidget* parent) -> Panel* { return new P(parent); }};
+  return {probe.id(), probe.title(), probe.hint(), probe.needs(), [](QWidget* parent) -> Panel* { return new P(parent); }};
 }
 }  // namespace
 
@@ -35,6 +37,30 @@ const std::vector<PanelInfo>& panels() {
       info<SpectrumPanel>(), info<TrajectoriesPanel>(), info<GatingPanel>(), info<GradientsPanel>(), info<TimingPanel>(), info<StepsPanel>(),
   };
   return list;
+}
+
+Kinds needs_of(const QStringList& ids) {
+  Kinds needs;
+  for (const QString& id : ids) {
+    const auto found = std::ranges::find(panels(), id, &PanelInfo::id);
+    if (found == panels().end() || found->needs.empty()) return needs | recordable();
+    needs.add(found->needs);
+  }
+  return needs;
+}
+
+std::vector<PanelLayout> panel_layouts() {
+  const auto tr = [](const char* text) { return QCoreApplication::translate("reclab::PanelArea", text); };
+  QStringList ids;
+  for (const PanelInfo& panel : panels()) ids << panel.id;
+  // The first two on top, the others below: whatever panels there are, all are in the first layout. A row has room for three; what more
+  // there are stand behind the last one, as tabs.
+  QStringList below = ids.mid(2, 2);
+  below << ids.mid(4).join('|');
+  return {{tr("Explore"), {ids.mid(0, 2), below}},
+          {tr("Memory"), {{"gradients"}, {"spectrum", "trajectories"}}},
+          {tr("States"), {{"trajectories"}, {"gating"}}},
+          {tr("Speed"), {{"timing"}, {"steps"}}}};
 }
 
 }  // namespace reclab

@@ -154,12 +154,12 @@ bool runsBackward(const Trace& trace, const QString& number) {
   return info && info->backward;
 }
 
-QString notesOn(const Trace& trace, std::initializer_list<std::string_view> kinds) {
+QString notesOn(const Trace& trace, Kinds kinds) {
   QStringList notes;
   for (const auto& [kind, note] : trace.info.note_kinds) {
     QString sentence = QString::fromStdString(note);
     if (!sentence.endsWith(u'.')) sentence += u'.';
-    if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end() && !notes.contains(sentence)) notes << sentence;
+    if (kinds.has(kind) && !notes.contains(sentence)) notes << sentence;
   }
   return notes.join(u' ');
 }

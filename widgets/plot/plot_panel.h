@@ -68,8 +68,8 @@ QString layerName(const Trace& trace, const QString& number);
 /// Whether that layer runs from the end of the sequence to its start.
 bool runsBackward(const Trace& trace, const QString& number);
 
-/// What the run noted about arrays of these kinds ("gradient/"), each sentence once.
-QString notesOn(const Trace& trace, std::initializer_list<std::string_view> kinds);
+/// What the run noted about arrays of these kinds, each sentence once.
+QString notesOn(const Trace& trace, Kinds kinds);
 
 /// "run first, then ..." for a null trace, and what a run that ended early says of itself.
 QString noRunSentence(const Trace* trace, const QString& what);

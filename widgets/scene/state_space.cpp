@@ -21,7 +21,7 @@ std::int64_t sampledRows(std::int64_t rows, std::int64_t width) {
 }  // namespace
 
 StateColumns::StateColumns(const Trace& trace, const QString& layer, const QString& name) {
-  const std::string prefix = "state/" + layer.toStdString() + "/";
+  const std::string prefix = prefix_of(Kind::state) + layer.toStdString() + "/";
   for (const auto& array : trace.arrays()) {
     if (!array->key.starts_with(prefix) || array->shape.empty()) continue;
     const QString of = QString::fromStdString(array->key.substr(prefix.size()));

@@ -14,17 +14,15 @@ namespace reclab {
 namespace {
 
 bool records(const Probe& has, const Probe& wanted) {
-  const auto rows = [](bool is_wanted, std::int64_t have, std::int64_t want) { return !is_wanted || have == 0 || (want > 0 && have >= want); };
-  return (has.states || !wanted.states) && (has.gates || !wanted.gates) && (has.gradients || !wanted.gradients) && (has.spectra || !wanted.spectra) &&
-         (has.jacobians || !wanted.jacobians) && rows(wanted.spectra, has.spectrum_rows, wanted.spectrum_rows) &&
-         rows(wanted.jacobians, has.jacobian_rows, wanted.jacobian_rows);
+  const bool rows = has.dense_rows == 0 || (wanted.dense_rows > 0 && has.dense_rows >= wanted.dense_rows);
+  return has.kinds.has_all(wanted.kinds) && (rows || !wanted.kinds.has_any(kinds_of(Stage::late)));
 }
 
 /// A run again has what was timed of it before.
 TracePtr timedAs(const TracePtr& trace, const TracePtr& before) {
   if (!before || !before->timed) return trace;
   auto both = std::make_shared<Trace>(*trace);
-  for (const TraceArray* array : before->matching("timing/")) both->put(*array);
+  for (const TraceArray* array : before->of(Kind::timing)) both->put(*array);
   both->timed = before->timed;
   return both;
 }

@@ -14,6 +14,7 @@
 #include "array/stop.h"
 #include "gui/session/words.h"
 #include "models/registry.h"
+#include "panel.h"
 #include "schedule/schedule.h"
 
 namespace reclab {
@@ -70,19 +71,13 @@ QString elapsed(double seconds) {
 }  // namespace
 
 Probe probeFor(const QStringList& visible, bool live, std::int64_t focus) {
+  const Kinds needs = needs_of(visible);
   Probe probe;
-  const bool spectrum = visible.contains("spectrum"), gradients = visible.contains("gradients");
-  const bool gating = visible.contains("gating"), trajectories = visible.contains("trajectories");
-  // A panel that is not one of these may show anything.
-  int known = spectrum + gradients + gating + trajectories + visible.contains("timing") + visible.contains("steps");
-  const bool anything = known != visible.size();
-  probe.states = anything || trajectories;
-  probe.gates = anything || gating;
-  probe.gradients = anything || gradients;
-  probe.spectra = !live && (anything || spectrum);
-  probe.jacobians = !live && (anything || gradients);
-  if (anything || spectrum) probe.focus = focus;
-  probe.spectrum_rows = probe.jacobian_rows = 400;
+  probe.kinds = kinds_of(Stage::always);
+  for (const KindInfo& row : kind_table())
+    if (needs.has(row.kind) && recordable().has(row.kind) && !(live && row.stage == Stage::late)) probe.kinds.add({row.kind});
+  if (needs.has(Kind::spectrum)) probe.focus = focus;
+  probe.dense_rows = 400;
   return probe;
 }
 
@@ -137,6 +132,8 @@ SessionController::SessionController(QObject* parent) : QObject(parent), timings
   qRegisterMetaType<Outcome>("reclab::Outcome");
   qRegisterMetaType<FileKind>("reclab::FileKind");
   qRegisterMetaType<Tone>("reclab::Tone");
+  qRegisterMetaType<Kind>("reclab::Kind");
+  qRegisterMetaType<Request>("reclab::Request");
   for (QTimer* timer : {&rest_, &patience_, &timingSoon_}) timer->setSingleShot(true);
   rest_.setInterval(250);
   patience_.setInterval(400);
@@ -293,7 +290,7 @@ void SessionController::endRun(Outcome outcome, const QString& sentence) {
   if (liveWaits_) {
     start(true);
   } else if (!rest_.isActive()) {  // the hand is at rest
-    if (outcome == Outcome::finished && visible_.contains("steps")) wantSteps(stepsWanted_);  // a tab behind another is open too
+    if (outcome == Outcome::finished && needs_of(visible_).has(Kind::schedule)) wantSteps(stepsWanted_);  // a tab behind another is open too
     considerTiming();
   }
   settled_ = complete_;
@@ -327,7 +324,7 @@ TracePtr continued(const TracePtr& before, const TracePtr& now) {
 
 Probe SessionController::shownProbe() const {
   Probe nothing;
-  nothing.states = nothing.gates = nothing.gradients = nothing.spectra = nothing.jacobians = false;
+  nothing.kinds = {};
   return running_ || !complete_ ? nothing : lastProbe_;
 }
 
@@ -355,12 +352,11 @@ QString SessionController::nameOfFormer(const TracePtr& trace) const {
   return {};
 }
 
-bool SessionController::awaits(std::string_view prefix) const {
-  if (prefix.starts_with("timing/")) return !settled_ || timingSoon_.isActive() || timingRuns_ || timingAsked_;
-  if (prefix.starts_with("schedule/")) return !settled_ || stepsRunOf_ == stepsKey();
+bool SessionController::awaits(Kind kind) const {
+  if (kind == Kind::timing) return !settled_ || timingSoon_.isActive() || timingRuns_ || timingAsked_;
+  if (kind == Kind::schedule) return !settled_ || stepsRunOf_ == stepsKey();
   // What is recorded as the sequence passes is all in the first stage.
-  if (prefix.starts_with("state/") || prefix.starts_with("gate/") || prefix.starts_with("gradient/")) return false;
-  return !complete_;
+  return info_of(kind).stage == Stage::late && !complete_;
 }
 
 void SessionController::discard(TracePtr trace) {
@@ -488,11 +484,7 @@ void SessionController::saveFile(FileKind kind, const QString& file) {
 void SessionController::setVisiblePanels(const QStringList& ids) {
   if (ids == visible_) return;
   visible_ = ids;
-  const Probe wanted = probeFor(ids, false);
-  const auto lacks = [](bool want, bool has) { return want && !has; };
-  if (lacks(wanted.states, lastProbe_.states) || lacks(wanted.gates, lastProbe_.gates) || lacks(wanted.gradients, lastProbe_.gradients) ||
-      lacks(wanted.spectra, lastProbe_.spectra) || lacks(wanted.jacobians, lastProbe_.jacobians))
-    start(false);
+  if (!lastProbe_.kinds.has_all(probeFor(ids, false).kinds)) start(false);
 }
 
 std::string SessionController::setupKey() const {
@@ -560,12 +552,23 @@ void SessionController::scheduleTiming() {
     startTiming();
 }
 
+void SessionController::request(const Request& request) {
+  if (const auto* schedule = std::get_if<ScheduleChoice>(&request.choice)) return wantSteps(schedule->steps);
+  const auto* timing = std::get_if<TimingChoice>(&request.choice);
+  if (request.act == Request::Act::stop)
+    stopTiming();
+  else if (timing != nullptr && request.act == Request::Act::choose)
+    timingChoice_ = *timing;
+  else if (timing != nullptr)
+    wantTiming(*timing);
+}
+
 void SessionController::wantTiming(const TimingChoice& choice) {
   timingChoice_ = choice;
   timingAsked_ = true;
   timingRefused_.clear();
   endTiming();
-  if (busy()) emit timingWaits(tr("The forms will be timed as soon as what runs is done."));
+  if (busy()) emit waits(Kind::timing, tr("The forms will be timed as soon as what runs is done."));
   considerTiming();
 }
 
@@ -573,7 +576,7 @@ void SessionController::stopTiming() {
   timingAsked_ = false;
   timingRefused_ = costKey();
   endTiming();
-  emit timingWaits({});
+  emit waits(Kind::timing, {});
 }
 
 void SessionController::setOthersRunning(bool running) {
@@ -589,7 +592,7 @@ void SessionController::endTiming() {
   timings_.stop();
   ++timingRun_;
   if (!std::exchange(timingRuns_, false)) return;
-  emit timingRunning(false);
+  emit computing(Kind::timing, false);
   emit awaitedChanged();
 }
 
@@ -606,7 +609,7 @@ void SessionController::interruptTiming() {
   if (!timingRuns_) return;
   timingAsked_ = timingByHand_;  // what was asked for begins anew when the machine is free
   endTiming();
-  emit timingWaits(timingAsked_ ? tr("The timing was stopped, for nothing else may run beside it; it begins anew as soon as what runs is done.")
+  emit waits(Kind::timing, timingAsked_ ? tr("The timing was stopped, for nothing else may run beside it; it begins anew as soon as what runs is done.")
                                 : tr("The timing was stopped, for nothing else may run beside it; it begins anew when nothing runs and no hand moves for a while."));
 }
 
@@ -618,7 +621,7 @@ void SessionController::startTiming() {
   timingOf_ = costKey();
   timingShapes_ = shapes_;
   timingWhole_ = false;
-  emit timingWaits({});
+  emit waits(Kind::timing, {});
   TimingChoice chosen = timingChoice_;
   // As the run: where it really ran, for the automatic choice may be another at another length.
   if (chosen.device.isEmpty() && run_alone_) chosen.device = QString::fromStdString(run_alone_->info.device);
@@ -634,7 +637,7 @@ void SessionController::startTiming() {
     const auto progress = [this, number, throttle](double fraction, std::string_view stage) {
       if (!throttle->ready()) return;
       later([this, number, fraction, text = QString::fromUtf8(stage.data(), static_cast<qsizetype>(stage.size()))] {
-        if (number == timingRun_) emit timingProgressed(fraction, text);
+        if (number == timingRun_) emit computed(Kind::timing, fraction, text);
       });
     };
     QString sentence;
@@ -653,13 +656,13 @@ void SessionController::startTiming() {
         timingWhole_ = true;
       else
         timingRefused_ = costKey();  // it would fail again
-      emit timingRunning(false);
+      emit computing(Kind::timing, false);
       emit awaitedChanged();
       if (!sentence.isEmpty()) emit said(sentence, Tone::warning);
     });
   });
   timingRuns_ = true;
-  emit timingRunning(true);
+  emit computing(Kind::timing, true);
 }
 
 std::string SessionController::stepsKey() const { return setupKey() + " steps " + std::to_string(stepsWanted_); }
@@ -702,7 +705,7 @@ void SessionController::startSteps() {
       sentence = sentenceOf(std::current_exception());
       Trace none;  // so that the panel says it too
       TraceArray why;
-      why.key = "schedule/none";
+      why.key = key_of(Kind::schedule, "none");
       why.shape = {0};
       why.axes = {{"steps", "", {}}};
       why.text = sentence.toStdString();

@@ -13,7 +13,7 @@
 
 #include "gui/session/setup.h"
 #include "gui/session/worker.h"
-#include "panels/timing/timing_choice.h"
+#include "request.h"
 #include "timing/timing.h"
 
 namespace reclab {
@@ -66,9 +66,11 @@ class SessionController : public QObject {
   void setFocus(std::int64_t step) { focus_ = step; }  ///< the cursor: its spectrum comes first
   /// What a trace that was shown is of, when that is not what is set now: "Elman network, spectral radius = 0.7"; empty when it is.
   QString nameOfFormer(const TracePtr& trace) const;
-  /// Whether arrays whose keys begin with this, and which the trace that is shown does not have, may still come: a run or a timing is under way,
+  /// Whether arrays of this kind, which the trace that is shown does not have, may still come: a run or a timing is under way,
   /// or was stopped before it came to them.
-  bool awaits(std::string_view prefix) const;
+  bool awaits(Kind kind) const;
+  /// What a panel asks for.
+  void request(const Request& request);
   /// What is timed beside a run while the panel is visible, without being asked for.
   void setTimingChoice(const TimingChoice& choice) { timingChoice_ = choice; }
   void wantTiming(const TimingChoice& choice);  ///< now, or as soon as what runs is done; instead of what is being timed
@@ -96,9 +98,11 @@ class SessionController : public QObject {
   void traceChanged(reclab::TracePtr trace);
   void runningChanged(bool running);
   void progressed(double fraction, QString stage);
-  void timingRunning(bool running);
-  void timingProgressed(double fraction, QString stage);
-  void timingWaits(QString why);  ///< a sentence: it waits for a run or an export, or was stopped by one; empty when it does no more
+  /// Of what is computed beside the run: that it began or ended, how far it is, and, a sentence, that it waits for a run or an export, or was
+  /// stopped by one; empty when it does no more.
+  void computing(reclab::Kind kind, bool runs);
+  void computed(reclab::Kind kind, double fraction, QString stage);
+  void waits(reclab::Kind kind, QString why);
   void runEnded(reclab::Outcome outcome);
   void awaitedChanged();  ///< what awaits() says may be another now
   void said(QString sentence, reclab::Tone tone);

@@ -24,22 +24,20 @@ int drawFigures(const Options& options) {
     setup.sequence = loadChoice(beginningSequence(options, library));
     std::vector<std::unique_ptr<Panel>> made;
     QStringList ids;
-    std::vector<std::string> kinds;
     for (const PanelInfo& info : panels()) {
       if (!options.panels.isEmpty() && !options.panels.contains(info.id)) continue;
       ids << info.id;
       made.emplace_back(info.make(nullptr));
-      for (const std::string& kind : made.back()->draws()) kinds.push_back(kind);
     }
-    const auto drawn = [&](const char* kind) { return std::find(kinds.begin(), kinds.end(), kind) != kinds.end(); };
+    const Kinds needs = needs_of(ids);
     const RunRequest request = requestFor(setup, library.presets.find(setup.preset), probeFor(ids, false));
     TracePtr trace = run(registry, request, {}, {}).trace;
     if (trace->info.outcome != Outcome::finished) std::fprintf(stderr, "recurrence-lab: %s\n", trace->info.sentence.c_str());
-    if (drawn("timing/")) {
+    if (needs.has(Kind::timing)) {
       const auto [timed, timing] = timingRequestFor(setup, request.preset, {});
       trace = withTiming(trace, time_forms(registry, timed, timing, {}, {}));
     }
-    if (drawn("schedule/")) trace = merged(trace, form_schedule(registry, request, 16, {}));
+    if (needs.has(Kind::schedule)) trace = merged(trace, form_schedule(registry, request, 16, {}));
 
     std::vector<Panel*> all;
     const std::int64_t length = setup.sequence->sequence.length;

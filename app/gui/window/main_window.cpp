@@ -35,7 +35,6 @@
 #include "gui/window/first_hint.h"
 #include "gui/window/panel_area.h"
 #include "gui/window/side_widths.h"
-#include "panels/timing/timing.h"
 
 namespace reclab {
 
@@ -279,7 +278,7 @@ void MainWindow::connectSession() {
     noteRecentFile(file);
     change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
   });
-  area_->setQuestions({[this](std::string_view prefix) { return session_->awaits(prefix); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
+  area_->setQuestions({[this](Kind kind) { return session_->awaits(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
   connect(session_, &SessionController::setupChanged, area_, &PanelArea::askAgain);
   connect(session_, &SessionController::awaitedChanged, area_, &PanelArea::askAgain);
   connect(time_, &TimeLink::stepChanged, session_, &SessionController::setFocus);
@@ -298,23 +297,15 @@ void MainWindow::connectSession() {
   const auto panelsChanged = [this] {
     session_->setVisiblePanels(area_->visiblePanels());
     pins_->setProbe(probeFor(area_->visiblePanels(), false));
-    const PanelDock* timing = area_->dock("timing");
-    session_->setTimingInSight(timing != nullptr && timing->inSight());
+    session_->setTimingInSight(area_->inSight(Kind::timing));
   };
   connect(area_, &PanelArea::visiblePanelsChanged, this, panelsChanged);
   connect(pins_, &Pins::changed, this, &MainWindow::showPins);
   connect(pins_, &Pins::runningChanged, session_, &SessionController::setOthersRunning);
-  if (auto* timing = area_->findChild<TimingPanel*>()) {
-    connect(timing, &TimingPanel::timingWanted, session_, &SessionController::wantTiming);
-    connect(timing, &TimingPanel::timingStopped, session_, &SessionController::stopTiming);
-    connect(timing, &TimingPanel::choiceChanged, session_, &SessionController::setTimingChoice);
-    connect(session_, &SessionController::timingRunning, timing, &TimingPanel::setRunning);
-    connect(session_, &SessionController::timingProgressed, timing, &TimingPanel::setProgress);
-    connect(session_, &SessionController::timingWaits, timing, &TimingPanel::setWaiting);
-  }
-  connect(area_, &PanelArea::detailWanted, this, [this](const QString& what) {
-    if (what.startsWith("steps ")) session_->wantSteps(what.section(' ', 1).toLongLong());
-  });
+  connect(area_, &PanelArea::requested, session_, &SessionController::request);
+  connect(session_, &SessionController::computing, area_, &PanelArea::setComputing);
+  connect(session_, &SessionController::computed, area_, &PanelArea::setProgress);
+  connect(session_, &SessionController::waits, area_, &PanelArea::setWaiting);
   connect(area_, &PanelArea::said, this, [this](const QString& sentence, bool bad) { say(sentence, bad ? Tone::warning : Tone::info); });
 }
 
@@ -326,7 +317,7 @@ void MainWindow::begin() {
     qobject_cast<QStandardItemModel*>(device_->model())->item(cuda)->setEnabled(false);
     device_->setItemData(cuda, QString::fromStdString(why), Qt::ToolTipRole);
     device_->setToolTip(tr("Where the next run computes. CUDA cannot be used: %1").arg(QString::fromStdString(why)));
-    if (auto* timing = area_->findChild<TimingPanel*>()) timing->setNoCuda(QString::fromStdString(why));
+    area_->setNoCuda(QString::fromStdString(why));
   }
   try {
     const Library& library = *session_->library();
@@ -403,8 +394,8 @@ void MainWindow::showTrace(const TracePtr& trace) {
   showTimeOf(trace);
   // What was to be recorded and is not there, there is not: a card also lists what is kept between runs alone.
   QStringList has = modelHas_;
-  if (trace && session_->asked().gates && trace->matching("gate/").empty()) has.removeAll("gates");
-  if (trace && session_->asked().states && trace->matching("state/").empty()) has.removeAll("states");
+  if (trace && session_->asked().kinds.has(Kind::gate) && !trace->has(Kind::gate)) has.removeAll("gates");
+  if (trace && session_->asked().kinds.has(Kind::state) && !trace->has(Kind::state)) has.removeAll("states");
   area_->setModelHas(has);
   pins_->follow();
   area_->setRuns(trace, pins_->runs());

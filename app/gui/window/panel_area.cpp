@@ -135,16 +135,18 @@ void PanelDock::setRuns(std::shared_ptr<const Trace> trace, const std::vector<Pa
 }
 
 bool PanelDock::awaits() const {
-  const auto kinds = panel_->draws();
-  return std::any_of(kinds.begin(), kinds.end(), [this](const std::string& kind) { return questions_.awaits(kind); });
+  return std::ranges::any_of(kind_table(), [this](const KindInfo& row) { return panel_->needs().has(row.kind) && questions_.awaits(row.kind); });
+}
+
+bool PanelDock::has() const {
+  const Kinds needs = panel_->needs();
+  return needs.empty() || std::ranges::any_of(kind_table(), [&](const KindInfo& row) { return needs.has(row.kind) && trace_->has(row.kind); });
 }
 
 /// The rule of every panel: a picture stays until the new one is there, or until it is known that there will be none.
 bool PanelDock::keeps() const {
   if (!trace_ || !given_ || !panel_->emptyReason().isEmpty()) return false;
-  const auto kinds = panel_->draws();
-  const bool something = kinds.empty() || std::any_of(kinds.begin(), kinds.end(), [this](const std::string& kind) { return !trace_->matching(kind).empty(); });
-  return !something && awaits();
+  return !has() && awaits();
 }
 
 void PanelDock::contextMenuEvent(QContextMenuEvent* event) {
@@ -224,15 +226,13 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
   setDockNestingEnabled(true);
   setAnimated(false);  // an arrangement has its sizes at once
   setContextMenuPolicy(Qt::PreventContextMenu);
-  QStringList ids;
   for (const PanelInfo& info : panels()) {
     auto* made = new PanelDock(info, time, chooser, this);
     docks_.push_back(made);
-    ids << info.id;
     connect(made, &PanelDock::shownChanged, this, &PanelArea::visiblePanelsChanged);
     connect(made, &PanelDock::said, this, &PanelArea::said);
     connect(made, &PanelDock::enlargeWanted, this, [this, made] { enlarge(made); });
-    connect(made->panel(), &Panel::detailWanted, this, &PanelArea::detailWanted);
+    connect(made->panel(), &Panel::requested, this, &PanelArea::requested);
     const auto byHand = [this] {
       if (!arranging_ && enlarged_ == nullptr) own_ = true;
     };
@@ -246,15 +246,31 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
   connect(&soon_, &QTimer::timeout, this, [this] {
     if (!own_ && enlarged_ == nullptr && fitOf(size()) != fit_) arrange(PanelLayout(layout_));
   });
-  // The first two on top, the others below: whatever panels there are, all are in the first layout. A row has room for three; what more
-  // there are stand behind the last one, as tabs.
-  QStringList below = ids.mid(2, 2);
-  below << ids.mid(4).join('|');
-  layouts_ = {{tr("Explore"), {ids.mid(0, 2), below}},
-              {tr("Memory"), {{"gradients"}, {"spectrum", "trajectories"}}},
-              {tr("States"), {{"trajectories"}, {"gating"}}},
-              {tr("Speed"), {{"timing"}, {"steps"}}}};
+  layouts_ = panel_layouts();
   arrange(layouts_.front());
+}
+
+void PanelArea::setNoCuda(const QString& why) {
+  for (const PanelDock* dock : docks_) dock->panel()->setNoCuda(why);
+}
+
+void PanelArea::setComputing(Kind kind, bool computing) {
+  for (const PanelDock* dock : docks_)
+    if (dock->panel()->needs().has(kind)) dock->panel()->setComputing(kind, computing);
+}
+
+void PanelArea::setProgress(Kind kind, double fraction, const QString& stage) {
+  for (const PanelDock* dock : docks_)
+    if (dock->panel()->needs().has(kind)) dock->panel()->setProgress(kind, fraction, stage);
+}
+
+void PanelArea::setWaiting(Kind kind, const QString& why) {
+  for (const PanelDock* dock : docks_)
+    if (dock->panel()->needs().has(kind)) dock->panel()->setWaiting(kind, why);
+}
+
+bool PanelArea::inSight(Kind kind) const {
+  return std::ranges::any_of(docks_, [kind](const PanelDock* dock) { return dock->inSight() && dock->panel()->needs().has(kind); });
 }
 
 PanelDock* PanelArea::dock(const QString& id) const {

@@ -20,7 +20,7 @@ class Veil;
 /// What the docks ask of the window about the run that they are given and those that they were given before.
 struct RunQuestions {
   /// Whether arrays of this kind, which the newest trace does not have, may still come.
-  std::function<bool(std::string_view prefix)> awaits = [](std::string_view) { return false; };
+  std::function<bool(Kind kind)> awaits = [](Kind) { return false; };
   /// What a trace is of, when that is not what is set now; else empty.
   std::function<QString(const std::shared_ptr<const Trace>&)> former = [](const auto&) { return QString(); };
 };
@@ -55,6 +55,7 @@ class PanelDock : public FlatDock {
   void saveData();
   QString fileName(const QString& suffix) const;
   bool awaits() const;
+  bool has() const;  ///< something that the picture is made of
   bool keeps() const;
   Panel* panel_;
   Veil* veil_;
@@ -70,11 +71,6 @@ class PanelDock : public FlatDock {
   bool behind_ = false, visible_ = false, pinsBehind_ = false;
 };
 
-struct PanelLayout {
-  QString name;
-  std::vector<QStringList> rows;  ///< panels from left to right; "a|b" is a with b behind it as a tab
-};
-
 class PanelArea : public QMainWindow {
   Q_OBJECT
  public:
@@ -86,6 +82,12 @@ class PanelArea : public QMainWindow {
   void setQuestions(const RunQuestions& questions);
   void askAgain();  ///< the answers may be others now
   void holdAxes(bool hold);
+  void setNoCuda(const QString& why);
+  /// Of what is computed beside the run, to the panels that need it.
+  void setComputing(Kind kind, bool computing);
+  void setProgress(Kind kind, double fraction, const QString& stage);
+  void setWaiting(Kind kind, const QString& why);
+  bool inSight(Kind kind) const;  ///< a panel that needs this
   const std::vector<PanelLayout>& layouts() const { return layouts_; }
   /// The same arrangement and proportions for the same room, whatever was shown before. Where there is no room for a row or a column of
   /// panels they stand behind others as tabs, and that follows the size of the window until a hand moves or hides a panel.
@@ -101,7 +103,7 @@ class PanelArea : public QMainWindow {
  signals:
   void visiblePanelsChanged();
   void said(QString sentence, bool bad);
-  void detailWanted(QString what);
+  void requested(reclab::Request request);
 
  protected:
   void resizeEvent(QResizeEvent* event) override;

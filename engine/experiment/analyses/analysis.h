@@ -21,6 +21,8 @@ class Analysis {
   /// which a form that never forms the state leaves to the sequential form on the same weights: a second rollout then.
   virtual bool outside() const { return false; }
   virtual bool inside() const { return true; }
+  /// Whether what it records is of states, or of the Jacobians and adjoints of those that keep them: the rollout then keeps them all.
+  virtual bool of_states() const { return false; }
   /// Before anything runs: what is known already of what there will not be.
   virtual void plan() {}
   /// What a recorded step takes, in bytes: from it and the limit follows how many steps are recorded.

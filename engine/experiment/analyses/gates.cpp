@@ -11,15 +11,15 @@ class Gates final : public Rows {
   double bytes_a_row() const override {
     double bytes = 0.0;
     for (const auto& gate : record_.probe().gates())
-      if (record_.request.probe.gates) bytes += 8.0 * static_cast<double>(count(gate.var.shape()));
+      if (record_.wants(Kind::gate)) bytes += 8.0 * static_cast<double>(count(gate.var.shape()));
     return bytes;
   }
   void begin(const Network& network) override {
-    if (!record_.request.probe.gates) return;
+    if (!record_.wants(Kind::gate)) return;
     for (std::size_t i = 0; i < network.gates().size(); ++i) {
       const auto& gate = network.gates()[i];
       const Shape shape(gate.var.shape().begin() + 2, gate.var.shape().end());
-      TraceArray array = timed("gate/" + std::to_string(gate.layer) + "/" + gate.name, shape, axes_of(shape, "unit"), "", gate.text);
+      TraceArray array = timed(key_of(Kind::gate, gate.layer, gate.name), shape, axes_of(shape, "unit"), "", gate.text);
       array.low = gate.low;
       array.high = gate.high;
       add(std::move(array), network, [i](const Network& n) { return n.gates()[i].var; });

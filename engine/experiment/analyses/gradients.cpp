@@ -17,7 +17,8 @@ class Gradients final : public Analysis {
  public:
   using Analysis::Analysis;
   bool outside() const override { return true; }
-  bool goes_back() const override { return record_.request.probe.gradients && record_.wants("gradient/"); }
+  bool goes_back() const override { return record_.wants(Kind::gradient); }
+  bool of_states() const override { return goes_back(); }
 
   void begin(const Network&) override {
     if (!goes_back()) return;
@@ -49,7 +50,7 @@ class Gradients final : public Analysis {
           log2.push_back(backend.log2_norm(state.trajectory.dtype(), n, gradients + static_cast<std::size_t>(t * n) * bytes_of(state.trajectory.dtype()), 0));
       }
       if (log2.empty()) continue;
-      auto& series = norms_["gradient/" + Rollout::state_key(state)];
+      auto& series = norms_[key_of(Kind::gradient, Rollout::state_key(state))];
       series.resize(steps.size(), minus_infinity);
       for (auto row = at; row != steps.end() && *row < segment.first + segment.steps; ++row) {
         const std::int64_t t = *row - segment.first;
@@ -74,15 +75,15 @@ class Gradients final : public Analysis {
       array.shape[0] = rows;
       put_real(record_.trace, std::move(array), std::move(values));
     }
-    if (record_.wants("gradient/input")) {
-      TraceArray array = timed("gradient/input", {record_.request.sequence.width}, {{"channel", "", record_.request.sequence.names}}, "", "dL/dx_t.");
+    if (record_.wants(key_of(Kind::gradient, "input"))) {
+      TraceArray array = timed(key_of(Kind::gradient, "input"), {record_.request.sequence.width}, {{"channel", "", record_.request.sequence.names}}, "", "dL/dx_t.");
       array.shape[0] = rows;
       put_real(record_.trace, std::move(array), std::move(input_));
     }
     for (const auto& parameter : record_.prepared.parameters.entries()) {
-      if (!record_.wants("gradient/param/" + parameter.name) || parameters_.empty()) continue;
       TraceArray array;
-      array.key = "gradient/param/" + parameter.name;
+      array.key = key_of(Kind::gradient, key_of(Kind::param, parameter.name));
+      if (!record_.wants(array.key) || parameters_.empty()) continue;
       array.shape = parameter.shape;
       array.axes = axes_of(parameter.shape, "unit");
       array.text = "dL/dθ of " + parameter.name + ".";

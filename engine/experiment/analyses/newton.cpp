@@ -26,7 +26,7 @@ class Newton final : public Analysis {
         const std::string which = stepped == 1 ? "" : "/" + std::to_string(number);
         info.notes.push_back((info.layers > 1 || stepped > 1 ? "Layer " + std::to_string(layer) + which + ": " : "") + newton_sentence(*report));
         TraceArray array;
-        array.key = "newton/" + std::to_string(layer) + which + "/residual";
+        array.key = key_of(Kind::newton, layer, stepped == 1 ? "residual" : std::to_string(number) + "/residual");
         if (!record_.wants(array.key) || report->residuals.empty()) continue;
         array.axes = {{"iteration", "", {}}};
         array.unit = "log10";

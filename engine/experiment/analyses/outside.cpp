@@ -16,10 +16,10 @@ class Outside final : public Rows {
 
   void begin(const Network& network) override {
     const Sequence& sequence = record_.request.sequence;
-    add(timed("input", {sequence.width}, {{"channel", "", sequence.names}}, "",
+    add(timed(key_of(Kind::input), {sequence.width}, {{"channel", "", sequence.names}}, "",
               sequence.standardised ? "The input, standardised: each channel less its mean, divided by its deviation." : "The input."),
         network, [](const Network& n) { return n.input(); });
-    add(timed("output", {network.output().dim(-1)}, {{"channel", "", {}}}, "", "What the network returns."), network, [](const Network& n) { return n.output(); });
+    add(timed(key_of(Kind::output), {network.output().dim(-1)}, {{"channel", "", {}}}, "", "What the network returns."), network, [](const Network& n) { return n.output(); });
   }
 
   void went_back(Rollout&) override {
@@ -35,10 +35,10 @@ class Outside final : public Rows {
       target.insert(target.end(), sequence.target.begin() + t * sequence.target_width, sequence.target.begin() + (t + 1) * sequence.target_width);
       mask.push_back(sequence.mask[static_cast<std::size_t>(t)]);
     }
-    TraceArray array = timed("target", {sequence.target_width}, {{"channel", "", sequence.target_names}}, "", "What the output should be where the mask is 1.");
+    TraceArray array = timed(key_of(Kind::target), {sequence.target_width}, {{"channel", "", sequence.target_names}}, "", "What the output should be where the mask is 1.");
     array.shape[0] = rows;
     put_real(record_.trace, std::move(array), std::move(target));
-    TraceArray counts = timed("mask", {}, {}, "", "1 where the target counts.");
+    TraceArray counts = timed(key_of(Kind::mask), {}, {}, "", "1 where the target counts.");
     counts.shape[0] = rows;
     put_real(record_.trace, std::move(counts), std::move(mask));
   }
@@ -46,7 +46,7 @@ class Outside final : public Rows {
  private:
   /// A last layer that normalises its output leaves |y|^2, and with it the loss, nearly constant.
   void note_constant_norm() {
-    const std::vector<double>* output = values("output");
+    const std::vector<double>* output = values(key_of(Kind::output));
     if (output == nullptr) return;
     const auto width = static_cast<std::size_t>(record_.probe().output().dim(-1));
     double low = std::numeric_limits<double>::infinity(), high = 0.0;
@@ -57,7 +57,7 @@ class Outside final : public Rows {
       high = std::max(high, squares);
     }
     if (width > 1 && high > 0.0 && high - low < 1e-2 * high)
-      record_.note({"gradient/"}, "The last layer normalises its output, so ½|y|² hardly depends on the state and its gradients are close to zero: their course "
+      record_.note({Kind::gradient}, "The last layer normalises its output, so ½|y|² hardly depends on the state and its gradients are close to zero: their course "
                                   "through time is right, their level says little; a task with a target has a loss that does depend on it.");
   }
 };

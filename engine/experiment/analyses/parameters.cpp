@@ -10,9 +10,9 @@ class Weights final : public Analysis {
   using Analysis::Analysis;
   void finish(std::int64_t) override {
     for (auto& parameter : record_.prepared.parameters.entries()) {
-      if (!record_.wants("param/" + parameter.name)) continue;
       TraceArray array;
-      array.key = "param/" + parameter.name;
+      array.key = key_of(Kind::param, parameter.name);
+      if (!record_.wants(array.key)) continue;
       array.shape = parameter.shape;
       array.axes = axes_of(parameter.shape, "unit");
       array.text = parameter.text;

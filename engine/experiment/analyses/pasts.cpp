@@ -12,6 +12,7 @@ namespace {
 class Pasts final : public Analysis {
  public:
   using Analysis::Analysis;
+  bool of_states() const override { return std::ranges::any_of(record_.probe().pasts(), [this](const Network::PastVar& past) { return wanted(past); }); }
   void plan() override {
     auto& notes = record_.trace.info.notes;
     for (const auto& past : record_.probe().pasts())
@@ -44,8 +45,7 @@ class Pasts final : public Analysis {
  private:
   bool continued() const { return !record_.request.state.empty(); }
   bool wanted(const Network::PastVar& past) const {
-    const std::string name = std::to_string(past.layer) + "/" + past.state;
-    return record_.request.probe.states && (record_.wants("signal/" + name) || record_.wants("basis/" + name) || record_.wants("reconstruction/" + name));
+    return std::ranges::any_of(std::initializer_list<Kind>{Kind::signal, Kind::basis, Kind::reconstruction}, [&](Kind kind) { return record_.wants(key_of(kind, past.layer, past.state)); });
   }
   std::vector<Reconstruction> pasts_;
 };

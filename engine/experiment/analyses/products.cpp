@@ -19,6 +19,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 class Products final : public Analysis {
  public:
   using Analysis::Analysis;
+  bool of_states() const override { return wanted(); }
 
   void plan() override {
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
@@ -40,7 +41,7 @@ class Products final : public Analysis {
       if (dense && !affordable_[layer]) own.of = {};
       if (own.of.kind == Transition::Kind::none) continue;
       own.k = std::min<std::int64_t>(record_.request.probe.singular_values, own.of.width());
-      own.steps = dense ? thinned(record_.trace.steps, record_.request.probe.jacobian_rows) : record_.trace.steps;
+      own.steps = dense ? thinned(record_.trace.steps, record_.request.probe.dense_rows) : record_.trace.steps;
       own.known = !dense || record_.length() == 1;
       own.make_room();
       if (dense)
@@ -78,12 +79,12 @@ class Products final : public Analysis {
   };
   std::vector<bool> affordable_;  // by layer
 
-  bool wanted() const { return record_.request.probe.jacobians && record_.wants("jacobian"); }
+  bool wanted() const { return record_.wants(Kind::jacobian) || record_.wants(Kind::jacobian_min); }
 
   /// Whether the product of all of a layer's Jacobians is worth its time; a note says where it is not.
   bool may_take(std::size_t layer, double seconds) {
-    if (seconds <= product_seconds || (!record_.request.probe.only.empty() && record_.wants("jacobian/"))) return true;
-    record_.note({"jacobian/"}, "The singular values of ds_T/ds_t of layer " + std::to_string(layer) + " were left out, they would take about " + about(seconds) +
+    if (seconds <= product_seconds || (!record_.request.probe.only.empty() && record_.wants(Kind::jacobian))) return true;
+    record_.note({Kind::jacobian}, "The singular values of ds_T/ds_t of layer " + std::to_string(layer) + " were left out, they would take about " + about(seconds) +
                                     ": ask for them with --record jacobian, or take a smaller width.");
     return false;
   }
@@ -106,7 +107,7 @@ class Products final : public Analysis {
     const std::int64_t blocks = memory.transition().count;
     values *= static_cast<double>(blocks) / static_cast<double>(std::min(blocks, looked_at));
     if (!may_take(layer, (factors * product_operation + jacobian_seconds(memory, segment.steps)) * static_cast<double>(record_.length()))) return false;
-    if (!record_.request.probe.jacobian_rows) steps = record_.worth("jacobian/" + std::to_string(layer), steps, values * product_operation);
+    if (!record_.request.probe.dense_rows) steps = record_.worth(key_of(Kind::jacobian, layer), steps, values * product_operation);
     return true;
   }
 
@@ -173,12 +174,12 @@ class Products final : public Analysis {
     const std::string product = record_.backward(layer) ? "ds_0/ds_t, the layer running from the end to the start" : "ds_T/ds_t";
     const auto rows = static_cast<std::int64_t>(own.steps.size());
     const bool thin = own.steps != record_.trace.steps;
-    TraceArray array = timed("jacobian/" + std::to_string(layer), {own.k}, {{"rank", "", {}}}, "log10", "log10 of the largest singular values of " + product + ".");
+    TraceArray array = timed(key_of(Kind::jacobian, layer), {own.k}, {{"rank", "", {}}}, "log10", "log10 of the largest singular values of " + product + ".");
     array.shape[0] = rows;
     if (thin) array.steps = own.steps;
     record_.note_not_finite(array.key, own.steps, std::ssize(own.largest), [&](std::size_t i) { return !std::isnan(own.largest[i]) && own.largest[i] != infinity; });
     if (record_.wants(array.key)) put_real(record_.trace, std::move(array), std::move(own.largest));
-    TraceArray least = timed("jacobian_min/" + std::to_string(layer), {}, {}, "log10", "log10 of the smallest singular value of " + product + ".");
+    TraceArray least = timed(key_of(Kind::jacobian_min, layer), {}, {}, "log10", "log10 of the smallest singular value of " + product + ".");
     least.shape[0] = rows;
     if (thin) least.steps = own.steps;
     if (record_.wants(least.key)) put_real(record_.trace, std::move(least), std::move(own.smallest));

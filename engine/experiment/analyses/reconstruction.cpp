@@ -115,11 +115,11 @@ void Reconstruction::compare(std::int64_t step, const std::vector<double>& state
 }
 
 void Reconstruction::put(Trace& trace, std::int64_t rows, const std::function<bool(std::string_view)>& wants) const {
-  const auto array = [&](std::string key, Shape shape, std::vector<Axis> axes, std::string unit, std::string text,
+  const auto array = [&](std::string name, Shape shape, std::vector<Axis> axes, std::string unit, std::string text,
                          std::vector<double> values) {
-    if (!wants(key)) return;
+    if (!wants(name)) return;
     TraceArray made;
-    made.key = std::move(key);
+    made.key = std::move(name);
     made.shape = std::move(shape);
     made.axes = std::move(axes);
     made.unit = std::move(unit);
@@ -129,8 +129,9 @@ void Reconstruction::put(Trace& trace, std::int64_t rows, const std::function<bo
     trace.put(std::move(made));
   };
   const bool finite = basis_.window > 0.0;
-  const std::string state = "state/" + name_;
-  array("signal/" + name_, {rows, copies_}, {{"time", "", {}}, {"copy", "", {}}}, "",
+  const auto key = [this](Kind kind, const std::string& part = {}) { return prefix_of(kind) + name_ + part; };
+  const std::string state = key(Kind::state), basis = key(Kind::basis);
+  array(key(Kind::signal), {rows, copies_}, {{"time", "", {}}, {"copy", "", {}}}, "",
         "What " + state + " was written with, whose past it holds." + (continued_ ? "" : " It was 0 before the first step."), kept_);
 
   const std::int64_t points = std::clamp<std::int64_t>(4 * order_ + 1, 201, 1025);
@@ -146,22 +147,22 @@ void Reconstruction::put(Trace& trace, std::int64_t rows, const std::function<bo
     for (std::int64_t k = 0; k < order_; ++k)
       turned[static_cast<std::size_t>(i * order_ + k)] = values[static_cast<std::size_t>(k * points + i)];
   const std::string unit = finite ? "steps ago" : "share of the past";
-  array("basis/" + name_, {points, order_}, {{"place", unit, {}}, {basis_.coefficient, "", {}}}, "",
+  array(basis, {points, order_}, {{"place", unit, {}}, {basis_.coefficient, "", {}}}, "",
         "The functions whose coefficients " + state +
             " holds, from the oldest end of the window to now: the signal there is about the sum of "
             "basis times state.",
         std::move(turned));
-  array("basis/" + name_ + "/place", {points}, {{"place", "", {}}}, unit,
-        finite ? "Where basis/" + name_ + " is given, in steps before the end of the present step, whose middle is half a step ago."
-               : "Where basis/" + name_ + " is given: 0 the beginning, 1 the end of the present step.",
+  array(basis + "/place", {points}, {{"place", "", {}}}, unit,
+        finite ? "Where " + basis + " is given, in steps before the end of the present step, whose middle is half a step ago."
+               : "Where " + basis + " is given: 0 the beginning, 1 the end of the present step.",
         std::move(seen));
 
-  array("reconstruction/" + name_ + "/error", {rows, copies_}, {{"time", "", {}}, {"copy", "", {}}}, "",
+  array(key(Kind::reconstruction, "/error"), {rows, copies_}, {{"time", "", {}}, {"copy", "", {}}}, "",
         "Root of the mean square of reconstruction less signal, over that of the signal, over the steps of the window (at most " +
             std::to_string(most_) + " of them, evenly); NaN where the signal is 0 throughout the window and its reconstruction is not, or where it is not known.",
         error_);
   const bool known = std::none_of(reach_.begin(), reach_.begin() + rows, [](double reach) { return std::isnan(reach); });
-  array("reconstruction/" + name_ + "/window", {rows}, {{"time", "", {}}}, "steps",
+  array(key(Kind::reconstruction, "/window"), {rows}, {{"time", "", {}}}, "steps",
         "How far back the state reaches." + (known ? std::string() : " NaN where this is not known. " + unknown_), reach_);
 }
 

@@ -15,26 +15,32 @@ constexpr double cell_operation = 1e-10, cell_call = 6e-7, cell_entry = 2e-10;
 
 }  // namespace
 
-bool Record::wants(std::string_view key) const {
+bool Record::names(std::string_view key) const {
   if (request.probe.only.empty()) return true;
   return std::any_of(request.probe.only.begin(), request.probe.only.end(),
                      [&](const std::string& only) { return key.starts_with(only) || std::string_view(only).starts_with(key); });
 }
 
-void Record::note(std::initializer_list<std::string> kinds, const std::string& sentence) {
+bool Record::wants(std::string_view key) const {
+  const auto parsed = parse_key(key);
+  return parsed && request.probe.kinds.has(parsed->kind) && names(key);
+}
+
+void Record::note(Kinds kinds, const std::string& sentence) {
   trace.info.notes.push_back(sentence);
-  for (const std::string& kind : kinds) trace.info.note_kinds.emplace_back(kind, sentence);
+  for (const KindInfo& row : kind_table())
+    if (kinds.has(row.kind)) trace.info.note_kinds.emplace_back(row.kind, sentence);
 }
 
 void Record::note_out_of_range(const std::string& key, std::int64_t step) {
-  note({key.substr(0, key.find('/') + 1)}, key + " is not finite, first at step " + std::to_string(step) + ": a transition has entries out of range.");
+  note({parse_key(key)->kind}, key + " is not finite, first at step " + std::to_string(step) + ": a transition has entries out of range.");
 }
 
 std::vector<std::int64_t> Record::worth(const std::string& key, const std::vector<std::int64_t>& steps, double seconds_row) {
   const double all = seconds_row * static_cast<double>(steps.size());
   if (request.every > 0 || all <= analysis_seconds) return steps;
   auto some = thinned(steps, std::max<std::int64_t>(1, static_cast<std::int64_t>(analysis_seconds / seconds_row)));
-  note({key.substr(0, key.find('/') + 1)}, key + " has " + plural(std::ssize(some), "row") + " of the " + std::to_string(steps.size()) + " recorded, which would take about " + about(all) +
+  note({parse_key(key)->kind}, key + " has " + plural(std::ssize(some), "row") + " of the " + std::to_string(steps.size()) + " recorded, which would take about " + about(all) +
                                                "; --every " + std::to_string(every) + " makes them all. Every other array is complete.");
   return some;
 }

@@ -4,7 +4,6 @@
 
 #include <complex>
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -35,6 +34,10 @@ class Record {
   const Network& probe() const { return *prepared.probe; }  ///< one step: names and shapes
   std::int64_t length() const { return request.sequence.length; }
   std::size_t layers() const { return trace.info.spectra.size(); }
+  /// Whether --record, where it was given, names the key, something in front of it or behind it.
+  bool names(std::string_view key) const;
+  bool wants(Kind kind) const { return request.probe.kinds.has(kind) && names(prefix_of(kind)); }
+  /// An array of a kind that is wanted.
   bool wants(std::string_view key) const;
   bool is_recorded(std::int64_t t) const { return t % every == 0 || t == length() - 1; }
   void report(double fraction, std::string_view stage) const {
@@ -44,8 +47,8 @@ class Record {
     if (stop.stop_requested()) throw Cancelled();
   }
 
-  /// A note that is about arrays of these kinds ("spectrum/"), so that whoever shows them can say it beside them.
-  void note(std::initializer_list<std::string> kinds, const std::string& sentence);
+  /// A note that is about arrays of these kinds, so that whoever shows them can say it beside them.
+  void note(Kinds kinds, const std::string& sentence);
   /// An analysis of a Jacobian that is out of range has no result; the first such step is named. `fine` is asked of each of so many entries.
   template <class F>
   void note_not_finite(const std::string& key, const std::vector<std::int64_t>& steps, std::ptrdiff_t entries, const F& fine) {

@@ -22,6 +22,7 @@ class Spectra final : public Analysis {
  public:
   using Analysis::Analysis;
 
+  bool of_states() const override { return record_.request.probe.kinds.has(Kind::spectrum) || record_.request.probe.focus >= 0; }
   void plan() override { note_without_transition(); }
 
   double bytes_a_row() const override {
@@ -29,7 +30,7 @@ class Spectra final : public Analysis {
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
       const Transition own = record_.transition(layer);
       const bool dense = own.kind == Transition::Kind::blocks;
-      if (record_.per_step(layer) && record_.request.probe.spectra && !(dense && record_.request.probe.spectrum_rows)) bytes += 16.0 * static_cast<double>(own.width());
+      if (record_.per_step(layer) && record_.request.probe.kinds.has(Kind::spectrum) && !(dense && record_.request.probe.dense_rows)) bytes += 16.0 * static_cast<double>(own.width());
     }
     return bytes;
   }
@@ -42,7 +43,7 @@ class Spectra final : public Analysis {
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
       const auto memories = segment.network.memories(static_cast<int>(layer));
       AtFocus own{layer, transition_of(memories), {}, {}};
-      if (own.of.kind == Transition::Kind::none || !record_.wants("spectrum/" + std::to_string(layer))) continue;
+      if (own.of.kind == Transition::Kind::none || !record_.names(key_of(Kind::spectrum, layer))) continue;
       if (own.of.kind == Transition::Kind::diagonal) {
         own.values.resize(static_cast<std::size_t>(own.of.width()));
         factors_at(memories, record_.own_step(segment, layer, step), own.values);
@@ -73,25 +74,25 @@ class Spectra final : public Analysis {
       }
       TraceArray array = of_layer(own.layer, 1, own.of.width());
       if (record_.per_step(own.layer)) array.steps = {focus()};
-      put(std::move(array), {focus()}, std::move(own.values), !record_.request.probe.spectra);  // else they are noted with those of all steps
+      put(std::move(array), {focus()}, std::move(own.values), !wanted());  // else they are noted with those of all steps
     }
     at_focus_.clear();
   }
 
   bool revisit(Rollout& rollout) override {
-    if (!record_.request.probe.spectra || !record_.wants("spectrum/")) return false;
+    if (!wanted()) return false;
     record_.where = "in the spectra";
     std::vector<LayerSpectrum> found(record_.layers());
     for (std::size_t layer = 0; layer < found.size(); ++layer) {
       auto& own = found[layer];
-      if (record_.wants("spectrum/" + std::to_string(layer))) own.of = record_.transition(layer);
+      if (record_.wants(key_of(Kind::spectrum, layer))) own.of = record_.transition(layer);
       if (own.of.kind == Transition::Kind::none) continue;
       const bool dense = own.of.kind == Transition::Kind::blocks;
       if (!record_.per_step(layer))
         own.steps = {0};
       else
-        own.steps = dense ? thinned(record_.trace.steps, record_.request.probe.spectrum_rows) : record_.trace.steps;
-      own.known = !dense || !record_.per_step(layer) || record_.request.probe.spectrum_rows > 0 || record_.request.every > 0;
+        own.steps = dense ? thinned(record_.trace.steps, record_.request.probe.dense_rows) : record_.trace.steps;
+      own.known = !dense || !record_.per_step(layer) || record_.request.probe.dense_rows > 0 || record_.request.every > 0;
       own.values.resize(own.steps.size() * static_cast<std::size_t>(own.of.width()));
     }
     const auto visit = [&](const Rollout::Segment& segment) {
@@ -128,13 +129,14 @@ class Spectra final : public Analysis {
   };
   std::vector<AtFocus> at_focus_;
 
+  bool wanted() const { return record_.wants(Kind::spectrum); }
   /// The step that is wanted first, within the sequence; -1: none.
   std::int64_t focus() const { return std::min(record_.request.probe.focus, record_.length() - 1); }
 
   /// Once for all layers whose memory is none that a step maps to the next.
   void note_without_transition() {
     const Probe& probe = record_.request.probe;
-    if (!probe.spectra && !probe.jacobians && probe.focus < 0) return;
+    if (!probe.kinds.has_any({Kind::spectrum, Kind::jacobian, Kind::jacobian_min}) && probe.focus < 0) return;
     std::int64_t without = 0;
     std::string names;
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
@@ -143,13 +145,13 @@ class Spectra final : public Analysis {
     }
     if (!without) return;
     const bool all = without == record_.trace.info.layers;
-    record_.note({"spectrum/", "jacobian/"}, std::string("There are no eigenvalues and no singular values of ds_T/ds_t") + (all ? "" : " of " + std::string(without == 1 ? "layer " : "layers ") + names) +
+    record_.note({Kind::spectrum, Kind::jacobian}, std::string("There are no eigenvalues and no singular values of ds_T/ds_t") + (all ? "" : " of " + std::string(without == 1 ? "layer " : "layers ") + names) +
                                                  ": what is carried from step to step is a record of the past, or changes once a segment, and no step maps it to the next as a state of fixed size.");
   }
 
   TraceArray of_layer(std::size_t layer, std::int64_t rows, std::int64_t n) const {
     TraceArray array;
-    array.key = "spectrum/" + std::to_string(layer);
+    array.key = key_of(Kind::spectrum, layer);
     array.shape = {rows, n};
     array.axes = {{"time", "", {}}, {"eigenvalue", "", {}}};
     array.text = record_.trace.info.spectra[layer].of;
@@ -169,7 +171,7 @@ class Spectra final : public Analysis {
     if (!std::exchange(own.known, true)) {
       const double cores = std::max(1u, std::thread::hardware_concurrency());
       const double work = over_blocks(*memories[0], record_.own_step(segment, layer, last_of(own.steps, segment)), eigenvalue_work);
-      own.steps = record_.worth("spectrum/" + std::to_string(layer), own.steps, work * eigenvalue_operation / cores + jacobian_seconds(*memories[0], segment.steps));
+      own.steps = record_.worth(key_of(Kind::spectrum, layer), own.steps, work * eigenvalue_operation / cores + jacobian_seconds(*memories[0], segment.steps));
       own.values.resize(own.steps.size() * n);
     }
     const auto begin = std::lower_bound(own.steps.begin(), own.steps.end(), segment.first);

@@ -8,15 +8,16 @@ namespace {
 class States final : public Rows {
  public:
   using Rows::Rows;
+  bool of_states() const override { return record_.wants(Kind::state); }
   double bytes_a_row() const override {
     double bytes = 0.0;
     for (const auto& state : record_.probe().states())
-      if (state.trajectory && record_.request.probe.states && record_.wants(Rollout::state_key(state)))
+      if (state.trajectory && record_.wants(Rollout::state_key(state)))
         bytes += static_cast<double>(count(state.row_shape())) * (is_complex(state.initial.dtype()) ? 16.0 : 8.0);
     return bytes;
   }
   void begin(const Network& network) override {
-    if (!record_.request.probe.states) return;
+    if (!record_.wants(Kind::state)) return;
     for (std::size_t i = 0; i < network.states().size(); ++i)
       if (const auto& state = network.states()[i]; state.trajectory)
         add(timed(Rollout::state_key(state), state.row_shape(), axes_of(state.row_shape(), "unit"), "", state.text), network,

@@ -59,9 +59,7 @@ std::string difference(const RunRequest& a, const RunRequest& b) {
   if (a.weights != b.weights) return "weights";
   if (a.state != b.state) return "state";
   if (a.probe.only != b.probe.only) return "record";
-  if (a.probe.states != b.probe.states || a.probe.gates != b.probe.gates || a.probe.gradients != b.probe.gradients || a.probe.spectra != b.probe.spectra ||
-      a.probe.jacobians != b.probe.jacobians)
-    return "probe";
+  if (a.probe.kinds != b.probe.kinds) return "probe";
   const Sequence &s = a.sequence, &t = b.sequence;
   if (s.source != t.source || s.task != t.task || s.sha256 != t.sha256 || s.standardised != t.standardised) return "where the sequence comes from";
   if (!(loads(s) == loads(t))) return "how the file was read";
@@ -172,9 +170,9 @@ TEST_CASE("what a panel asks for is recorded again, by kinds") {
   RunRequest request;
   request.preset = presets().find("gru");
   request.sequence = make_task("noise", {.length = 12, .seed = 1});
-  request.probe.gates = request.probe.jacobians = false;
+  request.probe.kinds.remove({Kind::gate, Kind::jacobian, Kind::jacobian_min});
   const RunRequest repeated = again(request);
-  CHECK(repeated.probe.states && !repeated.probe.gates && repeated.probe.gradients && repeated.probe.spectra && !repeated.probe.jacobians);
+  CHECK(repeated.probe.kinds == request.probe.kinds);
   const auto keys = [](const RunRequest& of) {
     std::vector<std::string> found;
     const auto result = run(builtin_registry(), of, {}, {});

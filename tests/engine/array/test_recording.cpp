@@ -52,7 +52,7 @@ RunRequest request_for(const std::string& id, std::int64_t length, const std::st
   request.sequence = make_task(request.preset.task, make);
   request.device = "cuda";
   request.dtype = dtype;
-  request.probe.jacobians = request.probe.spectra = false;
+  request.probe.kinds.remove({Kind::jacobian, Kind::jacobian_min, Kind::spectrum});
   return request;
 }
 
@@ -93,7 +93,7 @@ TEST_CASE("one recording serves every segment, and the passes after") {
   // 1500 steps of a wide cell are several segments; each is run forward twice.
   RunRequest request = request_for("lstm", 1500, "f32");
   request.set = {{"width", "64"}};
-  request.probe.states = request.probe.gates = false;
+  request.probe.kinds.remove({Kind::state, Kind::signal, Kind::basis, Kind::reconstruction, Kind::gate});
   FaultyBackend device;
   request.cuda = &device;
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;

@@ -177,8 +177,8 @@ TEST_CASE("forms that take all steps at once are stopped") {
 
 TEST_CASE("eigenvalues and products of Jacobians of a wide run are stopped") {
   RunRequest request = request_for("lstm", {{"width", "512"}}, 24);
-  request.probe.gradients = false;
+  request.probe.kinds.remove({Kind::gradient});
   for (const int wait : {20, 500}) check_stops(request, 1, wait);
-  request.probe.spectra = false;
+  request.probe.kinds.remove({Kind::spectrum});
   for (const int wait : {20, 700, 1500}) check_stops(request, 1, wait);
 }

@@ -7,6 +7,7 @@
 #include <map>
 #include <thread>
 
+#include "experiment/command.h"
 #include "experiment/experiment.h"
 #include "files/files.h"
 #include "models/registry.h"
@@ -86,13 +87,13 @@ TEST_CASE("a run that leaves the finite numbers stops there, names the step, and
 
 TEST_CASE("a note about arrays of a kind says of which, for whoever shows them") {
   const auto trace = run_quietly(request_for("hyena", "noise", 40));
-  for (const std::string kind : {"spectrum/", "jacobian/"})
+  for (const Kind kind : {Kind::spectrum, Kind::jacobian})
     CHECK_SAYS(std::ranges::any_of(trace->info.note_kinds,
                                    [&](const auto& about) {
                                      return about.first == kind && about.second.starts_with("There are no eigenvalues") &&
                                             std::ranges::find(trace->info.notes, about.second) != trace->info.notes.end();
                                    }),
-               kind);
+               std::string(info_of(kind).name));
 }
 
 TEST_CASE("a run says what was subtracted from a standardised input and divided by") {
@@ -108,7 +109,7 @@ TEST_CASE("a run says what was subtracted from a standardised input and divided 
 TEST_CASE("above the limit of memory every k-th step is recorded, and a note says so") {
   RunRequest request = request_for("gru", "noise", 5000);
   request.record_limit = 1 << 20;
-  request.probe.spectra = request.probe.jacobians = false;
+  request.probe.kinds.remove({Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
   const auto trace = run_quietly(request);
   CHECK(trace->info.every > 1);
   CHECK(!trace->info.notes.empty() && trace->info.notes[0].find("--every 1") != std::string::npos);
@@ -138,7 +139,7 @@ TEST_CASE("no array has fewer rows because another takes long") {
 TEST_CASE("an analysis that takes long has rows of its own, says so, and has them all with --every") {
   RunRequest request = request_for("lstm", "noise", 3000);
   request.set = {{"width", "160"}};  // a decomposition of 320 x 320 takes tens of milliseconds
-  request.probe.gradients = request.probe.jacobians = false;
+  request.probe.kinds.remove({Kind::gradient, Kind::jacobian, Kind::jacobian_min});
   // Which steps there will be is said before the first is decomposed: what follows need not be waited for.
   std::stop_source source;
   std::jthread other;
@@ -164,7 +165,7 @@ TEST_CASE("an analysis that takes long has rows of its own, says so, and has the
 
 TEST_CASE("ordinals are written as they are said") {
   RunRequest request = request_for("elman", "noise", 300);
-  request.probe.spectra = request.probe.jacobians = request.probe.gradients = false;
+  request.probe.kinds.remove({Kind::spectrum, Kind::jacobian, Kind::jacobian_min, Kind::gradient});
   std::map<std::int64_t, std::string> said;
   for (double limit = 4096.0; limit < double(1 << 20); limit *= 1.04) {
     request.record_limit = static_cast<std::int64_t>(limit);
@@ -184,12 +185,7 @@ TEST_CASE("what is recorded alone is what a run that records everything has of i
     RunRequest request = request_for(architecture, "noise", 70);
     const TracePtr whole = run_quietly(request);
     for (const std::string only : {"gradient", "spectrum", "jacobian"}) {
-      request.probe = {};
-      request.probe.only = {only};
-      request.probe.states = request.probe.gates = false;
-      request.probe.gradients = only == "gradient";
-      request.probe.spectra = only == "spectrum";
-      request.probe.jacobians = only == "jacobian";
+      request.probe = probe_of({only});
       const TracePtr alone = run_quietly(request);
       std::size_t compared = 0;
       for (const auto& array : whole->arrays()) {

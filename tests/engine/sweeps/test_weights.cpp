@@ -58,7 +58,7 @@ RunRequest request_for(const Preset& preset, std::int64_t length) {
   RunRequest request;
   request.preset = preset;
   request.sequence = make_task("noise", {.length = length, .seed = 1});
-  request.probe.gradients = request.probe.spectra = request.probe.jacobians = false;
+  request.probe.kinds.remove({Kind::gradient, Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
   return request;
 }
 
@@ -278,7 +278,7 @@ SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alon
   const test::Scratch folder;
   // Small, and as it is by default; where a value counts only beside another, also with each flag and choice the other way, and with 2 layers and 2 of what there is none of.
   RunRequest plain = request_for(preset_of(architecture.id), 9);
-  plain.probe.gradients = true;
+  plain.probe.kinds.add({Kind::gradient});
   plain.sequence.width = 2;  // for values that name a column
   const std::vector<double> column = plain.sequence.input;
   plain.sequence.input.insert(plain.sequence.input.end(), column.rbegin(), column.rend());

@@ -135,7 +135,7 @@ QString GatingPanel::subject() const { return gate_ ? gateLabel(*trace_, gate_->
 
 QString GatingPanel::whyEmpty() const {
   if (const QString said = noRunSentence(trace_.get(), tr("its gates appear here")); !trace_) return said;
-  for (const TraceArray* array : trace_->matching("gate/"))
+  for (const TraceArray* array : trace_->of(Kind::gate))
     if (hasRows(*array)) return {};
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no gates to show, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
@@ -161,7 +161,7 @@ void GatingPanel::lookAt(const QString& preset, const QString& detail, bool aske
 QString GatingPanel::gateToShow() const {
   const QString preset = QString::fromStdString(trace_->info.preset), by_hand = chosen_.value(preset), named = wanted_.value(preset);
   QString found;
-  for (const TraceArray* array : trace_->matching("gate/")) {
+  for (const TraceArray* array : trace_->of(Kind::gate)) {
     const QString key = QString::fromStdString(array->key);
     if (!hasRows(*array)) continue;
     if (key == by_hand) return key;
@@ -183,7 +183,7 @@ void GatingPanel::makePins() {
     const TraceArray* gate = run.trace->find(gate_->key);
     if (gate == nullptr || !hasRows(*gate)) {
       addPinWithout(legend_, run, plot_->theme(),
-                    run.trace->matching("gate/").empty() ? tr("no gates") : tr("no %1").arg(gateLabel(*trace_, gate_->key)));
+                    !run.trace->has(Kind::gate) ? tr("no gates") : tr("no %1").arg(gateLabel(*trace_, gate_->key)));
       continue;
     }
     QCPGraph* mean = plot_->addCurve(mean_rect_, run.colour, 1.4);
@@ -211,7 +211,7 @@ GatingPanel::Rows GatingPanel::visibleRows(const std::vector<std::int64_t>& at, 
 void GatingPanel::rebuild() {
   const QSignalBlocker quiet(gates_);
   gates_->clear();
-  for (const TraceArray* array : trace_->matching("gate/")) {
+  for (const TraceArray* array : trace_->of(Kind::gate)) {
     if (!hasRows(*array)) continue;
     gates_->addItem(gateLabel(*trace_, array->key), QString::fromStdString(array->key));
     gates_->setItemData(gates_->count() - 1, QString::fromStdString(array->text), Qt::ToolTipRole);

@@ -17,7 +17,7 @@ class GatingPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("gating"); }
   QString title() const override { return tr("Gating"); }
   QString hint() const override;
-  std::vector<std::string> draws() const override { return {"gate/"}; }
+  Kinds needs() const override { return {Kind::gate}; }
   void setPinned(const std::vector<Run>& runs) override;
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
   QString dataAsCsv() const override;

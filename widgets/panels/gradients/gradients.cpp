@@ -37,6 +37,9 @@ void fill(QCPGraph* graph, const std::vector<std::int64_t>& steps, const std::ve
   graph->data()->set(points, true);
 }
 
+/// The norms of the gradients of the states.
+std::vector<const TraceArray*> ofStates(const Trace& trace) { return trace.matching(key_of(Kind::gradient, prefix_of(Kind::state))); }
+
 bool usable(const TraceArray& array) { return array.real && !array.shape.empty() && array.shape[0] > 0 && array.row_size() > 0; }
 
 }  // namespace
@@ -86,17 +89,19 @@ QString GradientsPanel::hint() const {
 
 std::vector<GradientsPanel::Curve> GradientsPanel::curves(const Trace& trace) const {
   std::vector<Curve> found;
-  const auto add = [&](Kind kind, std::string_view prefix, const QString& tip) {
-    for (const TraceArray* array : trace.matching(prefix)) {
+  const auto add = [&](Kind kind, const QString& tip) {
+    for (const TraceArray* array : kind == Kind::gradient ? ofStates(trace) : trace.of(kind)) {
       if (!usable(*array)) continue;
-      const QString rest = QString::fromStdString(array->key.substr(prefix.size()));
-      found.push_back({array, kind, QString::fromStdString(array->key), rest.section(u'/', 0, 0), rest.section(u'/', 1), tip, &trace});
+      // That of a state has the state's key behind its own name.
+      const auto parsed = parse_key(array->key);
+      const auto at = kind == Kind::gradient ? parse_key(parsed->name) : parsed;
+      found.push_back({array, kind, QString::fromStdString(array->key), QString::number(at->layer), QString::fromStdString(at->name), tip, &trace});
     }
   };
-  add(Kind::gradient, "gradient/state/", tr("The norm of the loss's gradient with respect to this state at each step."));
-  add(Kind::largest, "jacobian/",
+  add(Kind::gradient, tr("The norm of the loss's gradient with respect to this state at each step."));
+  add(Kind::jacobian,
       tr("The largest singular value of ∂s_T/∂s_t: what the best kept direction of the state at step t is worth at the end."));
-  add(Kind::smallest, "jacobian_min/", tr("The smallest singular value of ∂s_T/∂s_t: what the worst kept direction is worth at the end."));
+  add(Kind::jacobian_min, tr("The smallest singular value of ∂s_T/∂s_t: what the worst kept direction is worth at the end."));
   return found;
 }
 
@@ -135,7 +140,7 @@ void GradientsPanel::judge() {
                                    : v.intercept + v.slope * static_cast<double>(std::abs(v.last - v.first));
   };
   for (const bool jacobian : {!at_end, at_end}) {
-    const std::vector<const TraceArray*> arrays = trace_->matching(jacobian ? "jacobian/" : "gradient/state/");
+    const std::vector<const TraceArray*> arrays = jacobian ? trace_->of(Kind::jacobian) : ofStates(*trace_);
     std::vector<Verdict> verdicts;
     // The state that the preset names, where this run has it.
     const QString named = wanted_.value(QString::fromStdString(trace_->info.preset));
@@ -186,7 +191,7 @@ void GradientsPanel::drawPins() {
       QColor ink = layers.size() > 1 ? mixed(run.colour, theme.base, 1.0 - 0.5 * depth / static_cast<double>(layers.size() - 1)) : run.colour;
       if (!gradient) ink.setAlphaF(0.7f);
       QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.2 : 0.7, gradient ? pinStyle(static_cast<int>(states.indexOf(curve.state))) : Qt::DotLine);
-      graph->setProperty("least", curve.kind == Kind::smallest);
+      graph->setProperty("least", curve.kind == Kind::jacobian_min);
       if (!gradient || layers.size() > 1) Plot::setQuiet(graph);
       // Counted back from the end, runs of other lengths end together.
       fill(graph, stepsOf(*run.trace, *curve.array), column(*curve.array, 0), plot_->lag() ? trace_->info.length - run.trace->info.length : 0);
@@ -215,7 +220,7 @@ void GradientsPanel::rebuild() {
   const QString formula = loss.section(QStringLiteral(": "), 1);  // "last: L = ..."
   QStringList said;
   if (!loss.isEmpty()) said << tr("%1. It is %2.").arg(formula.isEmpty() ? loss : formula, number(trace_->info.loss_value, 5));
-  said << notesOn(*trace_, {"gradient/", "jacobian/"});
+  said << notesOn(*trace_, {Kind::gradient, Kind::jacobian});
   said.removeAll(QString());
   loss_->setText(said.join(u' '), true);
   QCPGraph* fit = nullptr;
@@ -249,15 +254,15 @@ void GradientsPanel::rebuild() {
     const auto depth = static_cast<int>(layers.indexOf(curve.layer));
     const bool gradient = curve.kind == Kind::gradient, alone = layers.size() == 1 || (gradient && apart);
     const auto state = static_cast<int>(states.indexOf(curve.state));
-    QColor ink = curve.kind == Kind::largest ? theme.text : theme.axis;
+    QColor ink = curve.kind == Kind::jacobian ? theme.text : theme.axis;
     if (gradient) ink = theme.series(apart ? depth * static_cast<int>(states.size()) + state : state);
     if (!alone) ink = mixed(ink, theme.base, 1.0 - 0.65 * depth / static_cast<double>(layers.size() - 1));
     if (curve.former) ink = mixed(ink, theme.base, 0.4);
     QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.6 : 1.0);
-    graph->setProperty("least", curve.kind == Kind::smallest);
+    graph->setProperty("least", curve.kind == Kind::jacobian_min);
     if (!alone || curve.former) Plot::setQuiet(graph);
     fill(graph, stepsOf(*curve.of, *curve.array), column(*curve.array, 0));
-    const QString what = gradient ? QStringLiteral("|∂L/∂s| ") + curve.state : curve.kind == Kind::largest ? tr("σ max") : tr("σ min");
+    const QString what = gradient ? QStringLiteral("|∂L/∂s| ") + curve.state : curve.kind == Kind::jacobian ? tr("σ max") : tr("σ min");
     const QString key = alone ? curve.name : what;
     const auto same = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) { return entry.key == key; });
     if (same != entries.end()) {

@@ -15,7 +15,7 @@ class GradientsPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("gradients"); }
   QString title() const override { return tr("Gradients"); }
   QString hint() const override;
-  std::vector<std::string> draws() const override { return {"gradient/state/", "jacobian/", "jacobian_min/"}; }
+  Kinds needs() const override { return {Kind::gradient, Kind::jacobian, Kind::jacobian_min}; }
   void setPinned(const std::vector<Run>& runs) override;
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
   void holdAxes(bool hold) override { values_->hold(hold); }
@@ -34,7 +34,6 @@ class GradientsPanel : public PlotPanel {
   QString makeHeadline() const override;
 
  private:
-  enum class Kind { gradient, largest, smallest };
   struct Curve {
     const TraceArray* array;
     Kind kind;

@@ -222,7 +222,7 @@ QString SpectrumPanel::subject() const { return layers_->count() > 1 ? layerName
 
 QString SpectrumPanel::whyEmpty() const {
   if (const QString said = noRunSentence(trace_.get(), tr("its eigenvalues appear here")); !trace_) return said;
-  for (const TraceArray* array : trace_->matching("spectrum/"))
+  for (const TraceArray* array : trace_->of(Kind::spectrum))
     if (array->complex && array->size() > 0) return {};
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no spectrum, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
@@ -236,7 +236,7 @@ void SpectrumPanel::rebuild() {
   const QSignalBlocker quiet(layers_);
   layers_->clear();
   std::vector<const TraceArray*> arrays;
-  for (const TraceArray* array : trace_->matching("spectrum/")) {
+  for (const TraceArray* array : trace_->of(Kind::spectrum)) {
     if (!array->complex || array->size() == 0) continue;
     arrays.push_back(array);
     const QString layer = QString::fromStdString(array->key).section(u'/', 1);
@@ -249,7 +249,7 @@ void SpectrumPanel::rebuild() {
 void SpectrumPanel::choose(int index) {
   layers_->setCurrentIndex(index);
   layer_ = layers_->itemData(index).toString();
-  array_ = trace_->find("spectrum/" + layer_.toStdString());
+  array_ = trace_->find(key_of(Kind::spectrum, layer_.toLongLong()));
   bool numeric = false;
   const int number_ = layer_.toInt(&numeric);
   const auto at = static_cast<std::size_t>(numeric ? number_ : index);
@@ -268,7 +268,7 @@ void SpectrumPanel::choose(int index) {
 }
 
 std::span<const Complex> SpectrumPanel::rowAt(const Trace& trace, std::int64_t step, std::int64_t* at) const {
-  const TraceArray* array = trace.find("spectrum/" + layer_.toStdString());
+  const TraceArray* array = trace.find(key_of(Kind::spectrum, layer_.toLongLong()));
   if (!array || !array->complex || array->size() == 0) return {};
   const std::int64_t row = std::clamp<std::int64_t>(trace.row_of_step(*array, step), 0, array->shape[0] - 1), n = array->row_size();
   if (at) {
@@ -334,7 +334,7 @@ void SpectrumPanel::writeNote() {
                 .arg(grouped(unstable), grouped(static_cast<std::int64_t>(values.size())),
                      info_.continuous ? tr("right of the imaginary axis") : tr("outside the unit circle"));
   text += u'.';
-  if (const QString said = notesOn(*trace_, {"spectrum/"}); !said.isEmpty()) text += u' ' + said;
+  if (const QString said = notesOn(*trace_, {Kind::spectrum}); !said.isEmpty()) text += u' ' + said;
   const QSize before = note_->minimumOuterSizeHint();
   if (text == note_->text()) return;
   note_->setText(text, true);
@@ -418,7 +418,7 @@ QString SpectrumPanel::dataAsCsv() const {
   QByteArray text = "layer,step,eigenvalue,real,imaginary,modulus";
   text += several ? ",run\n" : "\n";
   const auto add = [&](const Trace& trace, const QByteArray& run) {
-    for (const TraceArray* array : trace.matching("spectrum/")) {
+    for (const TraceArray* array : trace.of(Kind::spectrum)) {
       if (!array->complex) continue;
       const QByteArray layer = csvCell(QString::fromStdString(array->key).section(u'/', 1)).toUtf8();
       const std::vector<std::int64_t>& steps = array->steps.empty() ? trace.steps : array->steps;

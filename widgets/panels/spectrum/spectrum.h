@@ -19,7 +19,7 @@ class SpectrumPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("spectrum"); }
   QString title() const override { return tr("Spectrum"); }
   QString hint() const override;
-  std::vector<std::string> draws() const override { return {"spectrum/"}; }
+  Kinds needs() const override { return {Kind::spectrum}; }
   void setPinned(const std::vector<Run>& runs) override;
   void holdAxes(bool hold) override { held_ = hold; }
   QString dataAsCsv() const override;

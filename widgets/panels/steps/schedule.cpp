@@ -29,7 +29,7 @@ QString stepsText(int first, int last) { return first == last ? tr("step %1").ar
 
 std::vector<QString> StepSchedule::forms(const Trace& trace) {
   std::vector<QString> found;
-  for (const TraceArray* array : trace.matching("schedule/")) {
+  for (const TraceArray* array : trace.of(Kind::schedule)) {
     const QString key = QString::fromStdString(array->key);
     if (key.endsWith(u"/nodes")) found.push_back(key.section(u'/', 1, -2));
   }
@@ -37,11 +37,11 @@ std::vector<QString> StepSchedule::forms(const Trace& trace) {
 }
 
 std::optional<StepSchedule> StepSchedule::read(const Trace& trace, const QString& form) {
-  const std::string at = "schedule/" + form.toStdString() + "/";
+  const std::string at = key_of(Kind::schedule, form.toStdString() + "/");
   const auto get = [&](const char* name) { return trace.find(at + name); };
   const auto *nodes = get("nodes"), *edges = get("edges"), *kinds = get("kinds"), *rules = get("rules"), *rounds = get("rounds"), *work = get("work"),
              *depth = get("depth"), *drawing = get("drawing"), *value = get("value"), *product = get("product"), *error = get("error"),
-             *steps = trace.find("schedule/steps");
+             *steps = trace.find(key_of(Kind::schedule, "steps"));
   for (const TraceArray* needed : {nodes, edges, kinds, rules, rounds, work, depth, drawing, steps})
     if (!needed || !needed->real) return {};
   StepSchedule made;
@@ -92,7 +92,7 @@ std::vector<bool> StepSchedule::cone(int node) const {
 
 QString StepSchedule::tip(int number_of) const {
   const Node& node = nodes[static_cast<std::size_t>(number_of)];
-  const Kind& kind = kinds[static_cast<std::size_t>(node.kind)];
+  const NodeKind& kind = kinds[static_cast<std::size_t>(node.kind)];
   QStringList lines;
   const QString when = node.round == 0 ? tr("given") : node.begin == node.round ? tr("round %1").arg(node.round) : tr("rounds %1 to %2").arg(node.begin).arg(node.round);
   lines << QStringLiteral("<b>%1</b>, %2").arg(kind.name.toHtmlEscaped(), when);

@@ -15,7 +15,7 @@ namespace reclab {
 struct StepSchedule {
   enum class Drawing { tree, triangle, iterations };
   enum class Place { point, lane, cell, bar, end, box };
-  struct Kind {
+  struct NodeKind {
     QString name, rule;
     Place place = Place::point;
     bool given = true;  ///< none of its nodes is work
@@ -28,7 +28,7 @@ struct StepSchedule {
   };
   QString form, why, unit, entry;
   Drawing drawing = Drawing::tree;
-  std::vector<Kind> kinds;
+  std::vector<NodeKind> kinds;
   std::vector<Node> nodes;
   int steps = 0, rounds = 0;
   double work = 0, depth = 0;

@@ -146,14 +146,14 @@ QString StepsPanel::hint() const {
 }
 
 bool StepsPanel::outOfDate() const {
-  const TraceArray* steps = trace_->find("schedule/steps");
+  const TraceArray* steps = trace_->find(key_of(Kind::schedule, "steps"));
   return !steps || !steps->real || static_cast<std::int64_t>(steps->real->at(0)) != std::min<std::int64_t>(wanted(), std::max<std::int64_t>(1, trace_->info.length));
 }
 
 QString StepsPanel::whyEmpty() const {
   if (const QString said = noRunSentence(trace_.get(), tr("its forms are drawn here")); !said.isEmpty()) return said;
-  if (const TraceArray* none = trace_->find("schedule/none")) return QString::fromStdString(none->text);
-  if (!trace_->find("schedule/steps")) return tr("The forms of this model are being laid out.");
+  if (const TraceArray* none = trace_->find(key_of(Kind::schedule, "none"))) return QString::fromStdString(none->text);
+  if (!trace_->find(key_of(Kind::schedule, "steps"))) return tr("The forms of this model are being laid out.");
   return {};
 }
 
@@ -166,8 +166,8 @@ void StepsPanel::forget() {
 }
 
 void StepsPanel::ask() {
-  if (isVisible() && trace_ && trace_->info.outcome == Outcome::finished && !trace_->find("schedule/none") && outOfDate())
-    emit detailWanted(QStringLiteral("steps %1").arg(wanted()));
+  if (isVisible() && trace_ && trace_->info.outcome == Outcome::finished && !trace_->find(key_of(Kind::schedule, "none")) && outOfDate())
+    emit requested({Request::Act::compute, Kind::schedule, ScheduleChoice{wanted()}});
 }
 
 void StepsPanel::rebuild() {

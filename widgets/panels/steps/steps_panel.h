@@ -20,7 +20,7 @@ class StepsPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("steps"); }
   QString title() const override { return tr("Parallel form"); }
   QString hint() const override;
-  std::vector<std::string> draws() const override { return {"schedule/"}; }
+  Kinds needs() const override { return {Kind::schedule}; }
   void setPinned(const std::vector<Run>& runs) override;
   QString dataAsCsv() const override;
   ScheduleView* view() const { return view_; }

@@ -57,7 +57,7 @@ TimingPanel::TimingPanel(QWidget* parent) : PlotPanel(parent) {
   makeControls();
   offer_->setText(tr("Time the forms"));
   offer_->setToolTip(tr("Run every exact form of this model at rising lengths; this takes some seconds."));
-  connect(offer_, &QPushButton::clicked, this, [this] { emit timingWanted(choice()); });
+  connect(offer_, &QPushButton::clicked, this, [this] { emit requested({Request::Act::compute, Kind::timing, choice()}); });
   copy_command_ = new QAction(tr("Copy the reclab line that repeats the timing"), this);
   connect(copy_command_, &QAction::triggered, this, &TimingPanel::copyCommand);
   addAction(copy_command_);
@@ -124,9 +124,9 @@ void TimingPanel::makeControls() {
   time_->setObjectName(QStringLiteral("timingStart"));
   connect(time_, &QPushButton::clicked, this, [this] {
     if (running_)
-      emit timingStopped();
+      emit requested({Request::Act::stop, Kind::timing, {}});
     else
-      emit timingWanted(choice());
+      emit requested({Request::Act::compute, Kind::timing, choice()});
   });
   controls_->addWidget(segments_);
   controls_->addWidget(view_box_);
@@ -145,7 +145,7 @@ void TimingPanel::makeControls() {
   connect(choices_, &TimingChoices::changed, this, [this] {
     changed_ = true;
     showButtons();
-    emit choiceChanged(choice());
+    emit requested({Request::Act::choose, Kind::timing, choice()});
   });
 
   bar_ = new QProgressBar;
@@ -353,7 +353,8 @@ void TimingPanel::showButtons() {
   arrange();
 }
 
-void TimingPanel::setRunning(bool running) {
+void TimingPanel::setComputing(Kind kind, bool running) {
+  if (kind != Kind::timing) return;
   running_ = running;
   fraction_ = 0;
   stage_.clear();
@@ -368,16 +369,16 @@ void TimingPanel::setRunning(bool running) {
   plot_->redraw();
 }
 
-void TimingPanel::setWaiting(const QString& why) {
-  if (why == waits_) return;
+void TimingPanel::setWaiting(Kind kind, const QString& why) {
+  if (kind != Kind::timing || why == waits_) return;
   waits_ = why;
   if (!emptyReason().isEmpty()) return refresh();
   showCaption();
   plot_->redraw();
 }
 
-void TimingPanel::setProgress(double fraction, const QString& stage) {
-  if (!running_) return;
+void TimingPanel::setProgress(Kind kind, double fraction, const QString& stage) {
+  if (kind != Kind::timing || !running_) return;
   fraction_ = fraction;
   stage_ = stage;
   bar_->setValue(static_cast<int>(std::lround(1000 * fraction)));

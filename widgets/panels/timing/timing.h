@@ -27,7 +27,7 @@ class TimingPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("timing"); }
   QString title() const override { return tr("Timing"); }
   QString hint() const override;
-  std::vector<std::string> draws() const override { return {"timing/"}; }
+  Kinds needs() const override { return {Kind::timing}; }
   void setPinned(const std::vector<Run>& runs) override;
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
@@ -38,6 +38,10 @@ class TimingPanel : public PlotPanel {
   void setView(View view);
   View view() const;
   void setPass(Pass pass);
+  void setComputing(Kind kind, bool computing) override;
+  void setProgress(Kind kind, double fraction, const QString& stage) override;
+  void setWaiting(Kind kind, const QString& why) override;
+  void setNoCuda(const QString& why) override { choices_->setNoCuda(why); }
   const TimingChoice& choice() const { return choices_->choice(); }
   /// What stands under the plot: the circumstances of the timing, or what it is doing.
   QString caption() const { return caption_->text(); }
@@ -46,17 +50,6 @@ class TimingPanel : public PlotPanel {
   QString tipAt(const QPointF& position) const;
   /// Where a form was drawn last at a length, in the plot's pixels; null when it is not there.
   QPointF pixelOf(const QString& form, double length) const;
-
- public slots:
-  void setRunning(bool running);
-  void setProgress(double fraction, const QString& stage);
-  void setWaiting(const QString& why);  ///< a sentence while it waits or after it was stopped by something else; empty ends that
-  void setNoCuda(const QString& why) { choices_->setNoCuda(why); }
-
- signals:
-  void timingWanted(const reclab::TimingChoice& choice);
-  void timingStopped();
-  void choiceChanged(const reclab::TimingChoice& choice);
 
  protected:
   QString whyEmpty() const override;

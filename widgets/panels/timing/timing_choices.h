@@ -10,7 +10,7 @@
 #include <QVariantMap>
 #include <vector>
 
-#include "panels/timing/timing_choice.h"
+#include "timing_choice.h"
 #include "trace/trace.h"
 
 namespace reclab {

@@ -58,7 +58,7 @@ Timings timingsOf(const Trace& trace) {
   found.lyapunov = single("timing/lyapunov");
   found.noise = single("timing/noise");
   found.between = single("timing/between");
-  for (const TraceArray* array : trace.matching("timing/")) {
+  for (const TraceArray* array : trace.of(Kind::timing)) {
     const QString key = QString::fromStdString(array->key);
     if (!key.endsWith(u"/length") || !array->real) continue;
     const std::string at = array->key.substr(0, array->key.size() - 6);

@@ -73,12 +73,12 @@ void PastView::setState(std::shared_ptr<const Trace> trace, const QString& layer
   const auto arraysOf = [&](const QString& state) {
     const std::string at = (layer + '/' + state).toStdString();
     const auto find = [&](const std::string& key) { return trace->find(key); };
-    stateArray_ = find("state/" + at);
-    signalArray_ = find("signal/" + at);
-    basis_ = find("basis/" + at);
-    place_ = find("basis/" + at + "/place");
-    error_ = find("reconstruction/" + at + "/error");
-    window_ = find("reconstruction/" + at + "/window");
+    stateArray_ = find(prefix_of(Kind::state) + at);
+    signalArray_ = find(prefix_of(Kind::signal) + at);
+    basis_ = find(prefix_of(Kind::basis) + at);
+    place_ = find(prefix_of(Kind::basis) + at + "/place");
+    error_ = find(prefix_of(Kind::reconstruction) + at + "/error");
+    window_ = find(prefix_of(Kind::reconstruction) + at + "/window");
   };
   const bool sameState = layer == layer_ && name == wanted_;
   layer_ = layer;
@@ -87,7 +87,7 @@ void PastView::setState(std::shared_ptr<const Trace> trace, const QString& layer
   reason_.clear();
   QStringList pasts;  // the states of this layer that have one
   if (trace)
-    for (const TraceArray* array : trace->matching("basis/" + layer.toStdString() + "/"))
+    for (const TraceArray* array : trace->matching(prefix_of(Kind::basis) + layer.toStdString() + "/"))
       if (const QString state = QString::fromStdString(array->key).section('/', 2); !state.contains('/')) pasts << state;
   if (!trace) {
     reason_ = tr("Nothing has run yet: choose a model and a sequence, and what its state holds of the past appears here.");
@@ -95,7 +95,7 @@ void PastView::setState(std::shared_ptr<const Trace> trace, const QString& layer
     reason_ = tr(
         "This state holds no coefficients of its signal's past, so nothing can be read back from it. A model whose memory is a polynomial "
         "fit of the past shows here how much of it the state still holds.");
-    if (!trace->matching("basis/").empty()) reason_ += tr(" Another layer of this model has one.");
+    if (trace->has(Kind::basis)) reason_ += tr(" Another layer of this model has one.");
   } else if (!name.isEmpty() && !pasts.contains(name)) {
     reason_ = tr("%1 holds no coefficients of its signal's past: choose %2, which does.").arg(name, pasts.join(tr(" or ")));
   } else {

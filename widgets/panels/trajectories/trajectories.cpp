@@ -320,10 +320,10 @@ void TrajectoriesPanel::setView(View view) {
 void TrajectoriesPanel::keepPast() {
   if (!trace_ || (view_ != View::past && !pastWanted_)) return;
   QStringList pasts;  // "0/m"
-  for (const TraceArray* array : trace_->matching("basis/"))
+  for (const TraceArray* array : trace_->of(Kind::basis))
     if (const QString key = QString::fromStdString(array->key).section('/', 1); key.count('/') == 1 && array_->findData(key) >= 0) pasts << key;
   if (pasts.isEmpty()) {
-    if (trace_->matching("state/").empty() || view_ != View::past) return;
+    if (!trace_->has(Kind::state) || view_ != View::past) return;
     pastWanted_ = true;
     return turnTo(View::scene);
   }
@@ -430,7 +430,7 @@ void TrajectoriesPanel::fillArrays() {
   QStringList layers, texts, keys;
   QMap<QString, QStringList> names;
   if (trace_) {
-    for (const TraceArray* array : trace_->matching("state/")) {
+    for (const TraceArray* array : trace_->of(Kind::state)) {
       const QString rest = QString::fromStdString(array->key).mid(6);
       const QString layer = rest.section('/', 0, 0), name = rest.section('/', 1);
       if (name.isEmpty()) continue;

@@ -45,7 +45,7 @@ class TrajectoriesPanel : public Panel {
   QString id() const override { return "trajectories"; }
   QString title() const override { return tr("Trajectories"); }
   QString hint() const override;
-  std::vector<std::string> draws() const override { return {"state/"}; }
+  Kinds needs() const override { return {Kind::state, Kind::signal, Kind::basis, Kind::reconstruction}; }
   void setTrace(std::shared_ptr<const Trace> trace) override;
   void holdAxes(bool hold) override;
   void setPinned(const std::vector<Run>& runs) override;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a panel asks to be computed beside the run, and what it is told of that.
+#pragma once
+
+#include <QMetaType>
+#include <cstdint>
+#include <variant>
+
+#include "timing_choice.h"
+#include "trace/kinds.h"
+
+namespace reclab {
+
+/// How a form falls into pieces of work, for so many steps.
+struct ScheduleChoice {
+  std::int64_t steps = 16;
+  bool operator==(const ScheduleChoice& other) const = default;
+};
+
+struct Request {
+  enum class Act : std::uint8_t {
+    compute,  ///< now, or as soon as what runs is done; instead of what is being computed of this kind
+    choose,   ///< this, when it is computed next
+    stop      ///< what was computed until now stays
+  };
+  Act act = Act::compute;
+  Kind kind = Kind::timing;
+  std::variant<std::monostate, TimingChoice, ScheduleChoice> choice;  ///< of the kind's own type, but for stop
+};
+
+}  // namespace reclab
+
+Q_DECLARE_METATYPE(reclab::Request)
