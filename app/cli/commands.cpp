@@ -177,7 +177,7 @@ void print_summary(const RunResult& result, const Sequence& sequence) {
     const auto layer = static_cast<std::size_t>(parse_key(spectrum->key)->layer);
     table.row({spectrum->key, radius_text(*spectrum, layer < info.spectra.size() && info.spectra[layer].continuous)});
   }
-  for (const TraceArray* norms : trace.matching("gradient/state/"))
+  for (const TraceArray* norms : trace.matching(key_of(Kind::gradient, prefix_of(Kind::state))))
     if (!norms->is_complex()) table.row({norms->key, gradient_text(trace, *norms)});
   table.row({"time", seconds_text(info.seconds) + ", " + info.form + ", " + info.dtype + ", " + info.device});
   table.row({"memory", bytes_text(static_cast<double>(info.bytes))});
@@ -358,7 +358,7 @@ class Timed {
   explicit Timed(const Trace& trace) : trace_(trace) {}
   std::vector<double> operator()(const std::string& form, const std::string& what) const { return of(form + "/" + what); }
   std::vector<double> of(const std::string& key) const {
-    const TraceArray* array = trace_.find("timing/" + key);
+    const TraceArray* array = trace_.find(key_of(Kind::timing, key));
     return array && array->real ? *array->real : std::vector<double>{};
   }
   Json one(const std::string& key) const {

@@ -30,7 +30,7 @@ void save(const std::filesystem::path& path, const Arrays& add_all) {
 
 void save_weights(const Trace& trace, const std::filesystem::path& file) {
   save(file, [&](NpzWriter& archive) {
-    for (const TraceArray* array : trace.matching("param/")) add(archive, *array);
+    for (const TraceArray* array : trace.of(Kind::param)) add(archive, *array);
   });
 }
 

@@ -92,7 +92,7 @@ NameMatch match_names(const Network& network, const FileShapes& file) {
   // Where any has "param/", what has not is something else, a trace.npz holds more than weights; unless it is the same parameter again.
   std::vector<std::string> names;
   for (const auto& [name, shape] : file)
-    if (name.starts_with("param/")) names.push_back(name);
+    if (name.starts_with(prefix_of(Kind::param))) names.push_back(name);
   const bool of_trace = !names.empty();
   if (!of_trace)
     for (const auto& [name, shape] : file) names.push_back(name);
@@ -100,7 +100,7 @@ NameMatch match_names(const Network& network, const FileShapes& file) {
   std::multimap<std::string, Spelling> spellings;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const std::string& own = parameters[i].name;
-    if (of_trace && file.contains("param/" + own) && file.contains(own)) {
+    if (of_trace && file.contains(key_of(Kind::param, own)) && file.contains(own)) {
       match.problem = "the entries " + own + " and param/" + own + " are the same parameter: remove one of them.";
       return match;
     }

@@ -7,7 +7,7 @@
 
 #include "array/stop.h"
 #include "execution/rollout.h"
-#include "experiment/analyses/analysis.h"
+#include "experiment/record/analysis.h"
 #include "experiment/command.h"
 #include "experiment/device.h"
 #include "experiment/experiment.h"

@@ -140,7 +140,7 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
       misfit(name, "the entry " + name + " of shape " + to_string(own[i].shape) + " is missing, the file has " + some_of(weights.file.names()),
              ": save it under that name or as param/" + name + ".", own[i].shape);
     const NpyHeader header = weights.file.header(entry);
-    const std::string what = "the entry " + name + (entry == name || entry == "param/" + name ? "" : ", in the file " + entry + ",");
+    const std::string what = "the entry " + name + (entry == name || entry == key_of(Kind::param, name) ? "" : ", in the file " + entry + ",");
     const std::string shapes = "shape " + to_string(header.shape) + " where the model has " + to_string(own[i].shape);
     if (header.kind == 'c')
       refuse(weights.file, name, what + " is complex, of " + shapes + ": save real numbers, or real and imaginary parts as a last axis of 2 where the card says so.", own[i].shape);
@@ -154,14 +154,15 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
   }
   if (!match.unknown.empty()) {
     const std::string& extra = match.unknown.front();
-    const std::string name = extra.starts_with("param/") ? extra.substr(6) : extra;
+    const auto parsed = parse_key(extra);
+    const std::string name = parsed && parsed->kind == Kind::param ? parsed->name : extra;
     misfit(name, "the entry " + name + " is not a parameter of this model, and has shape " + to_string(weights.shapes.at(extra)), ": remove it (the model's card lists the names).");
   }
   for (std::size_t i = 0; i < own.size(); ++i) own[i].values = std::move(values[i]);
 }
 
 InitialState load_state(const std::filesystem::path& path, const Network& network) {
-  Entries file(path, "state/");
+  Entries file(path, prefix_of(Kind::state));
   InitialState loaded;
   const DType real = network.options().real;
   const std::string other = "take the state.npz of a run of this model.";
@@ -227,8 +228,8 @@ FileKind kind_of_file(const std::filesystem::path& path) {
   if (!Archive::recognises(path)) return FileKind::sequence;
   const Archive file(path);
   const auto any = [&](const std::string& prefix) { return std::ranges::any_of(file.names(), [&](const std::string& name) { return name.starts_with(prefix); }); };
-  if (any("param/")) return FileKind::weights;
-  if (any("state/")) return FileKind::state;
+  if (any(prefix_of(Kind::param))) return FileKind::weights;
+  if (any(prefix_of(Kind::state))) return FileKind::state;
   return file.is_npz() && (file.has("input") || file.names().size() <= 1) ? FileKind::sequence : FileKind::weights;
 }
 

@@ -171,7 +171,7 @@ class Timing {
       }
       report("the growth of the states");
       if (const auto exponent = largest_lyapunov(registry_, request_, stop_))
-        add("timing/lyapunov", {*exponent}, "1/step", "Largest Lyapunov exponent: the mean growth of a small perturbation of the state, natural logarithm a step; above 0 it grows, below it is forgotten.");
+        add(key_of(Kind::timing, "lyapunov"), {*exponent}, "1/step", "Largest Lyapunov exponent: the mean growth of a small perturbation of the state, natural logarithm a step; above 0 it grows, below it is forgotten.");
     } catch (const Cancelled&) {
       if (yardstick_) put();
       trace_.info.outcome = Outcome::cancelled;
@@ -241,9 +241,9 @@ class Timing {
   }
   double most_flops() const { return prepared_.real == DType::f64 ? roof_->flops64 : roof_->flops; }
   void put_roof() {
-    add("timing/roof/triad", {roof_->triad_bytes}, "B/s", "What memory can give and take at most: a = b + s c over arrays far beyond the caches, all threads.");
-    add("timing/roof/cached", {roof_->cached_bytes}, "B/s", "What can be read from the caches at most: half a megabyte a thread again and again.");
-    add("timing/roof/flops", {most_flops()}, "1/s", "Multiply-adds of this precision at most, each counted as two, all threads.");
+    add(key_of(Kind::timing, "roof/triad"), {roof_->triad_bytes}, "B/s", "What memory can give and take at most: a = b + s c over arrays far beyond the caches, all threads.");
+    add(key_of(Kind::timing, "roof/cached"), {roof_->cached_bytes}, "B/s", "What can be read from the caches at most: half a megabyte a thread again and again.");
+    add(key_of(Kind::timing, "roof/flops"), {most_flops()}, "1/s", "Multiply-adds of this precision at most, each counted as two, all threads.");
   }
   /// Whether a form did more than the roof allows, which then was measured while something else ran.
   bool above_roof() const {
@@ -459,14 +459,14 @@ class Timing {
     std::vector<double> paces = earlier_;
     if (yardstick_->known()) paces.push_back(yardstick_->pace());
     const double between = between_runs(paces), unseen = std::hypot(noise, between);
-    add("timing/noise", {noise}, "", "The machine's noise: half width of the 90 % band of a fixed computation that was repeated all through the timing, of its median at each visit, relative to the median of all.");
-    add("timing/between", {between}, "", "How the machine differs from run to run: half width of the 90 % band of that computation's median over a whole timing, by the last timings on this machine.");
+    add(key_of(Kind::timing, "noise"), {noise}, "", "The machine's noise: half width of the 90 % band of a fixed computation that was repeated all through the timing, of its median at each visit, relative to the median of all.");
+    add(key_of(Kind::timing, "between"), {between}, "", "How the machine differs from run to run: half width of the 90 % band of that computation's median over a whole timing, by the last timings on this machine.");
     for (const Series& series : series_) {
       std::vector<const Point*> points;
       for (const Point& point : series.points)
         if (!point.both.empty()) points.push_back(&point);
       if (points.empty()) continue;
-      const std::string prefix = "timing/" + std::string(to_string(series.form)) + "/";
+      const std::string prefix = key_of(Kind::timing, std::string(to_string(series.form)) + "/");
       const auto column = [&](const std::string& name, const std::string& unit, const std::string& text, const auto& value) {
         std::vector<double> values;
         for (const Point* point : points) values.push_back(value(*point));

@@ -2,6 +2,7 @@
 // The kinds of arrays that a trace can hold: the one table of them. Keys are made and taken apart here and nowhere else.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
@@ -75,6 +76,7 @@ class Kinds {
   constexpr bool empty() const { return bits_ == 0; }
   constexpr Kinds& add(Kinds others) { return bits_ |= others.bits_, *this; }
   constexpr Kinds& remove(Kinds others) { return bits_ &= ~others.bits_, *this; }
+  constexpr Kind first() const { return static_cast<Kind>(std::countr_zero(bits_)); }  ///< in the table's order; of one that is not empty
   constexpr bool operator==(const Kinds&) const = default;
   friend constexpr Kinds operator|(Kinds a, Kinds b) { return a.add(b); }
 

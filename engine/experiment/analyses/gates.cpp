@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The gates of each step.
-#include "experiment/analyses/rows.h"
+#include "experiment/record/rows.h"
 
 namespace reclab {
 namespace {
@@ -8,6 +8,7 @@ namespace {
 class Gates final : public Rows {
  public:
   using Rows::Rows;
+  Kinds kinds() const override { return {Kind::gate}; }
   double bytes_a_row() const override {
     double bytes = 0.0;
     for (const auto& gate : record_.probe().gates())

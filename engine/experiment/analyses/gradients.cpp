@@ -5,7 +5,7 @@
 #include <limits>
 #include <map>
 
-#include "experiment/analyses/analysis.h"
+#include "experiment/record/analysis.h"
 
 namespace reclab {
 namespace {
@@ -16,6 +16,7 @@ constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 class Gradients final : public Analysis {
  public:
   using Analysis::Analysis;
+  Kinds kinds() const override { return {Kind::gradient}; }
   bool outside() const override { return true; }
   bool goes_back() const override { return record_.wants(Kind::gradient); }
   bool of_states() const override { return goes_back(); }

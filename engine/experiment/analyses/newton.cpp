@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiment/analyses/analysis.h"
+#include "experiment/record/analysis.h"
 
 namespace reclab {
 namespace {
@@ -11,6 +11,7 @@ namespace {
 class Newton final : public Analysis {
  public:
   using Analysis::Analysis;
+  Kinds kinds() const override { return {Kind::newton}; }
   bool outside() const override { return true; }  // of the form that was asked for
   bool inside() const override { return false; }
   void ran(Network& network) override {

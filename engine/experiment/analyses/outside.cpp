@@ -2,7 +2,7 @@
 // What goes in and what comes out: input, output, and the target with its mask.
 #include <limits>
 
-#include "experiment/analyses/rows.h"
+#include "experiment/record/rows.h"
 
 namespace reclab {
 namespace {
@@ -10,6 +10,7 @@ namespace {
 class Outside final : public Rows {
  public:
   using Rows::Rows;
+  Kinds kinds() const override { return {Kind::input, Kind::output, Kind::target, Kind::mask}; }
   bool outside() const override { return true; }
   bool inside() const override { return false; }
   double bytes_a_row() const override { return 8.0 * static_cast<double>(record_.request.sequence.width * 2 + record_.probe().output().dim(-1) + 2); }

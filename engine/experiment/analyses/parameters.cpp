@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The parameters, as weights that another run can be given.
-#include "experiment/analyses/analysis.h"
+#include "experiment/record/analysis.h"
 
 namespace reclab {
 namespace {
@@ -8,6 +8,7 @@ namespace {
 class Weights final : public Analysis {
  public:
   using Analysis::Analysis;
+  Kinds kinds() const override { return {Kind::param}; }
   void finish(std::int64_t) override {
     for (auto& parameter : record_.prepared.parameters.entries()) {
       TraceArray array;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "experiment/analyses/analysis.h"
-#include "experiment/analyses/reconstruction.h"
+#include "experiment/record/analysis.h"
+#include "experiment/record/reconstruction.h"
 
 namespace reclab {
 namespace {
@@ -12,6 +12,7 @@ namespace {
 class Pasts final : public Analysis {
  public:
   using Analysis::Analysis;
+  Kinds kinds() const override { return {Kind::signal, Kind::basis, Kind::reconstruction}; }
   bool of_states() const override { return std::ranges::any_of(record_.probe().pasts(), [this](const Network::PastVar& past) { return wanted(past); }); }
   void plan() override {
     auto& notes = record_.trace.info.notes;

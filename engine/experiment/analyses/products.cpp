@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "analysis/product.h"
-#include "experiment/analyses/analysis.h"
+#include "experiment/record/analysis.h"
 
 namespace reclab {
 namespace {
@@ -19,6 +19,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 class Products final : public Analysis {
  public:
   using Analysis::Analysis;
+  Kinds kinds() const override { return {Kind::jacobian, Kind::jacobian_min}; }
   bool of_states() const override { return wanted(); }
 
   void plan() override {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "analysis/eigen.h"
-#include "experiment/analyses/analysis.h"
+#include "experiment/record/analysis.h"
 
 namespace reclab {
 namespace {
@@ -21,6 +21,7 @@ void put_block(const Transition& of, std::int64_t block, const std::vector<std::
 class Spectra final : public Analysis {
  public:
   using Analysis::Analysis;
+  Kinds kinds() const override { return {Kind::spectrum}; }
 
   bool of_states() const override { return record_.request.probe.kinds.has(Kind::spectrum) || record_.request.probe.focus >= 0; }
   void plan() override { note_without_transition(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The states after each step.
-#include "experiment/analyses/rows.h"
+#include "experiment/record/rows.h"
 
 namespace reclab {
 namespace {
@@ -8,6 +8,7 @@ namespace {
 class States final : public Rows {
  public:
   using Rows::Rows;
+  Kinds kinds() const override { return {Kind::state}; }
   bool of_states() const override { return record_.wants(Kind::state); }
   double bytes_a_row() const override {
     double bytes = 0.0;

@@ -52,12 +52,12 @@ Timings timingsOf(const Trace& trace) {
     const TraceArray* array = trace.find(key);
     return array && array->real && !array->real->empty() ? array->real->front() : unknown;
   };
-  found.triad = single("timing/roof/triad");
-  found.cached = single("timing/roof/cached");
-  found.flops = single("timing/roof/flops");
-  found.lyapunov = single("timing/lyapunov");
-  found.noise = single("timing/noise");
-  found.between = single("timing/between");
+  found.triad = single(key_of(Kind::timing, "roof/triad"));
+  found.cached = single(key_of(Kind::timing, "roof/cached"));
+  found.flops = single(key_of(Kind::timing, "roof/flops"));
+  found.lyapunov = single(key_of(Kind::timing, "lyapunov"));
+  found.noise = single(key_of(Kind::timing, "noise"));
+  found.between = single(key_of(Kind::timing, "between"));
   for (const TraceArray* array : trace.of(Kind::timing)) {
     const QString key = QString::fromStdString(array->key);
     if (!key.endsWith(u"/length") || !array->real) continue;

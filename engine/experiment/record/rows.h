@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "experiment/analyses/analysis.h"
+#include "experiment/record/analysis.h"
 
 namespace reclab {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "experiment/analyses/rows.h"
+#include "experiment/record/rows.h"
 
 #include <algorithm>
 

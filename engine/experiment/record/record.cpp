@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "experiment/analyses/record.h"
+#include "experiment/record/record.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "experiment/analyses/reconstruction.h"
+#include "experiment/record/reconstruction.h"
 
 #include <algorithm>
 #include <cassert>

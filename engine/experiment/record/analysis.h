@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// An analysis: one thing that a run can record. Each has a file in this folder; the list of them is in analyses.cpp.
+// An analysis: one thing that a run can record. Each is a file under experiment/analyses/, which the build lists.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "experiment/analyses/record.h"
+#include "experiment/record/record.h"
 
 namespace reclab {
 
@@ -17,6 +17,8 @@ class Analysis {
   Analysis& operator=(const Analysis&) = delete;
   virtual ~Analysis() = default;
 
+  /// What it records, at least one kind.
+  virtual Kinds kinds() const = 0;
   /// Whether it is of what goes in and comes out of the whole network, which every form has, and whether it is of what is inside its layers,
   /// which a form that never forms the state leaves to the sequential form on the same weights: a second rollout then.
   virtual bool outside() const { return false; }
@@ -60,7 +62,7 @@ class Analysis {
   Record& record_;
 };
 
-/// All of them, in the order in which a run asks them.
+/// All of them, in the order in which a run asks them: that of their first kinds in the table.
 std::vector<std::unique_ptr<Analysis>> analyses_of(Record& record);
 
 }  // namespace reclab
