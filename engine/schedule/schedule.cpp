@@ -18,7 +18,7 @@ using drawing::Complex;
 
 /// Writes a plan down.
 void put(const Plan& plan, Trace& trace, const std::string& form, std::int64_t steps, bool backward) {
-  const std::string prefix = "schedule/" + form + "/";
+  const std::string prefix = key_of(Kind::schedule, form + "/");
   const auto of = [&](const char* name, Shape shape, std::vector<Axis> axes, std::string text) {
     TraceArray array;
     array.key = prefix + name;
@@ -135,6 +135,16 @@ Sequence cut(const Sequence& whole, std::int64_t steps) {
   return sequence;
 }
 
+TraceArray none_because(const std::string& why) {
+  TraceArray array;
+  array.key = key_of(Kind::schedule, "none");
+  array.shape = {0};
+  array.axes = {{"steps", "", {}}};
+  array.text = why;
+  array.real = std::make_shared<const std::vector<double>>();
+  return array;
+}
+
 }  // namespace
 
 TracePtr form_schedule(const Registry& registry, const RunRequest& request, std::int64_t steps_wanted, std::stop_token stop) {
@@ -205,14 +215,20 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
     array.real = std::make_shared<const std::vector<double>>(std::move(values));
     trace.put(std::move(array));
   };
-  single("schedule/steps", {1}, {static_cast<double>(T)}, "The first " + std::to_string(T) + (T == 1 ? " step" : " steps") +
+  single(key_of(Kind::schedule, "steps"), {1}, {static_cast<double>(T)}, "The first " + std::to_string(T) + (T == 1 ? " step" : " steps") +
          " of the sequence, from the model's own initial state, on the CPU in float64: what the first memory does that a form runs.");
   if (!any) {
     std::string why = "No form of this model can be drawn.";
     for (const std::string& note : trace.info.notes) why += " " + note;
-    single("schedule/none", {0}, {}, why);
+    trace.put(none_because(why));
   }
   return std::make_shared<const Trace>(trace);
+}
+
+TracePtr no_schedule(const std::string& why) {
+  Trace none;
+  none.put(none_because(why));
+  return std::make_shared<const Trace>(none);
 }
 
 }  // namespace reclab

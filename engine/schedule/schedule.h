@@ -27,5 +27,7 @@ inline constexpr std::int64_t most_schedule_steps = 64;
 /// The text of `rounds` says why the form is parallel, that of `work` what its pieces are, that of `value` which entry is shown.
 /// Where there is nothing to be drawn, schedule/none [0] says why.
 TracePtr form_schedule(const Registry& registry, const RunRequest& request, std::int64_t steps, std::stop_token stop);
+/// A trace that holds schedule/none alone, with this sentence.
+TracePtr no_schedule(const std::string& why);
 
 }  // namespace reclab

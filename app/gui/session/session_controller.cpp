@@ -703,15 +703,7 @@ void SessionController::startSteps() {
       return;
     } catch (...) {
       sentence = sentenceOf(std::current_exception());
-      Trace none;  // so that the panel says it too
-      TraceArray why;
-      why.key = key_of(Kind::schedule, "none");
-      why.shape = {0};
-      why.axes = {{"steps", "", {}}};
-      why.text = sentence.toStdString();
-      why.real = std::make_shared<const std::vector<double>>();
-      none.put(std::move(why));
-      laid = std::make_shared<const Trace>(none);
+      laid = no_schedule(sentence.toStdString());  // so that the panel says it too
     }
     later([this, number, key, laid, sentence] {
       if (number != stepsRun_ || key != stepsKey() || !shown_) return;

@@ -55,7 +55,7 @@ TEST_CASE("every array of every preset's run is of a kind of the table, and a re
   for (const auto& preset : library.presets()) {
     RunRequest request;
     request.preset = preset;
-    request.sequence = make_task(preset.task, {.length = 12, .seed = 1});
+    request.sequence = make_task(preset.task, {.length = 30, .seed = 1});
     request.set = {};
     const auto whole = run(builtin_registry(), request, {}, {}).trace;
     Kinds own;
