@@ -319,7 +319,7 @@ int forms(const FormsOptions& options, Interrupt& interrupt) {
     return cancelled("during the comparison");
   }
   if (options.json) {
-    Json json = {{"id", request.preset.id}, {"length", request.sequence.length}, {"dtype", request.dtype}, {"forms", Json::array()}};
+    Json json = {{"id", request.preset.id}, {"length", request.sequence->length}, {"dtype", request.dtype}, {"forms", Json::array()}};
     if (!reports.empty()) json["device"] = reports.front().device;
     for (const FormReport& report : reports) {
       json["forms"].push_back({{"form", report.form},
@@ -336,7 +336,7 @@ int forms(const FormsOptions& options, Interrupt& interrupt) {
     std::cout << json.dump(2) << '\n';
     return 0;
   }
-  std::cout << heading(request.preset.title) << ", " << counted(request.sequence.length, "step") << ", " << request.dtype
+  std::cout << heading(request.preset.title) << ", " << counted(request.sequence->length, "step") << ", " << request.dtype
             << ": errors relative to the sequential form\n";
   Table table(2);
   table.row({"form", "output", "gradients", "time", "flops", "bytes moved"});

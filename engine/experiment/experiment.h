@@ -83,7 +83,7 @@ struct Probe {
 struct RunRequest {
   Preset preset;
   std::vector<std::pair<std::string, std::string>> set;  ///< --set key=value over the preset's own, in order
-  Sequence sequence;
+  SharedSequence sequence;
   std::uint64_t seed = 1;
   std::string form = "sequential";  ///< "auto": the fastest exact form for this length
   std::string device = "cpu";       ///< cpu, cuda, or auto: cuda for float32 that is large enough, where there is a device (device.h)

@@ -26,12 +26,12 @@ Work work_of(const Architecture& architecture, const Hyper& hyper, const Loss& l
   NetworkOptions options;
   options.form = request.form == "auto" ? Form::sequential : form_from(request.form);
   if (is_newton(options.form)) options.form = Form::sequential;
-  options.steps = std::min(request.sequence.length, longest);
-  options.input = request.sequence.width;
+  options.steps = std::min(request.sequence->length, longest);
+  options.input = request.sequence->width;
   options.head = loss.outputs();
   options.real = real;
   const Network network(architecture, hyper, options);
-  const double times = static_cast<double>(request.sequence.length) / static_cast<double>(options.steps);
+  const double times = static_cast<double>(request.sequence->length) / static_cast<double>(options.steps);
   Work work{network.graph().cost(), 0.0};
   work.cost.flops *= times;
   work.cost.bytes *= times;
@@ -39,7 +39,7 @@ Work work_of(const Architecture& architecture, const Hyper& hyper, const Loss& l
   std::int64_t widest = network.output().dim(-1);
   for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
     for (const Memory* memory : network.memories(layer)) widest = std::max(widest, memory->transition().width());
-  work.in_flight = static_cast<double>(widest) * (options.form == Form::sequential ? 1.0 : static_cast<double>(request.sequence.length));
+  work.in_flight = static_cast<double>(widest) * (options.form == Form::sequential ? 1.0 : static_cast<double>(request.sequence->length));
   return work;
 }
 
@@ -72,9 +72,9 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
       loss(loss_of(request.loss, request.sequence)),
       real(dtype_from(request.dtype)),
       backend(backend_for(request, [&] { return work_of(architecture, hyper, loss, real, request); })) {
-  assert(request.sequence.length >= 1 && request.sequence.width >= 1);
+  assert(request.sequence->length >= 1 && request.sequence->width >= 1);
   NetworkOptions one;
-  one.input = request.sequence.width;
+  one.input = request.sequence->width;
   one.head = loss.outputs();
   one.real = real;
   probe = std::make_unique<Network>(architecture, hyper, one);
@@ -105,7 +105,7 @@ bool scans_are_one(const Prepared& prepared, const RunRequest& request) {
   /// Whether the form is one of s_t = a_t s_{t-1} + b_t, all steps at once.
   const auto of_diagonal = [&](Form form) {
     NetworkOptions options;
-    options.input = request.sequence.width;
+    options.input = request.sequence->width;
     options.form = form;
     options.real = prepared.real;
     options.steps = 4;

@@ -50,7 +50,7 @@ class Run {
       if (info_.outcome == Outcome::finished) analyse();
     } catch (const Cancelled&) {
       info_.outcome = Outcome::cancelled;
-      info_.sentence = "cancelled after " + plural(done_steps_, "step") + " of " + std::to_string(request_.sequence.length);
+      info_.sentence = "cancelled after " + plural(done_steps_, "step") + " of " + std::to_string(request_.sequence->length);
       if (!finished_) finish(done_steps_);
     }
     record_.report(1.0, "done");
@@ -121,7 +121,7 @@ class Run {
 
   /// Decides every how many steps a row is recorded, from the bytes of a row.
   void plan() {
-    const std::int64_t length = request_.sequence.length;
+    const std::int64_t length = request_.sequence->length;
     double row = 0.0;
     for (const auto& analysis : analyses_) {
       analysis->plan();
@@ -140,7 +140,7 @@ class Run {
     for (std::int64_t t = 0; t < length; ++t)
       if (record_.is_recorded(t)) {
         record_.trace.steps.push_back(t);
-        record_.trace.time.push_back(request_.sequence.time[static_cast<std::size_t>(t)]);
+        record_.trace.time.push_back(request_.sequence->time[static_cast<std::size_t>(t)]);
       }
   }
 
@@ -170,7 +170,7 @@ class Run {
 
   /// Runs the rollout forward with some of the analyses. `of`: what the sentence says where it is.
   std::optional<Divergence> forward(const Part& part, const std::string& of, bool reported) {
-    const std::int64_t length = request_.sequence.length;
+    const std::int64_t length = request_.sequence->length;
     done_steps_ = 0;  // a cancelled run ends with the rows that have all arrays
     for (Analysis* analysis : part) analysis->begin(rollout_->network());
     return rollout_->forward([&](const Rollout::Segment& segment) {
@@ -183,7 +183,7 @@ class Run {
 
   void go_back(const Part& part) {
     if (std::ranges::none_of(part, [](const Analysis* analysis) { return analysis->goes_back(); })) return;
-    record_.where = "on the way back, before step " + std::to_string(request_.sequence.length);
+    record_.where = "on the way back, before step " + std::to_string(request_.sequence->length);
     const auto bad = rollout_->backward([&](const Rollout::Segment& segment, int scale) {
       record_.where = "on the way back, before step " + std::to_string(segment.first);
       for (Analysis* analysis : part)
@@ -224,7 +224,7 @@ class Run {
       states_ = rollout_->final_states();
       go_back(second);
     }
-    finish(request_.sequence.length);
+    finish(request_.sequence->length);
   }
 
   /// The recording ends with the rows of so many steps.
@@ -384,7 +384,7 @@ RunResult run(const Registry& registry, const RunRequest& request, const Progres
   } catch (const Cancelled&) {  // while the weights were drawn, so that there is nothing to show
     auto trace = std::make_shared<Trace>();
     trace->info.preset = request.preset.id;
-    trace->info.length = request.sequence.length;
+    trace->info.length = request.sequence->length;
     trace->info.outcome = Outcome::cancelled;
     trace->info.sentence = "cancelled before the first step";
     return {std::move(trace), {}};

@@ -157,7 +157,7 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
   const Sequence sequence = cut(request.sequence, steps_wanted);
   const std::int64_t T = sequence.length;
   // The head, which no memory sees, is there so that weights fit.
-  const bool task = request.sequence.target_kind != TargetKind::none && request.loss != LossKind::last && request.loss != LossKind::mean;
+  const bool task = request.sequence->target_kind != TargetKind::none && request.loss != LossKind::last && request.loss != LossKind::mean;
   const SequenceLoss loss(LossKind::random, sequence, task ? SequenceLoss(LossKind::task, request.sequence).outputs() : 0);
   NetworkOptions one;
   one.input = sequence.width;

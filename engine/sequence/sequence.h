@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace reclab {
@@ -60,6 +62,26 @@ struct Sequence {
   std::string task;  ///< the task's name; empty for a file
   TaskOptions made;  ///< of a task
   LoadOptions load;  ///< of a file
+};
+
+/// A sequence that many requests share: it is copied where one of them changes it, and nowhere else.
+class SharedSequence {
+ public:
+  SharedSequence() : SharedSequence(Sequence()) {}
+  SharedSequence(Sequence sequence) : own_(std::make_shared<Sequence>(std::move(sequence))), shared_(own_) {}
+  explicit SharedSequence(std::shared_ptr<const Sequence> shared) : shared_(std::move(shared)) {}  ///< not null
+  const Sequence& operator*() const { return *shared_; }
+  const Sequence* operator->() const { return shared_.get(); }
+  operator const Sequence&() const { return *shared_; }
+  /// To be changed: a copy, where anybody else has it too.
+  Sequence& own() {
+    if (!own_ || own_.use_count() > 2) *this = SharedSequence(Sequence(*shared_));
+    return *own_;
+  }
+
+ private:
+  std::shared_ptr<Sequence> own_;  // null: nobody here may change it
+  std::shared_ptr<const Sequence> shared_;
 };
 
 /// Reads CSV, TSV, NPY ([T] or [T, d], one row a step) or the NPZ of save_sequence, told by content, not by the ending. Throws Error naming

@@ -13,6 +13,8 @@
 #include <optional>
 
 #include "array/error.h"
+#include "sequence/cells.h"
+#include "sequence/encoding.h"
 
 namespace reclab {
 
@@ -20,114 +22,7 @@ namespace {
 
 constexpr std::size_t sample_records = 200;  // looked at to find the delimiter, the header and the kinds of the columns
 
-// ---- encoding
-
-bool valid_utf8(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t more = lead < 0x80                      ? 0
-                             : lead >> 5 == 6 && lead > 0xc1  ? 1
-                             : lead >> 4 == 14                ? 2
-                             : lead >> 3 == 30 && lead < 0xf5 ? 3
-                                                              : 4;
-    if (more == 4 || text.size() - i <= more) return false;
-    for (std::size_t k = 1; k <= more; ++k)
-      if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return false;
-    i += more + 1;
-  }
-  return true;
-}
-
-void append_utf8(std::string& to, std::uint32_t point) {
-  const auto tail = [&](int shift) { to += static_cast<char>(0x80 | (point >> shift & 63)); };
-  if (point < 0x80) {
-    to += static_cast<char>(point);
-  } else if (point < 0x800) {
-    to += static_cast<char>(0xc0 | point >> 6);
-    tail(0);
-  } else if (point < 0x10000) {
-    to += static_cast<char>(0xe0 | point >> 12);
-    tail(6), tail(0);
-  } else {
-    to += static_cast<char>(0xf0 | point >> 18);
-    tail(12), tail(6), tail(0);
-  }
-}
-
-/// Text that is not UTF-8 is taken as Latin-1, in which every byte is a character.
-std::string to_utf8(std::string_view text) {
-  if (valid_utf8(text)) return std::string(text);
-  std::string result;
-  for (const char c : text) append_utf8(result, static_cast<unsigned char>(c));
-  return result;
-}
-
-std::string from_utf16(std::string_view bytes, bool big) {
-  const auto unit = [&](std::size_t i) {
-    const auto first = static_cast<unsigned char>(bytes[i]), second = static_cast<unsigned char>(bytes[i + 1]);
-    return static_cast<std::uint32_t>(big ? first << 8 | second : second << 8 | first);
-  };
-  std::string text;
-  for (std::size_t i = 2; i + 1 < bytes.size(); i += 2) {
-    std::uint32_t point = unit(i);
-    if (point >> 10 == 0x36 && i + 3 < bytes.size() && unit(i + 2) >> 10 == 0x37) {
-      point = 0x10000 + ((point & 1023) << 10 | (unit(i + 2) & 1023));
-      i += 2;
-    }
-    append_utf8(text, point >> 11 == 0x1b ? 0xfffd : point);  // half a pair is no character
-  }
-  return text;
-}
-
-/// Decodes, and refuses what is not text.
-std::string decoded(std::string bytes, const std::string& file) {
-  if (bytes.starts_with("\xff\xfe") || bytes.starts_with("\xfe\xff")) {
-    bytes = from_utf16(bytes, bytes[0] == '\xfe');
-  } else if (bytes.starts_with("\xef\xbb\xbf")) {
-    bytes.erase(0, 3);
-  }
-  struct Known {
-    std::string_view start;
-    const char *what, *cure;
-  };
-  static constexpr Known known[] = {
-      {"PK\x03\x04", "a ZIP archive (an Excel workbook, perhaps)", "save the table as CSV"},
-      {"\xd0\xcf\x11\xe0", "an old Office file", "save the table as CSV"},
-      {"\x1f\x8b", "compressed with gzip", "unpack it with gunzip"},
-      {"\x89HDF", "an HDF5 file", "save the series as CSV or NPY"},
-      {"MATLAB 5.0 MAT-file", "a MATLAB file", "save the series as CSV or NPY"},
-      {"\x80\x04\x95", "a Python pickle", "save the series with numpy.save"},
-      {"\x80\x05\x95", "a Python pickle", "save the series with numpy.save"},
-      {"RIFF", "a sound or video file", "save the samples as CSV or NPY"},
-      {"%PDF", "a PDF document", "save the table as CSV"},
-      {"PAR1", "a Parquet file", "save the table as CSV"},
-  };
-  for (const auto& [start, what, cure] : known)
-    if (bytes.starts_with(start))
-      throw Error(file + " is not a table of text: it is " + what + "; " + cure, {.file = file, .place = "byte 0"});
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const auto c = static_cast<unsigned char>(bytes[i]);
-    if (c >= 32 || (c >= 9 && c <= 13)) continue;
-    throw Error(file + " is neither text nor NPY: byte " + std::to_string(i) + " is " + std::to_string(c) +
-                    ", which no text has; save the series as CSV (UTF-8) or NPY",
-                {.file = file, .place = "byte " + std::to_string(i)});
-  }
-  return bytes;
-}
-
 // ---- records
-
-struct Cell {
-  std::string_view text;  ///< without blanks around it and without its quotes
-  bool quoted = false;
-};
-
-std::string unquoted(const Cell& cell) {
-  std::string text(cell.text);
-  if (cell.quoted)
-    for (std::size_t at = 0; (at = text.find("\"\"", at)) != std::string::npos; ++at) text.erase(at, 1);
-  return to_utf8(text);
-}
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\v' || c == '\f'; }
 bool is_end(char c) { return c == '\n' || c == '\r'; }
@@ -202,141 +97,6 @@ class Records {
   std::size_t at_ = 0;
   std::int64_t line_ = 1, record_line_ = 1;
 };
-
-// ---- what a cell is
-
-enum class CellKind { number, date, empty, missing, nan, infinite, too_large, grouped, word };
-constexpr std::size_t kinds = 9;
-
-bool same_word(std::string_view text, std::string_view lower) {
-  return text.size() == lower.size() && std::equal(text.begin(), text.end(), lower.begin(), [](char a, char b) {
-           return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-         });
-}
-
-/// A number in the C notation, whatever the locale.
-CellKind plain_number(const char* from, const char* end, double& value) {
-  if (end - from > 1 && *from == '+' && from[1] != '-') ++from;
-  const auto [stop, code] = std::from_chars(from, end, value);
-  if (stop != end || code == std::errc::invalid_argument) return CellKind::word;
-  if (code == std::errc::result_out_of_range) {
-    long double wide = 0.0L;  // tells 1e-400, which is 0 to a double, from 1e400
-    if (std::from_chars(from, end, wide).ec != std::errc{} || std::abs(wide) > std::numeric_limits<double>::max()) return CellKind::too_large;
-    value = static_cast<double>(wide);
-    return CellKind::number;
-  }
-  return std::isfinite(value) ? CellKind::number : std::isnan(value) ? CellKind::nan : CellKind::infinite;
-}
-
-/// A number with a decimal point, or with a decimal comma where the comma is no delimiter. comma tells which; a number with neither leaves
-/// it.
-CellKind number(std::string_view text, bool allow_comma, double& value, std::optional<bool>& comma) {
-  const CellKind kind = plain_number(text.data(), text.data() + text.size(), value);
-  if (kind != CellKind::word) {
-    if (allow_comma && kind == CellKind::number && text.find('.') != std::string_view::npos) comma = false;
-    return kind;
-  }
-  if (!allow_comma || text.size() > 60) return kind;
-  const std::size_t at = text.find(',');
-  if (at == std::string_view::npos || at + 1 == text.size() || text[at + 1] < '0' || text[at + 1] > '9' ||
-      text.find('.') != std::string_view::npos)
-    return kind;
-  char copy[64];
-  std::copy(text.begin(), text.end(), copy);
-  copy[at] = '.';
-  const CellKind with_point = plain_number(copy, copy + text.size(), value);
-  if (with_point == CellKind::number) comma = true;
-  return with_point;
-}
-
-/// An instant: whole seconds since 1970 (UTC) and the fraction of the next.
-struct Instant {
-  std::int64_t seconds = 0;
-  double fraction = 0.0;
-};
-
-/// ISO 8601: 2024-05-17, 2024-05, 2024/05/17, with a time 12:30[:15[.25]] after T or blank, and a zone Z or +02:00.
-std::optional<Instant> iso_date(std::string_view text) {
-  std::size_t at = 0;
-  const auto digits = [&](std::size_t count) -> int {
-    int value = 0;
-    if (text.size() - at < count) return -1;
-    for (std::size_t i = 0; i < count; ++i) {
-      const char c = text[at + i];
-      if (c < '0' || c > '9') return -1;
-      value = value * 10 + (c - '0');
-    }
-    at += count;
-    return value;
-  };
-  const auto accept = [&](char c) { return at < text.size() && text[at] == c && (++at, true); };
-  const int year = digits(4);
-  const char separator = at < text.size() ? text[at] : '\0';
-  if (year < 0 || (separator != '-' && separator != '/')) return {};
-  ++at;
-  const int month = digits(2), day = accept(separator) ? digits(2) : 1;
-  if (month < 1 || day < 1) return {};
-  using namespace std::chrono;
-  const year_month_day date{std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
-                            std::chrono::day{static_cast<unsigned>(day)}};
-  if (!date.ok()) return {};
-  Instant instant{std::int64_t{86400} * sys_days{date}.time_since_epoch().count(), 0.0};
-  if (at == text.size()) return instant;
-  if (!accept('T') && !accept(' ')) return {};
-  const int hour = digits(2);
-  if (hour < 0 || hour > 24 || !accept(':')) return {};
-  const int minute = digits(2), second = accept(':') ? digits(2) : 0;
-  if (minute < 0 || minute > 59 || second < 0 || second > 60) return {};
-  instant.seconds += hour * 3600 + minute * 60 + second;
-  if (at < text.size() && (text[at] == '.' || text[at] == ',')) {
-    double place = 0.1;
-    for (++at; at < text.size() && text[at] >= '0' && text[at] <= '9'; ++at, place /= 10) instant.fraction += place * (text[at] - '0');
-  }
-  if (accept('Z')) return at == text.size() ? std::optional(instant) : std::nullopt;
-  if (at < text.size() && (text[at] == '+' || text[at] == '-')) {
-    const int sign = text[at++] == '+' ? -1 : 1;
-    const int zone_hour = digits(2);
-    accept(':');
-    const int zone_minute = digits(2);
-    if (zone_hour < 0 || zone_minute < 0) return {};
-    instant.seconds += sign * (zone_hour * 3600 + zone_minute * 60);
-  }
-  return at == text.size() ? std::optional(instant) : std::nullopt;
-}
-
-/// 1,234 or 1.234.567,8 or 12'000: meant as a number, but which one depends on the country.
-bool has_thousands(std::string_view text) {
-  std::size_t at = !text.empty() && (text[0] == '+' || text[0] == '-');
-  const auto digits = [&] {
-    const std::size_t from = at;
-    while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
-    return at - from;
-  };
-  const std::size_t lead = digits();
-  if (lead < 1 || lead > 3 || at == text.size() || std::string_view(",.' ").find(text[at]) == std::string_view::npos) return false;
-  const char separator = text[at];
-  while (at < text.size() && text[at] == separator) {
-    ++at;
-    if (digits() != 3) return false;
-  }
-  if (at < text.size() && (text[at] == '.' || text[at] == ',')) {
-    ++at;
-    digits();
-  }
-  return at == text.size();
-}
-
-CellKind kind_of(const Cell& cell, bool allow_comma) {
-  if (cell.text.empty()) return CellKind::empty;
-  double ignored = 0.0;
-  std::optional<bool> comma;
-  const CellKind kind = number(cell.text, allow_comma, ignored, comma);
-  if (kind != CellKind::word) return kind;
-  for (const std::string_view mark : {"na", "n/a", "#n/a", "null", "none", "missing", "nat", ".", "-", "--", "?"})
-    if (same_word(cell.text, mark)) return CellKind::missing;
-  if (has_thousands(cell.text)) return CellKind::grouped;
-  return iso_date(cell.text) ? CellKind::date : CellKind::word;
-}
 
 // ---- the dialect
 
@@ -439,24 +199,6 @@ bool names_a_time(const std::string& name) {
   return false;
 }
 
-std::string iso_text(std::int64_t seconds) {
-  using namespace std::chrono;
-  const sys_seconds instant{std::chrono::seconds{seconds}};
-  const auto day = floor<days>(instant);
-  const year_month_day date{day};
-  const hh_mm_ss clock{instant - day};
-  char text[40];
-  std::snprintf(text, sizeof text, "%04d-%02u-%02u", static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                static_cast<unsigned>(date.day()));
-  std::string result = text;
-  if (instant != day) {
-    std::snprintf(text, sizeof text, " %02d:%02d:%02d", static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-                  static_cast<int>(clock.seconds().count()));
-    result += text;
-  }
-  return result;
-}
-
 /// The table while it is read.
 class TableReader {
  public:
@@ -506,7 +248,7 @@ class TableReader {
     const std::size_t shift = row_names ? 1 : 0;
     columns_ += shift;
 
-    std::vector<std::array<std::size_t, kinds>> counts(columns_);
+    std::vector<std::array<std::size_t, cell_kinds>> counts(columns_);
     for (auto& count : counts) count.fill(0);
     bool quoted_below = false;
     for (std::size_t i = 1; i < records.size(); ++i)

@@ -121,7 +121,7 @@ class Timing {
   Timing(const Registry& registry, const RunRequest& request, const TimingRequest& timing, const Progress& progress, std::stop_token stop, const Publish& publish)
       : registry_(registry), request_(request), timing_(timing), prepared_(registry, request), progress_(progress), stop_(std::move(stop)), publish_(publish) {
     NetworkOptions options;
-    options.input = request.sequence.width;
+    options.input = request.sequence->width;
     parameters_ = Network(prepared_.architecture, prepared_.hyper, options).initialise(request.seed);
     for (auto& entry : parameters_.entries())
       if (const auto* given = prepared_.parameters.find(entry.name)) entry.values = given->values;

@@ -15,9 +15,7 @@ namespace reclab {
 namespace {
 
 constexpr int frame_ms = 33;
-constexpr int gap = 8;
-
-const Theme& themeOf(const QCustomPlot* plot) { return static_cast<const Plot*>(plot)->theme(); }
+constexpr int plot_gap = 8;
 
 /// SVG has no clipping from Qt 6.4's generator, so what leaves an axis rect is painted over, before axes and labels are drawn.
 class OutsideMask : public QCPLayerable {
@@ -202,13 +200,12 @@ class TimeCursor : public QCPLayerable {
 class LeftOutMark : public QCPLayerable {
  public:
   explicit LeftOutMark(Plot* plot) : QCPLayerable(plot, QStringLiteral("legend")), plot_(plot) {}
-  static QRect place(const QRect& plot) { return {plot.right() - 26, plot.top(), 26, 16}; }
 
  protected:
   void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(true); }
   void draw(QCPPainter* painter) override {
     if (painter->modes().testFlag(QCPPainter::pmNoCaching) || plot_->leftOut().isEmpty()) return;  // on the screen alone
-    const QRectF place = LeftOutMark::place(plot_->viewport());
+    const QRectF place = plot_->leftOutPlace();
     painter->setPen(Qt::NoPen);
     painter->setBrush(plot_->theme().muted);
     for (const double x : {-6.0, 0.0, 6.0}) painter->drawEllipse(place.center() + QPointF(x, 0), 1.6, 1.6);
@@ -217,176 +214,6 @@ class LeftOutMark : public QCPLayerable {
  private:
   Plot* plot_;
 };
-
-// ------------------------------------------------------------------------------------------------------------- paragraph
-
-Paragraph::Paragraph(QCustomPlot* plot) : QCPLayoutElement(plot) { setLayer(QStringLiteral("legend")); }
-
-void Paragraph::setText(const QString& text, bool muted) {
-  text_ = text;
-  muted_ = muted;
-  width_ = -1;
-}
-
-int Paragraph::wantedHeight() const {
-  if (text_.isEmpty()) return 0;
-  const int width = std::max(60, mParentPlot->viewport().width() - 2 * gap);
-  if (width != std::exchange(width_, width)) {
-    const Theme& theme = themeOf(mParentPlot);
-    const QFontMetrics metrics(small_ ? theme.small : theme.normal, mParentPlot);
-    height_ = metrics.boundingRect(0, 0, width, 10000, Qt::TextWordWrap, text_).height() + 4;
-  }
-  return height_;
-}
-
-QSize Paragraph::minimumOuterSizeHint() const {
-  return {0, static_cast<const Plot*>(mParentPlot)->roomFor(this) == Plot::Room::all ? wantedHeight() : 0};
-}
-
-QSize Paragraph::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
-
-void Paragraph::draw(QCPPainter* painter) {
-  if (text_.isEmpty() || outerRect().height() < 5) return;  // it gave way; text that moves with the cursor may be a line longer than its row
-  const Theme& theme = themeOf(mParentPlot);
-  painter->setFont(small_ ? theme.small : theme.normal);
-  painter->setPen(muted_ ? theme.muted : theme.text);
-  painter->drawText(outerRect().adjusted(gap, 2, -gap, 0), Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, text_);
-}
-
-// ---------------------------------------------------------------------------------------------------------------- legend
-
-Legend::Legend(QCustomPlot* plot) : QCPLayoutElement(plot) { setLayer(QStringLiteral("legend")); }
-
-void Legend::clear() {
-  entries_.clear();
-  width_ = -1;
-}
-
-void Legend::add(const QString& key, const QString& text, const QPen& pen, const QList<QCPLayerable*>& shows, const QString& tip) {
-  Entry entry{key, text, tip, pen, {}, {}};
-  for (QCPLayerable* layerable : shows) {
-    entry.shows.append(layerable);
-    layerable->setVisible(!hidden_.contains(key));
-  }
-  entries_.push_back(std::move(entry));
-  width_ = -1;
-}
-
-int Legend::arrange(int width, bool one_line) const {
-  more_ = {};
-  if (entries_.empty()) return 0;
-  const QFontMetrics metrics(themeOf(mParentPlot).small, mParentPlot);
-  const int line = metrics.height() + 4;
-  int x = 0, y = 3;
-  std::size_t placed = 0;
-  for (Entry& entry : entries_) {
-    const int wanted = 22 + metrics.horizontalAdvance(entry.text) + 12;
-    if (one_line && x + wanted > width) break;
-    if (x > 0 && x + wanted > width) x = 0, y += line;
-    entry.place = QRect(x, y, wanted, line);
-    x += wanted;
-    ++placed;
-  }
-  if (placed < entries_.size()) {  // the count of the others takes the room of the last ones
-    const int wanted = metrics.horizontalAdvance(Plot::tr("and %1 more").arg(entries_.size()));
-    while (placed > 0 && entries_[placed - 1].place.right() + wanted > width) --placed;
-    more_ = QRect(placed > 0 ? entries_[placed - 1].place.right() + 1 : 0, y, wanted, line);
-    for (std::size_t i = placed; i < entries_.size(); ++i) entries_[i].place = {};
-  }
-  return y + line + 2;
-}
-
-int Legend::wantedHeight() const {
-  const int width = std::max(60, mParentPlot->viewport().width() - 2 * gap);
-  if (width != std::exchange(width_, width)) height_ = arrange(width, false);
-  return height_;
-}
-
-int Legend::lineHeight() const {
-  return entries_.empty() ? 0 : std::min(wantedHeight(), QFontMetrics(themeOf(mParentPlot).small, mParentPlot).height() + 9);
-}
-
-QString Legend::namesAsHtml(bool left_out_alone) const {
-  QStringList lines;
-  for (const Entry& entry : entries_)
-    if (!left_out_alone || entry.place.isNull())
-      lines << QStringLiteral("<span style='color:%1'>━</span> %2").arg(entry.pen.color().name(), entry.text.toHtmlEscaped());
-  return lines.join(QStringLiteral("<br>"));
-}
-
-QSize Legend::minimumOuterSizeHint() const {
-  const Plot::Room room = static_cast<const Plot*>(mParentPlot)->roomFor(this);
-  return {0, room == Plot::Room::all ? wantedHeight() : room == Plot::Room::line ? lineHeight() : 0};
-}
-QSize Legend::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
-
-bool Legend::contains(const QPointF& position) const {
-  if (more_.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint())) return true;
-  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
-    return e.place.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint());
-  });
-}
-
-QString Legend::tipAt(const QPointF& position) const {
-  for (const Entry& entry : entries_)
-    if (entry.place.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint()))
-      return (entry.tip.isEmpty() ? QString() : entry.tip + u'\n') + tr("Click to hide or show it.");
-  if (more_.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint())) return namesAsHtml(true);
-  return {};
-}
-
-bool Legend::toggleAt(const QPointF& position) {
-  for (const Entry& entry : entries_) {
-    if (!entry.place.translated(outerRect().topLeft() + QPoint(gap, 0)).contains(position.toPoint())) continue;
-    const bool hide = !hidden_.remove(entry.key);
-    if (hide) hidden_.insert(entry.key);
-    for (const auto& layerable : entry.shows)
-      if (layerable) layerable->setVisible(!hide);
-    return true;
-  }
-  return false;
-}
-
-QRect Legend::placeOf(const QString& key) const {
-  for (const Entry& entry : entries_)
-    if (entry.key == key) return entry.place.translated(outerRect().topLeft() + QPoint(gap, 0));
-  return {};
-}
-
-void Legend::draw(QCPPainter* painter) {
-  const Plot::Room room = static_cast<const Plot*>(mParentPlot)->roomFor(this);
-  arrange(std::max(60, mParentPlot->viewport().width() - 2 * gap), room != Plot::Room::all);
-  if (room == Plot::Room::none) {
-    more_ = {};
-    for (Entry& entry : entries_) entry.place = {};
-    return;
-  }
-  const Theme& theme = themeOf(mParentPlot);
-  painter->setFont(theme.small);
-  if (!more_.isNull()) {
-    const auto left_out = std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) { return entry.place.isNull(); });
-    painter->setPen(theme.muted);
-    painter->drawText(more_.translated(outerRect().topLeft() + QPoint(gap, 0)), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextDontClip,
-                      Plot::tr("and %1 more").arg(left_out));
-  }
-  for (const Entry& entry : entries_) {
-    if (entry.place.isNull()) continue;
-    const bool hidden = hidden_.contains(entry.key);
-    const QRect place = entry.place.translated(outerRect().topLeft() + QPoint(gap, 0));
-    QPen pen = entry.pen;
-    pen.setWidthF(std::max(2.0, pen.widthF()));
-    if (hidden) pen.setColor(mixed(pen.color(), theme.base, 0.3));
-    painter->setPen(pen);
-    painter->setAntialiasing(false);
-    const int y = place.center().y();
-    painter->drawLine(QLineF(place.left(), y, place.left() + 16, y));
-    painter->setPen(hidden ? mixed(theme.muted, theme.base, 0.6) : theme.text);
-    QFont font = theme.small;
-    font.setStrikeOut(hidden);
-    painter->setFont(font);
-    painter->drawText(place.adjusted(22, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextDontClip, entry.text);
-  }
-}
 
 // --------------------------------------------------------------------------------------------------------------- tickers
 
@@ -440,7 +267,7 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent), step_ticker_(new StepTicker) 
   setLocale(QLocale::c());
   plotLayout()->clear();
   plotLayout()->setRowSpacing(4);
-  plotLayout()->setColumnSpacing(gap);
+  plotLayout()->setColumnSpacing(plot_gap);
   addLayer(QStringLiteral("now"), layer(QStringLiteral("main")), limAbove);
   layer(QStringLiteral("now"))->setMode(QCPLayer::lmBuffered);
   addLayer(QStringLiteral("mask"), layer(QStringLiteral("now")), limAbove);
@@ -698,6 +525,8 @@ Plot::Room Plot::roomFor(const QCPLayoutElement* one) const {
   return its;
 }
 
+QRect Plot::leftOutPlace() const { return {viewport().right() - 26, viewport().top(), 26, 16}; }
+
 QString Plot::leftOut() const {
   QStringList parts;
   for (QCPLayoutElement* element : plotLayout()->elements(false)) {
@@ -709,210 +538,6 @@ QString Plot::leftOut() const {
   }
   parts.removeAll(QString());
   return parts.join(QStringLiteral("<br>"));
-}
-
-// ----------------------------------------------------------------------------------------------------------------- mouse
-
-QCPAxisRect* Plot::timeRectAt(const QPointF& position) const {
-  for (const TimeRect& time : time_rects_)
-    if (time.rect && time.rect->realVisibility() &&
-        time.rect->rect().adjusted(0, 0, 1, time.rect->margins().bottom()).contains(position.toPoint()))
-      return time.rect;
-  return nullptr;
-}
-
-Legend* Plot::legendAt(const QPointF& position) const {
-  for (QCPLayoutElement* element : plotLayout()->elements(true))
-    if (auto* found = qobject_cast<Legend*>(element); found && found->contains(position)) return found;
-  return nullptr;
-}
-
-ValueAxis* Plot::addValueAxis(QCPAxisRect* rect) {
-  value_axes_.append(new ValueAxis(this, rect));
-  return value_axes_.back();
-}
-
-ValueAxis* Plot::valueAxisAt(const QPointF& position) const {
-  for (ValueAxis* axis : value_axes_)
-    if (axis->contains(position)) return axis;
-  return nullptr;
-}
-
-/// On the name under a time axis, below its numbers.
-bool Plot::onTimeName(const QPointF& position) const {
-  if (!lag_offered_ || time_rects_.isEmpty() || !time_rects_.first().rect) return false;
-  const QCPAxisRect* rect = time_rects_.first().rect;
-  const QRect inner = rect->rect(), outer = rect->outerRect();
-  const int half = QFontMetrics(theme_.normal, this).horizontalAdvance(tr("steps before the end")) / 2 + 8;
-  return position.y() > inner.bottom() + 8 + QFontMetrics(theme_.small, this).height() && position.y() <= outer.bottom() &&
-         std::abs(position.x() - inner.center().x()) <= half;
-}
-
-double Plot::coordAt(double x) const { return time_rects_.first().rect->axis(QCPAxis::atBottom)->pixelToCoord(x); }
-
-std::int64_t Plot::stepAt(double x) const { return std::clamp(static_cast<std::int64_t>(std::llround(coordAt(x))), first_, last_); }
-
-void Plot::pickRange(double first, double last) {
-  if (extent_last_ <= extent_first_) return;
-  constexpr double least = 4.0;  // steps
-  const double low = static_cast<double>(extent_first_), high = static_cast<double>(extent_last_);
-  double span = std::clamp(last - first, std::min(least, high - low), high - low);
-  first = std::clamp(0.5 * (first + last) - 0.5 * span, low, high - span);
-  const auto a = static_cast<std::int64_t>(std::llround(first));
-  const auto b = std::min(extent_last_, static_cast<std::int64_t>(std::llround(first + span)));
-  if (a == first_ && b == last_) return;
-  setTimeRange(a, b);
-  emit timeRangePicked(a, b);
-}
-
-void Plot::toggle(Legend* legend_hit) {
-  if (!legend_hit->toggleAt(press_)) return;
-  emit curvesToggled();
-  redraw();
-}
-
-void Plot::mousePressEvent(QMouseEvent* event) {
-  handled_press_ = true;
-  press_ = event->position();
-  if (Legend* legend_hit = legendAt(press_)) {
-    if (event->button() == Qt::LeftButton) toggle(legend_hit);
-    return;
-  }
-  if (event->button() == Qt::LeftButton && onTimeName(press_)) return setLag(!lag_);
-  if ((moved_ = valueAxisAt(press_)) != nullptr) {
-    if (event->button() == Qt::LeftButton) drag_ = Drag::values;
-    return;
-  }
-  if (timeRectAt(press_)) {
-    const bool wants_pan =
-        event->button() == Qt::MiddleButton || (event->button() == Qt::LeftButton && event->modifiers() & Qt::ShiftModifier);
-    if (wants_pan) {
-      drag_ = Drag::pan;
-      pan_first_ = static_cast<double>(first_);
-      pan_last_ = static_cast<double>(last_);
-    } else if (event->button() == Qt::LeftButton) {
-      const double line = time_rects_.first().rect->axis(QCPAxis::atBottom)->coordToPixel(static_cast<double>(cursor_));
-      drag_ = cursor_ >= 0 && std::abs(press_.x() - line) <= 5.0 ? Drag::scrub : Drag::pending;
-    }
-    return;
-  }
-  handled_press_ = false;
-  QCustomPlot::mousePressEvent(event);
-}
-
-void Plot::mouseMoveEvent(QMouseEvent* event) {
-  const QPointF at = event->position();
-  if (event->buttons() == Qt::NoButton) {
-    const double line =
-        time_rects_.isEmpty() ? -100 : time_rects_.first().rect->axis(QCPAxis::atBottom)->coordToPixel(static_cast<double>(cursor_));
-    const bool on_time = timeRectAt(at) != nullptr;
-    const Legend* legend_hit = legendAt(at);
-    const bool names_time = onTimeName(at);
-    setCursor(legend_hit || names_time                                    ? Qt::PointingHandCursor
-              : valueAxisAt(at)                                           ? Qt::SizeVerCursor
-              : on_time && cursor_ >= 0 && std::abs(at.x() - line) <= 5.0 ? Qt::SizeHorCursor
-                                                                          : Qt::ArrowCursor);
-    const bool on_mark = LeftOutMark::place(viewport()).contains(at.toPoint());
-    const QString left_out = on_mark ? leftOut() : QString();
-    const QString tip = !left_out.isEmpty() ? left_out
-                        : legend_hit ? legend_hit->tipAt(at)
-                        : names_time ? (lag_ ? tr("Click to count steps from the start.") : tr("Click to count steps back from the end."))
-                        : hover_     ? hover_(at)
-                                     : QString();
-    if (tip.isEmpty())
-      QToolTip::hideText();
-    else
-      QToolTip::showText(event->globalPosition().toPoint(), tip, this);
-    return;
-  }
-  if (!handled_press_) {
-    QCustomPlot::mouseMoveEvent(event);
-    return;
-  }
-  switch (drag_) {
-    case Drag::none: return;
-    case Drag::pending:
-      if (std::abs(at.x() - press_.x()) < 5.0) return;
-      drag_ = Drag::zoom;
-      band_from_ = coordAt(press_.x());
-      [[fallthrough]];
-    case Drag::zoom:
-      band_to_ = coordAt(at.x());
-      redrawNow();
-      return;
-    case Drag::scrub: emit timePicked(stepAt(at.x())); return;
-    case Drag::values:
-      moved_->shift(press_.y(), at.y());
-      press_ = at;
-      return;
-    case Drag::pan: {
-      const double moved = coordAt(at.x()) - coordAt(press_.x()), low = static_cast<double>(extent_first_),
-                   high = static_cast<double>(extent_last_);
-      const double shift = std::clamp(-moved, low - pan_first_, high - pan_last_);
-      pickRange(pan_first_ + shift, pan_last_ + shift);
-      return;
-    }
-  }
-}
-
-void Plot::mouseReleaseEvent(QMouseEvent* event) {
-  if (!handled_press_) {
-    QCustomPlot::mouseReleaseEvent(event);
-    return;
-  }
-  const Drag was = std::exchange(drag_, Drag::none);
-  if (was == Drag::pending || was == Drag::scrub) emit timePicked(stepAt(event->position().x()));
-  if (was == Drag::zoom) {
-    pickRange(std::min(band_from_, band_to_), std::max(band_from_, band_to_));
-    redrawNow();
-  }
-  handled_press_ = false;
-}
-
-void Plot::mouseDoubleClickEvent(QMouseEvent* event) {
-  if (Legend* legend_hit = legendAt(event->position())) {
-    press_ = event->position();
-    toggle(legend_hit);
-  } else if (onTimeName(event->position())) {
-    setLag(!lag_);
-  } else if (ValueAxis* axis = valueAxisAt(event->position())) {
-    axis->reset();
-  } else if (timeRectAt(event->position())) {
-    pickRange(static_cast<double>(extent_first_), static_cast<double>(extent_last_));
-  } else if (reset_) {
-    reset_();
-  }
-}
-
-void Plot::wheelEvent(QWheelEvent* event) {
-  if (ValueAxis* axis = valueAxisAt(event->position())) {
-    axis->zoom(event->position().y(), std::pow(0.8, event->angleDelta().y() / 120.0));
-    event->accept();
-    return;
-  }
-  if (!timeRectAt(event->position())) {
-    QCustomPlot::wheelEvent(event);
-    return;
-  }
-  const QPoint turn = event->angleDelta();
-  const double span = static_cast<double>(last_ - first_);
-  if (std::abs(turn.x()) > std::abs(turn.y()) || event->modifiers() & Qt::ShiftModifier) {
-    const double steps = (turn.x() != 0 ? turn.x() : turn.y()) / 120.0 * span * 0.1;
-    const double low = static_cast<double>(extent_first_ - first_), high = static_cast<double>(extent_last_ - last_);
-    const double shift = std::clamp(-steps, low, high);
-    pickRange(static_cast<double>(first_) + shift, static_cast<double>(last_) + shift);
-  } else if (turn.y() != 0) {
-    const double at = coordAt(event->position().x()), scale = std::pow(0.8, turn.y() / 120.0);
-    const double low = std::max(static_cast<double>(extent_first_), at - (at - static_cast<double>(first_)) * scale);
-    const double high = std::min(static_cast<double>(extent_last_), at + (static_cast<double>(last_) - at) * scale);
-    pickRange(low, high);
-  }
-  event->accept();
-}
-
-void Plot::leaveEvent(QEvent* event) {
-  QToolTip::hideText();
-  QCustomPlot::leaveEvent(event);
 }
 
 // --------------------------------------------------------------------------------------------------------------- figures
@@ -930,14 +555,14 @@ QSize Plot::figureSize() {
 
 void Plot::drawFigure(QCPPainter* painter, QSize size, const QString& title) {
   const QFontMetrics metrics(theme_.large, this);
-  const int top = metrics.height() + 2 * gap;
+  const int top = metrics.height() + 2 * plot_gap;
   painter->fillRect(QRect(QPoint(0, 0), size), theme_.base);
   // A title that is too long is written smaller before anything of it is left out.
-  const bool fits = metrics.horizontalAdvance(title) <= size.width() - 2 * gap;
+  const bool fits = metrics.horizontalAdvance(title) <= size.width() - 2 * plot_gap;
   painter->setFont(fits ? theme_.large : theme_.small);
   painter->setPen(theme_.text);
-  painter->drawText(QRect(gap, 0, size.width() - 2 * gap, top), Qt::AlignVCenter | Qt::AlignLeft,
-                    fits ? title : QFontMetrics(theme_.small, this).elidedText(title, Qt::ElideRight, size.width() - 2 * gap));
+  painter->drawText(QRect(plot_gap, 0, size.width() - 2 * plot_gap, top), Qt::AlignVCenter | Qt::AlignLeft,
+                    fits ? title : QFontMetrics(theme_.small, this).elidedText(title, Qt::ElideRight, size.width() - 2 * plot_gap));
   painter->translate(0, top);
   // Margins follow from ticks and ticks from the room that margins leave: laid out once before it is drawn, both fit.
   const QRect on_screen = viewport();
@@ -953,14 +578,14 @@ void Plot::drawFigure(QCPPainter* painter, QSize size, const QString& title) {
 
 QString Plot::saveFigure(const QString& file, Panel::Format format, const FigureText& text) {
   const QFontMetrics metrics(theme_.large, this);
-  const QSize whole = figureSize() + QSize(0, metrics.height() + 2 * gap);
+  const QSize whole = figureSize() + QSize(0, metrics.height() + 2 * plot_gap);
   return saveDrawing(file, format, whole, theme_.base, logicalDpiX(), text,
                      [&](QCPPainter* painter) { drawFigure(painter, whole, text.title); });
 }
 
 void Plot::copyFigure(const QString& title) {
   const QFontMetrics metrics(theme_.large, this);
-  const QSize whole = figureSize() + QSize(0, metrics.height() + 2 * gap);
+  const QSize whole = figureSize() + QSize(0, metrics.height() + 2 * plot_gap);
   QGuiApplication::clipboard()->setImage(
       drawnImage(whole, 2.0, theme_.base, [&](QCPPainter* painter) { drawFigure(painter, whole, title); }));
 }

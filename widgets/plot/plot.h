@@ -175,6 +175,7 @@ class Plot : public QCustomPlot {
   void setLeastPicture(int height) { least_picture_ = height; }
   Room roomFor(const QCPLayoutElement* one) const;
   QString leftOut() const;  ///< in rich text; empty when everything is shown
+  QRect leftOutPlace() const;  ///< where a mark says that something is
 
   QString saveFigure(const QString& file, Panel::Format format, const FigureText& text);
   void copyFigure(const QString& title);
@@ -263,5 +264,7 @@ class Plot : public QCustomPlot {
 QString csvCell(const QString& text);
 /// A number that reads back to the same value; empty for NaN.
 QByteArray csvNumber(double value);
+
+inline const Theme& themeOf(const QCustomPlot* plot) { return static_cast<const Plot*>(plot)->theme(); }
 
 }  // namespace reclab

@@ -12,7 +12,7 @@ constexpr std::int64_t componentRows = 20000;
 constexpr std::int64_t componentEntries = 8'000'000;
 constexpr std::int64_t matrixEntries = 8'000'000;
 
-QString tr(const char* text) { return QCoreApplication::translate("TrajectoriesPanel", text); }
+QString trState(const char* text) { return QCoreApplication::translate("TrajectoriesPanel", text); }
 
 std::int64_t sampledRows(std::int64_t rows, std::int64_t width) {
   return std::min({rows, componentRows, std::max<std::int64_t>(200, componentEntries / std::max<std::int64_t>(1, width))});
@@ -177,15 +177,15 @@ StatePicture statePicture(const StateRequest& request, const std::stop_token& st
 
   // The axes of the picture.
   if (rows < 2) {
-    picture.reason = tr("One recorded step makes no trajectory: run a longer sequence, or record more of its steps.");
+    picture.reason = trState("One recorded step makes no trajectory: run a longer sequence, or record more of its steps.");
     return picture;
   }
   if (request.components && n < 2) {
-    picture.reason = tr("This state is a single number, which has no components: look at it under “lines”.");
+    picture.reason = trState("This state is a single number, which has no components: look at it under “lines”.");
     return picture;
   }
   if (request.components && !(picture.components.variance > 0.0)) {
-    picture.reason = tr("The state never moves: every unit keeps its first value.");
+    picture.reason = trState("The state never moves: every unit keeps its first value.");
     return picture;
   }
   auto way = std::make_shared<Trajectory>();

@@ -10,6 +10,7 @@
 #include <QRectF>
 #include <QString>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -51,6 +52,8 @@ struct Trajectory {
   std::vector<std::int64_t> kept;       ///< the points that the tube goes through
   double length = 0.0;                  ///< of the tube, in the cube
 };
+
+inline double distance(const Point3& a, const Point3& b) { return std::hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2]); }
 
 /// Row numbers of at most `most` points that keep the shape: the largest triangle in each of as many buckets (Steinarsson 2013), ends
 /// included.

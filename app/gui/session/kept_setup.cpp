@@ -13,11 +13,11 @@
 namespace reclab {
 namespace {
 
-QString text(const std::string& value) { return QString::fromStdString(value); }
+QString toText(const std::string& value) { return QString::fromStdString(value); }
 
 QJsonObject toObject(const std::map<std::string, std::filesystem::path>& files) {
   QJsonObject object;
-  for (const auto& [preset, file] : files) object[text(preset)] = text(file.string());
+  for (const auto& [preset, file] : files) object[toText(preset)] = toText(file.string());
   return object;
 }
 
@@ -32,26 +32,26 @@ QJsonObject toObject(const Setup& setup) {
   QJsonObject set;
   for (const auto& [preset, settings] : setup.set) {
     QJsonArray pairs;  // in their order
-    for (const auto& [key, value] : settings) pairs.append(QJsonArray{text(key), text(value)});
-    set[text(preset)] = pairs;
+    for (const auto& [key, value] : settings) pairs.append(QJsonArray{toText(key), toText(value)});
+    set[toText(preset)] = pairs;
   }
-  QJsonObject root{{"preset", text(setup.preset)},   {"set", set},
+  QJsonObject root{{"preset", toText(setup.preset)},   {"set", set},
                    {"weights", toObject(setup.weights)}, {"states", toObject(setup.states)},
-                   {"seed", QString::number(setup.seed)}, {"form", text(setup.form)},
-                   {"device", text(setup.device)},   {"dtype", text(setup.dtype)},
-                   {"loss", text(setup.loss)}};
+                   {"seed", QString::number(setup.seed)}, {"form", toText(setup.form)},
+                   {"device", toText(setup.device)},   {"dtype", toText(setup.dtype)},
+                   {"loss", toText(setup.loss)}};
   if (setup.sequence) {
     const SequenceChoice& choice = setup.sequence->choice;
     QJsonObject sequence;
     if (choice.isFile) {
       QJsonArray columns;
-      for (const std::string& column : choice.load.columns) columns.append(text(column));
+      for (const std::string& column : choice.load.columns) columns.append(toText(column));
       QJsonArray target;
-      for (const std::string& column : choice.load.target) target.append(text(column));
-      sequence = {{"file", text(choice.file)}, {"columns", columns}, {"target", target}, {"standardise", choice.load.standardise}};
-      if (choice.load.time) sequence["time"] = text(*choice.load.time);
+      for (const std::string& column : choice.load.target) target.append(toText(column));
+      sequence = {{"file", toText(choice.file)}, {"columns", columns}, {"target", target}, {"standardise", choice.load.standardise}};
+      if (choice.load.time) sequence["time"] = toText(*choice.load.time);
     } else {
-      sequence = {{"task", text(choice.task)},
+      sequence = {{"task", toText(choice.task)},
                   {"length", QString::number(choice.options.length)},
                   {"seed", QString::number(choice.options.seed)},
                   {"standardise", choice.options.standardise}};

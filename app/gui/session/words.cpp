@@ -79,4 +79,16 @@ std::shared_ptr<const Trace> inWindowWords(std::shared_ptr<const Trace> trace) {
   return mine;
 }
 
+QString inWords(const std::string& name) {
+  QString words = QString::fromStdString(name).replace('_', ' ').replace('-', ' ');
+  if (!words.isEmpty()) words[0] = words[0].toUpper();
+  return words;
+}
+
+QString secondsInWords(double seconds) {
+  if (seconds < 0.001) return QObject::tr("%1 µs").arg(seconds * 1e6, 0, 'f', 0);
+  if (seconds < 1.0) return QObject::tr("%1 ms").arg(seconds * 1e3, 0, 'f', seconds < 0.01 ? 1 : 0);
+  return seconds < 120.0 ? QObject::tr("%1 s").arg(seconds, 0, 'f', seconds < 10.0 ? 2 : 1) : QObject::tr("%1 min").arg(seconds / 60.0, 0, 'f', 1);
+}
+
 }  // namespace reclab

@@ -14,4 +14,9 @@ QString inWindowWords(const std::string& sentence);
 /// Likewise every sentence that a run says of itself; the same trace where there is none to change.
 std::shared_ptr<const Trace> inWindowWords(std::shared_ptr<const Trace> trace);
 
+/// A name of the engine's as words: "linear_attention" is "Linear attention".
+QString inWords(const std::string& name);
+/// "12 ms", "3.20 s", "4.5 min"
+QString secondsInWords(double seconds);
+
 }  // namespace reclab

@@ -26,11 +26,7 @@ namespace {
 enum Column { what, form, precision, forward, gradients, allowed, verdict, cpu, cuda, columns };
 
 QString number(double error) { return std::isfinite(error) ? QString::number(error, 'e', 1) : QString("–"); }
-QString duration(double seconds) {
-  if (seconds <= 0.0) return "–";
-  if (seconds < 1e-3) return QObject::tr("%1 µs").arg(seconds * 1e6, 0, 'f', 0);
-  return seconds < 1.0 ? QObject::tr("%1 ms").arg(seconds * 1e3, 0, 'f', seconds < 0.01 ? 1 : 0) : QObject::tr("%1 s").arg(seconds, 0, 'f', 1);
-}
+QString spent(double seconds) { return seconds <= 0.0 ? QString("–") : secondsInWords(seconds); }
 
 }  // namespace
 
@@ -168,8 +164,8 @@ void DeviceDialog::add(const DeviceReport& report) {
     word->setFont(bold);
     word->setForeground(palette().color(QPalette::BrightText));
   }
-  put(cpu, duration(report.cpu_seconds));
-  put(cuda, duration(report.cuda_seconds));
+  put(cpu, spent(report.cpu_seconds));
+  put(cuda, spent(report.cuda_seconds));
   table_->scrollToBottom();
 }
 

@@ -18,6 +18,7 @@
 #include <initializer_list>
 #include <tuple>
 
+#include "gui/session/words.h"
 #include "gui/views/card_view.h"
 #include "gui/views/whole_box.h"
 #include "gui/window/look.h"
@@ -70,12 +71,6 @@ class RealBox : public CalmBox<QDoubleSpinBox> {
     return value >= minimum() && value <= maximum() ? QValidator::Acceptable : QValidator::Intermediate;
   }
 };
-
-QString inWords(const std::string& key) {
-  QString words = QString::fromStdString(key).replace('_', ' ').replace('-', ' ');
-  if (!words.isEmpty()) words[0] = words[0].toUpper();
-  return words;
-}
 
 QString tip(const HyperSpec& spec) {
   QString text = "<p>" + QString::fromStdString(spec.text).toHtmlEscaped() + "</p><p>";

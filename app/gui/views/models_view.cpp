@@ -12,18 +12,13 @@
 #include <algorithm>
 #include <map>
 
+#include "gui/session/words.h"
 #include "gui/window/look.h"
 
 namespace reclab {
 namespace {
 
 constexpr int idRole = Qt::UserRole, textRole = Qt::UserRole + 1;
-
-QString inWords(const std::string& family) {
-  QString words = QString::fromStdString(family).replace('_', ' ').replace('-', ' ');
-  if (!words.isEmpty()) words[0] = words[0].toUpper();
-  return words;
-}
 
 QString tip(const Preset& preset) {
   const Reference& source = preset.source;

@@ -10,17 +10,12 @@
 #include <QPushButton>
 #include <utility>
 
+#include "gui/session/words.h"
 #include "gui/window/look.h"
 #include "plot/theme.h"
 
 namespace reclab {
 namespace {
-
-QString duration(double seconds) {
-  if (seconds < 0.001) return QObject::tr("%1 µs").arg(seconds * 1e6, 0, 'f', 0);
-  if (seconds < 1.0) return QObject::tr("%1 ms").arg(seconds * 1e3, 0, 'f', seconds < 0.01 ? 1 : 0);
-  return seconds < 120.0 ? QObject::tr("%1 s").arg(seconds, 0, 'f', seconds < 10.0 ? 2 : 1) : QObject::tr("%1 min").arg(seconds / 60.0, 0, 'f', 1);
-}
 
 QString memory(std::int64_t bytes) {
   const auto size = static_cast<double>(bytes);
@@ -84,7 +79,7 @@ void StatusLine::setRun(const TracePtr& trace) {
                  QString::fromStdString(run.dtype);
   if (run.every > 1) what += tr(", one step of %1").arg(run.every);
   what_->setText(what);
-  time_->setText(duration(run.seconds));
+  time_->setText(secondsInWords(run.seconds));
   memory_->setText(memory(run.bytes));
   loss_->setText(tr("L %1").arg(number(run.loss_value, 4)));
   loss_->setToolTip(tr("The loss that gradients are of, %1").arg(QString::fromStdString(run.loss)));

@@ -25,11 +25,11 @@ class Gradients final : public Analysis {
     if (!goes_back()) return;
     complete_ = false;
     norms_.clear();  // of states: the last rollout's
-    if (first_) input_.assign(record_.trace.steps.size() * static_cast<std::size_t>(record_.request.sequence.width), 0.0);
+    if (first_) input_.assign(record_.trace.steps.size() * static_cast<std::size_t>(record_.request.sequence->width), 0.0);
   }
 
   void backward(const Rollout::Segment& segment, int scale) override {
-    const std::int64_t width = record_.request.sequence.width, length = record_.length();
+    const std::int64_t width = record_.request.sequence->width, length = record_.length();
     Network& network = segment.network;
     Backend& backend = record_.prepared.backend;
     const std::vector<std::int64_t>& steps = record_.trace.steps;
@@ -77,7 +77,7 @@ class Gradients final : public Analysis {
       put_real(record_.trace, std::move(array), std::move(values));
     }
     if (record_.wants(key_of(Kind::gradient, "input"))) {
-      TraceArray array = timed(key_of(Kind::gradient, "input"), {record_.request.sequence.width}, {{"channel", "", record_.request.sequence.names}}, "", "dL/dx_t.");
+      TraceArray array = timed(key_of(Kind::gradient, "input"), {record_.request.sequence->width}, {{"channel", "", record_.request.sequence->names}}, "", "dL/dx_t.");
       array.shape[0] = rows;
       put_real(record_.trace, std::move(array), std::move(input_));
     }

@@ -13,7 +13,7 @@ class Outside final : public Rows {
   Kinds kinds() const override { return {Kind::input, Kind::output, Kind::target, Kind::mask}; }
   bool outside() const override { return true; }
   bool inside() const override { return false; }
-  double bytes_a_row() const override { return 8.0 * static_cast<double>(record_.request.sequence.width * 2 + record_.probe().output().dim(-1) + 2); }
+  double bytes_a_row() const override { return 8.0 * static_cast<double>(record_.request.sequence->width * 2 + record_.probe().output().dim(-1) + 2); }
 
   void begin(const Network& network) override {
     const Sequence& sequence = record_.request.sequence;

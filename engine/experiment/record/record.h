@@ -32,7 +32,7 @@ class Record {
   std::int64_t every = 1;  ///< of so many steps one is recorded, and the last one
 
   const Network& probe() const { return *prepared.probe; }  ///< one step: names and shapes
-  std::int64_t length() const { return request.sequence.length; }
+  std::int64_t length() const { return request.sequence->length; }
   std::size_t layers() const { return trace.info.spectra.size(); }
   /// Whether --record, where it was given, names the key, something in front of it or behind it.
   bool names(std::string_view key) const;

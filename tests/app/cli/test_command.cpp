@@ -198,7 +198,7 @@ TEST_CASE("the command of a timing makes an equal one") {
   const cli::BenchOptions options = cli::bench_options(arguments_of(command_of(request, timing, "cpu"), "bench"));
   using Names = std::vector<std::string>;
   CHECK_EQUAL(options.id, "gru");
-  CHECK_EQUAL(options.input, request.sequence.source);
+  CHECK_EQUAL(options.input, request.sequence->source);
   CHECK(options.target == (Names{"a b"}) && options.columns.empty());
   CHECK_EQUAL(options.standardise, "no");
   CHECK(options.set == (Names{"width=8"}));

@@ -101,7 +101,7 @@ TEST_CASE("a run says what was subtracted from a standardised input and divided 
   CHECK(run_quietly(request)->info.input_mean.empty());
   request.sequence = make_task("noise", {.length = 40, .seed = 1, .standardise = true});
   const auto trace = run_quietly(request);
-  CHECK(trace->info.input_mean == request.sequence.mean && trace->info.input_deviation == request.sequence.deviation);
+  CHECK(trace->info.input_mean == request.sequence->mean && trace->info.input_deviation == request.sequence->deviation);
   const Sequence raw = make_task("noise", {.length = 40, .seed = 1});
   CHECK_CLOSE((*trace->find("input")->real)[7] * trace->info.input_deviation[0] + trace->info.input_mean[0], raw.input[7], 1e-12);
 }
@@ -203,8 +203,8 @@ TEST_CASE("what is recorded alone is what a run that records everything has of i
 TEST_CASE("weights and states are refused in a sentence, entry by entry, whatever the kind of file") {
   const auto folder = scratch("weights");
   RunRequest four = request_for("lstm", "noise", 20);
-  four.sequence.width = 4;
-  four.sequence.input.resize(80, 0.5);
+  four.sequence.own().width = 4;
+  four.sequence.own().input.resize(80, 0.5);
   export_run(run(builtin_registry(), four, {}, {}), folder, false);
   test::npz_to_safetensors(folder / "trace.npz", "param/", folder / "trace.safetensors");
   test::npz_to_safetensors(folder / "state.npz", "state/", folder / "state.safetensors");

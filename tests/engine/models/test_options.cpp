@@ -28,7 +28,7 @@ RunRequest request_for(const std::string& architecture, const std::vector<double
   RunRequest request;
   request.preset.id = request.preset.title = request.preset.architecture = architecture;
   request.set = std::move(set);
-  Sequence& made = request.sequence;
+  Sequence& made = request.sequence.own();
   made.name = made.source = "documents";
   made.length = static_cast<std::int64_t>(marks.size());
   made.width = 3;
@@ -60,7 +60,7 @@ const std::vector<double>& values_of(const Trace& trace, const std::string& key)
 
 /// The rows from `first` on, as a sequence of its own.
 RunRequest part_of(RunRequest request, std::size_t first, std::size_t last) {
-  Sequence& s = request.sequence;
+  Sequence& s = request.sequence.own();
   const auto width = static_cast<std::size_t>(s.width);
   s.input = std::vector<double>(s.input.begin() + static_cast<std::ptrdiff_t>(first * width),
                                 s.input.begin() + static_cast<std::ptrdiff_t>(last * width));
@@ -112,7 +112,7 @@ TEST_CASE("a column of marks may be standardised, and one that is not there is r
   narrow.preset.id = narrow.preset.architecture = "rg-lru";
   narrow.set = set;
   narrow.sequence = make_task("noise", {.length = 5, .seed = 1});
-  CHECK_EQUAL(narrow.sequence.width, 1);
+  CHECK_EQUAL(narrow.sequence->width, 1);
   CHECK_ERROR(finished(narrow), "leaves no column to read");
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("the past that a trained window holds is compared over that window, no
     request.set = {{"hidden", "none"}, {"memory_to_memory", "no"}, {"input_to_hidden", "no"}, {"order", "6"}, {"theta", theta}};
     if (inverse != 0.0) request.set.emplace_back("trainable_theta", "yes");
     request.sequence = make_task("noise", {.length = 90, .seed = 2});
-    for (std::size_t t = 0; t < 90; ++t) request.sequence.input[t] = std::sin(0.21 * static_cast<double>(t));
+    for (std::size_t t = 0; t < 90; ++t) request.sequence.own().input[t] = std::sin(0.21 * static_cast<double>(t));
     request.every = 1;
     request.weights = scratch / ("weights" + std::to_string(inverse) + ".npz");
     AtomicFile file(request.weights);

@@ -48,7 +48,7 @@ SWEEP_ARCHITECTURES("the same request gives the same bits", architecture) {
   request.sequence = make_task("noise", {.length = 300, .seed = 1});
   request.probe.dense_rows = 40;
   NetworkOptions one;
-  one.input = request.sequence.width;
+  one.input = request.sequence->width;
   const Network network(architecture, Hyper(architecture.hyper), one);
   for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
     for (const Memory* memory : network.memories(layer))  // a decomposition of these takes a second; the smaller ones show as much

@@ -372,7 +372,7 @@ TEST_CASE("input_scale multiplies what a model sees, and nothing else") {
     request.probe.kinds.remove({Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
     RunRequest scaled = request, louder = request;
     scaled.set = {{"input_scale", "4"}};
-    for (double& value : louder.sequence.input) value *= 4.0;
+    for (double& value : louder.sequence.own().input) value *= 4.0;
     const auto by_setting = run_of(scaled).trace, by_hand = run_of(louder).trace, plain = run_of(request).trace;
     CHECK(*by_setting->find("output")->real == *by_hand->find("output")->real);
     CHECK(*by_setting->find("input")->real == *plain->find("input")->real);

@@ -203,7 +203,7 @@ SWEEP_ARCHITECTURES("extremes", architecture) {
       request.dtype = dtype;
       for (const Change& change : changes) {
         request.sequence = plain;
-        for (double& x : request.sequence.input) x *= change.input;
+        for (double& x : request.sequence.own().input) x *= change.input;
         request.weights = folder / "w.npz";
         write_weights(request, request.weights, [&](const std::string&, double value) { return change.around ? change.weights : value * change.weights; });
         const std::string what = preset.id + ", " + dtype + ", " + change.name;
@@ -222,7 +222,7 @@ SWEEP_ARCHITECTURES("extremes", architecture) {
         for (const double size : {1.0, 1e3}) {
           if (dtype == "f32" && !all && size > 1.0) break;
           request.sequence = plain;
-          for (double& x : request.sequence.input) x *= size;
+          for (double& x : request.sequence.own().input) x *= size;
           check_run(request, what + (size > 1.0 ? ", inputs times 1e3" : ""), counts);
         }
       }

@@ -21,7 +21,7 @@ const std::vector<std::int64_t> all_lengths{1, 2, 3, 63, 64, 65, 1000, 4096};
 void agree(const Registry& registry, RunRequest request) {
   const double tolerance = request.dtype == "f64" ? 1e-9 : 1e-3;
   for (const FormReport& form : compare_forms(registry, request, {})) {
-    const std::string what = request.preset.id + " " + form.form + " " + request.dtype + " length " + std::to_string(request.sequence.length);
+    const std::string what = request.preset.id + " " + form.form + " " + request.dtype + " length " + std::to_string(request.sequence->length);
     CHECK_SAYS(form.output_error <= tolerance, what + ": outputs differ by " + test::show(form.output_error));
     CHECK_SAYS(form.gradient_error <= tolerance, what + ": gradients differ by " + test::show(form.gradient_error));
   }

@@ -46,18 +46,18 @@ RunRequest small_request(const std::string& architecture, const Settings& set) {
   RunRequest request;
   request.preset.id = request.preset.title = request.preset.architecture = architecture;
   request.set = set;
-  request.sequence.name = request.sequence.source = "noise";
-  request.sequence.length = 6;
-  request.sequence.width = 3;
+  request.sequence.own().name = request.sequence.own().source = "noise";
+  request.sequence.own().length = 6;
+  request.sequence.own().width = 3;
   Rng numbers(7);
-  for (std::int64_t t = 0; t < request.sequence.length; ++t) {
-    request.sequence.time.push_back(static_cast<double>(t));
-    for (std::int64_t j = 0; j < request.sequence.width; ++j) request.sequence.input.push_back(numbers.normal());
+  for (std::int64_t t = 0; t < request.sequence->length; ++t) {
+    request.sequence.own().time.push_back(static_cast<double>(t));
+    for (std::int64_t j = 0; j < request.sequence->width; ++j) request.sequence.own().input.push_back(numbers.normal());
   }
-  for (std::int64_t j = 0; j < request.sequence.width; ++j) {
-    request.sequence.names.push_back("u" + std::to_string(j));
-    request.sequence.mean.push_back(0.0);
-    request.sequence.deviation.push_back(1.0);
+  for (std::int64_t j = 0; j < request.sequence->width; ++j) {
+    request.sequence.own().names.push_back("u" + std::to_string(j));
+    request.sequence.own().mean.push_back(0.0);
+    request.sequence.own().deviation.push_back(1.0);
   }
   request.seed = 3;
   request.every = 1;
@@ -72,8 +72,8 @@ class Loss {
   Loss(const RunRequest& request, const Arrays& parameters)
       : arrays_(parameters),
         network_(builtin_registry().find(request.preset.architecture), hyper_of(builtin_registry(), request.preset, request.set),
-                 {.steps = request.sequence.length, .input = request.sequence.width}) {
-    arrays_["input"] = request.sequence.input;
+                 {.steps = request.sequence->length, .input = request.sequence->width}) {
+    arrays_["input"] = request.sequence->input;
     Graph& graph = network_.graph();
     graph.allocate(cpu_backend(), false);
     graph.bind(network_.input(), arrays_.at("input").data());
@@ -124,7 +124,7 @@ struct Worst {
 /// that hides mistakes.
 void write_generic_weights(const RunRequest& request, double spread) {
   const Network network(builtin_registry().find(request.preset.architecture), hyper_of(builtin_registry(), request.preset, request.set),
-                        {.input = request.sequence.width});
+                        {.input = request.sequence->width});
   AtomicFile file(request.weights);
   NpzWriter writer(file);
   Rng numbers(11);

@@ -80,15 +80,15 @@ RunRequest request_of(const std::string& name, const Golden& golden, const nlohm
   for (const auto& [key, value] : meta.at("set").items()) request.preset.hyper.emplace_back(key, value_of(value));
 
   const NpyArray& input = golden.at("input");
-  request.sequence.name = request.sequence.source = name;
-  request.sequence.length = input.shape.at(0);
-  request.sequence.width = input.shape.at(1);
-  request.sequence.input = input.real;
-  for (std::int64_t t = 0; t < request.sequence.length; ++t) request.sequence.time.push_back(static_cast<double>(t));
-  for (std::int64_t j = 0; j < request.sequence.width; ++j) {
-    request.sequence.names.push_back("u" + std::to_string(j));
-    request.sequence.mean.push_back(0.0);
-    request.sequence.deviation.push_back(1.0);
+  request.sequence.own().name = request.sequence.own().source = name;
+  request.sequence.own().length = input.shape.at(0);
+  request.sequence.own().width = input.shape.at(1);
+  request.sequence.own().input = input.real;
+  for (std::int64_t t = 0; t < request.sequence->length; ++t) request.sequence.own().time.push_back(static_cast<double>(t));
+  for (std::int64_t j = 0; j < request.sequence->width; ++j) {
+    request.sequence.own().names.push_back("u" + std::to_string(j));
+    request.sequence.own().mean.push_back(0.0);
+    request.sequence.own().deviation.push_back(1.0);
   }
 
   request.weights = folder.path / (name + ".npz");
@@ -206,7 +206,7 @@ void compare_with_engine(const fs::path& file) {
         wrong.push_back(array->key + " is not in the golden file");
 
   // Every other exact form gives the same output and the same gradients.
-  for (const std::string& form : card(builtin_registry(), request.preset, request.sequence.width).forms) {
+  for (const std::string& form : card(builtin_registry(), request.preset, request.sequence->width).forms) {
     if (form == "sequential") continue;
     request.form = form;
     const RunResult other = run(builtin_registry(), request, {}, {});
@@ -235,13 +235,13 @@ void continue_anywhere(const fs::path& path) {
   RunRequest whole = request_of(path.stem().string(), golden, meta_of(golden), folder);
   whole.probe.kinds.remove({Kind::gradient, Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
   const RunResult all = run(builtin_registry(), whole, {}, {});
-  const std::int64_t length = whole.sequence.length, width = whole.sequence.width;
+  const std::int64_t length = whole.sequence->length, width = whole.sequence->width;
   for (const std::int64_t cut : {std::int64_t{1}, length / 3, length - 2}) {
     RunRequest first = whole, second = whole;
     for (auto& [part, from, to] : {std::tuple(&first, std::int64_t{0}, cut), std::tuple(&second, cut, length)}) {
-      part->sequence.length = to - from;
-      part->sequence.input.assign(whole.sequence.input.begin() + from * width, whole.sequence.input.begin() + to * width);
-      part->sequence.time.assign(whole.sequence.time.begin() + from, whole.sequence.time.begin() + to);
+      part->sequence.own().length = to - from;
+      part->sequence.own().input.assign(whole.sequence->input.begin() + from * width, whole.sequence->input.begin() + to * width);
+      part->sequence.own().time.assign(whole.sequence->time.begin() + from, whole.sequence->time.begin() + to);
     }
     export_run(run(builtin_registry(), first, {}, {}), folder.path / "first", false);
     second.state = folder.path / "first/state.npz";
@@ -266,11 +266,11 @@ void run_a_batch(const fs::path& path) {
   const RunRequest request = request_of(path.stem().string(), golden, meta_of(golden), folder);
   const Architecture& architecture = builtin_registry().find(request.preset.architecture);
   const Hyper hyper = hyper_of(builtin_registry(), request.preset, {});
-  const Network probe(architecture, hyper, {.input = request.sequence.width});
+  const Network probe(architecture, hyper, {.input = request.sequence->width});
   Parameters parameters = probe.initialise(1);
   for (auto& entry : parameters.entries()) entry.values = golden.at("param/" + entry.name).real;
   const std::vector<double>& expected = golden.at("output").real;
-  const auto steps = static_cast<std::size_t>(request.sequence.length), row = expected.size() / steps;
+  const auto steps = static_cast<std::size_t>(request.sequence->length), row = expected.size() / steps;
   for (const Form form : probe.forms()) {
     Rollout::Options options;
     options.form = form;

@@ -368,7 +368,7 @@ SWEEP_PRESETS("there is a schedule of all forms, in which every node waits for e
     request.seed = 1;
     const auto trace = form_schedule(builtin_registry(), request, T, {});
     CHECK_SAYS(trace->info.notes.empty() && !trace->find("schedule/none"), preset.id);
-    for (const std::string& form : card(builtin_registry(), preset, request.sequence.width).forms) {
+    for (const std::string& form : card(builtin_registry(), preset, request.sequence->width).forms) {
       const std::string what = preset.id + " " + form + " " + std::to_string(T);
       CHECK_SAYS(has(*trace, form), what);
       const Read schedule = read(*trace, form);

@@ -91,7 +91,7 @@ void same(const TraceArray* a, const std::vector<double>& b, const std::string& 
 
 SWEEP_ARCHITECTURES("run backward it is the same model on the sequence from its end", architecture) {
   RunRequest ahead = request_for(architecture.id, sequence_of(2)), back = ahead;
-  ahead.sequence.input = turned(ahead.sequence.input, 2);
+  ahead.sequence.own().input = turned(ahead.sequence->input, 2);
   back.set.emplace_back("direction", "backward");
   const auto a = finished(ahead), b = finished(back);
   CHECK_EQUAL(b->info.each_layer.front().name, std::string("backward"));
@@ -177,7 +177,7 @@ SWEEP_ARCHITECTURES("both directions by layer: of one layer they are both, of tw
   for (int layer = 0; layer < 4; ++layer) CHECK_EQUAL(two->info.each_layer[static_cast<std::size_t>(layer)].backward, layer % 2 == 1);
   // What the next step holds reaches the first output through a layer that runs backward.
   RunRequest other = by_layer;
-  other.sequence.input[2] += 0.5;
+  other.sequence.own().input[2] += 0.5;
   const auto changed = finished(other);
   const auto before = numbers(two->find("output")), after = numbers(changed->find("output"));
   CHECK_SAYS(!std::equal(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(before.size()) / steps, after.begin()), architecture.id);

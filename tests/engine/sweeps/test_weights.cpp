@@ -201,10 +201,10 @@ TEST_CASE("caches of all steps and of segments in one stack continue to the bit"
   for (const Preset& preset : stacks()) {
     RunRequest whole = request_for(preset, 23), first = whole, second = whole;
     constexpr std::int64_t cut = 14;
-    first.sequence.length = cut;
-    for (auto* values : {&first.sequence.input, &first.sequence.time}) values->resize(cut);
-    second.sequence.length = 23 - cut;
-    for (auto* values : {&second.sequence.input, &second.sequence.time}) values->erase(values->begin(), values->begin() + cut);
+    first.sequence.own().length = cut;
+    for (auto* values : {&first.sequence.own().input, &first.sequence.own().time}) values->resize(cut);
+    second.sequence.own().length = 23 - cut;
+    for (auto* values : {&second.sequence.own().input, &second.sequence.own().time}) values->erase(values->begin(), values->begin() + cut);
     save_state(run(builtin_registry(), first, {}, {}).state, folder / "state.npz");
     second.state = folder / "state.npz";
     const auto all = run(builtin_registry(), whole, {}, {}).trace, rest = run(builtin_registry(), second, {}, {}).trace;
@@ -279,10 +279,10 @@ SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alon
   // Small, and as it is by default; where a value counts only beside another, also with each flag and choice the other way, and with 2 layers and 2 of what there is none of.
   RunRequest plain = request_for(preset_of(architecture.id), 9);
   plain.probe.kinds.add({Kind::gradient});
-  plain.sequence.width = 2;  // for values that name a column
-  const std::vector<double> column = plain.sequence.input;
-  plain.sequence.input.insert(plain.sequence.input.end(), column.rbegin(), column.rend());
-  plain.sequence.names.assign(2, "x");
+  plain.sequence.own().width = 2;  // for values that name a column
+  const std::vector<double> column = plain.sequence->input;
+  plain.sequence.own().input.insert(plain.sequence->input.end(), column.rbegin(), column.rend());
+  plain.sequence.own().names.assign(2, "x");
   const Hyper defaults(architecture.hyper);
   for (const auto& [key, value] : {std::pair("width", "8"), std::pair("state", "4"), std::pair("filter_order", "4"), std::pair("l_max", "8"), std::pair("segment", "4"), std::pair("memory", "2"), std::pair("heads", "2")})
     if (defaults.has(key)) plain.set.emplace_back(key, value);
@@ -506,8 +506,8 @@ TEST_CASE("weights of another architecture fit no sizes") {
 TEST_CASE("columns and targets that weights were made for are named") {
   const test::Scratch folder;
   RunRequest request = small("gru", {{"width", "6"}});
-  request.sequence.width = 3;
-  request.sequence.input.resize(27, 0.25);
+  request.sequence.own().width = 3;
+  request.sequence.own().input.resize(27, 0.25);
   write(drawn(request), folder / "w.npz");
   RunRequest asks = small("gru");
   asks.weights = folder / "w.npz";
@@ -516,7 +516,7 @@ TEST_CASE("columns and targets that weights were made for are named") {
   RunRequest copies = small("gru", {{"width", "6"}});
   copies.sequence = make_task("copy", {.length = 40, .seed = 1});
   write(drawn(copies), folder / "w.npz");
-  copies.sequence.target_kind = TargetKind::none;
+  copies.sequence.own().target_kind = TargetKind::none;
   copies.weights = folder / "w.npz";
   CHECK_ERROR(check_files(builtin_registry(), copies), ", of which the sequence has none.");
 }
@@ -542,14 +542,14 @@ TEST_CASE("state dicts under PyTorch's own names make PyTorch's own outputs") {
     const Arrays golden = read(folder / (name + ".npz"));
     const NpyArray &input = golden.at("input"), &output = golden.at("output");
     RunRequest request = request_for(preset_of(model.first), input.shape[0]);
-    request.sequence.width = input.shape[1];
-    request.sequence.input = input.real;
-    request.sequence.names.assign(static_cast<std::size_t>(input.shape[1]), "x");
+    request.sequence.own().width = input.shape[1];
+    request.sequence.own().input = input.real;
+    request.sequence.own().names.assign(static_cast<std::size_t>(input.shape[1]), "x");
     if (name == "gru" || name.starts_with("lstm-bidirectional")) {  // these have a head
-      request.sequence.target_kind = TargetKind::regress;
-      request.sequence.target_width = output.shape[1];
-      request.sequence.target.assign(output.real.size(), 0.0);
-      request.sequence.mask.assign(static_cast<std::size_t>(output.shape[0]), 1.0);
+      request.sequence.own().target_kind = TargetKind::regress;
+      request.sequence.own().target_width = output.shape[1];
+      request.sequence.own().target.assign(output.real.size(), 0.0);
+      request.sequence.own().mask.assign(static_cast<std::size_t>(output.shape[0]), 1.0);
     }
     request.weights = folder / (name + ".safetensors");
     const auto check = [&](const std::string& how) {
@@ -581,7 +581,7 @@ Ends check_card(const Preset& preset) {
   request.probe = {};
   request.probe.only = {"param/"};
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
-  const Card own = card(builtin_registry(), preset, request.sequence.width);
+  const Card own = card(builtin_registry(), preset, request.sequence->width);
   std::size_t needed = 0;
   for (const auto& parameter : own.parameters) {
     const bool head = parameter.name.starts_with("head/"), encoder = parameter.name.starts_with("encoder");
@@ -589,7 +589,7 @@ Ends check_card(const Preset& preset) {
     ends.heads += head;
     ends.encoders += encoder;
     const TraceArray* found = trace->find("param/" + parameter.name);
-    if (head && request.sequence.target_kind == TargetKind::none) {
+    if (head && request.sequence->target_kind == TargetKind::none) {
       CHECK(!found);
       CHECK_SAYS(parameter.when.find("the sequence has a target") != std::string::npos, parameter.when);
       continue;

@@ -296,7 +296,7 @@ TEST_CASE("the largest Lyapunov exponent leaves out the first quarter of the ste
   request.set = {{"width", "3"}};
   request.sequence = primitive_input("diagonal", hyper_of(primitives(), request.preset, request.set), 1024, 1);
   for (std::size_t t = 0; t < 1024; ++t)
-    for (std::size_t j = 0; j < 3; ++j) request.sequence.input[t * 6 + j] = t < 250 ? 0.1 : 0.9;  // the factors a_t
+    for (std::size_t j = 0; j < 3; ++j) request.sequence.own().input[t * 6 + j] = t < 250 ? 0.1 : 0.9;  // the factors a_t
   CHECK_CLOSE(largest_lyapunov(primitives(), request, {}).value(), std::log(0.9), 1e-9);
 }
 

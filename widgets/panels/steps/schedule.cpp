@@ -15,7 +15,7 @@ namespace {
 
 constexpr double exact = -12.0;
 
-QString tr(const char* text) { return QCoreApplication::translate("reclab::StepSchedule", text); }
+QString trSchedule(const char* text) { return QCoreApplication::translate("reclab::StepSchedule", text); }
 
 /// "0.41", "0.41 − 0.2i"
 QString written(const std::complex<double>& z) {
@@ -25,7 +25,7 @@ QString written(const std::complex<double>& z) {
 
 }  // namespace
 
-QString stepsText(int first, int last) { return first == last ? tr("step %1").arg(last) : tr("steps %1 to %2").arg(first).arg(last); }
+QString stepsText(int first, int last) { return first == last ? trSchedule("step %1").arg(last) : trSchedule("steps %1 to %2").arg(first).arg(last); }
 
 std::vector<QString> StepSchedule::forms(const Trace& trace) {
   std::vector<QString> found;
@@ -94,19 +94,19 @@ QString StepSchedule::tip(int number_of) const {
   const Node& node = nodes[static_cast<std::size_t>(number_of)];
   const NodeKind& kind = kinds[static_cast<std::size_t>(node.kind)];
   QStringList lines;
-  const QString when = node.round == 0 ? tr("given") : node.begin == node.round ? tr("round %1").arg(node.round) : tr("rounds %1 to %2").arg(node.begin).arg(node.round);
+  const QString when = node.round == 0 ? trSchedule("given") : node.begin == node.round ? trSchedule("round %1").arg(node.round) : trSchedule("rounds %1 to %2").arg(node.begin).arg(node.round);
   lines << QStringLiteral("<b>%1</b>, %2").arg(kind.name.toHtmlEscaped(), when);
   if (kind.place == Place::cell)
-    lines << tr("step %1 looks at step %2").arg(node.last).arg(node.first);
+    lines << trSchedule("step %1 looks at step %2").arg(node.last).arg(node.first);
   else if (kind.place == Place::bar)
-    lines << tr("step %1, for %2").arg(node.row).arg(stepsText(node.first, node.last));
+    lines << trSchedule("step %1, for %2").arg(node.row).arg(stepsText(node.first, node.last));
   else if (node.round > 0)
-    lines << tr("covers %1").arg(stepsText(node.first, node.last));
+    lines << trSchedule("covers %1").arg(stepsText(node.first, node.last));
   else
     lines << stepsText(node.first, node.last);
   const bool composed = !std::isnan(node.product.real());
   if (!std::isnan(node.value.real()))
-    lines << (composed ? tr("a = %1, b = %2").arg(written(node.product), written(node.value)) : tr("value %1").arg(written(node.value)));
+    lines << (composed ? trSchedule("a = %1, b = %2").arg(written(node.product), written(node.value)) : trSchedule("value %1").arg(written(node.value)));
   if (!node.needs.empty()) {
     std::map<int, std::pair<int, QStringList>> from;  // by kind: how many, and the steps of the first few
     for (const int one : node.needs) {
@@ -117,9 +117,9 @@ QString StepSchedule::tip(int number_of) const {
     QStringList parts;
     for (const auto& [of, found] : from) {
       const QString name = kinds[static_cast<std::size_t>(of)].name;
-      parts << (found.first > 2 ? tr("%1 × %2").arg(found.first).arg(name) : tr("%1 (%2)").arg(name, found.second.join(QStringLiteral("; "))));
+      parts << (found.first > 2 ? trSchedule("%1 × %2").arg(found.first).arg(name) : trSchedule("%1 (%2)").arg(name, found.second.join(QStringLiteral("; "))));
     }
-    lines << tr("from %1").arg(parts.join(QStringLiteral(", ")).toHtmlEscaped());
+    lines << trSchedule("from %1").arg(parts.join(QStringLiteral(", ")).toHtmlEscaped());
   }
   lines << QStringLiteral("<i>%1</i>").arg(kind.rule.toHtmlEscaped());
   return QStringLiteral("<div style='max-width:320px'>%1</div>").arg(lines.join(QStringLiteral("<br>")));

@@ -15,7 +15,7 @@ namespace reclab {
 
 namespace {
 
-QString tr(const char* text) { return QCoreApplication::translate("reclab::TimingPanel", text); }
+QString trTiming(const char* text) { return QCoreApplication::translate("reclab::TimingPanel", text); }
 
 bool anyKnown(const std::vector<double>& values) {
   return std::any_of(values.begin(), values.end(), [](double v) { return !std::isnan(v); });
@@ -23,10 +23,10 @@ bool anyKnown(const std::vector<double>& values) {
 
 /// "3.1 ms (90 % band 3.0 ms to 3.3 ms)"
 QString withBand(const QString& value, double low, double high, QString (*write)(double)) {
-  return std::isnan(low) || std::isnan(high) ? value : tr("%1 (90 % band %2 to %3)").arg(value, write(low), write(high));
+  return std::isnan(low) || std::isnan(high) ? value : trTiming("%1 (90 % band %2 to %3)").arg(value, write(low), write(high));
 }
 
-QString errorInWords(double error) { return error == 0 ? tr("none") : number(error, 2); }
+QString errorInWords(double error) { return error == 0 ? trTiming("none") : number(error, 2); }
 
 }  // namespace
 
@@ -144,43 +144,43 @@ QString scaled(double value, const QString& unit) {
 QString percentage(double share) { return QStringLiteral("%1 %").arg(number(100 * share, 2)); }
 
 QString described(const Timings& timings, const TimedForm& form, std::size_t row) {
-  QStringList lines{tr("%1 at T = %2").arg(form.name, grouped(std::llround(form.length[row])))};
-  if (timings.info.batch > 1) lines[0] += tr(", batch %1").arg(timings.info.batch);
+  QStringList lines{trTiming("%1 at T = %2").arg(form.name, grouped(std::llround(form.length[row])))};
+  if (timings.info.batch > 1) lines[0] += trTiming(", batch %1").arg(timings.info.batch);
   const bool bands = !std::isnan(form.low90[row]) && !std::isnan(form.high90[row]),
              quartiles = !std::isnan(form.low[row]) && !std::isnan(form.high[row]);
   const bool both = form.backward.known() || !form.forward.known();
-  QString text = (both ? tr("forward and backward: %1") : tr("forward: %1")).arg(duration(form.seconds.value[row]));
+  QString text = (both ? trTiming("forward and backward: %1") : trTiming("forward: %1")).arg(duration(form.seconds.value[row]));
   if (bands) text = withBand(text, form.low90[row], form.high90[row], duration);
   if (quartiles)
-    text += (bands ? tr(", quartiles %1 to %2") : tr(" (quartiles %1 to %2)")).arg(duration(form.low[row]), duration(form.high[row]));
+    text += (bands ? trTiming(", quartiles %1 to %2") : trTiming(" (quartiles %1 to %2)")).arg(duration(form.low[row]), duration(form.high[row]));
   lines << text;
   const auto part = [&](const QString& name, const Measured& of) {
     if (both && !std::isnan(of.value[row])) lines << name.arg(withBand(duration(of.value[row]), of.low[row], of.high[row], duration));
   };
-  part(tr("forward: %1"), form.forward);
-  part(tr("backward: %1"), form.backward);
-  lines << tr("throughput: %1").arg(scaled(form.length[row] * timings.batch() / form.seconds.value[row], {}) + tr(" steps/s"));
-  if (!std::isnan(form.memory.value[row])) lines << tr("memory of its arrays: %1").arg(storage(form.memory.value[row]));
+  part(trTiming("forward: %1"), form.forward);
+  part(trTiming("backward: %1"), form.backward);
+  lines << trTiming("throughput: %1").arg(scaled(form.length[row] * timings.batch() / form.seconds.value[row], {}) + trTiming(" steps/s"));
+  if (!std::isnan(form.memory.value[row])) lines << trTiming("memory of its arrays: %1").arg(storage(form.memory.value[row]));
   if (!std::isnan(form.flops[row]) && !std::isnan(form.bytes[row])) {
-    lines << tr("forward, by formula: %1 over %2, that is %3 a byte")
-                 .arg(scaled(form.flops[row], tr("flop")), storage(form.bytes[row]), scaled(form.intensity(row), tr("flop")));
+    lines << trTiming("forward, by formula: %1 over %2, that is %3 a byte")
+                 .arg(scaled(form.flops[row], trTiming("flop")), storage(form.bytes[row]), scaled(form.intensity(row), trTiming("flop")));
     if (const double rate = form.rate(row); std::isfinite(rate)) {
-      QString done = tr("so it does %1").arg(scaled(rate, tr("flop/s")));
+      QString done = trTiming("so it does %1").arg(scaled(rate, trTiming("flop/s")));
       const double roof = timings.roof(form.intensity(row), timings.triad);
       if (roof > 0)
-        done += rate <= roof ? tr(", %1 of what memory and arithmetic here allow at most").arg(percentage(rate / roof))
-                             : tr(", more than memory could bring data for: it works in the caches");
+        done += rate <= roof ? trTiming(", %1 of what memory and arithmetic here allow at most").arg(percentage(rate / roof))
+                             : trTiming(", more than memory could bring data for: it works in the caches");
       lines << done;
     }
   }
   if (!std::isnan(form.output_error[row])) {
-    QString error = tr("error of outputs: %1").arg(errorInWords(form.output_error[row]));
-    if (!std::isnan(form.gradient_error[row])) error += tr(", of gradients: %1").arg(errorInWords(form.gradient_error[row]));
-    lines << error + tr(" (relative to the sequential form in float64)");
+    QString error = trTiming("error of outputs: %1").arg(errorInWords(form.output_error[row]));
+    if (!std::isnan(form.gradient_error[row])) error += trTiming(", of gradients: %1").arg(errorInWords(form.gradient_error[row]));
+    lines << error + trTiming(" (relative to the sequential form in float64)");
   }
   if (!std::isnan(form.iterations[row]) && form.iterations[row] >= 0)
-    lines << (form.converged[row] == 0 ? tr("Newton's iteration did not converge in %1 steps, so the sequential form was run instead")
-                                       : tr("Newton's iteration converged in %1 steps"))
+    lines << (form.converged[row] == 0 ? trTiming("Newton's iteration did not converge in %1 steps, so the sequential form was run instead")
+                                       : trTiming("Newton's iteration converged in %1 steps"))
                  .arg(grouped(std::llround(form.iterations[row])));
   return lines.join(u'\n');
 }
@@ -188,10 +188,10 @@ QString described(const Timings& timings, const TimedForm& form, std::size_t row
 QString circumstances(const RunInfo& info) {
   const QString device = QString::fromStdString(info.device);
   QStringList words{device == u"cpu" || device == u"cuda" ? device.toUpper() : device, QString::fromStdString(info.dtype),
-                    tr("batch %1").arg(info.batch)};
+                    trTiming("batch %1").arg(info.batch)};
   for (const auto& [key, value] : info.hyper)
-    if (key == "width") words << tr("width %1").arg(QString::fromStdString(value));
-  words << tr("seed %1").arg(info.seed);
+    if (key == "width") words << trTiming("width %1").arg(QString::fromStdString(value));
+  words << trTiming("seed %1").arg(info.seed);
   words.removeAll(QString());
   return words.join(QStringLiteral(", "));
 }

@@ -9,12 +9,12 @@ namespace reclab {
 
 namespace {
 
-constexpr double gap = std::numeric_limits<double>::quiet_NaN();
+constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
 
 bool holds(const TraceArray* array, std::size_t rank) { return array && array->real && array->shape.size() == rank && array->size() > 0; }
 
 /// log10 of the error in percent; what is nothing or not known is a gap.
-double logOf(double error) { return error > 0.0 && std::isfinite(error) ? std::log10(100.0 * error) : gap; }
+double logOf(double error) { return error > 0.0 && std::isfinite(error) ? std::log10(100.0 * error) : not_known; }
 
 /// No more ticks than there is room for, in an axis that is often only a few lines high.
 class FewPowers : public PowerTicker {
@@ -231,7 +231,7 @@ void PastView::moveTime() {
   if (!signal_) return;
   const std::int64_t row = trace_->row_of_step(*stateArray_, step_);
   QVector<QCPGraphData> points;
-  double error = gap;
+  double error = not_known;
   const bool known = row >= 0 && row < window_->shape[0] && std::isfinite((*window_->real)[static_cast<std::size_t>(row)]);
   if (known) {
     const std::vector<double> values = readBack(row);
@@ -296,7 +296,7 @@ QString PastView::tipAt(const QPointF& at) const {
   if (row < 0) return {};
   const std::int64_t step = trace_->steps[static_cast<std::size_t>(row)];
   if (below_->rect().contains(pixel)) {
-    const double error = errors_ && row < error_->shape[0] ? valueAt(error_, row) : gap;
+    const double error = errors_ && row < error_->shape[0] ? valueAt(error_, row) : not_known;
     return std::isfinite(error) ? tr("The state at step %1 gives its past to %2 %").arg(grouped(step), number(100.0 * error, 3))
                                 : QString();
   }

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/session/requests.h"
+
+#include "panel.h"
+
+namespace reclab {
+
+Probe probeFor(const QStringList& visible, bool live, std::int64_t focus) {
+  const Kinds needs = needs_of(visible);
+  Probe probe;
+  probe.kinds = kinds_of(Stage::always);
+  for (const KindInfo& row : kind_table())
+    if (needs.has(row.kind) && recordable().has(row.kind) && !(live && row.stage == Stage::late)) probe.kinds.add({row.kind});
+  if (needs.has(Kind::spectrum)) probe.focus = focus;
+  probe.dense_rows = 400;
+  return probe;
+}
+
+RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& probe) {
+  RunRequest request;
+  request.preset = preset;
+  request.set = setup.settings();
+  if (setup.sequence) request.sequence = SharedSequence(std::shared_ptr<const Sequence>(setup.sequence, &setup.sequence->sequence));
+  request.seed = setup.seed;
+  request.form = setup.form;
+  request.device = setup.device;
+  request.dtype = setup.dtype;
+  request.loss = loss_kind(setup.loss).value_or(LossKind::automatic);
+  if (const auto found = setup.weights.find(setup.preset); found != setup.weights.end()) request.weights = found->second;
+  if (const auto found = setup.states.find(setup.preset); found != setup.states.end()) request.state = found->second;
+  request.probe = probe;
+  return request;
+}
+
+std::pair<RunRequest, TimingRequest> timingRequestFor(const Setup& setup, const Preset& preset, const TimingChoice& choice) {
+  RunRequest request = requestFor(setup, preset, {});
+  request.form = "sequential";
+  if (!choice.device.isEmpty()) request.device = choice.device.toStdString();
+  if (!choice.dtype.isEmpty()) request.dtype = choice.dtype.toStdString();
+  if (choice.width > 0) request.set.emplace_back("width", std::to_string(choice.width));
+  TimingRequest timing;
+  for (const QString& form : choice.forms) timing.forms.push_back(form.toStdString());
+  timing.lengths = choice.lengths;
+  timing.batch = choice.batch;
+  timing.backward = choice.backward;
+  return {std::move(request), std::move(timing)};
+}
+
+TracePtr merged(const TracePtr& trace, const TracePtr& more) {
+  if (!more) return trace;
+  if (!trace) return more;
+  auto both = std::make_shared<Trace>(*trace);
+  for (const auto& array : more->arrays()) both->put(*array);
+  return both;
+}
+TracePtr withTiming(const TracePtr& trace, const TracePtr& timing) {
+  if (!timing || !trace) return merged(trace, timing);
+  auto both = std::make_shared<Trace>(*merged(trace, timing));
+  both->timed = std::make_shared<const RunInfo>(timing->info);
+  return both;
+}
+
+std::string shapesOf(const Card& card) {
+  std::string all;
+  const auto add = [&](const auto& one) {
+    all += one.name;
+    for (const auto extent : one.shape) all += ' ' + std::to_string(extent);
+    all += '\n';
+  };
+  for (const ParameterInfo& parameter : card.parameters) add(parameter);
+  for (const StateInfo& state : card.states) add(state);
+  for (const std::string& form : card.forms) all += form + ' ';
+  return all;
+}
+
+}  // namespace reclab

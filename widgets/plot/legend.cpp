@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The texts of a plot: paragraphs and legends.
+#include <algorithm>
+#include <cmath>
+
+#include "plot/plot.h"
+
+namespace reclab {
+namespace {
+
+constexpr int legend_gap = 8;  // pixels at both sides
+
+}  // namespace
+
+Paragraph::Paragraph(QCustomPlot* plot) : QCPLayoutElement(plot) { setLayer(QStringLiteral("legend")); }
+
+void Paragraph::setText(const QString& text, bool muted) {
+  text_ = text;
+  muted_ = muted;
+  width_ = -1;
+}
+
+int Paragraph::wantedHeight() const {
+  if (text_.isEmpty()) return 0;
+  const int width = std::max(60, mParentPlot->viewport().width() - 2 * legend_gap);
+  if (width != std::exchange(width_, width)) {
+    const Theme& theme = themeOf(mParentPlot);
+    const QFontMetrics metrics(small_ ? theme.small : theme.normal, mParentPlot);
+    height_ = metrics.boundingRect(0, 0, width, 10000, Qt::TextWordWrap, text_).height() + 4;
+  }
+  return height_;
+}
+
+QSize Paragraph::minimumOuterSizeHint() const {
+  return {0, static_cast<const Plot*>(mParentPlot)->roomFor(this) == Plot::Room::all ? wantedHeight() : 0};
+}
+
+QSize Paragraph::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
+
+void Paragraph::draw(QCPPainter* painter) {
+  if (text_.isEmpty() || outerRect().height() < 5) return;  // it gave way; text that moves with the cursor may be a line longer than its row
+  const Theme& theme = themeOf(mParentPlot);
+  painter->setFont(small_ ? theme.small : theme.normal);
+  painter->setPen(muted_ ? theme.muted : theme.text);
+  painter->drawText(outerRect().adjusted(legend_gap, 2, -legend_gap, 0), Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, text_);
+}
+
+// ---------------------------------------------------------------------------------------------------------------- legend
+
+Legend::Legend(QCustomPlot* plot) : QCPLayoutElement(plot) { setLayer(QStringLiteral("legend")); }
+
+void Legend::clear() {
+  entries_.clear();
+  width_ = -1;
+}
+
+void Legend::add(const QString& key, const QString& text, const QPen& pen, const QList<QCPLayerable*>& shows, const QString& tip) {
+  Entry entry{key, text, tip, pen, {}, {}};
+  for (QCPLayerable* layerable : shows) {
+    entry.shows.append(layerable);
+    layerable->setVisible(!hidden_.contains(key));
+  }
+  entries_.push_back(std::move(entry));
+  width_ = -1;
+}
+
+int Legend::arrange(int width, bool one_line) const {
+  more_ = {};
+  if (entries_.empty()) return 0;
+  const QFontMetrics metrics(themeOf(mParentPlot).small, mParentPlot);
+  const int line = metrics.height() + 4;
+  int x = 0, y = 3;
+  std::size_t placed = 0;
+  for (Entry& entry : entries_) {
+    const int wanted = 22 + metrics.horizontalAdvance(entry.text) + 12;
+    if (one_line && x + wanted > width) break;
+    if (x > 0 && x + wanted > width) x = 0, y += line;
+    entry.place = QRect(x, y, wanted, line);
+    x += wanted;
+    ++placed;
+  }
+  if (placed < entries_.size()) {  // the count of the others takes the room of the last ones
+    const int wanted = metrics.horizontalAdvance(Plot::tr("and %1 more").arg(entries_.size()));
+    while (placed > 0 && entries_[placed - 1].place.right() + wanted > width) --placed;
+    more_ = QRect(placed > 0 ? entries_[placed - 1].place.right() + 1 : 0, y, wanted, line);
+    for (std::size_t i = placed; i < entries_.size(); ++i) entries_[i].place = {};
+  }
+  return y + line + 2;
+}
+
+int Legend::wantedHeight() const {
+  const int width = std::max(60, mParentPlot->viewport().width() - 2 * legend_gap);
+  if (width != std::exchange(width_, width)) height_ = arrange(width, false);
+  return height_;
+}
+
+int Legend::lineHeight() const {
+  return entries_.empty() ? 0 : std::min(wantedHeight(), QFontMetrics(themeOf(mParentPlot).small, mParentPlot).height() + 9);
+}
+
+QString Legend::namesAsHtml(bool left_out_alone) const {
+  QStringList lines;
+  for (const Entry& entry : entries_)
+    if (!left_out_alone || entry.place.isNull())
+      lines << QStringLiteral("<span style='color:%1'>━</span> %2").arg(entry.pen.color().name(), entry.text.toHtmlEscaped());
+  return lines.join(QStringLiteral("<br>"));
+}
+
+QSize Legend::minimumOuterSizeHint() const {
+  const Plot::Room room = static_cast<const Plot*>(mParentPlot)->roomFor(this);
+  return {0, room == Plot::Room::all ? wantedHeight() : room == Plot::Room::line ? lineHeight() : 0};
+}
+QSize Legend::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
+
+bool Legend::contains(const QPointF& position) const {
+  if (more_.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint())) return true;
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& e) {
+    return e.place.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint());
+  });
+}
+
+QString Legend::tipAt(const QPointF& position) const {
+  for (const Entry& entry : entries_)
+    if (entry.place.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint()))
+      return (entry.tip.isEmpty() ? QString() : entry.tip + u'\n') + tr("Click to hide or show it.");
+  if (more_.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint())) return namesAsHtml(true);
+  return {};
+}
+
+bool Legend::toggleAt(const QPointF& position) {
+  for (const Entry& entry : entries_) {
+    if (!entry.place.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint())) continue;
+    const bool hide = !hidden_.remove(entry.key);
+    if (hide) hidden_.insert(entry.key);
+    for (const auto& layerable : entry.shows)
+      if (layerable) layerable->setVisible(!hide);
+    return true;
+  }
+  return false;
+}
+
+QRect Legend::placeOf(const QString& key) const {
+  for (const Entry& entry : entries_)
+    if (entry.key == key) return entry.place.translated(outerRect().topLeft() + QPoint(legend_gap, 0));
+  return {};
+}
+
+void Legend::draw(QCPPainter* painter) {
+  const Plot::Room room = static_cast<const Plot*>(mParentPlot)->roomFor(this);
+  arrange(std::max(60, mParentPlot->viewport().width() - 2 * legend_gap), room != Plot::Room::all);
+  if (room == Plot::Room::none) {
+    more_ = {};
+    for (Entry& entry : entries_) entry.place = {};
+    return;
+  }
+  const Theme& theme = themeOf(mParentPlot);
+  painter->setFont(theme.small);
+  if (!more_.isNull()) {
+    const auto left_out = std::count_if(entries_.begin(), entries_.end(), [](const Entry& entry) { return entry.place.isNull(); });
+    painter->setPen(theme.muted);
+    painter->drawText(more_.translated(outerRect().topLeft() + QPoint(legend_gap, 0)), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextDontClip,
+                      Plot::tr("and %1 more").arg(left_out));
+  }
+  for (const Entry& entry : entries_) {
+    if (entry.place.isNull()) continue;
+    const bool hidden = hidden_.contains(entry.key);
+    const QRect place = entry.place.translated(outerRect().topLeft() + QPoint(legend_gap, 0));
+    QPen pen = entry.pen;
+    pen.setWidthF(std::max(2.0, pen.widthF()));
+    if (hidden) pen.setColor(mixed(pen.color(), theme.base, 0.3));
+    painter->setPen(pen);
+    painter->setAntialiasing(false);
+    const int y = place.center().y();
+    painter->drawLine(QLineF(place.left(), y, place.left() + 16, y));
+    painter->setPen(hidden ? mixed(theme.muted, theme.base, 0.6) : theme.text);
+    QFont font = theme.small;
+    font.setStrikeOut(hidden);
+    painter->setFont(font);
+    painter->drawText(place.adjusted(22, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextDontClip, entry.text);
+  }
+}
+
+}  // namespace reclab
