@@ -329,7 +329,7 @@ QMargins Plot::insetOf(const QCPAxisRect* rect) const {
 std::optional<Plot::TimeSpan> Plot::timeSpan() const {
   for (const TimeRect& time : time_rects_)
     if (time.rect && time.rect->realVisibility() && !time.rect->outerRect().isEmpty())
-      return TimeSpan{time.rect->left() - inset_.left(), time.rect->right() + inset_.right()};
+      return TimeSpan{time.rect->left() - laid_inset_.left(), time.rect->right() + laid_inset_.right()};
   return {};
 }
 
@@ -342,6 +342,7 @@ void Plot::setTimeInset(int left, int right) {
 
 void Plot::tellTimeSpan() {
   if (drawing_figure_) return;
+  laid_inset_ = inset_;  // only now are the rects where it puts them
   const std::optional<TimeSpan> now = timeSpan();
   const bool same = now.has_value() == told_.has_value() && (!now || (now->left == told_->left && now->right == told_->right));
   told_ = now;

@@ -250,6 +250,7 @@ class Plot : public QCustomPlot {
   double time_origin_ = 0.0, time_spacing_ = 1.0;
   bool lag_ = false, lag_offered_ = false;
   QMargins inset_;
+  QMargins laid_inset_;  ///< that with which the rects lie where they do: another may wait for the next layout
   std::optional<TimeSpan> told_;
   bool drawing_figure_ = false;
   int least_picture_ = 0;
