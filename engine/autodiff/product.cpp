@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cassert>
+
+#include "array/device_array.h"
+#include "autodiff/operands.h"
+#include "autodiff/ops.h"
+
+namespace reclab {
+namespace {
+
+/// What the adjoint of a matrix is still to be given: rows of what came in and of what came back, of several steps of a recurrence, so
+/// that it is gone through once for many of them.
+class Outstanding {
+ public:
+  Outstanding(DType type, std::int64_t rows, std::int64_t in, std::int64_t out) : type_(type), rows_(rows), in_(in), out_(out), most_(std::max<std::int64_t>(1, 128 / rows)) {}
+  void forget() { count_ = 0; }
+  void add(Backend& backend, const void* x, const void* g, void* gradient) {
+    came_in_.resize(backend, type_, most_ * rows_ * in_);
+    came_back_.resize(backend, type_, most_ * rows_ * out_);
+    backend_ = &backend;
+    backend.copy(came_in_.at(count_ * rows_ * in_), x, static_cast<std::size_t>(rows_ * in_) * bytes_of(type_));
+    backend.copy(came_back_.at(count_ * rows_ * out_), g, static_cast<std::size_t>(rows_ * out_) * bytes_of(type_));
+    if (++count_ == most_) settle(gradient);
+  }
+  /// gradient [out, in] += the sum over all rows.
+  void settle(void* gradient) {
+    if (count_) backend_->matmul(type_, {1, out_, in_, count_ * rows_, true, false}, came_back_.data(), came_in_.data(), gradient, true);
+    count_ = 0;
+  }
+
+ private:
+  DType type_;
+  std::int64_t rows_, in_, out_, most_, count_ = 0;
+  Backend* backend_ = nullptr;
+  DeviceArray came_in_, came_back_;
+};
+
+/// A matrix [out, in] that products are made with at every step, in the backend's own order: for x W^T and for g W.
+class Pack final : public Operation {
+ public:
+  Pack(DType type, std::int64_t out, std::int64_t in, std::shared_ptr<Outstanding> outstanding) : type_(type), out_(out), in_(in), outstanding_(std::move(outstanding)) {}
+  void forward(const ForwardCall& c) override {
+    outstanding_->forget();
+    c.backend.pack(type_, in_, out_, true, c.in[0], c.out[0]);
+    c.backend.pack(type_, out_, in_, false, c.in[0], c.out[1]);
+  }
+  void backward(const BackwardCall& c) override {
+    if (c.grad_in[0]) outstanding_->settle(c.grad_in[0]);
+  }
+  Cost cost() const override { return {0.0, 4.0 * static_cast<double>(out_ * in_) * real_bytes(type_)}; }
+
+ private:
+  DType type_;
+  std::int64_t out_, in_;
+  std::shared_ptr<Outstanding> outstanding_;
+};
+
+/// x W^T with a packed W. Inputs x, W, and W packed for each way; all of W's gradient goes to W.
+class PackedLinear final : public Operation {
+ public:
+  PackedLinear(DType type, std::int64_t rows, std::int64_t out, std::int64_t in, std::shared_ptr<Outstanding> outstanding)
+      : type_(type), rows_(rows), out_(out), in_(in), outstanding_(std::move(outstanding)) {}
+  void forward(const ForwardCall& c) override { c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], c.in[1], c.in[2], c.out[0], false); }
+  void backward(const BackwardCall& c) override {
+    if (c.grad_in[0]) c.backend.matmul_packed(type_, rows_, in_, out_, false, c.grad_out[0], c.in[1], c.in[3], c.grad_in[0], true);
+    if (c.grad_in[1]) outstanding_->add(c.backend, c.in[0], c.grad_out[0], c.grad_in[1]);
+  }
+  Cost cost() const override {
+    const double m = static_cast<double>(rows_), n = static_cast<double>(out_), k = static_cast<double>(in_);
+    return {2.0 * m * n * k, (m * k + m * n + k * n) * real_bytes(type_)};
+  }
+
+ private:
+  DType type_;
+  std::int64_t rows_, out_, in_;
+  std::shared_ptr<Outstanding> outstanding_;
+};
+
+class Product final : public Operation {
+ public:
+  Product(DType type, const MatMul& dims) : type_(type), d_(dims) {}
+  void forward(const ForwardCall& c) override { c.backend.matmul(type_, d_, c.in[0], c.in[1], c.out[0], false); }
+  void backward(const BackwardCall& c) override {
+    const void* g = c.grad_out[0];
+    if (c.grad_in[0]) {  // gA = gC op(B)^T, transposed where A was
+      MatMul d;
+      d.batch = d_.batch;
+      if (!d_.transpose_a) {
+        d = {d_.batch, d_.m, d_.k, d_.n, false, !d_.transpose_b, d_.stride_c, d_.stride_b, d_.stride_a};
+        c.backend.matmul(type_, d, g, c.in[1], c.grad_in[0], true);
+      } else {
+        d = {d_.batch, d_.k, d_.m, d_.n, d_.transpose_b, true, d_.stride_b, d_.stride_c, d_.stride_a};
+        c.backend.matmul(type_, d, c.in[1], g, c.grad_in[0], true);
+      }
+    }
+    if (c.grad_in[1]) {
+      MatMul d;
+      if (!d_.transpose_b) {
+        d = {d_.batch, d_.k, d_.n, d_.m, !d_.transpose_a, false, d_.stride_a, d_.stride_c, d_.stride_b};
+        c.backend.matmul(type_, d, c.in[0], g, c.grad_in[1], true);
+      } else {
+        d = {d_.batch, d_.n, d_.k, d_.m, true, d_.transpose_a, d_.stride_c, d_.stride_a, d_.stride_b};
+        c.backend.matmul(type_, d, g, c.in[0], c.grad_in[1], true);
+      }
+    }
+  }
+  Cost cost() const override {
+    const double b = static_cast<double>(d_.batch), m = static_cast<double>(d_.m), n = static_cast<double>(d_.n), k = static_cast<double>(d_.k);
+    return {2.0 * b * m * n * k, (b * (m * k + m * n) + (d_.stride_b ? b : 1.0) * k * n) * real_bytes(type_)};
+  }
+
+ private:
+  DType type_;
+  MatMul d_;
+};
+
+class Depthwise final : public Operation {
+ public:
+  Depthwise(DType type, const DepthwiseDims& dims) : type_(type), d_(dims) {}
+  void forward(const ForwardCall& c) override { c.backend.depthwise(type_, d_, c.in[0], c.in[1], c.out[0]); }
+  void backward(const BackwardCall& c) override {
+    c.backend.depthwise_adjoint(type_, d_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
+  }
+  Cost cost() const override {
+    const double n = static_cast<double>(d_.steps * d_.batch * d_.channels);
+    return {2.0 * n * static_cast<double>(d_.taps), 2.0 * n * real_bytes(type_)};
+  }
+
+ private:
+  DType type_;
+  DepthwiseDims d_;
+};
+
+}  // namespace
+
+Var matmul(Var a, Var b) {
+  Graph& graph = innermost(a, b);
+  a = graph.adopt(a);
+  b = graph.adopt(b);
+  Shape shape = a.shape();
+  MatMul d;
+  d.k = a.dim(-1);
+  d.n = b.dim(-1);
+  assert(b.dim(-2) == d.k);
+  if (b.shape().size() == 2) {  // shared: all rows of A at once
+    d.m = count(shape) / d.k;
+  } else {
+    assert(b.shape().size() == shape.size());
+    d.m = a.dim(-2);
+    d.batch = count(shape) / (d.m * d.k);
+    d.stride_a = d.m * d.k;
+    d.stride_b = d.k * d.n;
+    d.stride_c = d.m * d.n;
+  }
+  shape.back() = d.n;
+  return graph.apply(std::make_unique<Product>(a.dtype(), d), {a, b}, {{shape, a.dtype()}})[0];
+}
+
+Var matmul_transposed(Var a, Var b) {
+  Graph& graph = innermost(a, b);
+  a = graph.adopt(a);
+  b = graph.adopt(b);
+  Shape shape = a.shape();
+  assert(b.shape().size() == shape.size() && a.dim(-1) == b.dim(-1));
+  MatMul d;
+  d.k = a.dim(-1);
+  d.m = a.dim(-2);
+  d.n = b.dim(-2);
+  d.transpose_b = true;
+  d.batch = count(shape) / (d.m * d.k);
+  d.stride_a = d.m * d.k;
+  d.stride_b = d.n * d.k;
+  d.stride_c = d.m * d.n;
+  shape.back() = d.n;
+  return graph.apply(std::make_unique<Product>(a.dtype(), d), {a, b}, {{shape, a.dtype()}})[0];
+}
+
+Var linear(Var x, Var weight, Var bias) {
+  Var y;
+  if (weight.graph != x.graph && weight.graph->encloses(*x.graph)) {
+    // Inside a cell the weight is the same at every step: it is put in order once.
+    Graph& graph = *x.graph;
+    const Var own = graph.adopt(weight);
+    Shape shape = x.shape();
+    const std::int64_t in = shape.back(), out = own.dim(0), rows = count(shape) / in;
+    const auto padded = [](std::int64_t n) { return (n + 31) / 32 * 32; };
+    assert(own.dim(1) == in);
+    shape.back() = out;
+    auto outstanding = std::make_shared<Outstanding>(x.dtype(), rows, in, out);
+    const auto packed = graph.apply(std::make_unique<Pack>(x.dtype(), out, in, outstanding), {own}, {{Shape{in * padded(out)}, x.dtype()}, {Shape{out * padded(in)}, x.dtype()}});
+    y = graph.apply(std::make_unique<PackedLinear>(x.dtype(), rows, out, in, outstanding), {x, own, packed[0], packed[1]}, {{shape, x.dtype()}})[0];
+  } else {
+    Graph& graph = innermost(x, weight);
+    Shape shape = x.shape();
+    MatMul d;
+    d.k = shape.back();
+    d.n = weight.dim(0);
+    d.m = count(shape) / d.k;
+    d.transpose_b = true;
+    assert(weight.dim(1) == d.k);
+    shape.back() = d.n;
+    y = graph.apply(std::make_unique<Product>(x.dtype(), d), {x, weight}, {{shape, x.dtype()}})[0];
+  }
+  return bias ? y + bias : y;
+}
+
+Var depthwise(Var x, Var weight) {
+  Shape shape = x.shape();
+  assert(shape.size() == 3);
+  DepthwiseDims d;
+  d.taps = weight.dim(-1);
+  d.steps = shape[0] - d.taps + 1;
+  d.batch = shape[1];
+  d.channels = shape[2];
+  assert(count(weight.shape()) == d.channels * d.taps);
+  shape[0] = d.steps;
+  return x.graph->apply(std::make_unique<Depthwise>(x.dtype(), d), {x, weight}, {{shape, x.dtype()}})[0];
+}
+
+}  // namespace reclab
