@@ -7,12 +7,38 @@
 namespace reclab {
 namespace {
 
+std::size_t bytes(DType type, std::int64_t n) { return static_cast<std::size_t>(n) * bytes_of(type); }
+
+/// to = the conjugates of n complex numbers.
+void conjugate(const TangentCall& c, DType type, std::int64_t n, const void* z, void* to) {
+  const DType real = real_of(type);
+  void *re = c.temporary(0, real, n), *im = c.temporary(1, real, n);
+  c.backend.part(type, 0, n, z, re);
+  c.backend.part(type, 1, n, z, im);
+  c.backend.unary(Unary::affine, real, n, im, im, -1.0, 0.0);
+  c.backend.join(type, n, re, im, to);
+}
+
 class UnaryOperation final : public Operation {
  public:
   UnaryOperation(Unary op, DType type, std::int64_t n, double p, double q) : op_(op), type_(type), n_(n), p_(p), q_(q) {}
   void forward(const ForwardCall& c) override { c.backend.unary(op_, type_, n_, c.in[0], c.out[0], p_, q_); }
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.unary_adjoint(op_, type_, n_, c.in[0], c.out[0], c.grad_out[0], c.grad_in[0], p_, q_);
+  }
+  bool has_tangent() const override { return true; }
+  void tangent(const TangentCall& c) override {
+    if (op_ == Unary::affine) return c.backend.unary(op_, type_, n_, c.tangent_in[0], c.tangent_out[0], p_, 0.0);
+    // The adjoint multiplies with the slope, or with its conjugate.
+    const void* moved = c.tangent_in[0];
+    if (is_complex(type_)) {
+      void* conjugated = c.temporary(2, type_, n_);
+      conjugate(c, type_, n_, moved, conjugated);
+      moved = conjugated;
+    }
+    c.backend.zero(c.tangent_out[0], bytes(type_, n_));
+    c.backend.unary_adjoint(op_, type_, n_, c.in[0], c.out[0], moved, c.tangent_out[0], p_, q_);
+    if (is_complex(type_)) conjugate(c, type_, n_, c.tangent_out[0], c.tangent_out[0]);
   }
   Cost cost() const override { return {static_cast<double>(n_), 2.0 * static_cast<double>(n_) * real_bytes(type_)}; }
 
@@ -34,6 +60,56 @@ class BinaryOperation final : public Operation {
   void backward(const BackwardCall& c) override {
     c.backend.binary_adjoint(op_, type_, shape_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
   }
+  bool has_tangent() const override { return true; }
+  void tangent(const TangentCall& c) override {
+    Backend& b = c.backend;
+    const std::int64_t n = shape_.elements;
+    const void *dx = c.tangent_in[0], *dy = c.tangent_in[1];
+    void* dz = c.tangent_out[0];
+    switch (op_) {
+      case Binary::add:
+      case Binary::subtract:
+        if (dx && dy) return b.binary(op_, type_, shape_, dx, dy, dz);
+        repeat(b, dx ? dx : dy, !dx, dz);
+        if (!dx && op_ == Binary::subtract) b.unary(Unary::affine, type_, n, dz, dz, -1.0, 0.0);
+        return;
+      case Binary::multiply:
+        if (dx) b.binary(op_, type_, shape_, dx, c.in[1], dz);
+        if (dy) {
+          void* other = dx ? c.temporary(0, type_, n) : dz;
+          b.binary(op_, type_, shape_, c.in[0], dy, other);
+          if (dx) b.add_scaled(type_, n, 0, other, dz, true);
+        }
+        return;
+      case Binary::divide:  // dx / y - z dy / y
+        if (dx) b.binary(op_, type_, shape_, dx, c.in[1], dz);
+        if (dy) {
+          void *product = c.temporary(0, type_, n), *quotient = c.temporary(1, type_, n);
+          const Broadcast with_result = result_in_place_of_x();
+          b.binary(Binary::multiply, type_, with_result, c.out[0], dy, product);
+          b.binary(op_, type_, with_result, product, c.in[1], quotient);
+          b.unary(Unary::affine, type_, n, quotient, dx ? product : dz, -1.0, 0.0);
+          if (dx) b.add_scaled(type_, n, 0, product, dz, true);
+        }
+        return;
+      case Binary::maximum: {  // by its slopes, which the adjoint knows, of operands that are repeated in full
+        Broadcast flat;
+        flat.rank = 1;
+        flat.size[0] = flat.elements = n;
+        flat.stride_x[0] = flat.stride_y[0] = 1;
+        void *x = c.temporary(0, type_, n), *y = c.temporary(1, type_, n), *moved = c.temporary(2, type_, n);
+        repeat(b, c.in[0], false, x);
+        repeat(b, c.in[1], true, y);
+        b.zero(dz, bytes(type_, n));
+        for (const bool of_y : {false, true}) {
+          if (!(of_y ? dy : dx)) continue;
+          repeat(b, of_y ? dy : dx, of_y, moved);
+          b.binary_adjoint(op_, type_, flat, x, y, moved, of_y ? nullptr : dz, of_y ? dz : nullptr);
+        }
+        return;
+      }
+    }
+  }
   Cost cost() const override {
     const double n = static_cast<double>(shape_.elements);
     return {is_complex(type_) ? 4.0 * n : n, 3.0 * n * real_bytes(type_)};
@@ -43,6 +119,24 @@ class BinaryOperation final : public Operation {
   Binary op_;
   DType type_;
   Broadcast shape_;
+
+  /// An operand at every place of the result.
+  void repeat(Backend& backend, const void* operand, bool y, void* to) const {
+    Strided box;
+    box.rank = shape_.rank;
+    box.elements = shape_.elements;
+    for (int d = 0; d < shape_.rank; ++d) {
+      box.size[d] = shape_.size[d];
+      box.stride[d] = y ? shape_.stride_y[d] : shape_.stride_x[d];
+    }
+    backend.gather(type_, box, operand, to, false);
+  }
+  Broadcast result_in_place_of_x() const {
+    Broadcast shape = shape_;
+    std::int64_t run = 1;
+    for (int d = shape.rank - 1; d >= 0; run *= shape.size[d--]) shape.stride_x[d] = run;
+    return shape;
+  }
 };
 
 class Join final : public Operation {
@@ -50,6 +144,17 @@ class Join final : public Operation {
   Join(DType type, std::int64_t n) : type_(type), n_(n) {}
   void forward(const ForwardCall& c) override { c.backend.join(type_, n_, c.in[0], c.in[1], c.out[0]); }
   void backward(const BackwardCall& c) override { c.backend.join_adjoint(type_, n_, c.grad_out[0], c.grad_in[0], c.grad_in[1]); }
+  bool has_tangent() const override { return true; }
+  void tangent(const TangentCall& c) override {
+    const void* parts[] = {c.tangent_in[0], c.tangent_in[1]};
+    for (const void*& part : parts)
+      if (!part) {
+        void* still = c.temporary(0, real_of(type_), n_);
+        c.backend.zero(still, bytes(real_of(type_), n_));
+        part = still;
+      }
+    c.backend.join(type_, n_, parts[0], parts[1], c.tangent_out[0]);
+  }
   Cost cost() const override { return {0.0, 2.0 * static_cast<double>(n_) * real_bytes(type_)}; }
 
  private:
@@ -64,6 +169,8 @@ class Part final : public Operation {
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.part_adjoint(type_, which_, n_, c.grad_out[0], c.grad_in[0]);
   }
+  bool has_tangent() const override { return true; }
+  void tangent(const TangentCall& c) override { c.backend.part(type_, which_, n_, c.tangent_in[0], c.tangent_out[0]); }
   Cost cost() const override { return {0.0, 1.5 * static_cast<double>(n_) * real_bytes(type_)}; }
 
  private:
@@ -95,12 +202,14 @@ Var binary(Binary op, Var x, Var y) {
   return graph.apply(std::make_unique<BinaryOperation>(op, type, together), {x, y}, {{shape, type}})[0];
 }
 
-/// Passes its values on, and no gradient back.
+/// Passes its values on, and no derivative: no gradient back, no tangent forward.
 class Detach final : public Operation {
  public:
   Detach(DType type, std::int64_t n) : type_(type), n_(n) {}
   void forward(const ForwardCall& c) override { c.backend.copy(c.out[0], c.in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
   void backward(const BackwardCall&) override {}
+  bool has_tangent() const override { return true; }
+  void tangent(const TangentCall& c) override { c.backend.zero(c.tangent_out[0], bytes(type_, n_)); }
   bool passes_gradient() const override { return false; }
   Cost cost() const override { return {0.0, 2.0 * static_cast<double>(n_) * real_bytes(type_)}; }
 

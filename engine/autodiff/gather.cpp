@@ -16,6 +16,8 @@ class Gather final : public Operation {
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.scatter(type_, box_, c.grad_out[0], c.grad_in[0], true);
   }
+  bool has_tangent() const override { return true; }
+  void tangent(const TangentCall& c) override { c.backend.gather(type_, box_, c.tangent_in[0], c.tangent_out[0], false); }
   Cost cost() const override { return {0.0, 2.0 * static_cast<double>(box_.elements) * real_bytes(type_)}; }
 
  private:
@@ -33,6 +35,14 @@ class Concat final : public Operation {
   void backward(const BackwardCall& c) override {
     for (std::size_t i = 0; i < boxes_.size(); ++i)
       if (c.grad_in[i]) c.backend.gather(type_, boxes_[i], c.grad_out[0], c.grad_in[i], true);
+  }
+  bool has_tangent() const override { return true; }
+  void tangent(const TangentCall& c) override {
+    std::int64_t all = 0;
+    for (const Strided& box : boxes_) all += box.elements;
+    c.backend.zero(c.tangent_out[0], static_cast<std::size_t>(all) * bytes_of(type_));
+    for (std::size_t i = 0; i < boxes_.size(); ++i)
+      if (c.tangent_in[i]) c.backend.scatter(type_, boxes_[i], c.tangent_in[i], c.tangent_out[0], false);
   }
   Cost cost() const override {
     double n = 0.0;

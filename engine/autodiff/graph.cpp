@@ -31,6 +31,13 @@ struct Graph::Step {
   std::vector<void*> out_data, grad_in;
 };
 
+struct Graph::Tangent {
+  const void* data = nullptr;  // null: the array stands still
+  DeviceArray made;            // where an operation makes it
+};
+
+void Operation::tangent(const TangentCall&) { throw Error("an operation of this network has no tangent"); }
+
 const Shape& Var::shape() const { return graph->shape(*this); }
 DType Var::dtype() const { return graph->dtype(*this); }
 std::int64_t Var::dim(int axis) const {
@@ -251,6 +258,43 @@ void Graph::backward(std::stop_token stop, Part part) {
     if (stop.stop_requested()) throw Cancelled();
     for (std::size_t i = 0; i < step.in.size(); ++i) step.in_data[i] = data(step.in[i]);
     step.operation->backward({*backend_, step.in_data, step.out_const, step.grad_out, step.grad_in, stop});
+  }
+}
+
+void Graph::bind_tangent(Var leaf, const void* tangent) {
+  assert(leaf.graph == this && nodes_[static_cast<std::size_t>(leaf.id)].leaf);
+  if (tangents_.empty()) tangents_.resize(nodes_.size());
+  tangents_[static_cast<std::size_t>(leaf.id)].data = tangent;
+}
+
+const void* Graph::tangent(int id) const {
+  if (tangents_.empty()) return nullptr;
+  const Node& node = nodes_[static_cast<std::size_t>(id)];
+  const void* data = tangents_[static_cast<std::size_t>(node.base >= 0 ? node.base : id)].data;
+  return data ? static_cast<const char*>(data) + node.offset * static_cast<std::int64_t>(bytes_of(node.dtype)) : nullptr;
+}
+const void* Graph::tangent(Var var) const { return tangent(var.id); }
+
+void Graph::push_tangents(std::stop_token stop, Part part) {
+  if (tangents_.empty()) return;
+  std::vector<const void*> in;
+  std::vector<void*> out;
+  for (Step& step : steps_) {
+    if (part != Part::all && step.varying != (part == Part::varying)) continue;
+    if (stop.stop_requested()) throw Cancelled();
+    in.clear();
+    for (const int id : step.in) in.push_back(tangent(id));
+    const bool moves = step.operation->passes_tangent() && std::any_of(in.begin(), in.end(), [](const void* x) { return x != nullptr; });
+    out.clear();
+    for (const int id : step.out) {
+      Tangent& made = tangents_[static_cast<std::size_t>(id)];
+      const Node& node = nodes_[static_cast<std::size_t>(id)];
+      if (moves) out.push_back(made.made.resize(*backend_, node.dtype, count(node.shape)));
+      made.data = moves ? out.back() : nullptr;
+    }
+    if (!moves) continue;
+    for (std::size_t i = 0; i < step.in.size(); ++i) step.in_data[i] = data(step.in[i]);
+    step.operation->tangent({*backend_, step.in_data, step.out_const, in, out, tangent_scratch_, stop});
   }
 }
 

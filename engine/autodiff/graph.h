@@ -47,6 +47,22 @@ struct BackwardCall {
   std::stop_token stop;
 };
 
+/// The derivative in one direction (forward mode): how the outputs move when the inputs move. Of a holomorphic operation on complex arrays
+/// that is f'(z) dz, where its adjoint has the conjugate.
+struct TangentCall {
+  Backend& backend;
+  std::span<const void* const> in, out;
+  std::span<const void* const> tangent_in;  ///< null where an input stands still; never all of them
+  std::span<void* const> tangent_out;       ///< to be written, every entry
+  std::vector<DeviceArray>& scratch;        ///< what the operations of a graph share: none finds in it what it left there
+  std::stop_token stop;
+  /// Memory for n entries, until the end of the call; different numbers are different arrays.
+  void* temporary(std::size_t number, DType type, std::int64_t n) const {
+    if (scratch.size() <= number) scratch.resize(number + 1);
+    return scratch[number].resize(backend, type, n);
+  }
+};
+
 /// Work by formula, for what the forms cost.
 struct Cost {
   double flops = 0.0, bytes = 0.0;
@@ -60,6 +76,12 @@ class Operation {
   virtual void backward(const BackwardCall& call) = 0;
   virtual Cost cost() const = 0;  ///< of one forward call
   virtual bool passes_gradient() const { return true; }
+
+  /// Whether it has a tangent(); without one it cannot be asked.
+  virtual bool has_tangent() const { return false; }
+  virtual void tangent(const TangentCall& call);
+  /// Whether the outputs move with the inputs at all, for who differentiates.
+  virtual bool passes_tangent() const { return passes_gradient(); }
 };
 
 enum class LeafKind : std::uint8_t {
@@ -115,6 +137,13 @@ class Graph {
   /// Adds the adjoints, last operation first, to the gradients that the caller put in place.
   void backward(std::stop_token stop = {}, Part part = Part::all);
 
+  /// Forward mode, after forward(): how all arrays move when leaves do. A leaf moves as the caller's memory says, which is kept until bound
+  /// again; null, as at first: it stands still. Memory is taken at the first push, for what moves alone.
+  void bind_tangent(Var leaf, const void* tangent);
+  /// Carries the leaves' tangents through the operations, first operation first.
+  void push_tangents(std::stop_token stop = {}, Part part = Part::all);
+  const void* tangent(Var var) const;  ///< null: it stands still
+
   struct Capture {
     Var outer, inner;
   };
@@ -127,6 +156,7 @@ class Graph {
  private:
   struct Node;
   struct Step;
+  struct Tangent;
   DType real_;
   Graph* enclosing_;
   bool frozen_;
@@ -137,10 +167,13 @@ class Graph {
   DeviceArray arena_[3];  // values, gradients of what varies, gradients of what does not
   std::size_t arena_bytes_[3] = {};
   bool with_gradients_ = false;
+  std::vector<Tangent> tangents_;  // of the nodes; empty until a leaf moves
+  std::vector<DeviceArray> tangent_scratch_;
 
   static std::size_t size_of(const Node& node);
   static bool owns_value(const Node& node);
   void* data(int id) const;
+  const void* tangent(int id) const;
   void run_step(Step& step, std::stop_token stop);
 };
 

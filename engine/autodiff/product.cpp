@@ -48,6 +48,11 @@ class Pack final : public Operation {
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) outstanding_->settle(c.grad_in[0]);
   }
+  bool has_tangent() const override { return true; }
+  void tangent(const TangentCall& c) override {
+    c.backend.pack(type_, in_, out_, true, c.tangent_in[0], c.tangent_out[0]);
+    c.backend.pack(type_, out_, in_, false, c.tangent_in[0], c.tangent_out[1]);
+  }
   Cost cost() const override { return {0.0, 4.0 * static_cast<double>(out_ * in_) * real_bytes(type_)}; }
 
  private:
@@ -65,6 +70,12 @@ class PackedLinear final : public Operation {
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.matmul_packed(type_, rows_, in_, out_, false, c.grad_out[0], c.in[1], c.in[3], c.grad_in[0], true);
     if (c.grad_in[1]) outstanding_->add(c.backend, c.in[0], c.grad_out[0], c.grad_in[1]);
+  }
+  bool has_tangent() const override { return true; }
+  void tangent(const TangentCall& c) override {
+    const void *dx = c.tangent_in[0], *dw = c.tangent_in[1];
+    if (dx) c.backend.matmul_packed(type_, rows_, out_, in_, true, dx, c.in[1], c.in[2], c.tangent_out[0], false);
+    if (dw) c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], dw, c.tangent_in[2], c.tangent_out[0], dx != nullptr);
   }
   Cost cost() const override {
     const double m = static_cast<double>(rows_), n = static_cast<double>(out_), k = static_cast<double>(in_);
@@ -105,6 +116,12 @@ class Product final : public Operation {
       }
     }
   }
+  bool has_tangent() const override { return true; }
+  void tangent(const TangentCall& c) override {
+    const void *da = c.tangent_in[0], *db = c.tangent_in[1];
+    if (da) c.backend.matmul(type_, d_, da, c.in[1], c.tangent_out[0], false);
+    if (db) c.backend.matmul(type_, d_, c.in[0], db, c.tangent_out[0], da != nullptr);
+  }
   Cost cost() const override {
     const double b = static_cast<double>(d_.batch), m = static_cast<double>(d_.m), n = static_cast<double>(d_.n), k = static_cast<double>(d_.k);
     return {2.0 * b * m * n * k, (b * (m * k + m * n) + (d_.stride_b ? b : 1.0) * k * n) * real_bytes(type_)};
@@ -121,6 +138,16 @@ class Depthwise final : public Operation {
   void forward(const ForwardCall& c) override { c.backend.depthwise(type_, d_, c.in[0], c.in[1], c.out[0]); }
   void backward(const BackwardCall& c) override {
     c.backend.depthwise_adjoint(type_, d_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
+  }
+  bool has_tangent() const override { return true; }
+  void tangent(const TangentCall& c) override {
+    const void *dx = c.tangent_in[0], *dw = c.tangent_in[1];
+    if (dx) c.backend.depthwise(type_, d_, dx, c.in[1], c.tangent_out[0]);
+    if (!dw) return;
+    const std::int64_t n = d_.steps * d_.batch * d_.channels;
+    void* other = dx ? c.temporary(0, type_, n) : c.tangent_out[0];
+    c.backend.depthwise(type_, d_, c.in[0], dw, other);
+    if (dx) c.backend.add_scaled(type_, n, 0, other, c.tangent_out[0], true);
   }
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.batch * d_.channels);
