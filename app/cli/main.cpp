@@ -13,8 +13,10 @@
 #include "array/error.h"
 #include "commands.h"
 #include "experiment/experiment.h"
-#include "parameters/nearest.h"
+#include "files/files.h"
 #include "options.h"
+#include "parameters/nearest.h"
+#include "sequence/format.h"
 #include "text.h"
 #include "timing/primitives.h"
 
@@ -133,14 +135,14 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   });
 
   TaskOptionsText task_options;
-  sub = app.add_subcommand("task", "Write a synthetic sequence to a CSV or NPZ file");
+  sub = app.add_subcommand("task", "Write a synthetic sequence to a file");
   std::vector<std::string> names;
   for (const TaskInfo& task : tasks()) names.push_back(task.name);
   sub->add_option("name", task_options.name, joined(names))->required()->type_name("NAME");
   sub->add_option("--length", task_options.length, "Steps")->required()->type_name("T");
   sub->add_option("--seed", task_options.seed, "Seed (1)")->type_name("N");
   sub->add_option("--standardise", task_options.standardise, "yes or no (no)")->type_name("Y");
-  sub->add_option("--export", task_options.file, "The file, .csv or .npz")->required()->type_name("FILE");
+  sub->add_option("--export", task_options.file, "The file, " + listed(saved_sequence_suffixes(), "or"))->required()->type_name("FILE");
   sub->callback([&] { status = task(task_options); });
 
   CheckDeviceOptions check_options;

@@ -5,6 +5,8 @@
 
 #include "array/error.h"
 #include "experiment/command.h"
+#include "files/archive.h"
+#include "sequence/format.h"
 
 namespace reclab::cli {
 
@@ -26,7 +28,7 @@ void add_model(CLI::App& app, ModelOptions& options) {
 }
 
 void add_sequence(CLI::App& app, ModelOptions& options) {
-  app.add_option("--input", options.input, "A CSV, TSV, NPY or NPZ file (arrays of an NPZ file: `reclab run --help`, below)")->type_name("FILE");
+  app.add_option("--input", options.input, "A " + sequence_format_names() + " file (arrays of an NPZ file: `reclab run --help`, below)")->type_name("FILE");
   app.add_option("--task", options.task, "A synthetic sequence (the preset's own)")->type_name("NAME");
   app.add_option("--length", options.length, "Steps of the task")->type_name("T");
   app.add_option("--task-seed", options.task_seed, "Of the task, where it is another than that of the weights")->type_name("N");
@@ -34,9 +36,9 @@ void add_sequence(CLI::App& app, ModelOptions& options) {
   app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
   add_list(app, "--target", options.target, "Columns of the file that are the target and no input, or next: the next value of the input");
   app.add_option("--standardise", options.standardise, "yes or no (yes for files, no for tasks)")->type_name("Y");
-  app.add_option("--weights", options.weights, "NPZ or safetensors file, names as on the card (with or without param/) or of the reference implementation")->type_name("FILE");
+  app.add_option("--weights", options.weights, archive_format_names() + " file, names as on the card (with or without param/) or of the reference implementation")->type_name("FILE");
   app.add_option("--sizes", options.sizes, "preset, or weights: width, layers and whatever else their shapes tell (preset)")->type_name("FROM");
-  app.add_option("--state", options.state, "NPZ or safetensors file to start from, as state.npz of an export")->type_name("FILE");
+  app.add_option("--state", options.state, archive_format_names() + " file to start from, as state.npz of an export")->type_name("FILE");
 }
 
 void add_loss(CLI::App& app, ModelOptions& options) {

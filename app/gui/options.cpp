@@ -4,7 +4,9 @@
 #include <QCommandLineParser>
 
 #include "gui/session/session_controller.h"
+#include "files/archive.h"
 #include "models/registry.h"
+#include "sequence/format.h"
 
 namespace reclab {
 namespace {
@@ -26,11 +28,13 @@ Options readOptions(const QStringList& arguments) {
   parser.addPositionalArgument("ID", "The model to begin with, as `reclab list` names it.", "[ID]");
   const auto help = parser.addHelpOption();
   const auto version = parser.addVersionOption();
-  parser.addOption({"input", "The sequence, a CSV, TSV or NPY file.", "FILE"});
-  parser.addOption({"task", "A synthetic sequence instead: adding, copy, selective-copy, sine, impulse, noise.", "NAME"});
+  parser.addOption({"input", QString::fromStdString("The sequence, a " + sequence_format_names() + " file."), "FILE"});
+  std::vector<std::string> names;
+  for (const TaskInfo& task : tasks()) names.push_back(task.name);
+  parser.addOption({"task", QString::fromStdString("A synthetic sequence instead: " + listed(names, ",") + "."), "NAME"});
   parser.addOption({"length", "Its length in steps.", "T"});
   parser.addOption({"set", "A hyper-parameter; may be given several times.", "key=value"});
-  parser.addOption({"weights", "Trained weights, an NPZ or safetensors file.", "FILE"});
+  parser.addOption({"weights", QString::fromStdString("Trained weights, a file in " + archive_format_names() + "."), "FILE"});
   parser.addOption({"state", "The state to begin with, likewise.", "FILE"});
   parser.addOption({"seed", "What the weights are drawn from (1).", "N"});
   parser.addOption({"theme", "light, dark or system.", "NAME"});

@@ -13,6 +13,8 @@
 #include "experiment/naming.h"
 #include "experiment/prepared.h"
 #include "files/archive.h"
+#include "files/npz.h"
+#include "sequence/format.h"
 
 namespace reclab {
 namespace {
@@ -230,7 +232,8 @@ FileKind kind_of_file(const std::filesystem::path& path) {
   const auto any = [&](const std::string& prefix) { return std::ranges::any_of(file.names(), [&](const std::string& name) { return name.starts_with(prefix); }); };
   if (any(prefix_of(Kind::param))) return FileKind::weights;
   if (any(prefix_of(Kind::state))) return FileKind::state;
-  return file.is_npz() && (file.has("input") || file.names().size() <= 1) ? FileKind::sequence : FileKind::weights;
+  const SequenceFormat& format = sequence_format_of_file(path);
+  return format.holds_sequence && format.holds_sequence(file.names()) ? FileKind::sequence : FileKind::weights;
 }
 
 std::vector<std::pair<std::string, std::string>> settings_that_fit(const Registry& registry, const RunRequest& request, const std::filesystem::path& file) {

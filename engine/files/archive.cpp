@@ -7,30 +7,42 @@ namespace reclab {
 
 namespace {
 
-using Either = std::variant<NpzFile, SafetensorsFile>;
-enum class Container { npz, safetensors, neither };
-
-Container kind_of(const std::filesystem::path& path) {
+/// The format that a file begins like; null: none.
+const ArchiveFormat* format_of(const std::filesystem::path& path) {
   const InputFile file(path);
-  // The size of a safetensors header, 8 bytes, does not begin like a ZIP archive: it would be above the format's limit, or nearly so.
-  std::string start(std::min<std::uint64_t>(9, file.size()), '\0');
+  std::string start(std::min<std::uint64_t>(64, file.size()), '\0');
   file.read(0, start.data(), start.size());
-  return start.starts_with("PK") ? Container::npz : start.size() == 9 && start[8] == '{' ? Container::safetensors : Container::neither;
+  const auto found = std::ranges::find_if(archive_formats(), [&](const ArchiveFormat& format) { return format.sniff(start); });
+  return found == archive_formats().end() ? nullptr : &*found;
 }
 
-Either opened(const std::filesystem::path& path) {
-  const Container kind = kind_of(path);
-  if (kind == Container::safetensors || (kind == Container::neither && path.extension() == ".safetensors"))
-    return Either(std::in_place_type<SafetensorsFile>, path);
-  if (kind == Container::npz || path.extension() == ".npz") return Either(std::in_place_type<NpzFile>, path);
-  throw Error(path.string() + " is neither an NPZ archive nor a safetensors file: save it with numpy.savez or safetensors.numpy.save_file",
-              {.file = path.string(), .place = "byte 0"});
+std::unique_ptr<ArrayFile> opened(const std::filesystem::path& path) {
+  if (const ArchiveFormat* format = format_of(path)) return format->open(path);
+  std::vector<std::string> articles, writers;
+  for (const ArchiveFormat& format : archive_formats()) {
+    if (path.extension() == format.suffix) return format.open(path);
+    articles.push_back(format.article);
+    writers.push_back(format.writer);
+  }
+  throw Error(path.string() + " is neither " + listed(articles, "nor") + ": save it with " + listed(writers, "or"), {.file = path.string(), .place = "byte 0"});
 }
 
 }  // namespace
 
+std::string archive_format_names() {
+  std::vector<std::string> names;
+  for (const ArchiveFormat& format : archive_formats()) names.push_back(format.name);
+  return listed(names, "or");
+}
+
+std::vector<std::string> archive_suffixes() {
+  std::vector<std::string> suffixes;
+  for (const ArchiveFormat& format : archive_formats()) suffixes.push_back(format.suffix);
+  return suffixes;
+}
+
 Archive::Archive(const std::filesystem::path& file) : file_(opened(file)) {}
 
-bool Archive::recognises(const std::filesystem::path& file) { return kind_of(file) != Container::neither; }
+bool Archive::recognises(const std::filesystem::path& file) { return format_of(file) != nullptr; }
 
 }  // namespace reclab

@@ -1,46 +1,50 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A file of named arrays of either kind that is read, told by its content: NPZ or safetensors.
+// A file of named arrays of any format that is read, told by its content. Each format is one file under files/archives/, which the build
+// lists; what file dialogs offer and which formats help and errors name follow from this table.
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
-#include "files/npz.h"
-#include "files/safetensors.h"
+#include "files/array_file.h"
+#include "files/files.h"
 
 namespace reclab {
 
+struct ArchiveFormat {
+  std::string name;     ///< "NPZ"
+  std::string article;  ///< "an NPZ archive", for sentences
+  std::string suffix;   ///< ".npz"
+  std::string writer;   ///< "numpy.savez", for the cure
+  bool (*sniff)(std::string_view start) = nullptr;  ///< whether a file that begins like this is one
+  std::unique_ptr<ArrayFile> (*open)(const std::filesystem::path& file) = nullptr;
+};
+/// By the names of their files.
+const std::vector<ArchiveFormat>& archive_formats();
+/// "NPZ or safetensors"
+std::string archive_format_names();
+/// The endings of those that are read, ".npz".
+std::vector<std::string> archive_suffixes();
+
 class Archive {
  public:
-  /// Errors as of the two kinds; for a file that is neither, its extension tells which one is missed.
+  /// Errors as of the formats; for a file of none of them its extension tells which one is missed.
   explicit Archive(const std::filesystem::path& file);
-  /// Whether a file begins like one of the two; Errors of files that cannot be read.
+  /// Whether a file begins like one of the formats; Errors of files that cannot be read.
   static bool recognises(const std::filesystem::path& file);
 
-  bool is_npz() const { return std::holds_alternative<NpzFile>(file_); }
-  const std::filesystem::path& path() const {
-    return std::visit([](const auto& file) -> const std::filesystem::path& { return file.path(); }, file_);
-  }
-  const std::vector<std::string>& names() const {
-    return std::visit([](const auto& file) -> const std::vector<std::string>& { return file.names(); }, file_);
-  }
-  bool has(std::string_view name) const {
-    return std::visit([&](const auto& file) { return file.has(name); }, file_);
-  }
-  /// Type and shape alone: to be looked at before an array of any size is read.
-  NpyHeader header(std::string_view name) const {
-    return std::visit([&](const auto& file) { return file.header(name); }, file_);
-  }
+  const std::filesystem::path& path() const { return file_->path(); }
+  const std::vector<std::string>& names() const { return file_->names(); }
+  bool has(std::string_view name) const { return file_->has(name); }
+  NpyHeader header(std::string_view name) const { return file_->header(name); }
   Shape shape(std::string_view name) const { return header(name).shape; }
-  NpyArray read(std::string_view name) const {
-    return std::visit([&](const auto& file) { return file.read(name); }, file_);
-  }
+  NpyArray read(std::string_view name) const { return file_->read(name); }
 
  private:
-  std::variant<NpzFile, SafetensorsFile> file_;
+  std::unique_ptr<ArrayFile> file_;
 };
 
 }  // namespace reclab

@@ -80,6 +80,12 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string listed(const std::vector<std::string>& names, std::string_view last) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) text += (i == 0 ? "" : i + 1 < names.size() || last == "," ? ", " : " " + std::string(last) + " ") + names[i];
+  return text;
+}
+
 std::string read_file(const fs::path& file, Pipes pipes) {
   struct stat status {};
   const int descriptor = open_for_reading(file, status);

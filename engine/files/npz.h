@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "files/array_file.h"
 #include "files/files.h"
 #include "files/npy.h"
 
@@ -19,17 +20,17 @@ namespace reclab {
 
 /// An archive open for reading. Members may be stored or deflated, with zip64 sizes and data descriptors. Errors name the file, the
 /// member and the cure: not an archive, cut short, damaged (CRC), encrypted, compressed otherwise; and those of parse_npy.
-class NpzFile {
+class NpzFile final : public ArrayFile {
  public:
   explicit NpzFile(const std::filesystem::path& file);
-  const std::filesystem::path& path() const { return file_.path(); }
+  const std::filesystem::path& path() const override { return file_.path(); }
   /// The keys, without ".npy", in the order of the archive. Members of other kinds are not listed.
-  const std::vector<std::string>& names() const { return names_; }
-  bool has(std::string_view name) const;
+  const std::vector<std::string>& names() const override { return names_; }
+  bool has(std::string_view name) const override;
   /// Error naming the keys that there are when there is no such key.
-  NpyArray read(std::string_view name) const;
+  NpyArray read(std::string_view name) const override;
   /// Type and shape alone, which take a few bytes of a compressed array of any size. Errors likewise.
-  NpyHeader header(std::string_view name) const;
+  NpyHeader header(std::string_view name) const override;
 
  private:
   class Pieces;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "files/array_file.h"
 #include "files/files.h"
 #include "files/npy.h"
 
@@ -17,18 +18,18 @@ namespace reclab {
 
 /// A file open for reading. Its header is checked whole before anything is read: every byte of the data belongs to one entry, and every
 /// entry has the bytes of its shape; "__metadata__" is not looked at. Errors name the file, the entry and the cure.
-class SafetensorsFile {
+class SafetensorsFile final : public ArrayFile {
  public:
   explicit SafetensorsFile(const std::filesystem::path& file);
-  const std::filesystem::path& path() const { return file_.path(); }
+  const std::filesystem::path& path() const override { return file_.path(); }
   /// In the order of the data.
-  const std::vector<std::string>& names() const { return names_; }
-  bool has(std::string_view name) const { return entries_.find(name) != entries_.end(); }
+  const std::vector<std::string>& names() const override { return names_; }
+  bool has(std::string_view name) const override { return entries_.find(name) != entries_.end(); }
   /// F64, F32, F16, BF16, I8 to I64, U8 to U64 and BOOL. The dtype of the result is NumPy's, "bfloat16" for BF16. Error naming the
   /// entries that there are when there is no such entry.
-  NpyArray read(std::string_view name) const;
+  NpyArray read(std::string_view name) const override;
   /// Type and shape alone.
-  NpyHeader header(std::string_view name) const;
+  NpyHeader header(std::string_view name) const override;
 
  private:
   struct Entry {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "array/error.h"
+#include "sequence/format.h"
 
 namespace reclab {
 namespace {
@@ -77,7 +78,6 @@ std::string decoded(std::string bytes, const std::string& file) {
     const char *what, *cure;
   };
   static constexpr Known known[] = {
-      {"PK\x03\x04", "a ZIP archive (an Excel workbook, perhaps)", "save the table as CSV"},
       {"\xd0\xcf\x11\xe0", "an old Office file", "save the table as CSV"},
       {"\x1f\x8b", "compressed with gzip", "unpack it with gunzip"},
       {"\x89HDF", "an HDF5 file", "save the series as CSV or NPY"},
@@ -94,7 +94,7 @@ std::string decoded(std::string bytes, const std::string& file) {
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto c = static_cast<unsigned char>(bytes[i]);
     if (c >= 32 || (c >= 9 && c <= 13)) continue;
-    throw Error(file + " is neither text nor NPY: byte " + std::to_string(i) + " is " + std::to_string(c) +
+    throw Error(file + " is neither text nor " + sequence_format_names(false) + ": byte " + std::to_string(i) + " is " + std::to_string(c) +
                     ", which no text has; save the series as CSV (UTF-8) or NPY",
                 {.file = file, .place = "byte " + std::to_string(i)});
   }

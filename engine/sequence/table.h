@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The text side of loading: a table of numbers whose delimiter, header, quotes and decimal sign are found by looking. Inside the floor
-// only.
+// What a format hands on of a file, and the reader of text, where delimiter, header, quotes and decimal sign are found by looking. Inside the
+// floor only.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace reclab {
 
-/// What a loader hands on: chosen channels only, row-major, every number finite.
+/// What a format hands on: chosen channels only, row-major, every number finite.
 struct Table {
   std::vector<std::string> names;  ///< one a channel, those of the target last
   std::int64_t targets = 0;        ///< so many columns are the target
@@ -20,6 +20,10 @@ struct Table {
   std::int64_t rows = 0;
   std::vector<double> time;  ///< one a row, or empty
   std::string time_name, time_unit;
+  /// A target that the file has of its own, beside its columns; as in Sequence.
+  TargetKind target_kind = TargetKind::none;
+  std::int64_t target_width = 0, classes = 0;
+  std::vector<double> target, mask;
 };
 
 /// Reads CSV, TSV and their like from the bytes of a file.

@@ -19,6 +19,7 @@
 #include "gui/views/series_view.h"
 #include "gui/views/whole_box.h"
 #include "gui/window/look.h"
+#include "sequence/format.h"
 
 namespace reclab {
 
@@ -53,7 +54,7 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   name_ = label(tr("No file yet"), "title");
   name_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   open_ = new QPushButton(icon("open"), tr("Open…"));
-  open_->setToolTip(tr("A CSV, TSV or NPY file (Ctrl+O), or drop one anywhere on the window"));
+  open_->setToolTip(tr("A %1 file (Ctrl+O), or drop one anywhere on the window").arg(QString::fromStdString(sequence_format_names())));
   auto* nameRow = new QHBoxLayout;
   nameRow->addWidget(name_, 1);
   nameRow->addWidget(open_);

@@ -17,12 +17,14 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "files/archive.h"
 #include "gui/session/kept_setup.h"
 #include "gui/session/pins.h"
 #include "gui/views/device_dialog.h"
 #include "gui/views/scrubber.h"
 #include "gui/window/main_window.h"
 #include "gui/window/panel_area.h"
+#include "sequence/format.h"
 
 namespace reclab {
 namespace {
@@ -99,12 +101,19 @@ void showShortcuts(QWidget* parent) {
   showDialog(parent, QObject::tr("Shortcuts"), content);
 }
 
+/// What a file dialog shows, "Sequences (*.csv *.npy);;All files (*)".
+QString filterOf(const QString& what, const std::vector<std::string>& suffixes) {
+  QStringList patterns;
+  for (const std::string& suffix : suffixes) patterns << "*" + QString::fromStdString(suffix);
+  return QObject::tr("%1 (%2);;All files (*)").arg(what, patterns.join(' '));
+}
+
 }  // namespace
 
 void MainWindow::buildMenus() {
   QMenu* file = menuBar()->addMenu(tr("&File"));
   file->addAction(add("open", "open", tr("Open sequence…"), QKeySequence::Open, [this] {
-    const QString path = chooser_.open(this, tr("Open a sequence"), tr("Sequences (*.csv *.tsv *.txt *.dat *.npy *.npz);;All files (*)"));
+    const QString path = chooser_.open(this, tr("Open a sequence"), filterOf(tr("Sequences"), sequence_suffixes()));
     if (!path.isEmpty()) openFile(path);
   }));
   QMenu* recent = file->addMenu(tr("Open recent"));
@@ -212,7 +221,7 @@ void MainWindow::copyCommand() {
 
 void MainWindow::loadFile(FileKind kind) {
   const QString path = chooser_.open(this, kind == FileKind::weights ? tr("Load trained weights") : tr("Load the state to begin with"),
-                                     tr("Arrays (*.npz *.safetensors);;All files (*)"));
+                                     filterOf(tr("Arrays"), archive_suffixes()));
   if (!path.isEmpty()) session_->loadFile(kind, path);
 }
 

@@ -16,6 +16,7 @@
 #include "files/files.h"
 #include "files/npy.h"
 #include "files/npz.h"
+#include "files/safetensors.h"
 #include "safetensors.h"
 #include "scratch.h"
 #include "sentences.h"
@@ -555,6 +556,8 @@ TEST_CASE("safetensors as its own library writes it, told from NPZ by its conten
   check_says(sentence_of([&] { Archive(scratch.file("c", "a,b\n1,2\n3,4\n")); }), {"c is neither an NPZ archive nor a safetensors file", "numpy.savez", "save_file"});
   check_says(sentence_of([&] { Archive(scratch / "none.safetensors"); }), {"there is no file", "none.safetensors"});
   check_says(sentence_of([&] { Archive(scratch.file("d.npz", "a,b\n1,2\n3,4\n")); }), {"d.npz is not an NPZ archive"});
+  CHECK_EQUAL(archive_format_names(), "NPZ or safetensors");
+  CHECK(archive_suffixes() == (std::vector<std::string>{".npz", ".safetensors"}));
   CHECK(!Archive::recognises(scratch / "c") && Archive::recognises(scratch / "b") && Archive::recognises(scratch / "a"));
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Loading sequences from what people have, refusing in a sentence what cannot be one, and saving them.
+#include <algorithm>
 #include <clocale>
 #include <cmath>
 #include <cstring>
 #include <numbers>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,7 @@
 #include "files/npy.h"
 #include "files/npz.h"
 #include "scratch.h"
+#include "sequence/format.h"
 #include "sequence/sequence.h"
 #include "test.h"
 
@@ -390,6 +393,43 @@ TEST_CASE("archives need one sequence") {
   CHECK_ERROR(load_sequence(archive({})), "Excel");
   CHECK_ERROR(load_sequence(archive({{"input", {2, 2}}, {"time", {4}}})), "time has shape [4] where input has 2 steps");
   CHECK_ERROR(load_sequence(archive({{"input", {2, 2}}, {"target", {3}}})), "target has shape [3] where input has 2 steps");
+}
+
+TEST_CASE("a time beside the columns stays when columns are chosen") {
+  const Scratch scratch;
+  AtomicFile out(scratch / "x.npz");
+  NpzWriter writer(out);
+  const Numbers numbers{1, 2, 3, 4}, time{0.5, 0.75};
+  writer.add("input", {2, 2}, std::span<const double>(numbers));
+  writer.add("time", {2}, std::span<const double>(time));
+  writer.finish();
+  out.commit();
+  LoadOptions options = raw();
+  options.columns = {"2"};
+  const Sequence chosen = load_sequence(scratch / "x.npz", options);
+  check_numbers(chosen.input, {2, 4});
+  check_numbers(chosen.time, time);
+  CHECK_EQUAL(chosen.time_name, "time");
+  options.time = "none";
+  check_numbers(load_sequence(scratch / "x.npz", options).time, {0, 1});
+}
+
+TEST_CASE("the table of formats says what is read, told by its beginning, and what is written") {
+  std::set<std::string> suffixes, names;
+  for (const SequenceFormat& format : sequence_formats()) {
+    CHECK(format.load && !format.names.empty() && !format.suffixes.empty());
+    CHECK_EQUAL(format.save == nullptr, format.saved_as.empty());
+    CHECK_EQUAL(format.sniff == nullptr, &format == &sequence_formats().front());  // text alone is what no other is
+    for (const std::string& suffix : format.suffixes) CHECK_SAYS(suffix.starts_with('.') && suffixes.insert(suffix).second, suffix);
+    for (const std::string& name : format.names) CHECK_SAYS(names.insert(name).second, name);
+    if (format.save) CHECK_SAYS(std::ranges::find(format.suffixes, format.saved_as) != format.suffixes.end(), format.saved_as);
+  }
+  CHECK_EQUAL(suffixes.size(), sequence_suffixes().size());
+  CHECK(sequence_format_names().starts_with("CSV, TSV, NPY, NPZ") || sequence_format_names() == "CSV, TSV, NPY or NPZ");
+  CHECK(saved_sequence_suffixes() == (Names{".csv", ".npz"}));
+  CHECK_EQUAL(sequence_format_of("1,2\n").names[0], "CSV");
+  CHECK_EQUAL(sequence_format_of("\x93NUMPY").names[0], "NPY");
+  CHECK_EQUAL(sequence_format_of("PK\x03\x04").names[0], "NPZ");
 }
 
 // ---- standardising

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What formats share whose files hold arrays of numbers and no text. Inside the floor only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "files/npy.h"
+#include "sequence/table.h"
+
+namespace reclab {
+
+/// Refuses NaN and infinities in a row-major array, with their place. `what`: " of target", for the sentence.
+void check_finite(const std::vector<double>& data, std::int64_t width, const std::string& file, const std::string& what);
+/// Refuses a time that does not increase.
+void check_increasing(const std::vector<double>& time, const std::string& file);
+/// [T] or [T, d] of real numbers as a table, before columns are chosen.
+Table table_of(NpyArray array, const std::string& file);
+/// Takes the chosen columns of a table of all there are, and the time if a column is to be it.
+void choose_columns(Table& table, const std::string& file, const LoadOptions& options);
+
+}  // namespace reclab

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The formats that a sequence comes in. Each is one file under sequence/formats/, which the build lists: which format a file is of, what file
+// dialogs offer, and which formats help and errors name follow from this table.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sequence/sequence.h"
+
+namespace reclab {
+
+class AtomicFile;
+struct Table;
+
+struct SequenceFormat {
+  std::vector<std::string> names;     ///< as people call it, "CSV" and "TSV"
+  std::vector<std::string> suffixes;  ///< ".csv", lower-case: what a file dialog shows. A file is told by its content
+  /// Whether a file is of this format that begins like this, with format_start bytes or all there are. Null for text, which is what no other
+  /// format recognises.
+  bool (*sniff)(std::string_view start) = nullptr;
+  /// Reads a file that is not empty, from its bytes. Throws Error naming file, place and cure.
+  Table (*load)(std::string bytes, const std::string& file, const LoadOptions& options) = nullptr;
+  /// Of a format of named arrays, which may hold weights as well: whether arrays of such names are a sequence.
+  bool (*holds_sequence)(const std::vector<std::string>& arrays) = nullptr;
+  void (*save)(const Sequence& sequence, AtomicFile& file) = nullptr;  ///< null: it is read alone
+  std::string saved_as = {};                                           ///< the ending under which save_sequence writes it
+};
+inline constexpr std::size_t format_start = 64;
+
+/// Text first, then by the names of their files.
+const std::vector<SequenceFormat>& sequence_formats();
+/// The format of a file, by its bytes or by its beginning.
+const SequenceFormat& sequence_format_of(std::string_view bytes);
+/// Likewise, of a file that is there. Errors as of InputFile.
+const SequenceFormat& sequence_format_of_file(const std::filesystem::path& file);
+/// The names of those that are read, "CSV, TSV, NPY or NPZ"; without text those that are told by how they begin.
+std::string sequence_format_names(bool with_text = true);
+/// The endings of those that are read, ".csv".
+std::vector<std::string> sequence_suffixes();
+/// The endings of those that are written.
+std::vector<std::string> saved_sequence_suffixes();
+
+}  // namespace reclab

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// NumPy's NPZ: the array input [T, d_in], or the only one there is; time [T]; target [T, target_width], with classes [] the numbers of
+// classes; mask [T].
+#include <algorithm>
+#include <cmath>
+
+#include "array/error.h"
+#include "files/npz.h"
+#include "sequence/arrays.h"
+#include "sequence/format.h"
+
+namespace reclab::sequence_formats_by_name {
+
+namespace {
+
+bool holds_sequence(const std::vector<std::string>& arrays) { return arrays.size() <= 1 || std::ranges::find(arrays, "input") != arrays.end(); }
+
+/// An array of an archive that has a row for each of the sequence's steps. Its width is returned through width.
+std::vector<double> rows_of(const NpzFile& archive, const std::string& key, std::int64_t length, std::int64_t& width) {
+  const NpyHeader header = archive.header(key);  // before the array, which may be of any size
+  const std::string file = archive.path().string();
+  const bool fits = header.kind != 'c' && (header.shape.size() == 1 || header.shape.size() == 2) && header.shape[0] == length && header.bytes > 0;
+  if (!fits)
+    throw Error(file + ": " + key + " has shape " + to_string(header.shape) + " where input has " + std::to_string(length) +
+                    " steps: save one real row a step",
+                {.file = file, .place = key});
+  NpyArray array = archive.read(key);
+  width = array.shape.size() == 2 ? array.shape[1] : 1;
+  check_finite(array.real, width, file, " of " + key);
+  return std::move(array.real);
+}
+
+Table load_archive(const std::string& file, const LoadOptions& options) {
+  const NpzFile archive(file);
+  std::string key = "input";
+  if (!archive.has(key)) {
+    if (archive.names().size() != 1) {
+      std::string known;
+      for (std::size_t i = 0; i < archive.names().size() && i < 8; ++i) known += (i ? ", " : "") + shown(archive.names()[i]);
+      if (archive.names().empty())
+        throw Error(file + " is a ZIP archive without arrays (an Excel workbook, perhaps): save the series as CSV or NPY", {.file = file});
+      throw Error(file + " holds several arrays (" + known + ") and none is named input: name the sequence input",
+                  {.file = file, .place = "input"});
+    }
+    key = archive.names().front();
+  }
+  Table table = table_of(archive.read(key), file);
+  if (archive.has("time") && !options.time) {
+    std::int64_t width = 0;
+    table.time = rows_of(archive, "time", table.rows, width);
+    if (width != 1) throw Error(file + ": time has " + std::to_string(width) + " columns: give it one", {.file = file, .place = "time"});
+    table.time_name = "time";
+    check_increasing(table.time, file);
+  }
+  if (archive.has("target")) {
+    table.target = rows_of(archive, "target", table.rows, table.target_width);
+    table.target_kind = TargetKind::regress;
+    if (archive.has("classes")) {
+      const NpyArray classes = archive.header("classes").bytes <= sizeof(double) ? archive.read("classes") : NpyArray();
+      const double count = classes.real.size() == 1 ? classes.real[0] : 0.0;
+      if (!(count >= 2.0 && count <= 1e9))
+        throw Error(file + ": classes is not one number from 2 on: save the number of classes", {.file = file, .place = "classes"});
+      table.target_kind = TargetKind::classify;
+      table.classes = static_cast<std::int64_t>(count);
+      const bool numbered = table.target_width == 1 && std::all_of(table.target.begin(), table.target.end(), [&](double value) {
+                              return value >= 0.0 && value < count && value == std::floor(value);
+                            });
+      if (!numbered)
+        throw Error(file + ": target is not one class number from 0 to " + std::to_string(table.classes - 1) +
+                        " a step: number the classes from 0",
+                    {.file = file, .place = "target"});
+    }
+    std::int64_t width = 1;
+    if (archive.has("mask")) table.mask = rows_of(archive, "mask", table.rows, width);
+    if (!archive.has("mask")) table.mask.assign(static_cast<std::size_t>(table.rows), 1.0);
+    const bool flags = width == 1 && std::all_of(table.mask.begin(), table.mask.end(), [](double value) { return value >= 0.0; });
+    if (!flags)
+      throw Error(file + ": mask is not one number >= 0 a step: save 1 where the target counts and 0 elsewhere",
+                  {.file = file, .place = "mask"});
+  }
+  choose_columns(table, file, options);
+  return table;
+}
+
+void save_archive(const Sequence& sequence, AtomicFile& out) {
+  const bool target = sequence.target_kind != TargetKind::none;
+  NpzWriter archive(out);
+  archive.add("input", {sequence.length, sequence.width}, std::span<const double>(sequence.input));
+  archive.add("time", {sequence.length}, std::span<const double>(sequence.time));
+  if (target && sequence.target_kind == TargetKind::classify) {
+    const std::vector<std::int64_t> numbers(sequence.target.begin(), sequence.target.end()), classes{sequence.classes};
+    archive.add("target", {sequence.length, 1}, std::span<const std::int64_t>(numbers));
+    archive.add("classes", {}, std::span<const std::int64_t>(classes));
+  } else if (target) {
+    archive.add("target", {sequence.length, sequence.target_width}, std::span<const double>(sequence.target));
+  }
+  if (target) archive.add("mask", {sequence.length}, std::span<const double>(sequence.mask));
+  archive.finish();
+}
+
+}  // namespace
+
+SequenceFormat npz() {
+  return {.names = {"NPZ"},
+          .suffixes = {".npz"},
+          .sniff = [](std::string_view start) { return start.starts_with("PK"); },
+          .load =
+              [](std::string bytes, const std::string& file, const LoadOptions& options) {
+                bytes = {};  // an archive is read array by array
+                return load_archive(file, options);
+              },
+          .holds_sequence = holds_sequence,
+          .save = save_archive,
+          .saved_as = ".npz"};
+}
+
+}  // namespace reclab::sequence_formats_by_name
