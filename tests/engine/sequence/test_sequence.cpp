@@ -273,7 +273,7 @@ TEST_CASE("what is not text is refused with its byte or its kind") {
       "\x7f"
       "ELF\x02\x01\x01",
       {"neither text nor NPY", "byte 4"});
-  check_refused(std::string("RIFF\0\0\0\0WAVE", 12), {"sound", "CSV or NPY"});
+  check_refused(std::string("RIFF\0\0\0\0AVI ", 12), {"sound", "CSV or NPY"});
   check_refused("\x1f\x8b\x08", {"gzip", "gunzip"});
   check_refused("\x89HDF\r\n\x1a\n", {"HDF5"});
   std::string garbage;
