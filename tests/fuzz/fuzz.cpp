@@ -121,7 +121,7 @@ void cache(std::string_view bytes) {
 }
 
 constexpr std::pair<std::string_view, void (*)(std::string_view)> targets[] = {
-    {"table", table}, {"npy", npy},         {"npz", npz},     {"safetensors", safetensors}, {"sequence", sequence},
+    {"table", table}, {"npy", npy},         {"npz", npz},     {"safetensors", safetensors}, {"sequence", sequence}, {"sound", sequence},
     {"preset", preset}, {"weights", weights}, {"state", state}, {"cache", cache}};
 void (*target)(std::string_view) = nullptr;
 

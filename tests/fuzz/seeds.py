@@ -9,6 +9,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import wave
 import zipfile
 
 checkout = pathlib.Path(__file__).resolve().parents[2]
@@ -79,6 +80,20 @@ def main(reclab, out):
     for preset in (checkout / 'presets').glob('*/*.json'):
         keep('preset', preset.name, preset.read_bytes())
     keep('cache', 'pace', json.dumps({'machine': 'x', 'yardstick_seconds': {'cpu': [0.01, 0.02]}}))
+
+    for width in (1, 2, 3):
+        for channels in (1, 2):
+            for rate in (1, 8000):
+                with io.BytesIO() as out_bytes:
+                    with wave.open(out_bytes, 'wb') as sound:
+                        sound.setparams((channels, width, rate, 4, 'NONE', ''))
+                        sound.writeframes(bytes(range(4 * channels * width)))
+                    keep('sound', f'wav{width}{channels}{rate}', out_bytes.getvalue())
+    common = struct.pack('>4sIHIHH8s', b'COMM', 18, 1, 4, 16, 0x400b, bytes.fromhex('fa00000000000000'))
+    keep('sound', 'aiff', struct.pack('>4sI4s', b'FORM', 4 + len(common) + 24, b'AIFF') + common + struct.pack('>4sIQ4h', b'SSND', 16, 0, 1, -2, 3, -4))
+    keep('sound', 'opus', (checkout / 'tests/engine/sequence/a440.opus').read_bytes())
+    keep('sound', 'flac', bytes.fromhex('664c6143000000221000100000001200001201f402f00000000881db33eea933ed13b96db91f20a54ea384000028200000007265666572656e'
+                                        '6365206c6962464c414320312e342e32203230323231303232' '00000000fff864880007fd03000ee0ee080800fc2d03'))
 
     torch = [('rnn.weight_ih_l0', [4, 1]), ('rnn.weight_hh_l0', [4, 4]), ('rnn.bias_ih_l0', [4]), ('rnn.bias_hh_l0', [4])]
     keep('weights', 'torch', safetensors([(name, 'F32', shape, bytes(4 * (shape + [1])[0] * (shape + [1])[1])) for name, shape in torch]))
