@@ -61,6 +61,13 @@ class Panel : public QWidget {
     Q_UNUSED(asked)
   }
 
+  /// What `lookAt` takes.
+  struct Places {
+    QStringList views;           ///< the first part, where it is a view: "lines"
+    QString named, example = {};  ///< what a name is of, and one of them: "a state", "h"; empty: nothing is named
+  };
+  virtual Places places() const { return {}; }
+
   /// Of what is computed beside the run, and only of kinds that it needs: that it began or ended; how far it is; why it waits, a sentence, or
   /// was stopped by something else, empty when that is over.
   virtual void setComputing(Kind kind, bool computing) {
@@ -107,9 +114,13 @@ class Panel : public QWidget {
 struct PanelInfo {
   QString id, title, hint;
   Kinds needs;
+  Panel::Places places;
   std::function<Panel*(QWidget* parent)> make;
 };
 const std::vector<PanelInfo>& panels();
+/// What is wrong with a place that a preset's look_at names, "names no panel ..."; empty when nothing is. What a gate or a state is called is
+/// not known here.
+QString problem_of_place(const QString& place);
 /// What panels of these names need together; all that a run records where one needs anything, or is not known.
 Kinds needs_of(const QStringList& panels);
 

@@ -184,28 +184,13 @@ void read_stack(const Json& json, const Registry& registry, const fs::path& file
   }
 }
 
-/// Where to look, checked as far as it does not take a network: the panel and, of trajectories, the view.
+/// Where to look, in words of the window's: which panels there are and what can be chosen of them it knows alone.
 std::vector<std::string> read_look_at(const Json& json, const fs::path& file) {
-  static const std::vector<std::string> panels{"spectrum", "trajectories", "gating", "gradients", "timing", "steps"}, views{"3-D", "map", "lines", "past"};
   if (!json.is_array()) mistake(file, "look_at", "must be a list of panels, not " + kind_of(json) + ".");
   std::vector<std::string> places;
   for (const Json& entry : json) {
-    if (!entry.is_string()) mistake(file, "look_at", "must hold names of panels in quotes, not " + kind_of(entry) + ".");
-    const std::string& text = entry.get_ref<const std::string&>();
-    std::vector<std::string> parts;
-    std::stringstream rest{text + ":"};
-    for (std::string part; std::getline(rest, part, ':');) parts.push_back(part);
-    const std::string& panel = parts.front();
-    if (std::ranges::find(panels, panel) == panels.end())
-      mistake(file, "look_at", "names no panel: " + kind_of(panel) + "; the panels are " + nearest_names(panel, panels, panels.size()) + ".");
-    const bool named = panel == "gating" || panel == "gradients", viewed = panel == "trajectories";
-    if (parts.size() > (viewed ? 3u : named ? 2u : 1u) || std::ranges::any_of(parts, &std::string::empty))
-      mistake(file, "look_at",
-              "says more of a panel than there is to choose, " + kind_of(entry) + ": write \"" + panel + "\"" +
-                  (viewed ? ", or with a view and a state \"trajectories:lines:h\"" : named ? ", or \"" + panel + (panel == "gating" ? ":forget\" with a gate" : ":h\" with a state") : "") + ".");
-    if (viewed && parts.size() > 1 && std::ranges::find(views, parts[1]) == views.end())
-      mistake(file, "look_at", "names no view of trajectories: " + kind_of(parts[1]) + "; the views are " + nearest_names(parts[1], views, views.size()) + ".");
-    places.push_back(text);
+    if (!entry.is_string() || entry.get_ref<const std::string&>().empty()) mistake(file, "look_at", "must hold names of panels in quotes, not " + kind_of(entry) + ".");
+    places.push_back(entry.get<std::string>());
   }
   return places;
 }

@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "files/npz.h"
+#include "gui/session/files.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/models_view.h"
 #include "gui/views/scrubber.h"
@@ -55,6 +56,34 @@ class TestOpen : public test::WindowTest {
     open(onWaves(200));
   }
   void cleanup() { close(); }
+
+  void everyPresetLooksAtWhatThereIs() {
+    const auto& presets = session().library()->presets.presets();
+    QVERIFY(presets.size() > 20);
+    QCOMPARE(problemsOfPlaces(presets), QStringList());
+  }
+
+  void aPresetThatLooksAtNoPanelIsToldAtTheStartAndOpens() {
+    close();
+    const QString text = R"({"schema": 1, "id": "mine", "architecture": "gru", "title": "Mine", "family": "gated", "idea": "An idea.",
+                             "look_at": ["gatting", "gating"], "source": {"authors": "A", "year": 1997, "title": "T"}})";
+    const QString file = written("mine.json", text.toUtf8());
+    qputenv("RECLAB_PRESETS", QFileInfo(file).path().toUtf8());
+    Options options;
+    options.model = "mine";
+    options.task = "noise";
+    options.length = 30;
+    QStringList told;
+    window_ = std::make_unique<MainWindow>(&look_, options);
+    connect(window_->session(), &SessionController::said, this, [&](const QString& sentence) { told << sentence; });
+    window_->show();
+    QVERIFY(settle());
+    qunsetenv("RECLAB_PRESETS");
+    QVERIFY(QFile::remove(file));
+    QCOMPARE(session().trace()->info.preset, std::string("mine"));
+    QCOMPARE(told.filter("look_at").size(), 1);
+    QVERIFY2(told.filter("look_at")[0].startsWith(file + ": look_at names no panel: \"gatting\"; the panels are "), qPrintable(told.join(" / ")));
+  }
 
   void aDroppedFileRuns() {
     drop(written("waves.csv", test::twoWaves(150)));

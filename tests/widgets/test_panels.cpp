@@ -579,6 +579,27 @@ class TestPanels : public QObject {
     QCOMPARE(ids.size(), static_cast<qsizetype>(panels().size()));
     for (const char* id : {"spectrum", "gating", "gradients", "timing"}) QVERIFY(ids.contains(QString::fromLatin1(id)));
   }
+
+  /// What a preset's look_at may name follows from the panels.
+  void placesOfPanelsAreCheckedByTheList() {
+    for (const PanelInfo& info : panels()) {
+      QCOMPARE(problem_of_place(info.id), QString());
+      const auto& [views, named, example] = info.places;
+      for (const QString& view : views) QCOMPARE(problem_of_place(info.id + ":" + view), QString());
+      if (!named.isEmpty()) QCOMPARE(problem_of_place(info.id + (views.isEmpty() ? QString() : ":" + views.front()) + ":" + example), QString());
+      if (!views.isEmpty()) QVERIFY(!problem_of_place(info.id + ":nowhere").isEmpty());
+      for (const QString& wrong : {QString("%1:"), QString("%1:a:b:c"), QString("%1::a"), QString(" %1")}) QVERIFY2(!problem_of_place(wrong.arg(info.id)).isEmpty(), qPrintable(wrong.arg(info.id)));
+    }
+    const auto says = [](const char* place, const char* part) {
+      const QString problem = problem_of_place(place);
+      return problem.contains(part) ? QString() : QString("%1: %2").arg(place, problem);
+    };
+    QCOMPARE(says("gatting", "names no panel: \"gatting\"; the panels are spectrum, trajectories, gating, "), QString());
+    QCOMPARE(says("gating:a:b", "write \"gating\", or \"gating:forget\" with a gate"), QString());
+    QCOMPARE(says("spectrum:0", "says more of a panel than there is to choose, \"spectrum:0\": write \"spectrum\""), QString());
+    QCOMPARE(says("trajectories:line", "names no view of trajectories: \"line\"; the views are 3-D, map, past, lines"), QString());
+    QCOMPARE(says("trajectories:lines:h:0", "or \"trajectories:lines:h\" with a view and a state"), QString());
+  }
 };
 
 QTEST_MAIN(TestPanels)

@@ -52,6 +52,15 @@ void tellPlace(const Preset& preset, Panel* panel) {
       return panel->lookAt(QString::fromStdString(preset.id), text.section(':', 1), false);  // of two places in a panel the first counts
 }
 
+QStringList problemsOfPlaces(const std::vector<Preset>& presets) {
+  QStringList problems;
+  for (const Preset& preset : presets)
+    for (const std::string& place : preset.look_at)
+      if (const QString problem = problem_of_place(QString::fromStdString(printable(place))); !problem.isEmpty())
+        problems << QObject::tr("%1: look_at %2.").arg(QString::fromStdString(preset.file.string()), problem);
+  return problems;
+}
+
 QStringList saveFigures(const std::vector<Panel*>& panels, const QString& folder, Panel::Format format, QString* sentence) {
   QStringList written;
   *sentence = makeFolder(folder);

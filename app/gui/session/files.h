@@ -31,6 +31,9 @@ QString writeText(const QString& file, const QString& text);
 /// Tells a panel what its preset says to look at there, if anything.
 void tellPlace(const Preset& preset, Panel* panel);
 
+/// What is wrong with where presets say to look, a sentence each.
+QStringList problemsOfPlaces(const std::vector<Preset>& presets);
+
 /// Every panel's figure as <folder>/<panel id>.<suffix>. Returns the paths; `sentence` gets the first thing that went wrong.
 QStringList saveFigures(const std::vector<Panel*>& panels, const QString& folder, Panel::Format format, QString* sentence);
 QStringList saveData(const std::vector<Panel*>& panels, const QString& folder, QString* sentence);

@@ -12,6 +12,7 @@
 
 #include "array/backend.h"
 #include "array/stop.h"
+#include "gui/session/files.h"
 #include "gui/session/words.h"
 #include "models/registry.h"
 #include "panel.h"
@@ -86,6 +87,7 @@ void SessionController::open() {
       later([this, library] {
         library_ = library;
         for (const std::string& problem : library->presets.problems()) emit said(inWindowWords(problem), Tone::warning);
+        for (const QString& problem : problemsOfPlaces(library->presets.presets())) emit said(problem, Tone::warning);
         emit libraryReady();
       });
     } catch (...) {

@@ -18,6 +18,7 @@ class GatingPanel : public PlotPanel {
   QString title() const override { return tr("Gating"); }
   QString hint() const override;
   Kinds needs() const override { return {Kind::gate}; }
+  Places places() const override { return {.views = {}, .named = tr("a gate"), .example = "forget"}; }
   void setPinned(const std::vector<Run>& runs) override;
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
   QString dataAsCsv() const override;

@@ -16,6 +16,7 @@ class GradientsPanel : public PlotPanel {
   QString title() const override { return tr("Gradients"); }
   QString hint() const override;
   Kinds needs() const override { return {Kind::gradient, Kind::jacobian, Kind::jacobian_min}; }
+  Places places() const override { return {.views = {}, .named = tr("a state"), .example = "h"}; }
   void setPinned(const std::vector<Run>& runs) override;
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
   void holdAxes(bool hold) override { values_->hold(hold); }

@@ -46,6 +46,7 @@ class TrajectoriesPanel : public Panel {
   QString title() const override { return tr("Trajectories"); }
   QString hint() const override;
   Kinds needs() const override { return {Kind::state, Kind::signal, Kind::basis, Kind::reconstruction}; }
+  Places places() const override { return {.views = {"3-D", "map", "past", "lines"}, .named = tr("a state"), .example = "h"}; }
   void setTrace(std::shared_ptr<const Trace> trace) override;
   void holdAxes(bool hold) override;
   void setPinned(const std::vector<Run>& runs) override;
