@@ -45,6 +45,16 @@ std::vector<char> narrowed(DType type, std::span<const double> values) {
   return bytes;
 }
 
+bool all_finite(DType type, std::span<const char> bytes) {
+  const auto look = [&](const auto* x) {
+    auto sum = *x * 0;  // 0, or not a number
+    for (std::size_t i = 0; i < bytes.size() / sizeof *x; ++i) sum += x[i] * 0;
+    return sum == 0;
+  };
+  if (bytes.empty()) return true;
+  return type == DType::f32 ? look(reinterpret_cast<const float*>(bytes.data())) : look(reinterpret_cast<const double*>(bytes.data()));
+}
+
 std::vector<double> to_double(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset) {
   return fetched<double>(backend, type, from, n, offset);
 }

@@ -16,5 +16,7 @@ std::vector<double> to_double(Backend& backend, DType type, const void* from, st
 std::vector<std::complex<double>> to_complex(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset = 0);
 /// The bytes of an array of a real type, for Backend::upload.
 std::vector<char> narrowed(DType type, std::span<const double> values);
+/// Whether every number of a host's copy of a real array is finite.
+bool all_finite(DType type, std::span<const char> bytes);
 
 }  // namespace reclab

@@ -43,10 +43,6 @@ std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::
   return real_of(type) == DType::f32 ? look(static_cast<const float*>(data)) : look(static_cast<const double*>(data));
 }
 
-bool all_finite(DType type, std::span<const char> bytes) {
-  return bytes.empty() || first_bad_row(cpu_backend(), type, bytes.data(), 1, static_cast<std::int64_t>(bytes.size() / bytes_of(type))) < 0;
-}
-
 }  // namespace
 
 std::string sentence(const Divergence& bad) {
@@ -55,20 +51,20 @@ std::string sentence(const Divergence& bad) {
   return became + "between steps " + std::to_string(std::min(bad.step, bad.other)) + " and " + std::to_string(std::max(bad.step, bad.other));
 }
 
-Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Parameters& parameters, const Sequence& sequence, const Loss& loss,
-                 Backend& backend, const Options& options)
-    : sequence_(sequence), loss_(loss), backend_(backend), batch_(options.batch), real_(options.real), bare_(options.bare) {
+Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
+    : model_(model), batch_(batch), backend_(model.backend()), real_(model.real()), length_(batch.length()), bare_(options.bare), on_device_(options.bare || options.gradients == GradientsOn::device), weights_seen_(model.changes()) {
+  const Architecture& architecture = model.architecture();
   NetworkOptions build;
-  build.input = sequence.width;
-  build.head = loss.outputs();
+  build.input = batch.width();
+  build.head = batch.outputs();
   build.form = options.form;
-  build.real = options.real;
+  build.real = real_;
   build.record = options.record;
   build.past = options.past;
-  build.batch = options.batch;
-  const std::int64_t length = sequence.length;
+  build.batch = batch.size();
+  const std::int64_t length = length_;
   build.steps = std::min<std::int64_t>(length, 32);
-  const Network sample(architecture, hyper, build);
+  const Network sample(architecture, model.hyper(), build);
   const double each = static_cast<double>(sample.graph().planned_bytes(true)) / static_cast<double>(build.steps);
   segment_ = options.segment;
   if (!segment_ && (options.form != Form::sequential || sample.whole())) {
@@ -84,46 +80,63 @@ Rollout::Rollout(const Architecture& architecture, const Hyper& hyper, const Par
   segment_ = std::min(segment_, length);
   segments_ = (length + segment_ - 1) / segment_;
   build.steps = segment_;
-  whole_ = std::make_unique<Network>(architecture, hyper, build);
-  whole_->graph().allocate(backend, true);
+  whole_ = std::make_unique<Network>(architecture, model.hyper(), build);
+  require_equal_lengths(batch);
+  whole_->graph().allocate(backend_, true);
   if (length % segment_) {
     build.steps = length % segment_;
-    tail_ = std::make_unique<Network>(architecture, hyper, build);
-    tail_->graph().allocate(backend, true);
+    tail_ = std::make_unique<Network>(architecture, model.hyper(), build);
+    tail_->graph().allocate(backend_, true);
   }
-  assert(parameters.entries().size() == whole_->parameters().size());
-  for (const auto& entry : parameters.entries()) {
-    // Piece by piece: a matrix of a wide model takes a second, and a copy of it would be as large.
-    constexpr std::size_t piece = std::size_t{1} << 20;
-    const std::span<const double> all(entry.values);
-    weights_.emplace_back(backend, all.size() * bytes_of(real_));
-    for (std::size_t from = 0; from < all.size(); from += piece) {
-      check_stop();
-      const auto values = narrowed(real_, all.subspan(from, std::min(piece, all.size() - from)));
-      if (!all_finite(real_, values))
-        throw Error("The weights " + entry.name + " of " + architecture.id + " have an entry that is not finite" +
-                        (real_ == DType::f32 ? " in float32: choose --dtype f64, or other weights." : ": choose other weights."),
-                    {.place = entry.name, .model = architecture.id, .parameter = entry.name});
-      backend.upload(static_cast<char*>(weights_.back().data()) + from * bytes_of(real_), values.data(), values.size());
-    }
+  assert(model.weights().size() == whole_->parameters().size());
+  losses_.assign(static_cast<std::size_t>(batch.size()), 0.0);
+  upload_input();
+  checkpoints_.emplace_back(whole_->states().size());
+  for (std::size_t i = 0; i < whole_->states().size(); ++i) {
+    const Var initial = whole_->states()[i].initial;
+    if (count(initial.shape())) checkpoints_[0][i].resize(backend_, initial.dtype(), count(initial.shape()));
   }
+  reset_states();
+}
+
+void Rollout::require_equal_lengths(const Batch& batch) const {
+  const auto& layers = whole_->layers();
+  if (batch.shortest() == length_ || std::ranges::none_of(layers, [](const Network::LayerInfo& layer) { return layer.backward; })) return;
+  throw Error(model_.architecture().id + " has a layer that runs from the end of the sequence to its start, so sequences of " + std::to_string(batch.shortest()) + " and of " + std::to_string(length_) +
+                  " steps cannot be run side by side: give sequences of one length.",
+              {.model = model_.architecture().id, .value = std::to_string(batch.shortest()), .range = std::to_string(length_)});
+}
+
+void Rollout::upload_input() {
+  const std::int64_t length = length_, width = batch_.width(), size = batch_.size();
+  const Sequence& first = *batch_.examples()[0].sequence;
   std::vector<double> beside;
-  if (batch_ > 1)
-    for (std::int64_t t = 0; t < length; ++t)
-      for (std::int64_t b = 0; b < batch_; ++b) beside.insert(beside.end(), sequence.input.begin() + t * sequence.width, sequence.input.begin() + (t + 1) * sequence.width);
-  input_ = DeviceArray(backend, narrowed(real_, batch_ > 1 ? beside : sequence.input));
-  checkpoints_.emplace_back();
-  for (const auto& state : whole_->states()) {
-    checkpoints_[0].emplace_back();
-    if (count(state.initial.shape()) == 0) continue;
-    checkpoints_[0].back() = DeviceArray(backend, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
-    if (state.start == 0.0) {
-      backend.zero(checkpoints_[0].back().data(), checkpoints_[0].back().bytes());
-      continue;
+  const std::vector<double>* input = &first.input;
+  if (size > 1 || first.length < length) {
+    beside.assign(static_cast<std::size_t>(length * size * width), 0.0);
+    for (std::int64_t b = 0; b < size; ++b) {
+      const Sequence& sequence = *batch_.examples()[static_cast<std::size_t>(b)].sequence;
+      for (std::int64_t t = 0; t < sequence.length; ++t) std::copy_n(sequence.input.begin() + t * width, width, beside.begin() + (t * size + b) * width);
     }
-    const auto start = narrowed(real_, std::vector<double>(checkpoints_[0].back().bytes() / bytes_of(real_), state.start));
-    backend.upload(checkpoints_[0].back().data(), start.data(), start.size());
+    input = &beside;
   }
+  const auto values = narrowed(real_, *input);
+  backend_.upload(input_.resize(backend_, real_, std::ssize(*input)), values.data(), values.size());
+}
+
+void Rollout::set_batch(const Batch& batch) {
+  const auto refuse = [](const std::string& what, std::int64_t given, std::int64_t made) {
+    throw Error("A batch with " + what + " " + std::to_string(given) + " was given to a rollout made for " + std::to_string(made) + ": build another rollout of the model.",
+                {.value = std::to_string(given), .range = std::to_string(made)});
+  };
+  if (batch.size() != batch_.size()) refuse("a number of sequences of", batch.size(), batch_.size());
+  if (batch.width() != batch_.width()) refuse("a number of columns of", batch.width(), batch_.width());
+  if (batch.outputs() != batch_.outputs()) refuse("a number of outputs of", batch.outputs(), batch_.outputs());
+  if (batch.length() > length_) refuse("a length of", batch.length(), length_);
+  require_equal_lengths(batch);
+  batch_ = batch;
+  standing_ = -1;
+  upload_input();
 }
 
 Cost Rollout::cost() const {
@@ -141,8 +154,7 @@ Cost Rollout::cost() const {
 
 std::int64_t Rollout::bytes() const {
   std::int64_t total = whole_->graph().planned_bytes(true) + (tail_ ? tail_->graph().planned_bytes(true) : 0);
-  total += static_cast<std::int64_t>(input_.bytes());
-  for (const auto& w : weights_) total += static_cast<std::int64_t>(w.bytes());
+  total += static_cast<std::int64_t>(input_.bytes()) + model_.bytes();
   for (const auto& checkpoint : checkpoints_)
     for (const auto& state : checkpoint) total += static_cast<std::int64_t>(state.bytes());
   for (const auto* arrays : {&carried_, &totals_})
@@ -150,8 +162,22 @@ std::int64_t Rollout::bytes() const {
   return total;
 }
 
+void Rollout::reset_states() {
+  for (std::size_t i = 0; i < whole_->states().size(); ++i) {
+    const DeviceArray& first = checkpoints_[0][i];
+    const double start = whole_->states()[i].start;
+    if (!first) continue;
+    if (start == 0.0) {
+      backend_.zero(first.data(), first.bytes());
+      continue;
+    }
+    const auto values = narrowed(real_, std::vector<double>(first.bytes() / bytes_of(real_), start));
+    backend_.upload(first.data(), values.data(), values.size());
+  }
+  standing_ = -1;
+}
+
 void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<double>>>& states) {
-  assert(batch_ == 1 || states.empty());
   for (std::size_t i = 0; i < whole_->states().size(); ++i) {
     const auto& state = whole_->states()[i];
     const auto found = states.find(state_key(state));
@@ -162,18 +188,45 @@ void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<d
       if (is_complex(state.initial.dtype())) parts.push_back(z.imag());
     }
     if (parts.empty()) continue;
+    assert(std::ssize(found->second) == count(state.initial.shape()));
     const auto values = narrowed(real_, parts);
     if (!all_finite(real_, values))
       throw Error("The initial " + state_key(state) + " has an entry that is not finite" + (real_ == DType::f32 ? " in float32: choose --dtype f64, or another state." : ": choose another state."),
                   {.place = state_key(state), .parameter = "state"});
-    checkpoints_[0][i] = DeviceArray(backend_, values);
+    backend_.upload(checkpoints_[0][i].data(), values.data(), values.size());
   }
+  standing_ = -1;
+}
+
+void Rollout::continue_states() {
+  assert(reached_ == static_cast<std::size_t>(segments_) && "after a forward that went to the end");
+  for (const auto& layer : whole_->layers())
+    if (layer.backward)
+      throw Error(model_.architecture().id + " has a layer that runs from the end of the sequence to its start: what it carries comes from steps that are not known yet, so no batch can be continued.",
+                  {.model = model_.architecture().id});
+  // All are looked at before one is changed.
+  const auto& last = checkpoints_[reached_];
+  for (std::size_t i = 0; i < whole_->states().size(); ++i) {
+    const auto& state = whole_->states()[i];
+    if (last[i].bytes() == checkpoints_[0][i].bytes()) continue;
+    if (state.growing)
+      throw Error(state_key(state) + " of " + model_.architecture().id + " holds " +
+                      (state.period ? "the steps of an unfinished segment, so a batch cannot be continued in place: give a length that is a multiple of " + std::to_string(state.period) + "."
+                                    : "every step that has passed, so a batch cannot be continued in place: choose a model whose states stay as large as they are."),
+                  {.place = state_key(state), .model = model_.architecture().id});
+    throw Error("The " + std::string(to_string(whole_->options().form)) + " form does not make the final " + state_key(state) + ": choose form sequential.",
+                {.place = state_key(state), .model = model_.architecture().id});
+  }
+  for (std::size_t i = 0; i < last.size(); ++i)
+    if (last[i].bytes()) backend_.copy(checkpoints_[0][i].data(), last[i].data(), last[i].bytes());
+  standing_ = -1;
 }
 
 void Rollout::bind(Network& network, std::int64_t index) {
-  const std::size_t row = static_cast<std::size_t>(batch_ * sequence_.width) * bytes_of(real_);
+  const std::size_t row = static_cast<std::size_t>(batch_.size() * batch_.width()) * bytes_of(real_);
   network.graph().bind(network.input(), static_cast<const char*>(input_.data()) + static_cast<std::size_t>(index * segment_) * row);
-  for (std::size_t i = 0; i < weights_.size(); ++i) network.graph().bind(network.parameters()[i].var, weights_[i].data());
+  const auto& weights = model_.weights();
+  for (std::size_t i = 0; i < weights.size(); ++i) network.graph().bind(network.parameters()[i].var, weights[i].values.data());
   for (std::size_t i = 0; i < network.states().size(); ++i) {
     const auto& state = network.states()[i];
     const void* checkpoint = checkpoints_[static_cast<std::size_t>(index)][i].data();
@@ -183,6 +236,7 @@ void Rollout::bind(Network& network, std::int64_t index) {
 }
 
 Network& Rollout::run_segment(std::int64_t index, std::stop_token stop) {
+  assert(weights_seen_ == model_.changes() && "the weights were changed since the forward");
   Network& network = index == segments_ - 1 && tail_ ? *tail_ : *whole_;
   bind(network, index);
   if (standing_ != index) {
@@ -224,31 +278,38 @@ std::optional<Divergence> Rollout::look_at(Network& network, std::int64_t first)
   return bad;
 }
 
-/// Loss::segment for each sequence of the batch; output and adjoint [steps, batch, width].
-double Rollout::loss_of(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const {
-  if (batch_ == 1) return loss_.segment(first, steps, width, output, adjoint);
-  double loss = 0.0;
+/// Loss::segment of one sequence of the batch; output and adjoint [steps, batch, width], of which it has its own part.
+double Rollout::loss_of(std::int64_t b, std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const {
+  const Example& example = batch_.examples()[static_cast<std::size_t>(b)];
+  steps = std::min(steps, example.sequence->length - first);  // the rest is what follows a shorter one
+  if (steps <= 0) return 0.0;
+  const std::int64_t B = batch_.size();
   const auto n = static_cast<std::size_t>(width);
+  if (B == 1) return example.loss->segment(first, steps, width, output.first(static_cast<std::size_t>(steps) * n), adjoint.empty() ? adjoint : adjoint.first(static_cast<std::size_t>(steps) * n));
   std::vector<double> own(static_cast<std::size_t>(steps) * n), back(adjoint.empty() ? 0 : own.size());
-  for (std::int64_t b = 0; b < batch_; ++b) {
-    const auto at = [&](std::int64_t t) { return static_cast<std::ptrdiff_t>((t * batch_ + b) * width); };
-    for (std::int64_t t = 0; t < steps; ++t) std::copy_n(output.begin() + at(t), n, own.begin() + t * width);
-    std::fill(back.begin(), back.end(), 0.0);
-    loss += loss_.segment(first, steps, width, own, back);
-    for (std::int64_t t = 0; t < steps && !adjoint.empty(); ++t)
-      for (std::size_t j = 0; j < n; ++j) adjoint[static_cast<std::size_t>(at(t)) + j] += back[static_cast<std::size_t>(t * width) + j];
-  }
+  const auto at = [&](std::int64_t t) { return static_cast<std::ptrdiff_t>((t * B + b) * width); };
+  for (std::int64_t t = 0; t < steps; ++t) std::copy_n(output.begin() + at(t), n, own.begin() + t * width);
+  const double loss = example.loss->segment(first, steps, width, own, back);
+  for (std::int64_t t = 0; t < steps && !adjoint.empty(); ++t)
+    for (std::size_t j = 0; j < n; ++j) adjoint[static_cast<std::size_t>(at(t)) + j] += back[static_cast<std::size_t>(t * width) + j];
   return loss;
 }
 
 void Rollout::add_loss(Network& network, std::int64_t first) {
-  const std::int64_t steps = network.options().steps, width = network.output().dim(-1), row = batch_ * width;
+  const std::int64_t steps = network.options().steps, width = network.output().dim(-1), row = batch_.size() * width;
   const auto output = to_double(backend_, real_, network.graph().value(network.output()), steps * row);
-  loss_value_ += loss_of(first, steps, width, output, {});
+  double of_segment = 0.0;
+  for (std::int64_t b = 0; b < batch_.size(); ++b) {
+    const double own = loss_of(b, first, steps, width, output, {});
+    losses_[static_cast<std::size_t>(b)] += own;
+    of_segment += own;
+  }
+  loss_value_ += of_segment;
   if (std::isfinite(loss_value_) || loss_step_ >= 0) return;
   double so_far = 0.0;
   for (std::int64_t t = 0; t < steps && loss_step_ < 0; ++t) {
-    so_far += loss_of(first + t, 1, width, std::span(output).subspan(static_cast<std::size_t>(t * row), static_cast<std::size_t>(row)), {});
+    const auto at = std::span(output).subspan(static_cast<std::size_t>(t * row), static_cast<std::size_t>(row));
+    for (std::int64_t b = 0; b < batch_.size(); ++b) so_far += loss_of(b, first + t, 1, width, at, {});
     if (!std::isfinite(so_far) || t == steps - 1) loss_step_ = first + t;
   }
 }
@@ -260,18 +321,19 @@ void Rollout::keep_states(const Network& network, std::size_t index) {
     const auto& state = network.states()[i];
     if (!state.final_state) continue;
     DeviceArray& kept = checkpoints_[index][i];
-    const std::size_t bytes = static_cast<std::size_t>(count(state.final_state.shape())) * bytes_of(state.final_state.dtype());
-    if (!kept || kept.bytes() != bytes) kept = DeviceArray(backend_, bytes);
-    backend_.copy(kept.data(), network.graph().value(state.final_state), bytes);
+    kept.resize(backend_, state.final_state.dtype(), count(state.final_state.shape()));
+    backend_.copy(kept.data(), network.graph().value(state.final_state), kept.bytes());
   }
   reached_ = index;
 }
 
 std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token stop) {
   loss_value_ = 0.0;
+  std::ranges::fill(losses_, 0.0);
   loss_step_ = -1;
   standing_ = -1;
   reached_ = 0;
+  weights_seen_ = model_.changes();
   for (std::int64_t index = 0; index < segments_; ++index) {
     Network& network = run_segment(index, stop);
     const std::int64_t first = index * segment_;
@@ -327,9 +389,13 @@ std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t firs
   look(network.output(), scale, key_of(Kind::gradient, "output"));
   look(network.input(), scale, key_of(Kind::gradient, "input"));
   if (bad.step >= 0) return bad;
-  for (const auto& parameter : network.parameters()) {
-    const auto& total = gradients_.at(parameter.name);
-    if (!std::all_of(total.begin(), total.end(), [](double x) { return std::isfinite(x); }))
+  for (std::size_t i = 0; i < network.parameters().size(); ++i) {
+    const auto& parameter = network.parameters()[i];
+    const auto finite = [&] {
+      if (on_device_) return backend_.exponent(real_, count(parameter.var.shape()), totals_[i].data()) != infinite_exponent;
+      return std::ranges::all_of(gradients_.at(parameter.name), [](double x) { return std::isfinite(x); });
+    };
+    if (!finite())
       return Divergence{first + steps - 1, key_of(Kind::gradient, key_of(Kind::param, parameter.name)), first};
   }
   return std::nullopt;
@@ -351,12 +417,14 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
   constexpr int none = no_exponent;
   std::optional<Divergence> bad;
   gradients_.clear();
-  for (const auto& parameter : whole_->parameters()) {
-    const auto size = static_cast<std::size_t>(count(parameter.var.shape()));
-    if (!bare_)
-      gradients_[parameter.name].assign(size, 0.0);
-    else if (totals_.size() < whole_->parameters().size())
-      totals_.emplace_back(backend_, size * bytes_of(real_));
+  if (on_device_) totals_.resize(whole_->parameters().size());
+  for (std::size_t i = 0; i < whole_->parameters().size(); ++i) {
+    const auto& parameter = whole_->parameters()[i];
+    const std::int64_t size = count(parameter.var.shape());
+    if (on_device_)
+      totals_[i].resize(backend_, real_, size);
+    else
+      gradients_[parameter.name].assign(static_cast<std::size_t>(size), 0.0);
   }
   for (const auto& total : totals_) backend_.zero(total.data(), total.bytes());
   const std::size_t states = whole_->states().size();
@@ -368,14 +436,15 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     Graph& graph = network.graph();
     const std::int64_t first = index * segment_, steps = network.options().steps, width = network.output().dim(-1);
     graph.clear_gradients();
-    const std::int64_t outputs = steps * batch_ * width;
-    DeviceArray seed_of_loss;
+    const std::int64_t outputs = steps * batch_.size() * width;
     if (!bare_) {
       std::vector<double> adjoint(static_cast<std::size_t>(outputs), 0.0);
-      loss_of(first, steps, width, to_double(backend_, real_, graph.value(network.output()), outputs), adjoint);
-      seed_of_loss = DeviceArray(backend_, narrowed(real_, adjoint));
+      const auto output = to_double(backend_, real_, graph.value(network.output()), outputs);
+      for (std::int64_t b = 0; b < batch_.size(); ++b) loss_of(b, first, steps, width, output, adjoint);
+      const auto values = narrowed(real_, adjoint);
+      backend_.upload(seed_.resize(backend_, real_, outputs), values.data(), values.size());
     }
-    const void* seed = bare_ ? graph.value(network.output()) : seed_of_loss.data();
+    const void* seed = bare_ ? graph.value(network.output()) : seed_.data();
 
     // All gradients of this segment are in units of 2^scale: that of the largest adjoint that comes in, unless that is near 1.
     int scale = none;
@@ -408,7 +477,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     for (std::size_t i = 0; i < network.parameters().size(); ++i) {
       const auto& parameter = network.parameters()[i];
       if (!graph.gradient(parameter.var)) continue;
-      if (bare_) {
+      if (on_device_) {
         backend_.add_scaled(real_, count(parameter.var.shape()), scale, graph.gradient(parameter.var), totals_[i].data(), true);
         continue;
       }
@@ -419,7 +488,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     for (std::size_t i = 0; i < states; ++i) {
       const auto& state = network.states()[i];
       if (!graph.gradient(state.initial) || count(state.initial.shape()) == 0) continue;
-      if (!carried_[i]) carried_[i] = DeviceArray(backend_, static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype()));
+      carried_[i].resize(backend_, state.initial.dtype(), count(state.initial.shape()));
       carried[i] = carried_[i].data();
       backend_.copy(carried_[i].data(), graph.gradient(state.initial), carried_[i].bytes());
       exponents[i] = scale + (state.memory ? state.memory->exponent() : 0);

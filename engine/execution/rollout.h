@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Rollout: a network run over a whole sequence in segments of time. The state at each segment's start is kept; the backward pass runs
+// Rollout: a model run over a whole sequence, or over a batch of them side by side, in segments of time. The state at each segment's start is kept; the backward pass runs
 // the segments again from there, last first, so that a long sequence needs the memory of one segment and of the checkpoints.
 #pragma once
 
@@ -17,9 +17,9 @@
 
 #include "array/device_array.h"
 #include "array/host.h"
-#include "execution/loss.h"
+#include "execution/batch.h"
+#include "execution/model.h"
 #include "models/network.h"
-#include "sequence/sequence.h"
 #include "trace/kinds.h"
 
 namespace reclab {
@@ -34,21 +34,31 @@ struct Divergence {
 /// "output became non-finite at step 31", "state/0/conv became non-finite between steps 0 and 31".
 std::string sentence(const Divergence& bad);
 
+/// Where the gradients of the parameters are added up, segment after segment.
+enum class GradientsOn : std::uint8_t {
+  host,   ///< in float64: parameter_gradients()
+  device  ///< in the model's precision, where they lie: device_gradients(), for an optimiser
+};
+
 class Rollout {
  public:
   struct Options {
     Form form = Form::sequential;
-    DType real = DType::f64;
     std::int64_t segment = 0;  ///< steps; 0: chosen by memory (forms other than sequential take the whole sequence at once)
     bool record = true;
     std::int64_t past = 0;     ///< rows that the growing states given to set_initial have
-    std::int64_t batch = 1;    ///< the sequence so many times side by side; the loss is the sum of all
-    /// For timing: nothing is done beside the computation. No value is looked at, there is no loss (the gradients are those of ½ Σ |y|²), the
-    /// parameters' gradients stay on the device, and arrays that were taken once are kept.
+    /// For timing: nothing is done beside the computation. No value is looked at, there is no loss (the gradients are those of ½ Σ |y|²), and the
+    /// parameters' gradients stay on the device.
     bool bare = false;
+    GradientsOn gradients = GradientsOn::host;
   };
-  Rollout(const Architecture& architecture, const Hyper& hyper, const Parameters& parameters, const Sequence& sequence, const Loss& loss,
-          Backend& backend, const Options& options);
+  /// The model must outlive the rollout; the batch's sequences and losses until the next batch. Of several rollouts of one model each has arrays of its own
+  /// and the model's weights. A change of the weights is seen by the next forward.
+  Rollout(const Model& model, const Batch& batch, const Options& options);
+
+  /// The next sequences, for the next forward: as many as before, as wide, and none longer than the longest that the rollout was made for (a
+  /// shorter one is followed by zeros, see Batch). Nothing is built and no memory is taken. Throws Error for others. Initial states stay.
+  void set_batch(const Batch& batch);
 
   /// A network as it stands after the segment of steps [first, first + steps) was run.
   struct Segment {
@@ -64,25 +74,34 @@ class Rollout {
   std::int64_t bytes() const;  ///< of graphs, checkpoints and what is carried
   Cost cost() const;           ///< of the forward pass, by formula
 
-  /// The states of step -1, by "state/<layer>/<name>"; names and shapes must be those of the network (checked by the caller). Of a batch of
-  /// one (asserted).
+  /// The states of step -1, by "state/<layer>/<name>", those of a batch side by side as final_states() has them; names and sizes must be
+  /// those of the network (checked by the caller).
   void set_initial(const std::map<std::string, std::vector<std::complex<double>>>& states);
+  /// The states of step -1 are again what the model starts with.
+  void reset_states();
+  /// After a forward to the end: its final states are those of step -1 of the next one, without leaving the device. No gradient passes from
+  /// there back, which is truncated backpropagation through time. What follows a shorter sequence of a batch has changed its states. Throws Error
+  /// where the model has a layer that runs backward, keeps every step that has passed, or runs in a form that does not make its final state.
+  void continue_states();
 
   /// Runs all segments. Stops at a value that is not finite and says where.
   std::optional<Divergence> forward(const Visit& visit, std::stop_token stop);
-  double loss() const { return loss_value_; }
+  double loss() const { return loss_value_; }  ///< of the last forward: the sum over the batch
+  const std::vector<double>& losses() const { return losses_; }  ///< of each sequence
   /// The first step whose loss is not finite, where outputs are.
   std::int64_t loss_step() const { return loss_step_; }
   /// Final states as complex numbers (imaginary part 0 for real ones); a state that the form does not form is absent.
   std::map<std::string, std::vector<std::complex<double>>> final_states() const;
 
-  /// After forward: adjoints of the loss. `visit` sees each segment after its own backward, from last to first, with scale = the power
+  /// After forward, with the same weights (asserted): adjoints of the loss. `visit` sees each segment after its own backward, from last to first, with scale = the power
   /// of two that its gradients are to be multiplied with. Returns the first gradient on the way back that is not finite: of the input and
   /// of parameters in plain units, of states by their norms' logarithms.
   using VisitBackward = std::function<void(const Segment&, int scale)>;
   std::optional<Divergence> backward(const VisitBackward& visit, std::stop_token stop);
-  /// dL/dtheta by name, after backward.
+  /// dL/dtheta by name, after backward; empty with GradientsOn::device.
   const std::map<std::string, std::vector<double>>& parameter_gradients() const { return gradients_; }
+  /// dL/dtheta in the order of the model's weights, after backward with GradientsOn::device, until the next.
+  std::span<const DeviceArray> device_gradients() const { return totals_; }
 
   /// Runs the segments again, last first, forward only: for products of Jacobians.
   void revisit(const Visit& visit, std::stop_token stop);
@@ -97,25 +116,29 @@ class Rollout {
   std::optional<Divergence> look_at(Network& network, std::int64_t first) const;
   void add_loss(Network& network, std::int64_t first);
   void keep_states(const Network& network, std::size_t index);
-  double loss_of(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const;
+  void upload_input();
+  void require_equal_lengths(const Batch& batch) const;
+  double loss_of(std::int64_t b, std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const;
   void add_units(Var like, const void* x, int scale, void* to, int& power) const;
   std::optional<Divergence> look_back(Network& network, std::int64_t first, int scale) const;
 
-  const Sequence& sequence_;
-  const Loss& loss_;
+  const Model& model_;
+  Batch batch_;
   Backend& backend_;
-  std::int64_t segment_ = 0, segments_ = 0, batch_ = 1;
+  std::int64_t segment_ = 0, segments_ = 0;
   DType real_;
-  bool bare_ = false;
+  std::int64_t length_;
+  bool bare_, on_device_;
   std::unique_ptr<Network> whole_, tail_;
-  std::vector<DeviceArray> weights_;     // in the graph's precision, in the order of the network's parameters
-  DeviceArray input_;
+  DeviceArray input_, seed_;             // [steps, batch, width] of all steps; dL/dy of a segment
   std::vector<std::vector<DeviceArray>> checkpoints_;  // [segment][state]
   std::size_t reached_ = 0;              // the last of them that belongs to this forward pass
   std::vector<DeviceArray> carried_;     // adjoints of the next segment's initial states
-  std::vector<DeviceArray> totals_;      // the parameters' gradients of a bare rollout
+  std::vector<DeviceArray> totals_;      // the parameters' gradients, where they stay on the device
   std::int64_t standing_ = -1;           // the segment whose values the graphs hold
+  std::uint64_t weights_seen_;           // Model::changes() at the last forward
   double loss_value_ = 0.0;
+  std::vector<double> losses_;
   std::int64_t loss_step_ = -1;
   std::map<std::string, std::vector<double>> gradients_;
 };

@@ -46,7 +46,8 @@ void tell_newton(const Network& network, Form form, FormResult& result) {
 
 FormResult result_of(const FormCase& of, Form form, DType real, bool backward, std::stop_token stop) {
   FormResult result;
-  Rollout rollout(of.architecture, of.hyper, of.parameters, of.sequence, of.loss, of.backend, {form, real, 0, false});
+  const Model model(of.architecture, of.hyper, of.parameters, of.backend, real);
+  Rollout rollout(model, Batch(of.sequence, of.loss), {.form = form, .record = false});
   const auto start = std::chrono::steady_clock::now();
   result.bad = rollout.forward([&](const Rollout::Segment& s) {
     const auto values = to_double(of.backend, real, s.network.graph().value(s.network.output()), count(s.network.output().shape()));

@@ -3,6 +3,7 @@
 #include <cassert>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "array/stop.h"
@@ -69,6 +70,7 @@ class Run {
   std::vector<std::unique_ptr<Analysis>> analyses_;
   TracePtr published_;
   Form form_ = Form::sequential;
+  std::optional<Model> model_;
   std::unique_ptr<Rollout> rollout_;
   std::map<std::string, std::vector<std::complex<double>>> states_;
   std::int64_t done_steps_ = 0;
@@ -145,16 +147,15 @@ class Run {
   }
 
   std::unique_ptr<Rollout> make_rollout(Form form) {
+    if (!model_) model_.emplace(prepared_.architecture, prepared_.hyper, prepared_.parameters, prepared_.backend, prepared_.real);
     Rollout::Options options;
     options.form = form;
-    options.real = prepared_.real;
     // Norms of adjoints and transitions too are those of memories that keep their states.
     options.record = std::ranges::any_of(analyses_, [](const auto& analysis) { return analysis->of_states(); });
     InitialState initial;
     if (!request_.state.empty()) initial = load_state(request_.state, *prepared_.probe);
     options.past = initial.past;
-    auto made = std::make_unique<Rollout>(prepared_.architecture, prepared_.hyper, prepared_.parameters, request_.sequence, prepared_.loss,
-                                          prepared_.backend, options);
+    auto made = std::make_unique<Rollout>(*model_, Batch(request_.sequence, prepared_.loss), options);
     made->set_initial(initial.values);
     return made;
   }

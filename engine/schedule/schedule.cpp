@@ -177,11 +177,12 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
   trace.info.dtype = "float64";
   trace.info.length = T;
 
+  const Model model(*architecture, hyper, parameters, cpu_backend(), DType::f64);
   std::unique_ptr<Rollout> sequential;
   bool any = false;
   for (const Form form : probe.forms()) {
     if (stop.stop_requested()) throw Cancelled();
-    auto rollout = std::make_unique<Rollout>(*architecture, hyper, parameters, sequence, loss, cpu_backend(), Rollout::Options{form, DType::f64, T, true, 0});
+    auto rollout = std::make_unique<Rollout>(model, Batch(sequence, loss), Rollout::Options{.form = form, .segment = T});
     Network& network = rollout->network();
     auto found = find(network, form);
     if (!found) continue;

@@ -216,6 +216,7 @@ class Timing {
   std::stop_token stop_;
   const Publish& publish_;
   Parameters parameters_;
+  std::optional<Model> model_;
   std::vector<Series> series_;
   std::vector<std::int64_t> lengths_;
   Yardstick* yardstick_ = nullptr;
@@ -280,9 +281,9 @@ class Timing {
     return seconds(last) * std::pow(static_cast<double>(length) / static_cast<double>(last.length), p);
   }
 
-  std::unique_ptr<Rollout> rollout_of(const Series& series, const Sequence& sequence, const Loss& loss) const {
-    return std::make_unique<Rollout>(prepared_.architecture, prepared_.hyper, parameters_, sequence, loss, prepared_.backend,
-                                     Rollout::Options{series.form, prepared_.real, 0, false, 0, timing_.batch, true});
+  std::unique_ptr<Rollout> rollout_of(const Series& series, const Sequence& sequence, const Loss& loss) {
+    if (!model_) model_.emplace(prepared_.architecture, prepared_.hyper, parameters_, prepared_.backend, prepared_.real);
+    return std::make_unique<Rollout>(*model_, Batch(sequence, loss, timing_.batch), Rollout::Options{.form = series.form, .record = false, .bare = true});
   }
 
   /// All forms at one length, turn by turn.

@@ -65,11 +65,11 @@ SWEEP_ARCHITECTURES("a sequence has the same bits in segments of any length", ar
   one.input = sequence.width;
   const Network network(architecture, hyper, one);
   if (network.whole()) throw test::Skip("it takes a sequence as one segment");
-  const Parameters parameters = network.initialise(1);
+  const Model model(architecture, hyper, network.initialise(1), cpu_backend(), DType::f64);
   const auto made = [&](std::int64_t segment) {
     Rollout::Options options;
     options.segment = segment;
-    Rollout rollout(architecture, hyper, parameters, sequence, loss, cpu_backend(), options);
+    Rollout rollout(model, Batch(sequence, loss), options);
     std::vector<double> output;
     CHECK(!rollout.forward([&](const Rollout::Segment& s) {
       const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));

@@ -271,11 +271,10 @@ void run_a_batch(const fs::path& path) {
   for (auto& entry : parameters.entries()) entry.values = golden.at("param/" + entry.name).real;
   const std::vector<double>& expected = golden.at("output").real;
   const auto steps = static_cast<std::size_t>(request.sequence->length), row = expected.size() / steps;
+  const SequenceLoss loss(LossKind::mean, request.sequence);
+  const Model model(architecture, hyper, parameters, cpu_backend(), DType::f64);
   for (const Form form : probe.forms()) {
-    Rollout::Options options;
-    options.form = form;
-    options.batch = 2;
-    Rollout rollout(architecture, hyper, parameters, request.sequence, SequenceLoss(LossKind::mean, request.sequence), cpu_backend(), options);
+    Rollout rollout(model, Batch(request.sequence, loss, 2), {.form = form});
     std::vector<double> outputs;
     CHECK(!rollout.forward(
         [&](const Rollout::Segment& s) {

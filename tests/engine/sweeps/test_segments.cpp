@@ -30,7 +30,8 @@ Gradients gradients_of(const Architecture& architecture, const Hyper& hyper, Los
   Rollout::Options options;
   options.segment = segment;
   options.record = record;
-  Rollout rollout(architecture, hyper, parameters, sequence, loss, cpu_backend(), options);
+  const Model model(architecture, hyper, parameters, cpu_backend(), DType::f64);
+  Rollout rollout(model, Batch(sequence, loss), options);
   CHECK(!rollout.forward({}, {}));
   Gradients found;
   found.whole = rollout.network().whole();

@@ -50,10 +50,11 @@ SWEEP_ARCHITECTURES("the blocks of every memory are the finite differences of it
   const Network shapes(architecture, hyper, one);
   if (std::ranges::any_of(shapes.states(), [](const Network::StateVar& state) { return state.growing; })) throw test::Skip("a layer with a cache has no transition");
   const Parameters parameters = shapes.initialise(1);
-  Rollout warm(architecture, hyper, parameters, before, loss_before, cpu_backend(), {});
+  const Model model(architecture, hyper, parameters, cpu_backend(), DType::f64);
+  Rollout warm(model, Batch(before, loss_before), {});
   CHECK(!warm.forward({}, {}));
   const States start = warm.final_states();
-  Rollout step(architecture, hyper, parameters, last, loss_last, cpu_backend(), {});
+  Rollout step(model, Batch(last, loss_last), {});
   const auto after = [&](const States& from, const Rollout::Visit& visit = {}) {
     step.set_initial(from);
     CHECK(!step.forward(visit, {}));

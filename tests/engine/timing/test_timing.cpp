@@ -250,10 +250,11 @@ TEST_CASE("a bare pass computes what a full one does") {
     one.input = sequence.width;
     const Parameters parameters = Network(architecture, hyper, one).initialise(1);
     const SequenceLoss loss(LossKind::mean, sequence);
+    const Model model(architecture, hyper, parameters, cpu_backend(), DType::f64);
     for (const std::int64_t segment : {90, 25}) {
       std::vector<double> input[2];
       for (const bool bare : {false, true}) {
-        Rollout rollout(architecture, hyper, parameters, sequence, loss, cpu_backend(), {Form::sequential, DType::f64, segment, false, 0, 1, bare});
+        Rollout rollout(model, Batch(sequence, loss), {.segment = segment, .record = false, .bare = bare});
         for (int again = 0; again < 2; ++again) {
           CHECK(!rollout.forward({}, {}));
           input[bare].assign(sequence.input.size(), 0.0);

@@ -14,6 +14,9 @@
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
+#ifdef __linux__
+#include <sched.h>
+#endif
 
 #include "array/stop.h"
 
@@ -37,10 +40,19 @@ bool spin_until(const F& ready) {
   return ready();
 }
 
+/// Those that this process may run on, which a container or taskset makes fewer than there are.
+unsigned processors() {
+#ifdef __linux__
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return static_cast<unsigned>(CPU_COUNT(&allowed));
+#endif
+  return std::thread::hardware_concurrency();
+}
+
 class Pool {
  public:
   Pool() {
-    const unsigned all = std::max(1u, std::thread::hardware_concurrency());
+    const unsigned all = std::max(1u, processors());
     of_ = static_cast<int>(std::min<unsigned>(all, most_parts));
     for (int i = 1; i < of_; ++i) try {
         threads_.emplace_back([this, i] { serve(i); });
