@@ -95,6 +95,10 @@ struct Primitive {
   std::vector<CheckedPrimitive> checked;
   std::function<std::vector<ExtremePrimitive>()> extremes;
   std::string id{};  ///< the name of its folder
+
+  void check(std::string name, std::vector<Form> forms, decltype(CheckedPrimitive::build) build) {
+    checked.push_back({std::move(name), std::move(forms), std::move(build)});
+  }
 };
 /// Those whose folders have a primitive.cpp, by name.
 const std::vector<Primitive>& all_primitives();
@@ -127,6 +131,13 @@ std::vector<Var> made(RandomLeaves& leaves, const MemoryVars& vars, Var output =
 using Input = ExtremePrimitive::Input;
 using Inputs = std::vector<Input>;
 using Bench = ExtremePrimitive::Bench;
+/// A list that is filled by calling it.
+struct Extremes {
+  std::vector<ExtremePrimitive> found;
+  void operator()(std::string name, std::vector<Form> forms, Inputs inputs, decltype(ExtremePrimitive::build) build) {
+    found.push_back({std::move(name), std::move(forms), std::move(inputs), std::move(build)});
+  }
+};
 Input normal(const std::string& name, Shape shape, double size, std::uint64_t seed);
 /// Each entry one of the choices.
 Input chosen(const std::string& name, Shape shape, const std::vector<double>& choices, std::uint64_t seed);

@@ -38,6 +38,10 @@ std::vector<const TraceArray*> Trace::matching(std::string_view prefix) const {
   return found;
 }
 
+bool Trace::has(Kind kind) const {
+  return std::any_of(arrays_.begin(), arrays_.end(), [prefix = prefix_of(kind)](const auto& array) { return array->key.starts_with(prefix); });
+}
+
 void Trace::put(TraceArray array) {
   assert((array.real != nullptr) != (array.complex != nullptr));
   assert(array.size() == static_cast<std::int64_t>(array.real ? array.real->size() : array.complex->size()));

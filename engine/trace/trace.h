@@ -41,6 +41,7 @@ struct TraceArray {
   std::int64_t size() const;
   /// Entries a row: the product of all dimensions but the first.
   std::int64_t row_size() const;
+  bool has_rows() const { return !shape.empty() && size() > 0; }  ///< not a single number, and not empty
 };
 
 enum class Outcome { finished, cancelled, failed, diverged };
@@ -106,7 +107,7 @@ class Trace {
   /// All arrays whose key starts with the prefix, in the order they were added.
   std::vector<const TraceArray*> matching(std::string_view prefix) const;
   std::vector<const TraceArray*> of(Kind kind) const { return matching(prefix_of(kind)); }
-  bool has(Kind kind) const { return !of(kind).empty(); }
+  bool has(Kind kind) const;
   const std::vector<std::shared_ptr<const TraceArray>>& arrays() const { return arrays_; }
   /// Adds an array, or replaces the one of the same key. Its data must fit its shape (asserted).
   void put(TraceArray array);

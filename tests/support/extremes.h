@@ -30,17 +30,6 @@ inline double largest(const Numbers& values) {
   for (const double x : values) size = std::max(size, std::abs(x));
   return size;
 }
-/// A rotation of each pair of coordinates, times a factor: [n, n].
-inline Numbers rotation(std::int64_t n, double factor, double angle) {
-  Numbers matrix(static_cast<std::size_t>(n * n), 0.0);
-  for (std::int64_t i = 0; i + 1 < n; i += 2, angle *= 1.7) {
-    const auto at = [&](std::int64_t r, std::int64_t c) -> double& { return matrix[static_cast<std::size_t>(r * n + c)]; };
-    at(i, i) = at(i + 1, i + 1) = factor * std::cos(angle);
-    at(i, i + 1) = -factor * std::sin(angle);
-    at(i + 1, i) = factor * std::sin(angle);
-  }
-  return matrix;
-}
 inline bool says(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 inline Sequence sequence_of(std::int64_t length, std::int64_t width, const std::function<double(std::int64_t)>& value) {

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -23,15 +22,10 @@ void* CpuBackend::allocate(std::size_t bytes) {
 #endif
   return memory;
 }
-void CpuBackend::release(void* memory) noexcept { std::free(memory); }
-                         void CpuBackend::zero(void* memory, std::size_t bytes) { std::memset(memory, 0, bytes); }
-void CpuBackend::upload(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
-                        void CpuBackend::download(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
-void CpuBackend::copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
-                      
-                      }  // namespace cpu
-                      
-                      Backend& cpu_backend() {
+
+}  // namespace cpu
+
+Backend& cpu_backend() {
   static cpu::CpuBackend backend;
   return backend;
 }

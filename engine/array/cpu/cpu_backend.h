@@ -2,25 +2,15 @@
 // The CPU's Backend. Each family of operations is defined in the file of its name.
 #pragma once
 
-#include <stop_token>
-
-#include "array/backend.h"
 #include "array/elements.h"
-#include "array/error.h"
+#include "array/host_memory.h"
 
 namespace reclab::cpu {
 
-class CpuBackend final : public Backend {
+class CpuBackend final : public HostMemoryBackend {
  public:
-  Device device() const override { return Device::cpu; }
   std::string name() const override { return "CPU"; }
   void* allocate(std::size_t bytes) override;
-  void release(void* memory) noexcept override;
-  void zero(void* memory, std::size_t bytes) override;
-  void upload(void* to, const void* from, std::size_t bytes) override;
-  void download(void* to, const void* from, std::size_t bytes) override;
-  void copy(void* to, const void* from, std::size_t bytes) override;
-  void finish() override {}
 
 #include "array/operations.inc"
 
@@ -35,9 +25,5 @@ class CpuBackend final : public Backend {
   void convolve_adjoint_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* spectrum,
                              const void* u, const void* gy, void* gkernel, void* gu) override;
 };
-
-inline void poll(const std::stop_token& stop) {
-  if (stop.stop_requested()) throw Cancelled();
-}
 
 }  // namespace reclab::cpu

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
 namespace reclab {
@@ -14,11 +13,6 @@ void* ReferenceBackend::allocate(std::size_t bytes) {
   if (!memory) throw std::bad_alloc();
   return memory;
 }
-void ReferenceBackend::release(void* memory) noexcept { std::free(memory); }
-void ReferenceBackend::zero(void* memory, std::size_t bytes) { std::memset(memory, 0, bytes); }
-void ReferenceBackend::upload(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
-void ReferenceBackend::download(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
-void ReferenceBackend::copy(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
 
 }  // namespace reference
 

@@ -5,12 +5,10 @@
 
 #include <complex>
 #include <cstdint>
-#include <stop_token>
 #include <type_traits>
 
-#include "array/backend.h"
 #include "array/elements.h"
-#include "array/error.h"
+#include "array/host_memory.h"
 
 namespace reclab {
 
@@ -18,17 +16,10 @@ Backend& reference_backend();
 
 namespace reference {
 
-class ReferenceBackend final : public Backend {
+class ReferenceBackend final : public HostMemoryBackend {
  public:
-  Device device() const override { return Device::cpu; }
   std::string name() const override { return "reference"; }
   void* allocate(std::size_t bytes) override;
-  void release(void* memory) noexcept override;
-  void zero(void* memory, std::size_t bytes) override;
-  void upload(void* to, const void* from, std::size_t bytes) override;
-  void download(void* to, const void* from, std::size_t bytes) override;
-  void copy(void* to, const void* from, std::size_t bytes) override;
-  void finish() override {}
 
 #include "array/operations.inc"
 };
@@ -53,10 +44,6 @@ T narrow(wide_t<T> x) {
 template <class T>
 void add(T& x, wide_t<T> y) {
   x = narrow<T>(wide(x) + y);
-}
-
-inline void poll(const std::stop_token& stop) {
-  if (stop.stop_requested()) throw Cancelled();
 }
 
 }  // namespace reference

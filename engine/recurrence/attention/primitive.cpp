@@ -11,11 +11,7 @@ namespace {
 using namespace primitive;
 
 std::vector<ExtremePrimitive> extremes() {
-  std::vector<ExtremePrimitive> found;
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const Inputs& inputs,
-                       const std::function<Var(Bench&, Form)>& build) {
-    found.push_back({name, forms, inputs, build});
-  };
+  Extremes add;
   for (const double size : {1e3, 1e-12, 1e12}) {
     // Where the largest score wins by far, its weight is 1 and a gradient of 0 is the exact one.
     add("attention, size " + text(size), {Form::sequential, Form::attention},
@@ -28,7 +24,7 @@ std::vector<ExtremePrimitive> extremes() {
           return softmax_attention(a, form == Form::sequential);
         });
   }
-  return found;
+  return add.found;
 }
 
 }  // namespace
@@ -52,10 +48,7 @@ Primitive attention() {
                 attention(l, {"k", of_heads(l, "key"), "The keys so far."}, {"v", of_heads(l, "value"), "The values so far."}, q, k, v, 0));
   };
 
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const auto& build) {
-    p.checked.push_back({name, forms, build});
-  };
-  add("attention", {Form::sequential, Form::attention}, [](Form form, Graph&, RandomLeaves& x, std::int64_t T) {
+  p.check("attention", {Form::sequential, Form::attention}, [](Form form, Graph&, RandomLeaves& x, std::int64_t T) {
     SoftmaxAttention a;
     a.q = x.real({batch, T, 4});
     a.k = x.real({batch, T, 4});

@@ -9,18 +9,14 @@ namespace {
 using namespace primitive;
 
 std::vector<ExtremePrimitive> extremes() {
-  std::vector<ExtremePrimitive> found;
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const Inputs& inputs,
-                       const std::function<Var(Bench&, Form)>& build) {
-    found.push_back({name, forms, inputs, build});
-  };
+  Extremes add;
   const std::int64_t T = 500, C = 3;
   add("convolution", {Form::sequential, Form::convolution}, {normal("kernel", {C, T}, 1e3, 1), normal("u", {T, 1, C}, 1e3, 2)},
       [](Bench& bench, Form form) {
         return form == Form::convolution ? convolve(bench["kernel"], bench["u"])
                                          : convolve_directly(bench["kernel"], bench["u"], bench["u"].dim(0));
       });
-  return found;
+  return add.found;
 }
 
 }  // namespace
@@ -42,10 +38,7 @@ Primitive convolution() {
     return convolution(l, "u", exp(rate * x.graph->constant({1, taps}, std::move(ages))), x, "All inputs.");
   };
 
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const auto& build) {
-    p.checked.push_back({name, forms, build});
-  };
-  add("convolution", {Form::convolution}, [](Form, Graph&, RandomLeaves& x, std::int64_t T) {
+  p.check("convolution", {Form::convolution}, [](Form, Graph&, RandomLeaves& x, std::int64_t T) {
     const Var kernel = x.real({3, T}), u = x.real({T, batch, 3});
     return std::vector<Var>{convolve(kernel, u)};
   });

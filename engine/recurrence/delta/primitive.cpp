@@ -11,11 +11,7 @@ namespace {
 using namespace primitive;
 
 std::vector<ExtremePrimitive> extremes() {
-  std::vector<ExtremePrimitive> found;
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const Inputs& inputs,
-                       const std::function<Var(Bench&, Form)>& build) {
-    found.push_back({name, forms, inputs, build});
-  };
+  Extremes add;
   const std::int64_t T = 300, H = 2, K = 4, V = 3;
   const auto made = [](Bench& bench, Form form) {
     return bench.keep(delta(bench.graph, form, bench["q"], bench["k"], bench["v"], bench["beta"])).output;
@@ -32,7 +28,7 @@ std::vector<ExtremePrimitive> extremes() {
     add("keys of size " + text(size), {Form::sequential, Form::chunkwise},
         {keys, normal("q", {T, 1, H, K}, 1e3, 2), normal("v", {T, 1, H, V}, 1e3, 3), chosen("beta", {T, 1, H, 1}, shares, 4)}, made);
   }
-  return found;
+  return add.found;
 }
 
 }  // namespace
@@ -58,10 +54,7 @@ Primitive delta() {
     return flat(l, delta(l, memory_of_heads(l), q, k, v, beta));
   };
 
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const auto& build) {
-    p.checked.push_back({name, forms, build});
-  };
-  add("delta", {Form::sequential, Form::chunkwise}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+  p.check("delta", {Form::sequential, Form::chunkwise}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Var q = x.real({T, batch, 2, 4}), k = x.real({T, batch, 2, 4}, -0.5, 0.5), v = x.real({T, batch, 2, 3}),
               beta = x.real({T, batch, 2, 1}, 0.1, 0.9);
     const OuterVars vars = delta(graph, form, q, k, v, beta);

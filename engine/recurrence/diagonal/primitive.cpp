@@ -9,11 +9,7 @@ namespace {
 using namespace primitive;
 
 std::vector<ExtremePrimitive> extremes() {
-  std::vector<ExtremePrimitive> found;
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const Inputs& inputs,
-                       const std::function<Var(Bench&, Form)>& build) {
-    found.push_back({name, forms, inputs, build});
-  };
+  Extremes add;
   const std::int64_t T = 3000, w = 6;
   add("real, by step", scans, {chosen("a", {T, 1, w}, edges, 1), normal("b", {T, 1, w}, 1e3, 2)},
       [](Bench& bench, Form form) { return bench.keep(diagonal(bench.graph, form, bench["a"], bench["b"])).trajectories[0]; });
@@ -38,7 +34,7 @@ std::vector<ExtremePrimitive> extremes() {
       return bench.keep(diagonal_bank(bench.graph, form, bench.number("a"), bench.number("b"), bench.number("w"), bench["u"])).output;
     });
   }
-  return found;
+  return add.found;
 }
 
 }  // namespace
@@ -60,23 +56,20 @@ Primitive diagonal() {
     return diagonal(l, {"s", shape, "The state."}, a, b);
   };
 
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const auto& build) {
-    p.checked.push_back({name, forms, build});
-  };
-  add("diagonal, real", {Form::sequential, Form::scan, Form::chunkwise}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+  p.check("diagonal, real", {Form::sequential, Form::scan, Form::chunkwise}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Var a = x.real({T, batch, 7}, 0.5, 1.0), b = x.real({T, batch, 7});
     return made(x, diagonal(graph, form, a, b));
   });
-  add("diagonal, complex", {Form::sequential, Form::scan, Form::chunkwise}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+  p.check("diagonal, complex", {Form::sequential, Form::scan, Form::chunkwise}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Var a = x.complex({T, batch, 7}, 0.5, 1.0), b = x.complex({T, batch, 7});
     return made(x, diagonal(graph, form, a, b));
   });
-  add("diagonal, time-invariant", {Form::sequential, Form::scan, Form::chunkwise, Form::convolution},
+  p.check("diagonal, time-invariant", {Form::sequential, Form::scan, Form::chunkwise, Form::convolution},
       [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
         const Var a = x.complex({7}, 0.5, 1.0), b = x.complex({T, batch, 7});
         return made(x, diagonal(graph, form, a, b));
       });
-  add("diagonal bank", {Form::sequential, Form::scan, Form::chunkwise, Form::convolution},
+  p.check("diagonal bank", {Form::sequential, Form::scan, Form::chunkwise, Form::convolution},
       [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
         const Var a = x.complex({3, 4}, 0.5, 1.0), b = x.complex({3, 4}), w = x.complex({3, 4}), u = x.real({T, batch, 3});
         const BankVars bank = diagonal_bank(graph, form, a, b, w, u);

@@ -9,11 +9,7 @@ namespace {
 using namespace primitive;
 
 std::vector<ExtremePrimitive> extremes() {
-  std::vector<ExtremePrimitive> found;
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const Inputs& inputs,
-                       const std::function<Var(Bench&, Form)>& build) {
-    found.push_back({name, forms, inputs, build});
-  };
+  Extremes add;
   const std::int64_t T = 1500, n = 4;
   for (const double radius : {1e-9, 1.0 - 1e-9, 1.0}) {
     const std::string name = "radius " + text(radius) + ", ";
@@ -45,7 +41,7 @@ std::vector<ExtremePrimitive> extremes() {
       return bench.keep(vars).output;
     });
   }
-  return found;
+  return add.found;
 }
 
 }  // namespace
@@ -66,18 +62,15 @@ Primitive linear() {
     return flat(l, linear(l, {"s", {1, n}, "The state."}, A, reshape(x, {l.steps(), l.batch(), 1, n})));
   };
 
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const auto& build) {
-    p.checked.push_back({name, forms, build});
-  };
-  add("dense", {Form::sequential, Form::scan}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+  p.check("dense", {Form::sequential, Form::scan}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Var A = x.real({4, 4}, -0.4, 0.4), b = x.real({T, batch, 3, 4});
     return made(x, dense(graph, form, A, b));
   });
-  add("dense, driven", {Form::sequential, Form::scan, Form::convolution}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+  p.check("dense, driven", {Form::sequential, Form::scan, Form::convolution}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Var A = x.real({4, 4}, -0.4, 0.4), B = x.real({4}), u = x.real({T, batch, 3});
     return made(x, dense_driven(graph, form, A, B, u));
   });
-  add("low-rank bank", {Form::sequential, Form::scan, Form::convolution}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+  p.check("low-rank bank", {Form::sequential, Form::scan, Form::convolution}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Shape shape{2, 3};
     const LowRankSystem system{x.complex(shape, 0.5, 0.8), x.complex(shape, 0.0, 0.2), x.complex(shape, 0.0, 0.2), x.complex(shape),
                                x.complex(shape)};

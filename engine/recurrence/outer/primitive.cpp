@@ -11,11 +11,7 @@ namespace {
 using namespace primitive;
 
 std::vector<ExtremePrimitive> extremes() {
-  std::vector<ExtremePrimitive> found;
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const Inputs& inputs,
-                       const std::function<Var(Bench&, Form)>& build) {
-    found.push_back({name, forms, inputs, build});
-  };
+  Extremes add;
   const std::int64_t H = 2, K = 4, V = 3;
   for (const std::int64_t T : {1, 70, 600}) {
     const Inputs qkv{normal("q", {T, 1, H, K}, 1e3, 1), normal("k", {T, 1, H, K}, 1e3, 2), normal("v", {T, 1, H, V}, 1e3, 3)};
@@ -40,7 +36,7 @@ std::vector<ExtremePrimitive> extremes() {
       add(steps + "a constant decay a key", {Form::sequential, Form::scan, Form::chunkwise}, with(chosen("g", {H, K}, log_edges, 6)), made);
     }
   }
-  return found;
+  return add.found;
 }
 
 }  // namespace
@@ -72,19 +68,16 @@ Primitive outer() {
     return flat(l, outer(l, memory_of_heads(l), q, k, v, log_decay));
   };
 
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const auto& build) {
-    p.checked.push_back({name, forms, build});
-  };
   const auto outer_of = [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T, std::int64_t factors) {
     const Var q = x.real({T, batch, 2, 4}), k = x.real({T, batch, 2, 4}), v = x.real({T, batch, 2, 3});
     const OuterVars vars = outer(graph, form, q, k, v, factors ? x.real({T, batch, 2, factors}, -0.5, 0.0) : Var{}, false);
     return made(x, vars, vars.output);
   };
-  add("outer", {Form::sequential, Form::chunkwise, Form::attention},
+  p.check("outer", {Form::sequential, Form::chunkwise, Form::attention},
       [outer_of](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return outer_of(form, graph, x, T, 0); });
-  add("outer, decay by head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
+  p.check("outer, decay by head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
       [outer_of](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return outer_of(form, graph, x, T, 1); });
-  add("outer, decay by key", {Form::sequential, Form::scan, Form::chunkwise},
+  p.check("outer, decay by key", {Form::sequential, Form::scan, Form::chunkwise},
       [outer_of](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return outer_of(form, graph, x, T, 4); });
 
   p.extremes = extremes;

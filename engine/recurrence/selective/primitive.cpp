@@ -9,11 +9,7 @@ namespace {
 using namespace primitive;
 
 std::vector<ExtremePrimitive> extremes() {
-  std::vector<ExtremePrimitive> found;
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const Inputs& inputs,
-                       const std::function<Var(Bench&, Form)>& build) {
-    found.push_back({name, forms, inputs, build});
-  };
+  Extremes add;
   const std::int64_t T = 1500, C = 3, N = 4;
   for (const double size : {1e-9, 1.0, 1e3})
     for (const bool record : {false, true})
@@ -25,7 +21,7 @@ std::vector<ExtremePrimitive> extremes() {
             bench.keep(vars);
             return vars.output;
           });
-  return found;
+  return add.found;
 }
 
 }  // namespace
@@ -52,11 +48,8 @@ Primitive selective() {
     return selective(l, {"h", {D, N}, "The state."}, dt, A, u, b, c);
   };
 
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const auto& build) {
-    p.checked.push_back({name, forms, build});
-  };
   for (const bool record : {false, true})
-    add(record ? "selective, every state kept" : "selective", {Form::sequential, Form::scan, Form::chunkwise},
+    p.check(record ? "selective, every state kept" : "selective", {Form::sequential, Form::scan, Form::chunkwise},
         [record](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
           const Var dt = x.real({T, batch, 3}, 0.1, 1.0), a = x.real({3, 4}, -1.0, 0.0), u = x.real({T, batch, 3}),
                     b = x.real({T, batch, 4}), c = x.real({T, batch, 4});

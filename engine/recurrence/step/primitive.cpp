@@ -9,11 +9,7 @@ namespace {
 using namespace primitive;
 
 std::vector<ExtremePrimitive> extremes() {
-  std::vector<ExtremePrimitive> found;
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const Inputs& inputs,
-                       const std::function<Var(Bench&, Form)>& build) {
-    found.push_back({name, forms, inputs, build});
-  };
+  Extremes add;
   const std::int64_t T = 400, n = 3;
   const std::vector<Form> all{Form::sequential, Form::newton, Form::quasi_newton, Form::damped_newton};
   for (const double decay : {1e-9, 1.0 - 1e-9}) {
@@ -36,7 +32,7 @@ std::vector<ExtremePrimitive> extremes() {
             {}, form))
         .trajectories[0];
   });
-  return found;
+  return add.found;
 }
 
 }  // namespace
@@ -58,10 +54,7 @@ Primitive step() {
                 [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{tanh(u[0] + linear(s[0], W))}; })[0];
   };
 
-  const auto add = [&](const std::string& name, const std::vector<Form>& forms, const auto& build) {
-    p.checked.push_back({name, forms, build});
-  };
-  add("step", {Form::sequential, Form::newton, Form::quasi_newton, Form::damped_newton},
+  p.check("step", {Form::sequential, Form::newton, Form::quasi_newton, Form::damped_newton},
       [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
         const Var u = x.real({T, batch, 3}), W = x.real({5, 3}), R = x.real({5, 5}, -0.4, 0.4), b = x.real({5});
         const auto cell = [=](Cell&, std::span<const Var> tokens, std::span<const Var> states) {

@@ -15,6 +15,7 @@
 #include "recurrence/linear/linear.h"
 #include "recurrence/memory.h"
 #include "recurrence/outer/outer.h"
+#include "recurrence/primitive.h"
 #include "recurrence/segments/segments.h"
 #include "recurrence/step/step.h"
 #include "test.h"
@@ -22,7 +23,8 @@
 namespace {
 
 using namespace reclab;
-using test::largest, test::Numbers, test::rotation, test::sequence_of;
+using primitive::rotation;
+using test::largest, test::Numbers, test::sequence_of;
 
 constexpr std::int64_t million = 1000000;
 

@@ -26,8 +26,6 @@ QString gateLabel(const Trace& trace, const std::string& key) {
   return trace.info.layers > 1 ? GatingPanel::tr("%1, %2").arg(gate, layerName(trace, name.section(u'/', 1, 1))) : gate;
 }
 
-bool hasRows(const TraceArray& array) { return !array.shape.empty() && array.shape[0] > 0 && array.row_size() > 0; }
-
 }  // namespace
 
 GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
@@ -136,7 +134,7 @@ QString GatingPanel::subject() const { return gate_ ? gateLabel(*trace_, gate_->
 QString GatingPanel::whyEmpty() const {
   if (const QString said = noRunSentence(trace_.get(), tr("its gates appear here")); !trace_) return said;
   for (const TraceArray* array : trace_->of(Kind::gate))
-    if (hasRows(*array)) return {};
+    if (array->has_rows()) return {};
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no gates to show, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   const QString model = trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title);
@@ -163,7 +161,7 @@ QString GatingPanel::gateToShow() const {
   QString found;
   for (const TraceArray* array : trace_->of(Kind::gate)) {
     const QString key = QString::fromStdString(array->key);
-    if (!hasRows(*array)) continue;
+    if (!array->has_rows()) continue;
     if (key == by_hand) return key;
     if (found.isEmpty() && !named.isEmpty() && (key.section(u'/', 2) == named || key.section(u'/', 1) == named)) found = key;
   }
@@ -181,9 +179,9 @@ void GatingPanel::makePins() {
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
     const TraceArray* gate = run.trace->find(gate_->key);
-    if (gate == nullptr || !hasRows(*gate)) {
+    if (gate == nullptr || !gate->has_rows()) {
       addPinWithout(legend_, run, plot_->theme(),
-                    !run.trace->has(Kind::gate) ? tr("no gates") : tr("no %1").arg(gateLabel(*trace_, gate_->key)));
+                    run.trace->has(Kind::gate) ? tr("no %1").arg(gateLabel(*trace_, gate_->key)) : tr("no gates"));
       continue;
     }
     QCPGraph* mean = plot_->addCurve(mean_rect_, run.colour, 1.4);
@@ -212,7 +210,7 @@ void GatingPanel::rebuild() {
   const QSignalBlocker quiet(gates_);
   gates_->clear();
   for (const TraceArray* array : trace_->of(Kind::gate)) {
-    if (!hasRows(*array)) continue;
+    if (!array->has_rows()) continue;
     gates_->addItem(gateLabel(*trace_, array->key), QString::fromStdString(array->key));
     gates_->setItemData(gates_->count() - 1, QString::fromStdString(array->text), Qt::ToolTipRole);
   }

@@ -40,7 +40,7 @@ void fill(QCPGraph* graph, const std::vector<std::int64_t>& steps, const std::ve
 /// The norms of the gradients of the states.
 std::vector<const TraceArray*> ofStates(const Trace& trace) { return trace.matching(key_of(Kind::gradient, prefix_of(Kind::state))); }
 
-bool usable(const TraceArray& array) { return array.real && !array.shape.empty() && array.shape[0] > 0 && array.row_size() > 0; }
+bool usable(const TraceArray& array) { return array.real && array.has_rows(); }
 
 }  // namespace
 

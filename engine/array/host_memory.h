@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What backends have in common whose arrays lie in the computer's own memory.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <stop_token>
+
+#include "array/backend.h"
+#include "array/error.h"
+
+namespace reclab {
+
+class HostMemoryBackend : public Backend {
+ public:
+  Device device() const override { return Device::cpu; }
+  /// allocate() is to take memory that std::free gives back.
+  void release(void* memory) noexcept override { std::free(memory); }
+  void zero(void* memory, std::size_t bytes) override { std::memset(memory, 0, bytes); }
+  void upload(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void download(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void finish() override {}
+};
+
+/// Throws Cancelled when a stop was asked for.
+inline void poll(const std::stop_token& stop) {
+  if (stop.stop_requested()) throw Cancelled();
+}
+
+}  // namespace reclab
