@@ -69,9 +69,9 @@ class Memory : public Operation {
  public:
   virtual Transition transition() const = 0;
   /// Of a diagonal transition: ds_t/ds_{t-1} at step t of the segment last run forward, of the first sequence of the batch; [entries()].
-  virtual void factors(std::int64_t t, std::span<std::complex<double>> factors) const;
+  virtual void factors(std::int64_t t, std::span<std::complex<double>> factors);
   /// Of one in blocks: each of them row-major, one after another; [entries()]. Entry (i, j) is d s_t[i] / d s_{t-1}[j], states in the order of
-  /// their declaration.
+  /// their declaration: all of the states' entries, or, of states whose entries do not see each other, one of each.
   virtual void jacobian(std::int64_t t, std::span<double> matrices);
 
   /// Of the last forward in a Newton form; null in every other form.

@@ -99,7 +99,7 @@ Transition transition_of(const std::vector<Memory*>& memories) {
 
 void factors_at(const std::vector<Memory*>& memories, std::int64_t t, std::span<std::complex<double>> factors) {
   std::size_t at = 0;
-  for (const Memory* m : memories) {
+  for (Memory* m : memories) {
     const auto n = static_cast<std::size_t>(m->transition().width());
     if (n) m->factors(t, factors.subspan(at, n));
     at += n;

@@ -83,7 +83,7 @@ OuterVars delta(Graph& graph, Form form, Var q, Var k, Var v, Var beta) {
                                   const Var missing = chunks::with_axis(u[1], -2) - matmul(row, s[0]);
                                   return std::vector<Var>{s[0] + column * (missing * chunks::with_axis(u[2], -2))};
                                 },
-                                {}, Form::sequential, true);
+                                {}, Form::sequential, Sees::own_column);
   OuterVars vars;
   static_cast<MemoryVars&>(vars) = stepped;
   vars.output = sum(vars.trajectories[0] * chunks::with_axis(q, -1), -2);

@@ -25,7 +25,7 @@ class Diagonal final : public Memory, public OverTime {
   }
   bool time_invariant() const { return groups_ ? shown_invariant_ : d_.period > 0; }
   Transition transition() const override { return Transition::diagonal(d_.width / batch_, !time_invariant()); }
-  void factors(std::int64_t t, std::span<std::complex<double>> factors) const override {
+  void factors(std::int64_t t, std::span<std::complex<double>> factors) override {
     if (groups_) {
       const auto own = to_complex(*backend_, shown_type_, shown_, groups_, shown_invariant_ ? 0 : t * groups_ * batch_);
       const std::size_t each = factors.size() / own.size();
@@ -110,7 +110,7 @@ class Witness final : public Memory {
  public:
   Witness(DType type, std::int64_t width) : type_(type), width_(width) {}
   Transition transition() const override { return Transition::diagonal(width_, false); }
-  void factors(std::int64_t, std::span<std::complex<double>> factors) const override {
+  void factors(std::int64_t, std::span<std::complex<double>> factors) override {
     std::ranges::copy(to_complex(*backend_, type_, a_, std::ssize(factors)), factors.begin());
   }
   void forward(const ForwardCall& c) override {

@@ -21,7 +21,7 @@ class Outer final : public Memory, public OverTime {
       : type_(type), attention_(attention), record_(record), d_(dims), batch_(batch) {}
 
   Transition transition() const override { return Transition::diagonal(d_.heads / batch_ * d_.key * d_.value, false); }
-  void factors(std::int64_t, std::span<std::complex<double>> factors) const override { std::fill(factors.begin(), factors.end(), 1.0); }
+  void factors(std::int64_t, std::span<std::complex<double>> factors) override { std::fill(factors.begin(), factors.end(), 1.0); }
 
   void forward(const ForwardCall& c) override {
     c.backend.outer(type_, d_, attention_, c.in[0], c.in[1], c.in[2], c.in[3], c.out[0], record_ ? c.out[2] : nullptr, c.out[1], c.stop);

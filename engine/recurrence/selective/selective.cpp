@@ -18,7 +18,7 @@ class Selective final : public Memory, public OverTime {
   Selective(DType type, const SelectiveDims& dims, bool record) : type_(type), d_(dims), record_(record) {}
 
   Transition transition() const override { return Transition::diagonal(d_.channels * d_.states, true); }
-  void factors(std::int64_t t, std::span<std::complex<double>> factors) const override {
+  void factors(std::int64_t t, std::span<std::complex<double>> factors) override {
     const auto dt = to_double(*backend_, type_, in_[0], d_.channels, t * d_.batch * d_.channels), rates = to_double(*backend_, type_, in_[1], std::ssize(factors));
     for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = std::exp(dt[i / static_cast<std::size_t>(d_.states)] * rates[i]);
   }

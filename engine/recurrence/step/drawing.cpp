@@ -76,12 +76,12 @@ void iterations(Plan& plan, const Drawn& f) {
     }
     for (std::int64_t t = 0; t < T; ++t) plan[at(t)].value = value(t);
   }
-  const bool quasi = f.course.form == Form::quasi_newton;
+  const bool quasi = f.course.form == Form::quasi_newton, scanned = watched.diagonal.back();
   const std::string count = std::to_string(std::ssize(watched.states) - 1) + (watched.states.size() == 2 ? " iteration" : " iterations");
   plan.why = "Every iteration puts a straight line in each step's place, all steps at once, and solves them by a scan: " + count + " over the whole sequence " +
              "instead of " + std::to_string(T) + " steps in a row. " +
              (quasi ? "The slopes are the Jacobian's diagonal alone." + std::string() : f.course.form == Form::newton ? "At least one more step from the start is exact after each." : "An iteration that would be worse is halved.") +
-             (quasi ? "" : chunks_said("stretches", f.course.chunk, stretch));
+             (quasi || scanned ? "" : chunks_said("stretches", f.course.chunk, stretch));
   plan.unit = "evaluations and compositions";
   plan.entry = of_entry("The state that the iteration gives the step", f, entry);
   if (const NewtonReport* report = f.memory->newton(); report && !report->converged)

@@ -35,8 +35,8 @@ Strided columns_of(std::int64_t rows, std::int64_t columns, std::int64_t wide, s
 class Solver {
  public:
   Solver(Form form, const ForwardCall& call, std::int64_t steps, std::int64_t batch, const std::function<CellGraph(std::int64_t)>& build,
-         const NewtonWatch& watch)
-      : form_(form), c_(call), b_(call.backend), T_(steps), B_(batch), watch_(watch) {
+         bool diagonal, const NewtonWatch& watch)
+      : form_(form), c_(call), b_(call.backend), T_(steps), B_(batch), all_diagonal_(diagonal), watch_(watch) {
     report_.form = form;
     CellGraph one = build(B_);
     type_ = one.graph->real();
@@ -45,7 +45,7 @@ class Solver {
       n_ += sizes_.back();
     }
     const auto item = static_cast<std::int64_t>(bytes_of(type_));
-    const std::int64_t matrices = 2 * B_ * n_ * n_ * item;
+    const std::int64_t matrices = all_diagonal_ ? 0 : 2 * B_ * n_ * n_ * item;
     if (std::min(T_, stretch) * matrices > most_bytes) {
       report_.reason = "a state of " + std::to_string(n_) + " entries has Jacobians too large to be multiplied";
       return;
@@ -69,14 +69,17 @@ class Solver {
       if (form_ == Form::damped_newton) base_.emplace_back(b_, type_, T_ * row);
     }
     error_ = DeviceArray(b_, type_, T_ * B_ * n_);
-    jacobian_ = DeviceArray(b_, type_, block_ * B_ * n_ * n_);
-    product_ = DeviceArray(b_, type_, block_ * B_ * n_ * n_);
-    if (form_ == Form::quasi_newton) {
+    if (!all_diagonal_) {
+      jacobian_ = DeviceArray(b_, type_, block_ * B_ * n_ * n_);
+      product_ = DeviceArray(b_, type_, block_ * B_ * n_ * n_);
+    }
+    if (all_diagonal_ || form_ == Form::quasi_newton) {
       diagonal_ = DeviceArray(b_, type_, T_ * B_ * n_);
       column_ = DeviceArray(b_, type_, block_ * B_);
     }
-    ones_ = DeviceArray(b_, type_, block_ * B_);
-    const std::vector<double> wide(static_cast<std::size_t>(block_ * B_), 1.0);
+    const std::int64_t ones = block_ * B_ * (all_diagonal_ ? n_ : 1);
+    ones_ = DeviceArray(b_, type_, ones);
+    const std::vector<double> wide(static_cast<std::size_t>(ones), 1.0);
     const std::vector<float> narrow(wide.size(), 1.0f);
     b_.upload(ones_.data(), type_ == DType::f64 ? static_cast<const void*>(wide.data()) : narrow.data(), ones_.bytes());
   }
@@ -95,9 +98,9 @@ class Solver {
       if (!std::isfinite(residual)) return left("the next guess is not finite");
       if (iteration > limit) return left("");
       if (iteration - best_at > patience) return left("it no longer fell");
-      const bool diagonal = quasi && residual > small;
+      const bool diagonal = all_diagonal_ || (quasi && residual > small);
       if (diagonal) {
-        if (iteration >= renew_at) {
+        if (all_diagonal_ || iteration >= renew_at) {
           renew_diagonal();
           renew_at = 2 * iteration;
         }
@@ -119,7 +122,7 @@ class Solver {
         best = residual;
         best_at = iteration;
       }
-      if (!diagonal && distance <= near && residual <= small) break;
+      if ((all_diagonal_ || !diagonal) && distance <= near && residual <= small) break;
     }
     evaluate(true);
     report_.converged = true;
@@ -132,6 +135,7 @@ class Solver {
   Backend& b_;
   DType type_ = DType::f64;
   std::int64_t T_, B_, n_ = 0, block_ = 0;
+  bool all_diagonal_;
   std::vector<std::int64_t> sizes_;  // of each state, for one sequence of the batch
   CellGraph cell_;
   std::vector<DeviceArray> guess_;  // of each state: [T + 1, B, size], the initial state first
@@ -141,7 +145,8 @@ class Solver {
   DeviceArray jacobian_;            // [block, B, n, n]
   DeviceArray product_;             // of the Jacobians of a stretch up to each step: [stretch, stretches, B, n, n]
   DeviceArray diagonal_;            // [T, B, n]
-  DeviceArray ones_, column_;       // [block, B]
+  DeviceArray column_;              // [block, B]
+  DeviceArray ones_;                // the same; [block, B, n] where all of the Jacobian is its diagonal
   std::vector<double> largest_;  // entry of each state's trajectory
   NewtonReport report_;
   const NewtonWatch& watch_;
@@ -291,6 +296,7 @@ class Solver {
   void renew_diagonal() {
     ++report_.jacobians;
     in_blocks([&](std::int64_t first, std::int64_t) {
+      if (all_diagonal_) return whole_diagonal(first);
       std::size_t k = 0;
       std::int64_t offset = 0;
       rows_of_jacobian(first, [&](std::int64_t i) {
@@ -299,6 +305,17 @@ class Solver {
         b_.scatter(type_, columns_of(block_ * B_, 1, n_, i), column_.data(), diagonal_.at(first * B_ * n_), false);
       });
     });
+  }
+
+  /// No entry sees another: their slopes are asked for together.
+  void whole_diagonal(std::int64_t first) {
+    run_block(first);
+    cell_.graph->clear_gradients(Graph::Part::varying);
+    if (void* seed = cell_.graph->gradient(cell_.next[0])) {
+      b_.copy(seed, ones_.data(), ones_.bytes());
+      cell_.graph->backward({}, Graph::Part::varying);
+    }
+    b_.copy(diagonal_.at(first * B_ * n_), cell_.graph->gradient(cell_.states[0]), ones_.bytes());
   }
 
   /// e_t = r_t + J_t e_{t-1}, in place of r.
@@ -355,8 +372,8 @@ class Solver {
 }  // namespace
 
 NewtonReport run_newton(Form form, const ForwardCall& call, std::int64_t steps, std::int64_t batch,
-                        const std::function<CellGraph(std::int64_t)>& build, const NewtonWatch& watch) {
-  return Solver(form, call, steps, batch, build, watch)();
+                        const std::function<CellGraph(std::int64_t)>& build, bool diagonal, const NewtonWatch& watch) {
+  return Solver(form, call, steps, batch, build, diagonal, watch)();
 }
 
 }  // namespace reclab

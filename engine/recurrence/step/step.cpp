@@ -62,16 +62,28 @@ class Step final : public Memory, public OverTime {
   CellGraph& cell() { return cell_; }
   void set_cell(CellGraph built) { cell_ = std::move(built); }
 
-  /// The one state is [blocks, size, repeats], and the cell does the same to each column of a block, seeing no other block.
-  void act_on_columns() {
-    assert(state_shapes_.size() == 1 && state_shapes_[0].shape.size() == 3);
-    by_columns_ = true;
-    rows_ = state_shapes_[0].shape[1];
+  void let_see(Sees sees) {
+    sees_ = sees;
+    const Shape& shape = state_shapes_[0].shape;
+    if (sees == Sees::own_column) {
+      assert(state_shapes_.size() == 1 && shape.size() == 3);
+      rows_ = shape[1];
+    } else if (sees == Sees::own_entry) {
+      assert(std::ranges::all_of(state_shapes_, [&](const StateShape& state) { return state.shape == shape; }));
+      rows_ = std::ssize(state_shapes_);
+    }
   }
   Transition transition() const override {
-    if (!by_columns_) return Transition::blocks(1, width_, 1, true);
+    if (sees_ == Sees::all) return Transition::blocks(1, width_, 1, true);
+    if (sees_ == Sees::own_entry) return diagonal() ? Transition::diagonal(width_, true) : Transition::blocks(width_ / rows_, rows_, 1, true);
     const Shape& shape = state_shapes_[0].shape;
     return Transition::blocks(shape[0], shape[1], shape[2], true);
+  }
+  void factors(std::int64_t t, std::span<std::complex<double>> factors) override {
+    assert(diagonal());
+    std::vector<double> entries(factors.size());
+    jacobian(t, entries);
+    std::copy(entries.begin(), entries.end(), factors.begin());
   }
   const NewtonReport* newton() const override { return newton_ ? &report_ : nullptr; }
   void watch(NewtonWatch watch) override { watch_ = std::move(watch); }
@@ -84,7 +96,7 @@ class Step final : public Memory, public OverTime {
     prepare(c.backend);
     remember(c.in, c.out);
     if (newton_) {
-      report_ = run_newton(report_.form, c, steps_, batch_, [&](std::int64_t rows) { return build(rows, true); }, watch_);
+      report_ = run_newton(report_.form, c, steps_, batch_, [&](std::int64_t rows) { return build(rows, true); }, diagonal(), watch_);
       if (report_.converged) return;
     }
     bind_captures(*cell_.graph);
@@ -202,6 +214,7 @@ class Step final : public Memory, public OverTime {
     tile_.graph->clear_gradients();
     // Rows of blocks that do not see each other are asked for together, in one column each.
     const Transition own = transition();
+    const bool by_columns = sees_ == Sees::own_column, by_entries = sees_ == Sees::own_entry;
     const auto entry = [&](std::int64_t which, std::int64_t i) { return (which * own.size + i) * own.repeats; };
     std::int64_t offset = 0;
     const double one = 1.0;
@@ -212,7 +225,9 @@ class Step final : public Memory, public OverTime {
       const auto set = [&](std::int64_t row, std::int64_t i) {
         b.upload(seed + static_cast<std::size_t>(row * n + i) * item, type == DType::f64 ? static_cast<const void*>(&one) : &one_narrow, item);
       };
-      if (seed && by_columns_)
+      if (seed && by_entries)
+        for (std::int64_t i = 0; i < n; ++i) set(static_cast<std::int64_t>(k), i);
+      else if (seed && by_columns)
         for (std::int64_t which = 0; which < own.count; ++which)
           for (std::int64_t r = 0; r < rows_; ++r) set(r, entry(which, r));
       else
@@ -233,7 +248,13 @@ class Step final : public Memory, public OverTime {
         b.download(narrow.data(), tile_.graph->gradient(tile_.states[k]), narrow.size() * sizeof(float));
         std::copy(narrow.begin(), narrow.end(), wide.begin());
       }
-      if (by_columns_) {
+      if (by_entries) {
+        for (std::int64_t i = 0; i < n; ++i)
+          for (std::int64_t r = 0; r < rows_; ++r)
+            matrix[static_cast<std::size_t>((i * rows_ + r) * rows_) + k] = wide[static_cast<std::size_t>(r * n + i)];
+        continue;
+      }
+      if (by_columns) {
         for (std::int64_t which = 0; which < own.count; ++which)
           for (std::int64_t r = 0; r < rows_; ++r)
             for (std::int64_t i = 0; i < rows_; ++i)
@@ -252,8 +273,9 @@ class Step final : public Memory, public OverTime {
     const double steps = static_cast<double>(steps_);
     Cost total{one.flops * steps, one.bytes * steps, one.launches * steps};
     if (newton_ && report_.evaluations) {  // a row of the Jacobian costs two evaluations, a product of two of them 2 n^3
-      const double n = static_cast<double>(width_), jacobians = report_.jacobians, times = report_.evaluations + (1.0 + 2.0 * n) * jacobians;
-      const double dense = report_.form == Form::quasi_newton ? 1.0 : jacobians;  // the diagonals are scanned for next to nothing
+      const double n = static_cast<double>(width_), jacobians = report_.jacobians, rows = diagonal() ? 1.0 : n;
+      const double times = report_.evaluations + (1.0 + 2.0 * rows) * jacobians;
+      const double dense = diagonal() ? 0.0 : report_.form == Form::quasi_newton ? 1.0 : jacobians;  // diagonals are scanned for next to nothing
       const double rest = report_.converged ? 0.0 : 1.0, matrices = dense * steps * static_cast<double>(batch_) * n * n;
       total = {total.flops * (times + rest) + matrices * 2.0 * n, total.bytes * (times + rest) + matrices * 3.0 * static_cast<double>(bytes_of(outer_.real())), total.launches};
     }
@@ -263,7 +285,7 @@ class Step final : public Memory, public OverTime {
  private:
   Graph& outer_;
   std::int64_t steps_, batch_, width_ = 0, rows_ = 0;
-  bool by_columns_ = false;
+  Sees sees_ = Sees::all;
   std::vector<StateShape> state_shapes_;
   std::vector<Shape> token_shapes_;
   CellFunction function_;
@@ -289,6 +311,7 @@ class Step final : public Memory, public OverTime {
   std::int64_t forwards_ = 0;
   bool records_ = true;
 
+  bool diagonal() const { return sees_ == Sees::own_entry && state_shapes_.size() == 1; }
   std::size_t bytes(const Shape& shape) const { return static_cast<std::size_t>(count(shape)) * bytes_of(outer_.real()); }
   template <class P>
   P* row(P* base, const Shape& shape, std::int64_t t) const {
@@ -377,7 +400,7 @@ class Step final : public Memory, public OverTime {
 }  // namespace
 
 StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& function,
-              const std::vector<Var>& initial, Form form, bool by_columns) {
+              const std::vector<Var>& initial, Form form, Sees sees) {
   assert(!tokens.empty());
   const std::int64_t steps = tokens[0].dim(0);
   std::vector<Shape> token_shapes;
@@ -388,7 +411,7 @@ StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& s
   auto operation = std::make_unique<Step>(graph, form, steps, batch, states, token_shapes, function);
   operation->set_cell(operation->build(batch, false));
   Step* memory = operation.get();
-  if (by_columns) memory->act_on_columns();
+  memory->let_see(sees);
 
   StepVars vars;
   vars.memory = memory;
@@ -418,19 +441,19 @@ StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& s
   return vars;
 }
 
-Stepped step_and_read(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell) {
+Stepped step_and_read(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell, Sees sees) {
   std::vector<StateShape> shapes;
   for (const auto& state : states) shapes.push_back({state.name, state.shape});
   const bool auxiliary = std::any_of(states.begin(), states.end(), [](const StateSpec& state) { return state.auxiliary; });
   if (!auxiliary) layer.offer({Form::newton, Form::quasi_newton, Form::damped_newton});
-  const StepVars vars = step(layer.graph(), layer.batch(), shapes, tokens, cell, {}, auxiliary ? Form::sequential : layer.form());
+  const StepVars vars = step(layer.graph(), layer.batch(), shapes, tokens, cell, {}, auxiliary ? Form::sequential : layer.form(), sees);
   layer.declare(states, vars);
   for (const auto& g : vars.gates) layer.gate(g.name, g.trajectory, g.low, g.high, g.text);
   return {vars.trajectories, vars.reads};
 }
 
-std::vector<Var> step(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell) {
-  return step_and_read(layer, states, tokens, cell).states;
+std::vector<Var> step(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell, Sees sees) {
+  return step_and_read(layer, states, tokens, cell, sees).states;
 }
 
 }  // namespace reclab

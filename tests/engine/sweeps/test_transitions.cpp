@@ -82,8 +82,9 @@ SWEEP_ARCHITECTURES("the blocks of every memory are the finite differences of it
     const std::string what = architecture.id + ", " + std::to_string(own.of.count) + " blocks of " + std::to_string(own.of.size) + " for " + std::to_string(own.of.repeats) + " columns";
     const std::int64_t n = std::ssize(own.entries);
     CHECK_SAYS(n == own.of.width(), what + ": " + std::to_string(n) + " entries");
-    // Columns lie beside each other within a block, or each of them has its rows together.
-    double worst[2] = {0.0, 0.0}, largest = 0.0;
+    // Columns lie beside each other within a block, or each of them has its rows together, or a block has an entry of each state.
+    enum Layout { beside, together, across };
+    double worst[3] = {0.0, 0.0, 0.0}, largest = 0.0;
     for (std::int64_t j = 0; j < n; j += std::max<std::int64_t>(1, n / 37)) {
       const Entry& moved = own.entries[static_cast<std::size_t>(j)];
       const double h = 1e-6 * std::max(1.0, std::abs(start.at(moved.key)[moved.at]));
@@ -97,21 +98,23 @@ SWEEP_ARCHITECTURES("the blocks of every memory are the finite differences of it
         const std::complex<double> change = (above.at(seen.key)[seen.at] - below.at(seen.key)[seen.at]) / (2.0 * h);
         const double measured = seen.imaginary ? change.imag() : change.real();
         largest = std::max(largest, std::abs(measured));
-        for (const bool together : {false, true}) {
+        for (const Layout layout : {beside, together, across}) {
           const auto place = [&](std::int64_t at) {  // block, row, column
             const std::int64_t block = at / (own.of.size * own.of.repeats), inside = at % (own.of.size * own.of.repeats);
-            return together ? std::array{block, inside % own.of.size, inside / own.of.size} : std::array{block, inside / own.of.repeats, inside % own.of.repeats};
+            if (layout == across) return std::array{at % own.of.count, at / own.of.count, std::int64_t{0}};
+            return layout == together ? std::array{block, inside % own.of.size, inside / own.of.size} : std::array{block, inside / own.of.repeats, inside % own.of.repeats};
           };
           const auto [block, row, column] = place(i);
           const auto [other_block, other_row, other_column] = place(j);
           const double said = block == other_block && column == other_column
                                   ? own.matrices[static_cast<std::size_t>((block * own.of.size + row) * own.of.size + other_row)]
                                   : 0.0;
-          worst[together] = std::max(worst[together], std::abs(said - measured));
+          worst[layout] = std::max(worst[layout], std::abs(said - measured));
         }
       }
     }
-    CHECK_SAYS(std::min(worst[0], worst[1]) < 1e-6 * std::max(1.0, largest), what + ": " + test::show(worst[0]) + ", " + test::show(worst[1]));
+    CHECK_SAYS(std::min({worst[beside], worst[together], worst[across]}) < 1e-6 * std::max(1.0, largest),
+               what + ": " + test::show(worst[beside]) + ", " + test::show(worst[together]) + ", " + test::show(worst[across]));
   }
 }
 
