@@ -166,6 +166,11 @@ class Backend {
                                 const void* g, const void* carried, void* ga, void* gb, void* ginitial, double* log2_norm, int* exponent,
                                 std::stop_token stop) = 0;
 
+  /// s_t = f(x_t + u s_{t-1}) of real numbers, step by step: u of the size of a period, x and s [steps, width], initial [width] (null: zero);
+  /// affine is the identity. What comes before decides what comes after through f'(x_t + u s_{t-1}) u: the adjoint is diagonal_adjoint.
+  virtual void independent(Unary f, DType type, const DiagonalDims& dims, const void* u, const void* x, const void* initial, void* s,
+                           std::stop_token stop) = 0;
+
   /// o [steps, heads, value]; states (may be null) [steps, heads, key, value]; final [heads, key, value].
   virtual void outer(DType type, const OuterDims& dims, bool attention, const void* q, const void* k, const void* v, const void* initial,
                      void* o, void* states, void* final_state, std::stop_token stop) = 0;

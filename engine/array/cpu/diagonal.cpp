@@ -2,6 +2,7 @@
 #include "array/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include "array/cpu/processor/pairs.h"
 #include "array/cpu/processor/stream.h"
 #include "array/cpu/processor/threads.h"
+#include "array/functions.h"
 #include "array/order.h"
 
 namespace reclab::cpu {
@@ -172,6 +174,17 @@ template <class T>
 void spread(const DiagonalDims& d, const T* a, std::int64_t first, std::int64_t last, T* to) {
   for (std::int64_t t = first; t < last; ++t)
     for_transition(d, a, t, [&](const T* row, std::int64_t from, std::int64_t n) { std::copy(row, row + n, to + (t - first) * d.width + from); });
+}
+
+template <class F>
+void with_activation(Unary op, F&& f) {
+  switch (op) {
+    case Unary::affine: return f([](auto x) { return x; });
+    case Unary::relu: return f([](auto x) { return fn::Relu::value(x, 0.0, 0.0); });
+    case Unary::sigmoid: return f([](auto x) { return fn::sigmoid(x); });
+    case Unary::tanh: return f([](auto x) { return fn::tanh(x); });
+    default: assert(!"no activation of an independent recurrence");
+  }
 }
 
 }  // namespace
@@ -392,6 +405,30 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, Pace pace, 
         }
       });
     if (exponent) *exponent = out_power;
+  });
+}
+
+void CpuBackend::independent(Unary f, DType type, const DiagonalDims& d, const void* u_, const void* x_, const void* initial_, void* s_,
+                             std::stop_token stop) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!complex_v<T>)
+      with_activation(f, [&](auto activation) {
+        for_slabs(d, slab_count(d), [&](const Slab& slab) {
+          const std::vector<T> none(as<T>(initial_) ? 0 : static_cast<std::size_t>(slab.size()), T(0));
+          const T* __restrict u = as<T>(u_) + slab.first;
+          for (std::int64_t t = 0; t < d.steps; ++t) {
+            if (t % 256 == 0 || slab.copies * slab.size() >= worth_a_look) poll(stop);
+            for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
+              const std::int64_t at = slab.at(copy);
+              const T* __restrict before = t ? as<T>(s_) + (t - 1) * d.width + at : initial_ ? as<T>(initial_) + at : none.data();
+              const T* __restrict x = as<T>(x_) + t * d.width + at;
+              T* __restrict s = as<T>(s_) + t * d.width + at;
+              for (std::int64_t i = 0; i < slab.size(); ++i) s[i] = activation(x[i] + u[i] * before[i]);
+            }
+          }
+        });
+      });
   });
 }
 

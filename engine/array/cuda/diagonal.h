@@ -2,6 +2,7 @@
 // The diagonal recurrence.
 #pragma once
 
+#include "array/cuda/elementwise.h"
 #include "array/cuda/kernel_backend.h"
 #include "array/cuda/reduce.h"
 
@@ -156,6 +157,24 @@ struct InitialAdjoint {
   }
 };
 
+/// Steps `from` to `to` of s_t = f(x_t + u s_{t-1}), a thread an entry.
+template <class T>
+struct RunIndependent {
+  Unary f;
+  const T *u, *x, *initial;
+  T* s;
+  Index from, to, width, period;
+  RECLAB_HD void operator()(Index i) const {
+    const T factor = u[i % period];
+    T state = from ? s[(from - 1) * width + i] : initial ? initial[i] : T(0);
+    for (Index t = from; t < to; ++t) {
+      const T in = x[t * width + i] + factor * state;
+      state = with_unary<T>(f, [&](auto op) { return decltype(op)::value(in, 1.0, 0.0); });
+      s[t * width + i] = state;
+    }
+  }
+};
+
 // ---- Launches ----------------------------------------------------------------------------------------------------------------------
 
 template <class Machine>
@@ -228,6 +247,19 @@ void KernelBackend<Machine>::diagonal_adjoint(DType type, const DiagonalDims& d,
       const auto rows = magnitudes_of(lambda.data, exponents, n, d.width);
       for (std::size_t t = 0; t < rows.size(); ++t) log2_norm[t] = 0.5 * std::log2(rows[t].squares) + unit_of(rows[t].exponent);
     }
+  });
+}
+
+template <class Machine>
+void KernelBackend<Machine>::independent(Unary f, DType type, const DiagonalDims& d, const void* u, const void* x, const void* initial, void* s,
+                                         std::stop_token stop) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!complex_v<T>)
+      for (Index from = 0; from < d.steps; from += stretch) {
+        poll(stop, from);
+        machine_.each(d.width, RunIndependent<T>{f, as<T>(u), as<T>(x), as<T>(initial), as<T>(s), from, std::min(d.steps, from + stretch), d.width, d.period});
+      }
   });
 }
 

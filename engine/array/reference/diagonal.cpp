@@ -1,10 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <cassert>
+#include <cmath>
 #include <vector>
 
 #include "array/reference/ranged.h"
 #include "array/reference/reference_backend.h"
 
 namespace reclab::reference {
+namespace {
+
+double value(Unary f, double x) {
+  switch (f) {
+    case Unary::affine: return x;
+    case Unary::relu: return std::max(x, 0.0);
+    case Unary::sigmoid: return 1.0 / (1.0 + std::exp(-x));
+    case Unary::tanh: return std::tanh(x);
+    default: assert(!"no activation of an independent recurrence");
+  }
+  return x;
+}
+
+}  // namespace
 
 void ReferenceBackend::diagonal(DType type, const DiagonalDims& d, Pace, const void* a_, const void* b, const void* initial, void* s, std::stop_token stop) {
   with_type(type, [&](auto zero) {
@@ -51,6 +68,21 @@ void ReferenceBackend::diagonal_adjoint(DType type, const DiagonalDims& d, Pace,
     const int unit = exponent ? unit_of(lambda) : 0;
     for (Index i = 0; ginitial && i < d.width; ++i) add(as<T>(ginitial)[i], lambda[static_cast<std::size_t>(i)].in_units(unit));
     if (exponent) *exponent = unit;
+  });
+}
+
+void ReferenceBackend::independent(Unary f, DType type, const DiagonalDims& d, const void* u, const void* x, const void* initial, void* s,
+                                   std::stop_token stop) {
+  with_type(type, [&](auto zero) {
+    using T = decltype(zero);
+    if constexpr (!complex_v<T>)
+      for (Index t = 0; t < d.steps; ++t) {
+        poll(stop);
+        for (Index i = 0; i < d.width; ++i) {
+          const double before = t ? wide(as<T>(s)[(t - 1) * d.width + i]) : initial ? wide(as<T>(initial)[i]) : 0.0;
+          as<T>(s)[t * d.width + i] = narrow<T>(value(f, wide(as<T>(x)[t * d.width + i]) + wide(as<T>(u)[i % d.period]) * before));
+        }
+      }
   });
 }
 

@@ -2,6 +2,7 @@
 // The diagonal recurrence.
 #pragma once
 
+#include "array/device_array.h"
 #include "parity/parity.h"
 
 namespace reclab::test {
@@ -63,8 +64,34 @@ inline void renormalised_parity(Backend& other) {
       }
 }
 
+inline void independent_parity(Backend& other) {
+  for (const DType type : {DType::f32, DType::f64})
+    for (const Unary f : {Unary::affine, Unary::relu, Unary::sigmoid, Unary::tanh})
+      for (const DiagonalDims d : {DiagonalDims{1, 4, 4}, DiagonalDims{70, 6, 3}, DiagonalDims{5000, 3, 3}, DiagonalDims{300, 1025, 205}, DiagonalDims{33, 2048, 1024}})
+        for (const bool started : {false, true}) {
+          Parity parity(other, 13);
+          const std::size_t u = parity.factors(type, d.period, 0.5, 0.9), x = parity.array(type, d.steps * d.width), initial = parity.array(type, d.width),
+                            s = parity.array(type, d.steps * d.width);
+          parity.run([&](Backend& backend, const Parity::Pointers& p, Parity::Host&) {
+            backend.independent(f, type, d, p[u], p[x], started ? p[initial] : nullptr, p[s], {});
+            return 0;
+          }, 0, type == DType::f32 ? 1e-5 : 1e-12);
+        }
+  std::stop_source source;
+  source.request_stop();
+  DeviceArray memory(other, DType::f64, 64);
+  bool heard = false;
+  try {
+    other.independent(Unary::tanh, DType::f64, {4, 2, 2}, memory.data(), memory.data(), nullptr, memory.data(), source.get_token());
+  } catch (const Cancelled&) {
+    heard = true;
+  }
+  CHECK(heard);
+}
+
 inline std::vector<ParityCase> diagonal_parity_cases() {
   return {{"diagonal: the recurrence, stepped and scanned, and its adjoints", diagonal_parity},
+          {"diagonal: entries that see themselves alone, through an activation", independent_parity},
           {"diagonal: adjoints beyond the range of the type", renormalised_parity}};
 }
 

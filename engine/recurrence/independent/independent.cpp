@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "recurrence/independent/independent.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "array/device_array.h"
+#include "array/host.h"
+#include "autodiff/ops.h"
+#include "recurrence/course.h"
+#include "recurrence/plan.h"
+#include "recurrence/step/step.h"
+
+namespace reclab {
+namespace {
+
+Unary function_of(Activation f) {
+  switch (f) {
+    case Activation::identity: return Unary::affine;
+    case Activation::relu: return Unary::relu;
+    case Activation::sigmoid: return Unary::sigmoid;
+    case Activation::tanh: return Unary::tanh;
+  }
+  return Unary::affine;
+}
+Var applied(Activation f, Var x) {
+  switch (f) {
+    case Activation::identity: return x;
+    case Activation::relu: return relu(x);
+    case Activation::sigmoid: return sigmoid(x);
+    case Activation::tanh: return tanh(x);
+  }
+  return x;
+}
+
+class Independent final : public Memory, public OverTime {
+ public:
+  Independent(Unary f, DType type, std::int64_t steps, std::int64_t batch, std::int64_t n) : f_(f), type_(type), d_{steps, batch * n, n} {}
+
+  Transition transition() const override { return Transition::diagonal(d_.period, true); }
+  /// f'(x_t + u h_{t-1}) u.
+  void factors(std::int64_t t, std::span<std::complex<double>> factors) override {
+    const std::int64_t n = d_.period;
+    Slopes own(*this, *backend_, t, 1);
+    std::ranges::copy(to_complex(*backend_, type_, own.transition.data(), n), factors.begin());
+  }
+
+  void forward(const ForwardCall& c) override {
+    backend_ = &c.backend;
+    in_.assign(c.in.begin(), c.in.end());
+    out_ = c.out[0];
+    c.backend.independent(f_, type_, d_, c.in[1], c.in[0], c.in[2], c.out[0], c.stop);
+  }
+  void backward(const BackwardCall& c) override {
+    Backend& b = c.backend;
+    const std::int64_t rows = d_.steps * d_.width / d_.period;
+    log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
+    const void* carried = carried_.empty() ? nullptr : carried_[0];
+    if (!carried) exponent_ = 0;
+    in_.assign(c.in.begin(), c.in.end());
+    out_ = c.out[0];
+    Slopes own(*this, b, 0, d_.steps);
+    DeviceArray adjoint = zeros(b, d_.steps), with_state = c.grad_in[1] ? zeros(b, d_.steps) : DeviceArray();
+    b.diagonal_adjoint(type_, {d_.steps, d_.width, 0}, Pace::steps, own.transition.data(), c.out[0], c.in[2], c.grad_out[0], carried, with_state.data(),
+                       adjoint.data(), c.grad_in[2], log2_norms_[0].data(), &exponent_, c.stop);
+    Shape shape;
+    const Broadcast alike = broadcast({d_.steps * d_.width}, {d_.steps * d_.width}, shape);
+    if (c.grad_in[0]) {
+      b.binary(Binary::multiply, type_, alike, own.slope.data(), adjoint.data(), adjoint.data());
+      b.add_scaled(type_, d_.steps * d_.width, 0, adjoint.data(), c.grad_in[0], true);
+    }
+    if (c.grad_in[1]) {
+      b.binary(Binary::multiply, type_, alike, own.slope.data(), with_state.data(), with_state.data());
+      DeviceArray sum(b, type_, d_.period);
+      b.sum(type_, 1, rows, d_.period, 1.0, with_state.data(), sum.data());
+      b.add_scaled(type_, d_.period, 0, sum.data(), c.grad_in[1], true);
+    }
+  }
+  Cost cost() const override {
+    const double n = static_cast<double>(d_.steps * d_.width);
+    return {3.0 * n, 2.0 * n * static_cast<double>(bytes_of(type_))};
+  }
+  Course course() const override { return {.draw = drawing::steps, .steps = d_.steps}; }
+
+ private:
+  Unary f_;
+  DType type_;
+  DiagonalDims d_;
+  Backend* backend_ = nullptr;
+  std::vector<const void*> in_;
+  const void* out_ = nullptr;
+
+  DeviceArray zeros(Backend& b, std::int64_t steps) const {
+    DeviceArray made(b, type_, steps * d_.width);
+    b.zero(made.data(), made.bytes());
+    return made;
+  }
+
+  /// f' at what f was applied to, of some steps, and the transition that follows from it; [steps, width].
+  struct Slopes {
+    DeviceArray slope, transition;
+    Slopes(const Independent& of, Backend& b, std::int64_t first, std::int64_t steps) : slope(of.zeros(b, steps)), transition(b, of.type_, steps * of.d_.width) {
+      const DType type = of.type_;
+      const std::int64_t width = of.d_.width, n = of.d_.period, all = steps * width;
+      const auto row = [&](const void* base, std::int64_t t) { return static_cast<const char*>(base) + static_cast<std::size_t>(t * width) * bytes_of(type); };
+      DeviceArray before(b, type, all), at(b, type, all);
+      const std::size_t bytes = static_cast<std::size_t>(width) * bytes_of(type);
+      b.copy(before.data(), first ? row(of.out_, first - 1) : static_cast<const char*>(of.in_[2]), bytes);
+      if (steps > 1) b.copy(before.at(width), row(of.out_, first), static_cast<std::size_t>(steps - 1) * bytes);
+      Shape shape;
+      const Broadcast by_u = broadcast({all / n, n}, {n}, shape), alike = broadcast({all}, {all}, shape);
+      b.binary(Binary::multiply, type, by_u, before.data(), of.in_[1], before.data());
+      b.binary(Binary::add, type, alike, row(of.in_[0], first), before.data(), at.data());
+      b.unary(Unary::affine, type, all, at.data(), before.data(), 0.0, 1.0);
+      b.unary_adjoint(of.f_, type, all, at.data(), row(of.out_, first), before.data(), slope.data(), 1.0, 0.0);
+      b.binary(Binary::multiply, type, by_u, slope.data(), of.in_[1], transition.data());
+    }
+  };
+};
+
+}  // namespace
+
+MemoryVars independent(Graph& graph, Form form, Activation f, Var x, Var u) {
+  const std::int64_t steps = x.dim(0), batch = x.dim(1), n = x.dim(2);
+  assert(!is_complex(x.dtype()) && u.shape() == Shape{n});
+  if (is_newton(form))
+    return step(graph, batch, {{"h", {n}}}, {x}, [=](Cell&, std::span<const Var> now, std::span<const Var> h) { return std::vector<Var>{applied(f, now[0] + u * h[0])}; },
+                {}, form, Sees::own_entry);
+  auto operation = std::make_unique<Independent>(function_of(f), graph.real(), steps, batch, n);
+  MemoryVars vars;
+  vars.memory = operation.get();
+  vars.initial = {graph.leaf(LeafKind::variable, {batch, n}, graph.real())};
+  vars.trajectories = graph.apply(std::move(operation), {x, u, vars.initial[0]}, {{x.shape(), x.dtype()}});
+  vars.finals = {last(vars.trajectories[0])};
+  return vars;
+}
+
+Var independent(Layer& layer, const StateSpec& state, Activation f, Var x, Var u) {
+  layer.offer({Form::newton, Form::quasi_newton, Form::damped_newton});
+  const MemoryVars vars = independent(layer.graph(), layer.form(), f, x, u);
+  layer.declare({state}, vars);
+  return vars.trajectories[0];
+}
+
+}  // namespace reclab
