@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 #include <utility>
 
 #include "gui/session/session_controller.h"
@@ -43,15 +42,21 @@ bool sameInput(const LoadedSequencePtr& a, const LoadedSequencePtr& b) {
   return a && b && a->choice == b->choice && a->sequence.sha256 == b->sequence.sha256 && a->sequence.length == b->sequence.length;
 }
 
-Pins::Pins(SessionController* session, QObject* parent) : QObject(parent), session_(session), worker_(10) {
-  // The window's own run comes first.
-  connect(session_, &SessionController::runningChanged, this, [this](bool running) {
-    if (running)
-      giveUp();
-    else
-      next();
-  });
-}
+// The window's own run comes first.
+Pins::Pins(SessionController* session, QObject* parent)
+    : QObject(parent),
+      session_(session),
+      job_(session->desk(), {.niceness = 10, .givesWayTo = {&session->runJob()}},
+           {.began = [this](const Key& key) { mark(key.pin); },
+            .finished = [this](const Key& key, const TracePtr& trace) { take(key, trace); },
+            .ended = [this](const Key& key, const Ending& ending) {
+              for (Pin& pin : pins_)
+                if (pin.id == key.pin) pin.problem = ending.sentence;
+              update();
+              mark({});
+              next();
+            },
+            .gaveWay = [this] { mark({}); }}) {}
 Pins::~Pins() = default;
 
 bool Pins::needsRun(const Pin& pin) const {
@@ -62,7 +67,8 @@ bool Pins::needsRun(const Pin& pin) const {
 void Pins::follow() {
   const LoadedSequencePtr& now = session_->shownSetup().sequence;
   if (!sameInput(std::exchange(input_, now), now)) {
-    giveUp();  // it is of the input before
+    if (job_.running()) mark({});
+    job_.drop();  // it is of the input before
     for (Pin& pin : pins_) pin.problem.clear();
   }
   update();
@@ -79,6 +85,7 @@ QString Pins::add(const Setup& setup, const TracePtr& trace, const Probe& probe,
   for (const Pin& one : pins_)
     if (trace && one.trace == trace) return tr("This run is pinned already, as %1.").arg(one.name);
   Pin pin;
+  pin.id = ++newest_;
   pin.setup = setup;
   pin.trace = trace;
   pin.probe = probe;
@@ -95,7 +102,7 @@ QString Pins::add(const Setup& setup, const TracePtr& trace, const Probe& probe,
 
 void Pins::remove(std::size_t index) {
   if (index >= pins_.size()) return;
-  if (pins_[index].running) giveUp();
+  if (pins_[index].running) job_.drop();
   session_->discard(std::exchange(pins_[index].trace, {}));
   pins_.erase(pins_.begin() + static_cast<std::ptrdiff_t>(index));
   update();
@@ -179,57 +186,35 @@ QString Pins::table(std::size_t index) const {
 }
 
 void Pins::next() {
-  if (job_ != 0 || session_->running() || !session_->library() || !input_) return;
-  const auto pin = std::find_if(pins_.begin(), pins_.end(), [this](const Pin& one) { return needsRun(one); });
-  if (pin == pins_.end()) return;
+  const bool needed = session_->library() && input_ && std::ranges::any_of(pins_, [this](const Pin& one) { return needsRun(one); });
+  if (!needed && job_.waiting()) job_.drop();
+  if (needed && !job_.running() && !job_.waiting()) job_.startInTurn([this] { return whatToRun(); });
+}
+
+std::optional<Pins::Runs::Work> Pins::whatToRun() const {
+  const auto pin = std::ranges::find_if(pins_, [this](const Pin& one) { return needsRun(one); });
+  if (pin == pins_.end()) return std::nullopt;
   Setup setup = pin->setup;
   setup.sequence = input_;
-  pin->running = true;
-  asked_ = wanted_;
-  const std::uint64_t job = job_ = ++jobs_;
-  worker_.replace([this, job, setup, probe = asked_, library = session_->library()](std::stop_token stop) {
-    TracePtr trace;
-    QString problem;
-    try {
-      trace = run(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), probe), {}, stop).trace;
-      if (trace->info.outcome == Outcome::cancelled) return;
-    } catch (const Cancelled&) {
-      return;
-    } catch (const std::bad_alloc&) {
-      problem = tr("There is not enough memory for it.");
-    } catch (const std::exception& error) {
-      problem = QString::fromUtf8(error.what());
-    }
-    QMetaObject::invokeMethod(this, [this, job, trace, problem] {
-      if (job == job_) take(trace, problem);
-    }, Qt::QueuedConnection);
+  return std::pair(Key{pin->id, input_, wanted_}, [setup = std::move(setup), probe = wanted_, library = session_->library()](const auto&, std::stop_token stop) {
+    TracePtr trace = run(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), probe), {}, stop).trace;
+    if (trace->info.outcome == Outcome::cancelled) throw Cancelled();
+    return trace;
   });
-  emit changed();
-  emit runningChanged(true);
 }
 
-void Pins::take(const TracePtr& trace, const QString& problem) {
-  job_ = 0;
+void Pins::take(const Key& key, const TracePtr& trace) {
   for (Pin& pin : pins_) {
-    if (!std::exchange(pin.running, false)) continue;
-    pin.problem = problem;
-    if (!problem.isEmpty()) continue;
-    pin.setup.sequence = input_;
-    pin.probe = asked_;
+    if (pin.id != key.pin) continue;
+    pin.setup.sequence = key.input;
+    pin.probe = key.probe;
     session_->discard(std::exchange(pin.trace, timedAs(trace, pin.trace)));
   }
-  update();
-  emit changed();
-  emit runningChanged(false);
-  next();
 }
 
-void Pins::giveUp() {
-  if (std::exchange(job_, 0) == 0) return;
-  worker_.stop();
-  for (Pin& pin : pins_) pin.running = false;
+void Pins::mark(std::optional<std::uint64_t> running) {
+  for (Pin& pin : pins_) pin.running = pin.id == running;
   emit changed();
-  emit runningChanged(false);
 }
 
 }  // namespace reclab

@@ -7,9 +7,9 @@
 #include <map>
 #include <vector>
 
+#include "gui/jobs/job.h"
 #include "gui/session/run_names.h"
 #include "gui/session/setup.h"
-#include "gui/session/worker.h"
 #include "panel.h"
 
 namespace reclab {
@@ -17,6 +17,7 @@ namespace reclab {
 class SessionController;
 
 struct Pin {
+  std::uint64_t id = 0;  ///< its own, however many are unpinned
   Setup setup;       ///< what it is, and what it is run again from
   TracePtr trace;    ///< null until it has run
   Probe probe;       ///< what the trace was asked to record
@@ -52,29 +53,36 @@ class Pins : public QObject {
   QString table() const;
   /// The same of one pin and the run that is shown.
   QString table(std::size_t index) const;
-  bool running() const { return job_ != 0; }
+  bool running() const { return job_.running(); }
 
  signals:
   void changed();
-  void runningChanged(bool running);
 
  private:
   Facets facets(const Pin& pin) const;
   Facets facets(const Trace& trace, const std::string& preset) const;
   Facets facetsOfShown() const;
   bool needsRun(const Pin& pin) const;
-  void next();
-  void take(const TracePtr& trace, const QString& problem);
-  void giveUp();          ///< what runs; it begins again with next()
-  void update();          ///< which are comparable, and all names
+  /// A pin, the input that it is run on and what is recorded of it.
+  struct Key {
+    std::uint64_t pin;
+    LoadedSequencePtr input;
+    Probe probe;
+  };
+  using Runs = Job<Key, TracePtr>;
+  void next();    ///< one that needs it is run, when it is its turn
+  std::optional<Runs::Work> whatToRun() const;
+  void take(const Key& key, const TracePtr& trace);
+  void mark(std::optional<std::uint64_t> running);  ///< the pin that runs now
+  void update();  ///< which are comparable, and all names
 
   SessionController* session_;
   LoadedSequencePtr input_;  ///< of what is shown
-  Probe wanted_, asked_;     ///< asked_: of the run that goes on
+  Probe wanted_;
   std::vector<Pin> pins_;
+  std::uint64_t newest_ = 0;  ///< Pin::id
   mutable std::map<std::string, std::map<std::string, std::string>> symbols_;  ///< of hyper-parameters, by preset
-  std::uint64_t job_ = 0, jobs_ = 0;  ///< the one that runs, 0 for none
-  Worker worker_;  // last: joined before what it reports to is gone
+  Runs job_;
 };
 
 /// Whether both are one sequence, read in the same way.

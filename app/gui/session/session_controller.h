@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Owns what is looked at and computes it, never on the GUI thread. The window tells it what is wanted and hears what came of it.
+// Owns what is looked at and has it computed, never on the GUI thread. The window tells it what is wanted and hears what came of it. Each kind of
+// work is a file in work/; who waits for whom is the desk's.
 #pragma once
 
 #include <QObject>
-#include <QSet>
 #include <QStringList>
-#include <QTimer>
-#include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <utility>
 
 #include "gui/session/requests.h"
 #include "gui/session/setup.h"
-#include "gui/session/worker.h"
+#include "gui/session/shown.h"
+#include "gui/session/words.h"
+#include "gui/session/work/description.h"
+#include "gui/session/work/export.h"
+#include "gui/session/work/file.h"
+#include "gui/session/work/run.h"
+#include "gui/session/work/schedule.h"
+#include "gui/session/work/timing.h"
 
 namespace reclab {
-
-enum class Tone { info, busy, warning };
 
 class SessionController : public QObject {
   Q_OBJECT
@@ -28,25 +30,25 @@ class SessionController : public QObject {
   void open();  ///< reads the presets; libraryReady follows
   const LibraryPtr& library() const { return library_; }
   const Setup& setup() const { return setup_; }
-  const TracePtr& trace() const { return shown_; }
-  const Setup& shownSetup() const { return shownSetup_ ? *shownSetup_ : setup_; }  ///< what the trace is of, while a newer setup() may be running
+  const TracePtr& trace() const { return shown_.trace(); }
+  const Setup& shownSetup() const { return shown_.setup() ? *shown_.setup() : setup_; }  ///< what the trace is of, while a newer setup() may be running
   /// What the trace records: nothing for sure while its run goes on.
   Probe shownProbe() const;
-  bool running() const { return running_; }
-  const Probe& asked() const { return lastProbe_; }  ///< what the newest run was to record
-  bool exporting() const { return exporting_ > 0; }
-  bool timing() const { return timingRuns_; }
+  bool running() const { return runs_.running(); }
+  const Probe& asked() const { return runs_.asked(); }  ///< what the newest run was to record
+  bool exporting() const { return exports_.running(); }
+  bool timing() const { return timings_.running(); }
 
   /// Makes it what is looked at, and runs it. live: more changes are about to follow (a slider moves).
   void apply(const Setup& setup, bool live);
-  void run();
+  void run() { runs_.start(false); }
   void stop();
   /// Loads; sequenceLoaded follows, or a sentence, with everything as it was.
-  void loadSequence(const SequenceChoice& choice);
+  void loadSequence(const SequenceChoice& choice) { files_.loadSequence(choice); }
   /// Weights or an initial state: sees whether the file fits the present model; fileFits follows, or a sentence, with everything as it was.
   void loadFile(FileKind kind, const QString& file);
   /// One of the above, by what is in the file; the choice is for a sequence.
-  void openFile(const SequenceChoice& choice);
+  void openFile(const SequenceChoice& choice) { files_.open(choice); }
   /// Writes the weights or the final state of what is shown; saved follows, or a sentence.
   void saveFile(FileKind kind, const QString& file);
   void setVisiblePanels(const QStringList& ids);
@@ -59,22 +61,22 @@ class SessionController : public QObject {
   /// What a panel asks for.
   void request(const Request& request);
   /// What is timed beside a run while the panel is visible, without being asked for.
-  void setTimingChoice(const TimingChoice& choice) { timingChoice_ = choice; }
-  void wantTiming(const TimingChoice& choice);  ///< now, or as soon as what runs is done; instead of what is being timed
-  /// Runs that are not this one's own, beside which nothing can be measured.
-  void setOthersRunning(bool running);
-  void stopTiming();                            ///< what was timed until now stays
+  void setTimingChoice(const TimingChoice& choice) { timings_.setChoice(choice); }
+  void wantTiming(const TimingChoice& choice) { timings_.want(choice); }  ///< now, or as soon as what runs is done; instead of what is being timed
+  void stopTiming() { timings_.stop(); }                                  ///< what was timed until now stays
   /// Whether the panel that shows timings is in sight: then what is not timed yet is timed by itself, once nothing runs and no hand has
   /// moved for a while.
-  void setTimingInSight(bool inSight);
-  void touched();  ///< a hand moved
+  void setTimingInSight(bool inSight) { timings_.setInSight(inSight); }
+  void touched() { timings_.touched(); }  ///< a hand moved
   /// How long the desk must have been idle, and how old the program must be, before a timing begins by itself.
-  void setTimingPatience(std::chrono::milliseconds idle, std::chrono::milliseconds first);
-  void wantSteps(std::int64_t steps);  ///< the step view of the forms, of so many steps
+  void setTimingPatience(std::chrono::milliseconds idle, std::chrono::milliseconds first) { timings_.setPatience(idle, first); }
   /// Runs once more with everything recorded, and writes it.
   void exportRun(const QString& folder, bool csv);
   /// Frees a large run somewhere else than on the GUI thread.
   void discard(TracePtr trace);
+
+  Desk& desk() { return desk_; }                           ///< for what else computes
+  const JobBase& runJob() const { return runs_.job(); }  ///< for what gives way to it
 
  signals:
   void libraryReady();
@@ -100,62 +102,27 @@ class SessionController : public QObject {
   void saved(QString file);
 
  private:
-  void start(bool live);
-  void describe();
-  void startTiming();
-  void endTiming();
-  void dropTiming();       ///< what was measured holds no more
-  void interruptTiming();  ///< something else is to compute: nothing is measured beside it
-  void considerTiming();   ///< now, later or not at all
-  void scheduleTiming();
-  bool busy() const { return running_ || othersRun_ || exporting_ > 0 || !stepsRunOf_.empty(); }
-  bool timingHolds() const;
-  void startSteps();
-  void forgetSteps();
-  TracePtr joined() const;  ///< the run with what was timed and laid out beside it
-  void show(const TracePtr& trace, const std::shared_ptr<const Setup>& setup, std::shared_ptr<const FinalState> state = {});
-  void showJoined();  ///< gives out what joined() is now
-  QString summary() const;  ///< what is shown, for the status line
-  void endRun(Outcome outcome, const QString& sentence);
-  std::string setupKey() const;  ///< everything that is set
-  std::string costKey() const;   ///< of it, what can change what a form costs
-  std::string stepsKey() const;
-  template <class Function>
-  void later(Function&& function) {  // from a worker to the GUI thread
-    QMetaObject::invokeMethod(this, std::forward<Function>(function), Qt::QueuedConnection);
-  }
+  void connectRuns();
+  void connectOthers();
+  bool ready() const { return library_ && setup_.sequence && !setup_.preset.empty(); }
+  std::optional<RunWork::Subject> whatToRun(bool live) const;
+  TimingWork::Subject whatToTime() const;
+  void showJoined();
 
   Setup setup_;
   LibraryPtr library_;
+  ModelPtr model_;  ///< as last described
   QStringList visible_;
-  TracePtr shown_, run_alone_, timing_;  ///< run_alone_: shown_ without timings
-  TimingChoice timingChoice_;
-  std::shared_ptr<const FinalState> state_;  ///< that what is shown ended in; null before it has
-  std::string timingOf_, describedOf_;  ///< keys: what the timing is of, what was last described
-  std::string shapes_, timingShapes_;   ///< of the parameters and states: as last described, and of what was timed
-  std::string timingRefused_;           ///< what was stopped by hand and is not timed by itself again
-  ModelPtr model_;                      ///< as last described
-  std::uint64_t run_ = 0, description_ = 0, load_ = 0, timingRun_ = 0;  ///< numbers of the newest request of each kind
-  bool running_ = false, firstStage_ = false, liveWaits_ = false, timingAsked_ = false, stopping_ = false, timingRuns_ = false;
-  bool timingByHand_ = false, timingWhole_ = false, timingInSight_ = false, othersRun_ = false;
-  std::size_t exporting_ = 0;  ///< exports that run or wait
-  Probe lastProbe_;
   std::int64_t focus_ = 0;
-  /// Of which setup the traces are that are shown, or still kept by a panel.
-  std::vector<std::pair<std::weak_ptr<const Trace>, std::shared_ptr<const Setup>>> setups_;
-  std::weak_ptr<const Trace> given_;          ///< the newest trace of a run, as it came
-  std::shared_ptr<const Setup> shownSetup_;   ///< that of run_alone_
-  bool live_ = false;                         ///< the newest run is one
-  bool complete_ = false, settled_ = false;   ///< all stages of run_alone_ are there; and what follows a run has begun
-  std::chrono::steady_clock::time_point started_;
-  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now(), touched_ = opened_;
-  std::chrono::milliseconds idle_{5'000}, first_{20'000};
-  QTimer rest_, patience_, timingSoon_;
-  TracePtr steps_;
-  std::string stepsOf_, stepsRunOf_;  ///< keys: what steps_ is of, and what is being laid out
-  std::int64_t stepsWanted_ = 16;
-  std::uint64_t stepsRun_ = 0;
-  Worker runs_, cards_, files_, exports_, timings_, layouts_;  // last: joined before what they report to is gone
+  Shown shown_;
+  Desk desk_{sentenceOf};
+  DescriptionWork description_{desk_};
+  RunWork runs_;
+  ScheduleWork schedules_;
+  TimingWork timings_;
+  ExportWork exports_{desk_};
+  FileWork files_{desk_};
+  Worker bin_;  ///< frees what is large; that is no job, for a timing that goes on gives up what it published before
 };
 
 }  // namespace reclab

@@ -3,12 +3,17 @@
 #pragma once
 
 #include <QString>
+#include <exception>
 #include <string>
 
 #include "trace/trace.h"
 
 namespace reclab {
 
+enum class Tone { info, busy, warning };  ///< in which a sentence is said
+
+/// The sentence for whatever a computation threw.
+QString sentenceOf(const std::exception_ptr& thrown);
 /// The sentence with the window's own controls in place of reclab's options.
 QString inWindowWords(const std::string& sentence);
 /// Likewise every sentence that a run says of itself; the same trace where there is none to change.
@@ -18,5 +23,7 @@ std::shared_ptr<const Trace> inWindowWords(std::shared_ptr<const Trace> trace);
 QString inWords(const std::string& name);
 /// "12 ms", "3.20 s", "4.5 min"
 QString secondsInWords(double seconds);
+/// Likewise, of what is no measurement: "12 ms", "3.2 s", "270.0 s"
+QString roughSecondsInWords(double seconds);
 
 }  // namespace reclab

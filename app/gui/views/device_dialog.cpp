@@ -26,11 +26,23 @@ namespace {
 enum Column { what, form, precision, forward, gradients, allowed, verdict, cpu, cuda, columns };
 
 QString number(double error) { return std::isfinite(error) ? QString::number(error, 'e', 1) : QString("–"); }
-QString spent(double seconds) { return seconds <= 0.0 ? QString("–") : secondsInWords(seconds); }
+QString spent(double seconds) { return seconds <= 0.0 ? QString("–") : roughSecondsInWords(seconds); }
 
 }  // namespace
 
-DeviceDialog::DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* parent) : QDialog(parent), library_(std::move(library)), chooser_(std::move(chooser)) {
+DeviceDialog::DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* parent, Desk* desk)
+    : QDialog(parent),
+      library_(std::move(library)),
+      chooser_(std::move(chooser)),
+      job_(desk ? *desk : own_, {},
+           {.progressed = [this](const Nothing&, double fraction, const QString& stage) {
+              bar_->setValue(qRound(1000.0 * fraction));
+              say(stage);
+            },
+            .part = [this](const Nothing&, const std::vector<DeviceReport>& lines) {
+              for (const DeviceReport& line : lines) add(line);
+            },
+            .ended = [this](const Nothing&, const Ending& ending) { ended(ending.how == Ending::How::stopped ? tr("Stopped") : ending.sentence); }}) {
   setAttribute(Qt::WA_DeleteOnClose);
   setWindowTitle(tr("Check the device"));
   auto* column = new QVBoxLayout(this);
@@ -97,8 +109,8 @@ DeviceDialog::DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* par
   }
   column->addLayout(row);
   connect(run_, &QPushButton::clicked, this, [this] {
-    if (running_)
-      worker_.stop();
+    if (running())
+      job_.stop();
     else
       start();
   });
@@ -108,32 +120,16 @@ DeviceDialog::DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* par
 }
 
 void DeviceDialog::start() {
-  running_ = true;
   reports_.clear();
   table_->setRowCount(0);
   save_->setEnabled(false);
   run_->setText(tr("Stop"));
   bar_->setValue(0);
   bar_->setVisible(true);
-  worker_.post([this, library = library_, check = check_](std::stop_token stop) mutable {
-    check.found = [this](const DeviceReport& report) {
-      later([this, report] { add(report); });
-    };
-    const auto progress = [this](double fraction, std::string_view stage) {
-      later([this, fraction, text = QString::fromUtf8(stage.data(), static_cast<qsizetype>(stage.size()))] {
-        bar_->setValue(qRound(1000.0 * fraction));
-        if (running_) say(text);
-      });
-    };
-    QString sentence;
-    try {
-      check_device(builtin_registry(), library->presets, progress, stop, check);
-    } catch (const Cancelled&) {
-      sentence = tr("Stopped");
-    } catch (const std::exception& error) {
-      sentence = inWindowWords(error.what());
-    }
-    later([this, sentence] { ended(sentence); });
+  job_.start({}, [library = library_, check = check_](const auto& report, std::stop_token stop) mutable {
+    check.found = [&](const DeviceReport& line) { report.part({line}); };
+    check_device(builtin_registry(), library->presets, report.progress, stop, check);
+    return std::vector<DeviceReport>();
   });
 }
 
@@ -170,7 +166,6 @@ void DeviceDialog::add(const DeviceReport& report) {
 }
 
 void DeviceDialog::ended(const QString& sentence) {
-  running_ = false;
   run_->setText(tr("Run"));
   bar_->setVisible(false);
   save_->setEnabled(!reports_.empty());

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "checks/check_device.h"
+#include "gui/jobs/job.h"
 #include "gui/session/files.h"
 #include "gui/session/setup.h"
-#include "gui/session/worker.h"
+#include "gui/session/words.h"
 
 class QLabel;
 class QProgressBar;
@@ -21,12 +22,13 @@ namespace reclab {
 class DeviceDialog : public QDialog {
   Q_OBJECT
  public:
-  DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* parent = nullptr);
+  /// `desk`: with whose jobs the comparison takes turns; null: with none.
+  DeviceDialog(LibraryPtr library, FileChooser chooser, QWidget* parent = nullptr, Desk* desk = nullptr);
 
   /// What is compared; tests take a few short models.
   void setCheck(const DeviceCheck& check) { check_ = check; }
   const std::vector<DeviceReport>& reports() const { return reports_; }
-  bool running() const { return running_; }
+  bool running() const { return job_.running(); }
   QTableWidget* table() const { return table_; }
   QPushButton* runButton() const { return run_; }
   QPushButton* saveButton() const { return save_; }
@@ -38,10 +40,6 @@ class DeviceDialog : public QDialog {
   void ended(const QString& sentence);
   void save();
   void say(const QString& sentence, bool bad = false);
-  template <class Function>
-  void later(Function&& function) {
-    QMetaObject::invokeMethod(this, std::forward<Function>(function), Qt::QueuedConnection);
-  }
 
   LibraryPtr library_;
   FileChooser chooser_;
@@ -51,8 +49,9 @@ class DeviceDialog : public QDialog {
   QLabel* words_;
   QProgressBar* bar_;
   QPushButton *run_, *save_;
-  bool running_ = false;
-  Worker worker_;  // last: joined before what it reports to is gone
+  struct Nothing {};
+  Desk own_{sentenceOf};
+  Job<Nothing, std::vector<DeviceReport>> job_;
 };
 
 }  // namespace reclab

@@ -301,7 +301,6 @@ void MainWindow::connectSession() {
   };
   connect(area_, &PanelArea::visiblePanelsChanged, this, panelsChanged);
   connect(pins_, &Pins::changed, this, &MainWindow::showPins);
-  connect(pins_, &Pins::runningChanged, session_, &SessionController::setOthersRunning);
   connect(area_, &PanelArea::requested, session_, &SessionController::request);
   connect(session_, &SessionController::computing, area_, &PanelArea::setComputing);
   connect(session_, &SessionController::computed, area_, &PanelArea::setProgress);

@@ -206,7 +206,7 @@ void MainWindow::buildMenus() {
   QMenu* help = menuBar()->addMenu(tr("&Help"));
   help->addAction(add("shortcuts", "keyboard", tr("Shortcuts"), QKeySequence(Qt::Key_F1), [this] { showShortcuts(this); }));
   help->addAction(add("checkDevice", "run", tr("Check the device…"), {}, [this] {
-    if (session_->library()) (new DeviceDialog(session_->library(), chooser_, this))->open();
+    if (session_->library()) (new DeviceDialog(session_->library(), chooser_, this, &session_->desk()))->open();
   }));
   action("checkDevice")->setToolTip(tr("Does the CUDA device compute what the CPU does? Every primitive and every model, forward and gradients"));
   help->addAction(add("about", "info", tr("About Recurrence Lab"), {}, [this] { showAbout(this); }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/session/worker.h"
+#include "gui/jobs/worker.h"
 
 #include <utility>
 
@@ -22,12 +22,14 @@ void Worker::post(Job job) {
   wake_.notify_one();
 }
 
-void Worker::replace(Job job) {
+std::size_t Worker::replace(Job job) {
   const std::lock_guard lock(mutex_);
+  const std::size_t forgotten = waiting_.size();
   waiting_.clear();
   current_.request_stop();
   waiting_.push_back(std::move(job));
   wake_.notify_one();
+  return forgotten;
 }
 
 std::size_t Worker::stop() {

@@ -20,9 +20,9 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  void post(Job job);     ///< after all that wait
-  void replace(Job job);  ///< instead of all that wait, stopping what runs
-  std::size_t stop();     ///< forgets what waits, stops what runs; returns how many waited
+  void post(Job job);            ///< after all that wait
+  std::size_t replace(Job job);  ///< instead of all that wait, stopping what runs; returns how many waited
+  std::size_t stop();            ///< forgets what waits, stops what runs; returns how many waited
 
  private:
   void loop(std::stop_token end, int niceness);

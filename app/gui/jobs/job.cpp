@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/jobs/job.h"
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <exception>
+
+#include "array/error.h"
+#include "array/stop.h"
+
+namespace reclab {
+
+JobBase::JobBase(Desk& desk, const Kind& kind) : desk_(&desk), order_(kind.order), niceness_(kind.niceness) {
+  Turns::Manners manners{kind.measures};
+  for (const JobBase* other : kind.givesWayTo) manners.givesWayTo.push_back(other->id_);
+  desk.add(*this, std::move(manners));
+}
+
+JobBase::~JobBase() {
+  worker_.reset();
+  if (desk_) desk_->remove(*this);
+}
+
+void JobBase::want(Prepare prepare, std::function<void()> began) {
+  if (order_ == Order::newest) {
+    waiting_.clear();
+    open_.clear();
+  }
+  waiting_.push_back({std::move(prepare), std::move(began)});
+  if (desk_) desk_->wants(*this);
+  // It has to wait: what it replaces ends at once.
+  if (order_ == Order::newest && !running() && worker_) forget(worker_->stop());
+  if (waiting()) update();
+}
+
+void JobBase::begin() {
+  std::optional<Task> task = waiting_.front().prepare();
+  if (!task) return;
+  const std::uint64_t number = ++number_;
+  open_.push_back({number, std::move(waiting_.front()), std::move(task->ended)});
+  waiting_.pop_front();
+  if (!worker_) worker_ = std::make_unique<Worker>(niceness_);
+  const auto later = [this](Message message) { QMetaObject::invokeMethod(&context_, std::move(message), Qt::QueuedConnection); };
+  const auto inThread = [this, number, later, compute = std::move(task->compute), sentence = desk_->sentence_](std::stop_token stop) {
+    const StopScope scope(stop);
+    const Tell tell = [this, number, later](Message message) {
+      later([this, number, message = std::move(message)] { hear(number, message); });
+    };
+    Message finished;
+    Ending ending;
+    try {
+      if (stop.stop_requested()) throw Cancelled();
+      finished = compute(tell, stop);
+    } catch (const Cancelled&) {
+      ending.how = Ending::How::stopped;
+    } catch (...) {
+      ending = {Ending::How::failed, sentence(std::current_exception())};
+    }
+    later([this, number, finished = std::move(finished), ending = std::move(ending)] { returned(number, finished, ending); });
+  };
+  if (order_ == Order::newest)
+    forget(worker_->replace(inThread));
+  else
+    worker_->post(inThread);
+  handed_.push_back(number);
+  desk_->note(*this);
+  if (const auto began = open_.back().wanted.began) began();
+}
+
+void JobBase::giveWay() {
+  for (Open& one : open_) waiting_.push_back(std::move(one.wanted));
+  std::rotate(waiting_.begin(), waiting_.end() - static_cast<std::ptrdiff_t>(open_.size()), waiting_.end());
+  open_.clear();
+  if (worker_) forget(worker_->stop());
+  desk_->note(*this);
+  if (gaveWay_) gaveWay_();
+}
+
+/// So many of the newest that were handed to the thread never began.
+void JobBase::forget(std::size_t count) {
+  assert(count <= handed_.size());
+  handed_.resize(handed_.size() - count);
+}
+
+void JobBase::stop() {
+  for (; !waiting_.empty(); waiting_.pop_front()) {
+    if (std::optional<Task> task = waiting_.front().prepare()) {
+      open_.push_back({++number_, {}, std::move(task->ended)});
+      endSoon(number_);
+    }
+  }
+  quiet_ = number_;
+  const std::size_t forgotten = worker_ ? worker_->stop() : 0;
+  for (std::size_t i = handed_.size() - forgotten; i < handed_.size(); ++i) endSoon(handed_[i]);
+  forget(forgotten);
+  update();
+}
+
+/// Of one that never began: its end comes as all others do, after what the caller is at.
+void JobBase::endSoon(std::uint64_t number) {
+  QMetaObject::invokeMethod(&context_, [this, number] {
+    end(number, {Ending::How::stopped});
+    update();
+  }, Qt::QueuedConnection);
+}
+
+void JobBase::drop() {
+  waiting_.clear();
+  open_.clear();
+  if (worker_) forget(worker_->stop());
+  update();
+}
+
+void JobBase::announce(bool more) {
+  if (std::exchange(announced_, more) != more) update();
+}
+
+std::vector<JobBase::Open>::iterator JobBase::open(std::uint64_t number) { return std::ranges::find(open_, number, &Open::number); }
+
+/// The one place where what is stale is told from what is not: what is open is the newest, or one of all.
+void JobBase::hear(std::uint64_t number, const Message& message) const {
+  if (number > quiet_ && std::ranges::find(open_, number, &Open::number) != open_.end()) message();
+}
+
+void JobBase::returned(std::uint64_t number, const Message& finished, const Ending& ending) {
+  assert(!handed_.empty() && handed_.front() == number);
+  handed_.pop_front();
+  if (finished && open(number) != open_.end()) finished();
+  end(number, ending);
+  update();
+}
+
+void JobBase::end(std::uint64_t number, const Ending& ending) {
+  const auto found = open(number);
+  if (found == open_.end()) return;
+  const auto ended = std::move(found->ended);
+  open_.erase(found);
+  if (desk_) desk_->note(*this);
+  ended(ending);
+}
+
+std::function<void(double, std::string_view)> JobBase::throttled(std::function<void(double, QString)> tell) {
+  using Clock = std::chrono::steady_clock;
+  return [tell = std::move(tell), last = std::make_shared<Clock::time_point>()](double fraction, std::string_view stage) {
+    const auto now = Clock::now();
+    if (now - *last < std::chrono::milliseconds(33)) return;
+    *last = now;
+    tell(fraction, QString::fromUtf8(stage.data(), static_cast<qsizetype>(stage.size())));
+  };
+}
+
+}  // namespace reclab

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/session/shown.h"
+
+#include <QLocale>
+#include <QStringList>
+#include <algorithm>
+
+namespace reclab {
+namespace {
+
+/// A later run of the same setup, with what only the earlier one has computed yet. Both have the same numbers; an array of fewer rows, as that
+/// of the cursor's step alone, does not replace one of more.
+TracePtr continued(const TracePtr& before, const TracePtr& now) {
+  if (before->steps != now->steps) return now;
+  auto both = std::make_shared<Trace>(*now);
+  for (const auto& array : before->arrays()) {
+    const TraceArray* newer = now->find(array->key);
+    const bool longer = newer && !array->shape.empty() && !newer->shape.empty() && array->shape[0] > newer->shape[0];
+    if (!newer || longer) both->put(*array);
+  }
+  return both;
+}
+
+}  // namespace
+
+bool Shown::take(const TracePtr& run, const std::shared_ptr<const Setup>& setup, std::shared_ptr<const FinalState> state) {
+  state_ = std::move(state);
+  if (std::exchange(given_, run).lock() == run) return false;
+  const bool finished = run->info.outcome == Outcome::finished;
+  const bool same = run_ && setup_ && finished && run_->info.outcome == Outcome::finished && setup->sameRun(*setup_);
+  run_ = same ? continued(run_, run) : run;
+  setup_ = setup;
+  return true;
+}
+
+TracePtr Shown::join(const TracePtr& timing, const TracePtr& schedule) {
+  TracePtr all = run_;
+  if (timing) all = withTiming(all, timing);
+  if (schedule) all = merged(all, schedule);
+  TracePtr before = std::exchange(trace_, all);
+  std::erase_if(setups_, [](const auto& one) { return one.first.expired(); });
+  setups_.emplace_back(trace_, setup_);
+  return before;
+}
+
+std::shared_ptr<const Setup> Shown::setupOf(const TracePtr& trace) const {
+  for (const auto& [shown, setup] : setups_)
+    if (trace && shown.lock() == trace) return setup;
+  return nullptr;
+}
+
+QString Shown::summary() const {
+  const RunInfo& run = trace_->info;
+  QStringList words{QObject::tr("%1 on %2, %3 steps").arg(QString::fromStdString(run.title.empty() ? run.preset : run.title), QString::fromStdString(run.input_name),
+                                                          QLocale(QLocale::English).toString(static_cast<qlonglong>(run.length)))};
+  // What is about some arrays alone stands in the panel that shows them.
+  for (const std::string& note : run.notes)
+    if (std::none_of(run.note_kinds.begin(), run.note_kinds.end(), [&](const auto& about) { return about.second == note; })) words << QString::fromStdString(note);
+  return words.join(". ");
+}
+
+}  // namespace reclab

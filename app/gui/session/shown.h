@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is shown: the newest run, with what was timed and laid out beside it, and of which setups the traces are that a panel still holds.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "gui/session/requests.h"
+
+namespace reclab {
+
+class Shown {
+ public:
+  const TracePtr& trace() const { return trace_; }
+  const TracePtr& run() const { return run_; }  ///< alone
+  const std::shared_ptr<const Setup>& setup() const { return setup_; }
+  const std::shared_ptr<const FinalState>& state() const { return state_; }  ///< that it ended in; null before it has
+
+  /// A stage of a run, or its result. False where there is nothing new to show: the last stage that was published is the result.
+  bool take(const TracePtr& run, const std::shared_ptr<const Setup>& setup, std::shared_ptr<const FinalState> state);
+  /// The run with what is beside it becomes what is shown; returns what was.
+  TracePtr join(const TracePtr& timing, const TracePtr& schedule);
+  /// Of which setup a trace is that was shown; null where nobody holds it.
+  std::shared_ptr<const Setup> setupOf(const TracePtr& trace) const;
+  QString summary() const;  ///< for the status line
+
+ private:
+  TracePtr trace_, run_;
+  std::weak_ptr<const Trace> given_;  ///< the newest trace of a run, as it came
+  std::shared_ptr<const Setup> setup_;
+  std::shared_ptr<const FinalState> state_;
+  std::vector<std::pair<std::weak_ptr<const Trace>, std::shared_ptr<const Setup>>> setups_;
+};
+
+}  // namespace reclab

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The presets that there are, and the card of the one that is set with its own values.
+#pragma once
+
+#include "gui/jobs/job.h"
+#include "gui/session/setup.h"
+#include "gui/session/words.h"
+
+namespace reclab {
+
+struct DescriptionKey {
+  std::string preset;
+  Settings settings;
+  std::int64_t inputWidth = 1;
+  bool operator==(const DescriptionKey&) const = default;
+};
+
+class DescriptionWork : public QObject {
+  Q_OBJECT
+ public:
+  explicit DescriptionWork(Desk& desk);
+  void readPresets();
+  void describe(const LibraryPtr& library, const Setup& setup);  ///< unless that was done last
+
+ signals:
+  void presetsRead(reclab::LibraryPtr library);
+  void described(reclab::ModelPtr model);
+  void said(QString sentence, reclab::Tone tone);
+
+ private:
+  struct Nothing {};
+  Job<Nothing, LibraryPtr> presets_;
+  std::optional<DescriptionKey> last_;
+  Job<DescriptionKey, ModelPtr> description_;
+};
+
+}  // namespace reclab

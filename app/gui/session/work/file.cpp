@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/session/work/file.h"
+
+#include <QDir>
+#include <QFileInfo>
+#include <utility>
+
+#include "gui/session/requests.h"
+#include "models/registry.h"
+
+namespace reclab {
+
+FileWork::FileWork(Desk& desk)
+    : saving_(desk, {.order = JobBase::Order::all},
+              {.ended = [this](const SaveKey& key, const Ending& ending) {
+                if (ending.how != Ending::How::finished) return emit said(ending.sentence, Tone::warning);
+                emit said((key.kind == FileKind::weights ? tr("The weights are in %1.") : tr("The final state is in %1.")).arg(QDir::toNativeSeparators(key.file)), Tone::info);
+                emit saved(key.file);
+              }}),
+      loading_(desk, {.givesWayTo = {&saving_}},
+               {.finished = [this](const LoadKey& key, const Loaded& loaded) { take(key, loaded); },
+                .ended = [this](const LoadKey& key, const Ending& ending) {
+                  if (ending.how != Ending::How::failed) return;
+                  emit said(ending.sentence, Tone::warning);
+                  if (key.kind == FileKind::sequence) emit sequenceRefused();
+                }}) {}
+
+void FileWork::open(const SequenceChoice& choice) {
+  loading_.start({choice, {}}, [choice](const auto&, std::stop_token) -> Loaded { return kind_of_file(choice.file); });
+}
+
+void FileWork::loadSequence(const SequenceChoice& choice) {
+  if (choice.isFile) emit said(tr("Reading %1…").arg(QFileInfo(QString::fromStdString(choice.file)).fileName()), Tone::busy);
+  loading_.start({choice, FileKind::sequence}, [choice](const auto&, std::stop_token) -> Loaded { return loadChoice(choice); });
+}
+
+void FileWork::loadFile(FileKind kind, const QString& file, const LibraryPtr& library, const Setup& setup) {
+  emit said(tr("Reading %1…").arg(QFileInfo(file).fileName()), Tone::busy);
+  Setup with = setup;
+  with.weights.clear();  // the sentence is to be about this file alone
+  with.states.clear();
+  with.files(kind)[with.preset] = file.toStdString();
+  LoadKey key{{}, kind, QString::fromStdString(setup.preset)};
+  key.choice.isFile = true;
+  key.choice.file = file.toStdString();
+  loading_.start(std::move(key), [library, with](const auto&, std::stop_token) -> Loaded {
+    try {
+      check_files(builtin_registry(), requestFor(with, library->presets.find(with.preset), {}));
+      return Fits{};
+    } catch (const MisfitError& error) {
+      return Misfit{sentenceOf(std::current_exception()), error.settings};
+    }
+  });
+}
+
+void FileWork::take(const LoadKey& key, const Loaded& loaded) {
+  const QString file = QString::fromStdString(key.choice.file);
+  if (const auto* kind = std::get_if<FileKind>(&loaded)) {
+    emit isOf(*kind, key.choice);
+  } else if (const auto* sequence = std::get_if<LoadedSequencePtr>(&loaded)) {
+    emit sequenceLoaded(*sequence);
+  } else if (const auto* misfit = std::get_if<Misfit>(&loaded)) {
+    emit said(misfit->sentence, Tone::warning);
+    if (!misfit->sizes.empty()) emit sizesFit(key.preset, file, misfit->sizes);
+  } else {
+    emit fileFits(*key.kind, key.preset, file);
+  }
+}
+
+void FileWork::saveWeights(const TracePtr& trace, const QString& file) {
+  save({FileKind::weights, file}, [trace, file] { save_weights(*trace, file.toStdString()); });
+}
+
+void FileWork::saveState(const std::shared_ptr<const FinalState>& state, const QString& file) {
+  save({FileKind::state, file}, [state, file] { save_state(*state, file.toStdString()); });
+}
+
+void FileWork::save(const SaveKey& key, std::function<void()> write) {
+  saving_.start(key, [write = std::move(write)](const auto&, std::stop_token) -> Nothing {
+    write();
+    return {};
+  });
+}
+
+}  // namespace reclab

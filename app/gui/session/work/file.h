@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Files that are read: a sequence, weights or an initial state that are to fit the model; and files that are written. What is read last counts;
+// all is written, and nothing is read meanwhile.
+#pragma once
+
+#include <variant>
+
+#include "gui/jobs/job.h"
+#include "gui/session/setup.h"
+#include "gui/session/words.h"
+
+namespace reclab {
+
+struct LoadKey {
+  SequenceChoice choice;         ///< of a file that is opened, or of a sequence
+  std::optional<FileKind> kind;  ///< what it is to be; nothing: what is in it
+  QString preset = {};           ///< that weights or a state are to fit
+  bool operator==(const LoadKey&) const = default;
+};
+
+class FileWork : public QObject {
+  Q_OBJECT
+ public:
+  explicit FileWork(Desk& desk);
+  void open(const SequenceChoice& choice);
+  void loadSequence(const SequenceChoice& choice);
+  void loadFile(FileKind kind, const QString& file, const LibraryPtr& library, const Setup& setup);
+  void saveWeights(const TracePtr& trace, const QString& file);
+  void saveState(const std::shared_ptr<const FinalState>& state, const QString& file);
+
+ signals:
+  void isOf(reclab::FileKind kind, reclab::SequenceChoice choice);  ///< what was opened
+  void sequenceLoaded(reclab::LoadedSequencePtr sequence);
+  void sequenceRefused();  ///< after the sentence that says why
+  void fileFits(reclab::FileKind kind, QString preset, QString file);
+  void sizesFit(QString preset, QString file, reclab::Settings sizes);
+  void saved(QString file);
+  void said(QString sentence, reclab::Tone tone);
+
+ private:
+  struct Fits {};
+  struct Misfit {
+    QString sentence;
+    Settings sizes;
+  };
+  using Loaded = std::variant<FileKind, LoadedSequencePtr, Fits, Misfit>;
+  struct SaveKey {
+    FileKind kind;
+    QString file;
+    bool operator==(const SaveKey&) const = default;
+  };
+  void take(const LoadKey& key, const Loaded& loaded);
+  void save(const SaveKey& key, std::function<void()> write);
+  struct Nothing {};
+  Job<SaveKey, Nothing> saving_;
+  Job<LoadKey, Loaded> loading_;
+};
+
+}  // namespace reclab

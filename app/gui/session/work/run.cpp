@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/session/work/run.h"
+
+#include <utility>
+
+#include "gui/session/words.h"
+#include "models/registry.h"
+
+namespace reclab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds live_patience{400}, hand_rests{250};
+
+RunStage runOf(const RunWork::Subject& subject, const Report<RunStage>& report, const std::stop_token& stop) {
+  const Setup& setup = *subject.key.setup;
+  const auto publish = [&](TracePtr trace) { report.part({inWindowWords(std::move(trace)), {}}); };
+  RunResult result = run(builtin_registry(), requestFor(setup, subject.library->presets.find(setup.preset), subject.key.probe), report.progress, stop, publish);
+  if (result.trace->info.outcome == Outcome::cancelled) throw Cancelled();  // what it recorded is freed here, not in the window's thread
+  return {inWindowWords(std::move(result.trace)), std::make_shared<const FinalState>(std::move(result.state))};
+}
+
+}  // namespace
+
+bool RunKey::operator==(const RunKey& other) const {
+  return live == other.live && probe.kinds == other.probe.kinds && probe.focus == other.probe.focus && setup->sameRun(*other.setup);
+}
+
+RunWork::RunWork(Desk& desk, std::function<std::optional<Subject>(bool live)> subject)
+    : subject_(std::move(subject)),
+      job_(desk, {},
+           {.progressed = [this](const RunKey&, double fraction, const QString& stage) { emit progressed(fraction, stage); },
+            .part = [this](const RunKey& key, const RunStage& stage) {
+              firstStage_ = false;
+              emit came(stage, key.setup);
+              if (liveWaits_ && !key.live) start(true);  // a live run is short, and its end brings the spectrum
+            },
+            .finished = [this](const RunKey& key, const RunStage& result) {
+              complete_ = !key.live;
+              outcome_ = result.trace->info.outcome;
+              sentence_ = QString::fromStdString(result.trace->info.sentence);
+              emit came(result, key.setup);
+            },
+            .ended = [this](const RunKey&, const Ending& ending) { end(ending); }}) {
+  for (QTimer* timer : {&rest_, &patience_}) timer->setSingleShot(true);
+  rest_.setInterval(hand_rests);
+  patience_.setInterval(live_patience);
+  connect(&rest_, &QTimer::timeout, this, [this] { start(false); });
+  connect(&patience_, &QTimer::timeout, this, [this] {
+    if (liveWaits_) start(true);
+  });
+}
+
+void RunWork::moved() {
+  rest_.start();
+  job_.announce(true);
+}
+
+void RunWork::start(bool live) {
+  // A newer request always ends an older one. But while a slider moves, each request is given the time for its first pictures, so
+  // that the plots follow the hand: the newest value waits until then, or until patience ends.
+  if (live && running() && (firstStage_ || live_) && Clock::now() - started_ < live_patience) {
+    liveWaits_ = true;
+    return;
+  }
+  auto subject = subject_(live);
+  if (!live) rest_.stop();
+  if (!subject) return job_.announce(rest_.isActive());
+  liveWaits_ = false;
+  firstStage_ = true;
+  complete_ = settled_ = false;
+  live_ = live;
+  started_ = Clock::now();
+  patience_.start();
+  asked_ = subject->key.probe;
+  const bool before = running();
+  RunKey key = subject->key;
+  job_.start(std::move(key), [subject = *std::move(subject)](const Report<RunStage>& report, std::stop_token stop) { return runOf(subject, report, stop); });
+  job_.announce(rest_.isActive());
+  if (!before) emit runningChanged(true);
+}
+
+void RunWork::stop() {
+  rest_.stop();
+  liveWaits_ = false;
+  job_.stop();
+  job_.announce(false);
+}
+
+void RunWork::end(const Ending& ending) {
+  firstStage_ = false;
+  patience_.stop();
+  emit runningChanged(false);
+  const bool finished = ending.how == Ending::How::finished;
+  const Outcome outcome = finished ? outcome_ : ending.how == Ending::How::failed ? Outcome::failed : Outcome::cancelled;
+  emit ended(outcome, finished ? sentence_ : ending.sentence, std::chrono::duration<double>(Clock::now() - started_).count());
+  if (liveWaits_)
+    start(true);
+  else if (!rest_.isActive())
+    emit rests(outcome);
+  settled_ = complete_;
+  emit hasSettled();
+}
+
+}  // namespace reclab

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The run of what is set, and how it follows a slider that moves. It gives way to nothing; a newer one ends an older one.
+#pragma once
+
+#include <QTimer>
+#include <chrono>
+
+#include "gui/jobs/job.h"
+#include "gui/session/requests.h"
+
+namespace reclab {
+
+struct RunKey {
+  std::shared_ptr<const Setup> setup;
+  Probe probe;
+  bool live = false;  ///< the quick answer while a slider moves
+  bool operator==(const RunKey& other) const;
+};
+
+/// A stage of a run, or its result, which has the state that it ended in.
+struct RunStage {
+  TracePtr trace;
+  std::shared_ptr<const FinalState> state;
+};
+
+class RunWork : public QObject {
+  Q_OBJECT
+ public:
+  struct Subject {
+    LibraryPtr library;
+    RunKey key;
+  };
+  /// `subject`: what is to be run now; nothing where something is missing.
+  RunWork(Desk& desk, std::function<std::optional<Subject>(bool live)> subject);
+
+  void start(bool live);
+  void stop();
+  /// A slider moved: when it rests there is a run in full.
+  void moved();
+
+  const JobBase& job() const { return job_; }
+  bool running() const { return job_.running(); }
+  bool hasShown() const { return !running() || !firstStage_; }  ///< what is shown is of this run, or of none that goes on
+  bool complete() const { return complete_; }  ///< all stages of what is shown are there
+  bool settled() const { return settled_; }    ///< and what follows a run has begun
+  const Probe& asked() const { return asked_; }
+
+ signals:
+  void runningChanged(bool running);
+  void progressed(double fraction, QString stage);
+  void came(reclab::RunStage stage, std::shared_ptr<const reclab::Setup> of);
+  void ended(reclab::Outcome outcome, QString sentence, double seconds);
+  void rests(reclab::Outcome outcome);  ///< it ended, and no other is about to follow
+  void hasSettled();
+
+ private:
+  void end(const Ending& ending);
+  std::function<std::optional<Subject>(bool)> subject_;
+  Job<RunKey, RunStage> job_;
+  Probe asked_;
+  bool live_ = false;        ///< the newest is one
+  bool liveWaits_ = false;   ///< the newest place of the slider has no run yet
+  bool firstStage_ = false;  ///< of which nothing has come
+  bool complete_ = false, settled_ = false;
+  Outcome outcome_ = Outcome::finished;
+  QString sentence_;
+  std::chrono::steady_clock::time_point started_;
+  QTimer rest_, patience_;
+};
+
+}  // namespace reclab

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Timings of the forms, which nothing may disturb: asked for by hand, or taken by themselves when the panel is in sight and no hand has moved
+// for a while. They are kept as long as what they cost is what the present setup costs.
+#pragma once
+
+#include <QTimer>
+#include <chrono>
+
+#include "gui/jobs/job.h"
+#include "gui/session/requests.h"
+#include "gui/session/words.h"
+
+namespace reclab {
+
+/// What can change what a form costs. Weights, and so seeds and files, change no cost; nor do real numbers but where they are sizes, which shows
+/// in the shapes, nor what the weights begin with.
+struct TimingKey {
+  std::string preset, device, dtype;
+  std::string ranOn;  ///< of the automatic choice
+  std::int64_t length = 0, inputWidth = 0;
+  Settings settings;
+  bool operator==(const TimingKey&) const = default;
+};
+/// `model`: which of the settings are real numbers; null while it is not known.
+TimingKey timingKeyOf(const Setup& setup, const ModelPtr& model, const std::string& ranOn);
+
+/// As it was timed: that and the sizes of everything that is computed with.
+struct TimedKey {
+  TimingKey cost;
+  std::string shapes;
+  bool operator==(const TimedKey&) const = default;
+};
+
+class TimingWork : public QObject {
+  Q_OBJECT
+ public:
+  struct Subject {
+    TimedKey key;
+    LibraryPtr library;
+    const Setup& setup;
+    std::string ranOn;   ///< the run that is shown
+    bool shown = false;  ///< there is one
+  };
+  TimingWork(Desk& desk, std::function<Subject()> subject);
+
+  void setChoice(const TimingChoice& choice) { choice_ = choice; }
+  void want(const TimingChoice& choice);  ///< now, or as soon as what runs is done; instead of what is being timed
+  void stop();                            ///< by hand: what was timed until now stays, and it is not timed by itself again
+  void setInSight(bool inSight);
+  void touched() { touched_ = std::chrono::steady_clock::now(); }
+  void setPatience(std::chrono::milliseconds idle, std::chrono::milliseconds first);
+  void setupChanged();
+  bool modelChanged();  ///< whether what was timed holds no more
+
+  bool running() const { return job_.running(); }
+  bool wanted() const { return job_.running() || job_.waiting(); }
+  bool awaited() const { return wanted() || soon_.isActive(); }
+  TracePtr trace() const { return holds() ? timed_ : TracePtr(); }  ///< as far as it is of what is set now
+
+ signals:
+  void runningChanged(bool running);
+  void progressed(double fraction, QString stage);
+  void came();
+  void waits(QString why);
+  void awaitedChanged();
+  void said(QString sentence, reclab::Tone tone);
+
+ private:
+  void begin(bool byHand);
+  void end();        // what is being timed
+  void forget();     // and what was
+  void consider();   // now, later or not at all
+  void schedule();
+  bool holds() const { return timed_ && timedOf_ == subject_().key; }
+  void tellAwaited();
+  Desk& desk_;
+  std::function<Subject()> subject_;
+  TimingChoice choice_;
+  TracePtr timed_;
+  std::optional<TimedKey> timedOf_;
+  std::optional<TimingKey> refused_;  ///< it was stopped by hand or failed, and is not timed by itself again
+  bool byHand_ = false, whole_ = false, inSight_ = false, toldAwaited_ = false;
+  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now(), touched_ = opened_;
+  std::chrono::milliseconds idle_{5'000}, first_{20'000};
+  QTimer soon_;
+  Job<TimedKey, TracePtr> job_;
+};
+
+}  // namespace reclab
