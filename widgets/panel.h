@@ -110,7 +110,7 @@ class Panel : public QWidget {
   void requested(const reclab::Request& request);                ///< something that is computed beside the run, when asked for
 };
 
-/// How a panel is made and where it is offered; the list is in panels/panels.cpp and nowhere else.
+/// How a panel is made and where it is offered; the list is panels/panels.inc and nowhere else.
 struct PanelInfo {
   QString id, title, hint;
   Kinds needs;

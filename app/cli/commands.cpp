@@ -281,7 +281,7 @@ int run(const RunOptions& options, Interrupt& interrupt) {
   if (options.folder.empty()) {
     // A summary needs no more of these than a reader does.
     request.probe.dense_rows = 200;
-    request.probe.kinds.remove({Kind::jacobian, Kind::jacobian_min});
+    request.probe.kinds.remove(kinds_of(Stage::late).remove({Kind::spectrum}));
   }
   take_sizes(options, request);
 

@@ -518,8 +518,9 @@ void Rollout::visit_first(const Visit& visit, std::stop_token stop) {
   visit({network, 0, network.options().steps});
 }
 
-void Rollout::revisit(const Visit& visit, std::stop_token stop) {
-  for (std::int64_t index = segments_ - 1; index >= 0; --index) {
+void Rollout::revisit(const Visit& visit, std::stop_token stop, Order order) {
+  for (std::int64_t i = 0; i < segments_; ++i) {
+    const std::int64_t index = order == Order::first_first ? i : segments_ - 1 - i;
     Network& network = run_segment(index, stop);
     visit({network, index * segment_, network.options().steps});
   }

@@ -103,8 +103,9 @@ class Rollout {
   /// dL/dtheta in the order of the model's weights, after backward with GradientsOn::device, until the next.
   std::span<const DeviceArray> device_gradients() const { return totals_; }
 
-  /// Runs the segments again, last first, forward only: for products of Jacobians.
-  void revisit(const Visit& visit, std::stop_token stop);
+  /// Runs the segments again, forward only: for products of Jacobians, which some make from the end and some from the start.
+  enum class Order : std::uint8_t { last_first, first_first };
+  void revisit(const Visit& visit, std::stop_token stop, Order order = Order::last_first);
   /// Runs and visits the first segment alone.
   void visit_first(const Visit& visit, std::stop_token stop);
 

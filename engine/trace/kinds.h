@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The kinds of arrays that a trace can hold: the one table of them. Keys are made and taken apart here and nowhere else.
+// The kinds of arrays that a trace can hold, from the one table of them, kinds.inc. Keys are made and taken apart here and nowhere else.
 #pragma once
 
 #include <bit>
@@ -14,8 +14,9 @@
 namespace reclab {
 
 enum class Kind : std::uint8_t {
-  input, output, target, mask, state, gate, signal, basis, reconstruction, newton, param, gradient, spectrum, jacobian, jacobian_min,
-  timing, schedule
+#define RECLAB_KIND(name, form, stage, axes, unit, text) name,
+#include "trace/kinds.inc"
+#undef RECLAB_KIND
 };
 
 /// What stands behind the name of a kind in a key.

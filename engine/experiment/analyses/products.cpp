@@ -61,7 +61,7 @@ class Products final : public Analysis {
       rollout.revisit(visit, record_.stop);
     for (std::size_t layer = 0; layer < products.size(); ++layer)
       if (products[layer].of.kind != Transition::Kind::none) put(layer, products[layer]);
-    return false;  // the run ends with it
+    return true;
   }
 
  private:

@@ -52,7 +52,7 @@ RunRequest request_for(const std::string& id, std::int64_t length, const std::st
   request.sequence = make_task(request.preset.task, make);
   request.device = "cuda";
   request.dtype = dtype;
-  request.probe.kinds.remove({Kind::jacobian, Kind::jacobian_min, Kind::spectrum});
+  request.probe.kinds.remove(kinds_of(Stage::late));
   return request;
 }
 

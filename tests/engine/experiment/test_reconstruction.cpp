@@ -48,7 +48,7 @@ RunRequest request_for(const std::string& architecture, Sequence sequence, Setti
   request.preset.id = request.preset.architecture = architecture;
   request.sequence = std::move(sequence);
   request.set = std::move(set);
-  request.probe.kinds.remove({Kind::gate, Kind::gradient, Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
+  request.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gate, Kind::gradient});
   return request;
 }
 TracePtr run_quietly(const RunRequest& request) { return run(builtin_registry(), request, {}, {}).trace; }

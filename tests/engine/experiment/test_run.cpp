@@ -109,7 +109,7 @@ TEST_CASE("a run says what was subtracted from a standardised input and divided 
 TEST_CASE("above the limit of memory every k-th step is recorded, and a note says so") {
   RunRequest request = request_for("gru", "noise", 5000);
   request.record_limit = 1 << 20;
-  request.probe.kinds.remove({Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
+  request.probe.kinds.remove(kinds_of(Stage::late));
   const auto trace = run_quietly(request);
   CHECK(trace->info.every > 1);
   CHECK(!trace->info.notes.empty() && trace->info.notes[0].find("--every 1") != std::string::npos);
@@ -139,7 +139,7 @@ TEST_CASE("no array has fewer rows because another takes long") {
 TEST_CASE("an analysis that takes long has rows of its own, says so, and has them all with --every") {
   RunRequest request = request_for("lstm", "noise", 3000);
   request.set = {{"width", "160"}};  // a decomposition of 320 x 320 takes tens of milliseconds
-  request.probe.kinds.remove({Kind::gradient, Kind::jacobian, Kind::jacobian_min});
+  request.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient}).add({Kind::spectrum});
   // Which steps there will be is said before the first is decomposed: what follows need not be waited for.
   std::stop_source source;
   std::jthread other;
@@ -165,7 +165,7 @@ TEST_CASE("an analysis that takes long has rows of its own, says so, and has the
 
 TEST_CASE("ordinals are written as they are said") {
   RunRequest request = request_for("elman", "noise", 300);
-  request.probe.kinds.remove({Kind::spectrum, Kind::jacobian, Kind::jacobian_min, Kind::gradient});
+  request.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
   std::map<std::int64_t, std::string> said;
   for (double limit = 4096.0; limit < double(1 << 20); limit *= 1.04) {
     request.record_limit = static_cast<std::int64_t>(limit);

@@ -52,7 +52,7 @@ SWEEP_ARCHITECTURES("the same request gives the same bits", architecture) {
   const Network network(architecture, Hyper(architecture.hyper), one);
   for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
     for (const Memory* memory : network.memories(layer))  // a decomposition of these takes a second; the smaller ones show as much
-      if (const Transition own = memory->transition(); own.kind == Transition::Kind::blocks && own.size > 256) request.probe.kinds.remove({Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
+      if (const Transition own = memory->transition(); own.kind == Transition::Kind::blocks && own.size > 256) request.probe.kinds.remove(kinds_of(Stage::late));
   const auto a = run_quietly(request), b = run_quietly(request);
   for (const auto& array : a->arrays()) CHECK_SAYS(same_bits(*array, *b->find(array->key)), architecture.id + " " + array->key);
 }
@@ -94,7 +94,7 @@ SWEEP_PRESETS("a run that is cut anywhere and continued from its exported state 
     RunRequest whole;
     whole.preset = preset;
     whole.sequence = make_task(preset.task, {.length = 401, .seed = 1});
-    whole.probe.kinds.remove({Kind::gradient, Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
+    whole.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
     RunRequest first = whole, second = whole;
     first.sequence = part_of(whole.sequence, 0, cut);
     second.sequence = part_of(whole.sequence, cut, 401);

@@ -296,7 +296,7 @@ TracePtr own_run(const Preset& preset, const std::vector<std::pair<std::string, 
   request.every = 1;
   const auto uses = [&](const std::string& key) { return std::ranges::any_of(preset.claims, [&](const Claim& claim) { return claim.measure.find(key) != std::string::npos; }); };
   if (!uses("spectrum/") && std::ranges::find(preset.look_at, "spectrum") == preset.look_at.end()) request.probe.kinds.remove({Kind::spectrum});
-  if (!uses("jacobian")) request.probe.kinds.remove({Kind::jacobian, Kind::jacobian_min});
+  if (!uses("jacobian")) request.probe.kinds.remove(kinds_of(Stage::late).remove({Kind::spectrum}));
   return run_of(request).trace;
 }
 
@@ -369,7 +369,7 @@ TEST_CASE("input_scale multiplies what a model sees, and nothing else") {
     RunRequest request;
     request.preset = test::shipped().find(id);
     request.sequence = make_task("noise", {.length = 20});
-    request.probe.kinds.remove({Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
+    request.probe.kinds.remove(kinds_of(Stage::late));
     RunRequest scaled = request, louder = request;
     scaled.set = {{"input_scale", "4"}};
     for (double& value : louder.sequence.own().input) value *= 4.0;
@@ -387,7 +387,7 @@ TEST_CASE("without the encoder's bias zeros stay zeros, and every other weight i
   RunRequest request;
   request.preset = test::shipped().find("lru");
   request.sequence = make_task("impulse", {.length = 30});
-  request.probe.kinds.remove({Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
+  request.probe.kinds.remove(kinds_of(Stage::late));
   request.set = {{"encoder_bias", "true"}};
   RunRequest bare = request;
   bare.set = {{"encoder_bias", "false"}};

@@ -62,7 +62,7 @@ RunRequest small_request(const std::string& architecture, const Settings& set) {
   request.seed = 3;
   request.every = 1;
   request.loss = LossKind::mean;
-  request.probe.kinds.remove({Kind::state, Kind::signal, Kind::basis, Kind::reconstruction, Kind::gate, Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
+  request.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::state, Kind::signal, Kind::basis, Kind::reconstruction, Kind::gate});
   return request;
 }
 

@@ -233,7 +233,7 @@ void continue_anywhere(const fs::path& path) {
   const Folder folder;
   const Golden golden = read_golden(path);
   RunRequest whole = request_of(path.stem().string(), golden, meta_of(golden), folder);
-  whole.probe.kinds.remove({Kind::gradient, Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
+  whole.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
   const RunResult all = run(builtin_registry(), whole, {}, {});
   const std::int64_t length = whole.sequence->length, width = whole.sequence->width;
   for (const std::int64_t cut : {std::int64_t{1}, length / 3, length - 2}) {

@@ -58,7 +58,7 @@ RunRequest request_for(const Preset& preset, std::int64_t length) {
   RunRequest request;
   request.preset = preset;
   request.sequence = make_task("noise", {.length = length, .seed = 1});
-  request.probe.kinds.remove({Kind::gradient, Kind::spectrum, Kind::jacobian, Kind::jacobian_min});
+  request.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
   return request;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "panels/panel_info.h"
 #include "plot/pinned.h"
 
 namespace reclab {
@@ -425,5 +426,7 @@ QString GatingPanel::dataAsCsv() const {
   }
   return QString::fromUtf8(text);
 }
+
+RECLAB_PANEL_IS(gating, GatingPanel)
 
 }  // namespace reclab

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 
+#include "panels/panel_info.h"
 #include "plot/pinned.h"
 
 namespace reclab {
@@ -378,5 +379,7 @@ QString GradientsPanel::dataAsCsv() const {
   }
   return QString::fromUtf8(text);
 }
+
+RECLAB_PANEL_IS(gradients, GradientsPanel)
 
 }  // namespace reclab

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "panels/panel_info.h"
 #include "plot/pinned.h"
 
 namespace reclab {
@@ -441,5 +442,7 @@ QString SpectrumPanel::dataAsCsv() const {
     if (run.trace) add(*run.trace, named(run.label));
   return QString::fromUtf8(text);
 }
+
+RECLAB_PANEL_IS(spectrum, SpectrumPanel)
 
 }  // namespace reclab

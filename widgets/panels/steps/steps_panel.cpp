@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "panels/panel_info.h"
+
 namespace reclab {
 
 namespace {
@@ -360,5 +362,7 @@ QString StepsPanel::dataAsCsv() const {
   }
   return QString::fromUtf8(text);
 }
+
+RECLAB_PANEL_IS(steps, StepsPanel)
 
 }  // namespace reclab

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "panels/panel_info.h"
 #include "panels/timing/timing_names.h"
 
 namespace reclab {
@@ -527,5 +528,7 @@ QString TimingPanel::dataAsCsv() const {
     if (timed(run)) add(timingsAsCsv(timingsOf(*run.trace)), run.label);
   return lines.join(u'\n') + u'\n';
 }
+
+RECLAB_PANEL_IS(timing, TimingPanel)
 
 }  // namespace reclab

@@ -14,6 +14,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "panels/panel_info.h"
 #include "panels/trajectories/past_view.h"
 #include "plot/heatmap.h"
 #include "plot/pinned.h"
@@ -651,5 +652,7 @@ void TrajectoriesPanel::applyRange() {
   scene_->scene().setRange(first, last);
   scene_->refresh();
 }
+
+RECLAB_PANEL_IS(trajectories, TrajectoriesPanel)
 
 }  // namespace reclab

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What stands at the end of a panel's own file, so that the list of panels, which includes none of them, knows it.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+
+#include "panel.h"
+
+namespace reclab {
+
+/// A panel says of itself what the list needs; the one that is asked is not shown, and gets no OpenGL if it can do without.
+template <class P>
+PanelInfo infoOfPanel() {
+  const auto make_probe = [] {
+    if constexpr (std::is_constructible_v<P, QWidget*, bool>)
+      return std::make_unique<P>(nullptr, false);
+    else
+      return std::make_unique<P>();
+  };
+  const auto asked = make_probe();
+  const Panel& probe = *asked;
+  return {probe.id(), probe.title(), probe.hint(), probe.needs(), probe.places(), [](QWidget* parent) -> Panel* { return new P(parent); }};
+}
+
+}  // namespace reclab
+
+/// In the namespace reclab: the line of panels.inc that says this id is of this class.
+#define RECLAB_PANEL_IS(id, Type)                         \
+  namespace panel_infos {                                 \
+  PanelInfo id();                                         \
+  PanelInfo id() { return infoOfPanel<Type>(); }          \
+  }
