@@ -93,6 +93,7 @@ Transition transition_of(const std::vector<Memory*>& memories) {
     all.varies = all.varies || own.varies;
     if (memories.size() == 1) return own;
   }
+  if (memories.empty()) return Transition::none("what it carries is a record of the past, which grows, and no state of a fixed size that a step maps to the next");
   if (none) return Transition::none("it has no memory with a transition");
   return diagonal ? all : Transition::none("its memories have transitions of several kinds");
 }
