@@ -19,13 +19,16 @@ struct SyntheticOptions {
   double decades_per_step = -1.0 / 23.0;  ///< of dL/ds_t, going back in time
   bool continuous = false;                ///< spectrum in the left half-plane, one row for the run
   std::int64_t spectrum_every = 10;       ///< per-step spectra are computed for every so many steps; 0: one row for the run
-  bool gates = true, spectra = true, gradients = true, timing = true;
+  bool gates = true, spectra = true, gradients = true, timing = true, lyapunov = true;
 };
 
 inline double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 inline double synthetic_gate(double t, double unit, double phase) {
   return sigmoid(6.0 * std::sin(0.02 * t + 0.7 * unit + phase) + 2.0 * std::cos(0.31 * unit * unit));
 }
+
+/// Rank j after step t: wild at first, then 0.05, 0.01, -0.03 and so on.
+inline double synthetic_exponent(double t, double j) { return 0.05 - 0.04 * j + (0.4 * std::cos(0.6 * t + j) - 0.2) / (1.0 + 0.2 * t); }
 
 inline TraceArray real_array(std::string key, Shape shape, std::vector<Axis> axes, std::vector<double> values, std::string text = {}) {
   TraceArray array;
@@ -150,6 +153,12 @@ inline std::shared_ptr<const Trace> synthetic_trace(const SyntheticOptions& opti
           "jacobian/" + std::to_string(layer), [&](double t, double j) { return slope * (1.0 + j) * lag(t); }, 4);
       put_log(
           "jacobian_min/" + std::to_string(layer), [&](double t, double) { return slope * 8.0 * lag(t); }, 1);
+    }
+    if (options.lyapunov) {
+      TraceArray array = unit_array("lyapunov/" + std::to_string(layer), steps, n, synthetic_exponent, "the exponents");
+      array.axes[1].name = "rank";
+      array.unit = "1/step";
+      trace->put(std::move(array));
     }
   }
 
