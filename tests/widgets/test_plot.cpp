@@ -77,6 +77,20 @@ double lightness(QRgb rgb) {
 class TestPlot : public QObject {
   Q_OBJECT
  private slots:
+  void ticksOfTimeAreWrittenAsTheyAre() {
+    for (const double spacing : {1.0 / 12.0, 0.1, 0.25, 0.003, 30.0})
+      for (const double span : {300.0, 130.0, 41.0, 11.0, 3.0}) {
+        StepTicker ticker;
+        ticker.setTime(1749.0, spacing);
+        QVector<double> ticks;
+        QVector<QString> labels;
+        ticker.generate(QCPRange(0.0, span), QLocale::c(), u'g', 6, ticks, nullptr, &labels);
+        QVERIFY(!ticks.isEmpty() && labels.size() == ticks.size());
+        for (qsizetype i = 0; i < ticks.size(); ++i)
+          QVERIFY2(std::abs(labels[i].toDouble() - (1749.0 + ticks[i] * spacing)) < 1e-8, qPrintable(QStringLiteral("%1 at %2").arg(labels[i]).arg(1749.0 + ticks[i] * spacing, 0, 'g', 12)));
+      }
+  }
+
   void numbersReadWell() {
     QCOMPARE(number(0.99712), QStringLiteral("0.997"));
     QCOMPARE(number(0.0), QStringLiteral("0"));

@@ -230,7 +230,9 @@ void StepTicker::generate(const QCPRange& range, const QLocale& locale, QChar fo
   if (tickLabels) {
     tickLabels->clear();
     const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1.0;
-    const int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 12);
+    int decimals = std::clamp(static_cast<int>(std::ceil(-std::log10(step) - 1e-9)), 0, 12);
+    // A step of 2.5 or 0.25 has one more digit than its size says.
+    if (const double digits = step * std::pow(10.0, decimals); std::abs(digits - std::round(digits)) > 1e-6) ++decimals;
     const bool steps = origin_ == 0.0 && spacing_ == 1.0;  // counted, and written as they are everywhere else
     for (const double tick : ticks)
       tickLabels->append((steps ? grouped(std::llround(tick)) : QString::number(tick, 'f', decimals)).replace(u'-', QStringLiteral("−")));
