@@ -28,7 +28,7 @@ inline double synthetic_gate(double t, double unit, double phase) {
 }
 
 /// Rank j after step t: wild at first, then 0.05, 0.01, -0.03 and so on.
-inline double synthetic_exponent(double t, double j) { return 0.05 - 0.04 * j + (0.4 * std::cos(0.6 * t + j) - 0.2) / (1.0 + 0.2 * t); }
+inline double synthetic_exponent(double t, double j) { return 0.05 - 0.04 * j + (0.4 * std::cos(0.1 * t + j) - 0.2) / (1.0 + 0.2 * t); }
 
 inline TraceArray real_array(std::string key, Shape shape, std::vector<Axis> axes, std::vector<double> values, std::string text = {}) {
   TraceArray array;

@@ -13,6 +13,7 @@
 #include "array/cpu/processor/threads.h"
 #include "array/rng.h"
 #include "array/stop.h"
+#include "experiment/command.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
 #include "test.h"
@@ -180,5 +181,7 @@ TEST_CASE("eigenvalues and products of Jacobians of a wide run are stopped") {
   request.probe.kinds.remove({Kind::gradient});
   for (const int wait : {20, 500}) check_stops(request, 1, wait);
   request.probe.kinds.remove({Kind::spectrum});
+  for (const int wait : {20, 700, 1500}) check_stops(request, 1, wait);
+  request.probe = probe_of({"lyapunov"});  // all of them, however long they take
   for (const int wait : {20, 700, 1500}) check_stops(request, 1, wait);
 }
