@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Installs what is missing, builds, and runs every test: the engine's in the build without Qt and VTK, then all others with a virtual display.
 # `tests/run.sh thorough` runs the sweeps over the models instead, with all their lengths and settings for every model.
+# `tests/run.sh baselines` makes the pictures of the panels anew that tests/widgets/baselines holds; those that look the same stay.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . app/prepare.sh
@@ -12,6 +13,14 @@ if [ "${1:-}" = thorough ]; then
   step="a test failed; see build/engine-only/Testing/Temporary/LastTest.log"
   ctest --test-dir build/engine-only -C thorough -L thorough --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
   step=""
+  exit
+fi
+if [ "${1:-}" = baselines ]; then
+  build release widgets_test_baselines
+  step="the pictures were not made"
+  env -u DISPLAY -u WAYLAND_DISPLAY LIBGL_ALWAYS_SOFTWARE=1 RECLAB_BASELINES=renew xvfb-run -a -s "-screen 0 1920x1200x24" build/release/bin/widgets_test_baselines everyPanelLooksAsItsBaseline
+  step=""
+  git status --short tests/widgets/baselines
   exit
 fi
 build release desktop-tests
