@@ -26,7 +26,6 @@ class UnaryOperation final : public Operation {
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.unary_adjoint(op_, type_, n_, c.in[0], c.out[0], c.grad_out[0], c.grad_in[0], p_, q_);
   }
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override {
     if (op_ == Unary::affine) return c.backend.unary(op_, type_, n_, c.tangent_in[0], c.tangent_out[0], p_, 0.0);
     // The adjoint multiplies with the slope, or with its conjugate.
@@ -60,7 +59,6 @@ class BinaryOperation final : public Operation {
   void backward(const BackwardCall& c) override {
     c.backend.binary_adjoint(op_, type_, shape_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
   }
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override {
     Backend& b = c.backend;
     const std::int64_t n = shape_.elements;
@@ -144,7 +142,6 @@ class Join final : public Operation {
   Join(DType type, std::int64_t n) : type_(type), n_(n) {}
   void forward(const ForwardCall& c) override { c.backend.join(type_, n_, c.in[0], c.in[1], c.out[0]); }
   void backward(const BackwardCall& c) override { c.backend.join_adjoint(type_, n_, c.grad_out[0], c.grad_in[0], c.grad_in[1]); }
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override {
     const void* parts[] = {c.tangent_in[0], c.tangent_in[1]};
     for (const void*& part : parts)
@@ -169,7 +166,6 @@ class Part final : public Operation {
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.part_adjoint(type_, which_, n_, c.grad_out[0], c.grad_in[0]);
   }
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override { c.backend.part(type_, which_, n_, c.tangent_in[0], c.tangent_out[0]); }
   Cost cost() const override { return {0.0, 1.5 * static_cast<double>(n_) * real_bytes(type_)}; }
 
@@ -208,7 +204,6 @@ class Detach final : public Operation {
   Detach(DType type, std::int64_t n) : type_(type), n_(n) {}
   void forward(const ForwardCall& c) override { c.backend.copy(c.out[0], c.in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
   void backward(const BackwardCall&) override {}
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override { c.backend.zero(c.tangent_out[0], bytes(type_, n_)); }
   bool passes_gradient() const override { return false; }
   Cost cost() const override { return {0.0, 2.0 * static_cast<double>(n_) * real_bytes(type_)}; }

@@ -16,7 +16,6 @@ class Gather final : public Operation {
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.scatter(type_, box_, c.grad_out[0], c.grad_in[0], true);
   }
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override { c.backend.gather(type_, box_, c.tangent_in[0], c.tangent_out[0], false); }
   Cost cost() const override { return {0.0, 2.0 * static_cast<double>(box_.elements) * real_bytes(type_)}; }
 
@@ -36,7 +35,6 @@ class Concat final : public Operation {
     for (std::size_t i = 0; i < boxes_.size(); ++i)
       if (c.grad_in[i]) c.backend.gather(type_, boxes_[i], c.grad_out[0], c.grad_in[i], true);
   }
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override {
     std::int64_t all = 0;
     for (const Strided& box : boxes_) all += box.elements;

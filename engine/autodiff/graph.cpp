@@ -36,8 +36,6 @@ struct Graph::Tangent {
   DeviceArray made;            // where an operation makes it
 };
 
-void Operation::tangent(const TangentCall&) { throw Error("an operation of this network has no tangent"); }
-
 const Shape& Var::shape() const { return graph->shape(*this); }
 DType Var::dtype() const { return graph->dtype(*this); }
 std::int64_t Var::dim(int axis) const {

@@ -74,12 +74,9 @@ class Operation {
   virtual ~Operation() = default;
   virtual void forward(const ForwardCall& call) = 0;
   virtual void backward(const BackwardCall& call) = 0;
+  virtual void tangent(const TangentCall& call) = 0;
   virtual Cost cost() const = 0;  ///< of one forward call
   virtual bool passes_gradient() const { return true; }
-
-  /// Whether it has a tangent(); without one it cannot be asked.
-  virtual bool has_tangent() const { return false; }
-  virtual void tangent(const TangentCall& call);
   /// Whether the outputs move with the inputs at all, for who differentiates.
   virtual bool passes_tangent() const { return passes_gradient(); }
 };

@@ -48,7 +48,6 @@ class Pack final : public Operation {
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) outstanding_->settle(c.grad_in[0]);
   }
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override {
     c.backend.pack(type_, in_, out_, true, c.tangent_in[0], c.tangent_out[0]);
     c.backend.pack(type_, out_, in_, false, c.tangent_in[0], c.tangent_out[1]);
@@ -71,7 +70,6 @@ class PackedLinear final : public Operation {
     if (c.grad_in[0]) c.backend.matmul_packed(type_, rows_, in_, out_, false, c.grad_out[0], c.in[1], c.in[3], c.grad_in[0], true);
     if (c.grad_in[1]) outstanding_->add(c.backend, c.in[0], c.grad_out[0], c.grad_in[1]);
   }
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override {
     const void *dx = c.tangent_in[0], *dw = c.tangent_in[1];
     if (dx) c.backend.matmul_packed(type_, rows_, out_, in_, true, dx, c.in[1], c.in[2], c.tangent_out[0], false);
@@ -116,7 +114,6 @@ class Product final : public Operation {
       }
     }
   }
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override {
     const void *da = c.tangent_in[0], *db = c.tangent_in[1];
     if (da) c.backend.matmul(type_, d_, da, c.in[1], c.tangent_out[0], false);
@@ -139,7 +136,6 @@ class Depthwise final : public Operation {
   void backward(const BackwardCall& c) override {
     c.backend.depthwise_adjoint(type_, d_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
   }
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override {
     const void *dx = c.tangent_in[0], *dw = c.tangent_in[1];
     if (dx) c.backend.depthwise(type_, d_, dx, c.in[1], c.tangent_out[0]);

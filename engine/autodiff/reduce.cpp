@@ -15,7 +15,6 @@ class Sum final : public Operation {
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.sum_adjoint(type_, outer_, n_, inner_, scale_, c.grad_out[0], c.grad_in[0]);
   }
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override { c.backend.sum(type_, outer_, n_, inner_, scale_, c.tangent_in[0], c.tangent_out[0]); }
   Cost cost() const override {
     const double all = static_cast<double>(outer_ * n_ * inner_);
@@ -47,7 +46,6 @@ class CumulativeSum final : public Operation {
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.cumulative_sum(type_, outer_, n_, inner_, true, c.grad_out[0], c.grad_in[0], true);
   }
-  bool has_tangent() const override { return true; }
   void tangent(const TangentCall& c) override { c.backend.cumulative_sum(type_, outer_, n_, inner_, false, c.tangent_in[0], c.tangent_out[0], false); }
   Cost cost() const override {
     const double all = static_cast<double>(outer_ * n_ * inner_);

@@ -13,6 +13,8 @@ void Whole::backward(const BackwardCall& c) {
   if (c.grad_in[0]) c.backend.add_scaled(type_, n_, 0, c.grad_out[0], c.grad_in[0], true);
 }
 
+void Whole::tangent(const TangentCall& c) { c.backend.copy(c.tangent_out[0], c.tangent_in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
+
 Start start(Graph& graph, const Shape& shape, DType type) {
   Start made;
   made.leaf = graph.leaf(LeafKind::variable, shape, type);

@@ -15,6 +15,7 @@ class Whole final : public Memory, public OverTime {
   Transition transition() const override { return Transition::none("this form goes over chunks of time and makes no single steps"); }
   void forward(const ForwardCall& c) override;
   void backward(const BackwardCall& c) override;
+  void tangent(const TangentCall& c) override;
   Cost cost() const override { return {}; }
   void goes(Course course) { course_ = std::move(course); }
   Course course() const override { return course_; }

@@ -34,8 +34,8 @@ class Blocks : public Operation {
 
   /// block [batch, rows, columns] = (or +=) left[first.., d] right[0..columns, d]^T, both [batch, length, d].
   void scores(Backend& b, const void* left, std::int64_t left_length, std::int64_t first, std::int64_t rows, const void* right, std::int64_t right_length,
-              std::int64_t columns, std::int64_t d, void* block) const {
-    b.matmul(type_, {s_.batch, rows, columns, d, false, true, left_length * d, right_length * d, rows * columns}, at(left, first * d), right, block, false);
+              std::int64_t columns, std::int64_t d, void* block, bool add = false) const {
+    b.matmul(type_, {s_.batch, rows, columns, d, false, true, left_length * d, right_length * d, rows * columns}, at(left, first * d), right, block, add);
   }
   /// to[first.., d] = (or +=) block [rows, columns] right[0..columns, d].
   void apply(Backend& b, const void* block, std::int64_t rows, std::int64_t columns, const void* right, std::int64_t right_length, std::int64_t d, void* to,
@@ -106,6 +106,50 @@ class Softmax final : public Blocks, public OverTime {
       columns_gradient(c.grad_in[at_held + 1], c.grad_in[at_held + 2]);
     });
   }
+  void tangent(const TangentCall& c) override {
+    Backend& b = c.backend;
+    const std::int64_t all = s_.past + s_.steps;
+    const std::size_t at_relative = low ? 4 : 3, at_held = at_relative + (relative ? 2 : 0);
+    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
+      const std::int64_t from = start(first), columns = end - from, block = s_.batch * rows * columns;
+      void* p = probabilities(b, c.in, first, rows, from, columns);
+      void *g = c.temporary(0, type_, block), *part = c.temporary(1, type_, block);
+      const void* bound = held ? moved(b, c.in[at_held], first, rows, from) : nullptr;
+      b.zero(g, bytes(block));
+      if (c.tangent_in[0]) scores(b, c.tangent_in[0], s_.steps, first, rows, at(c.in[1], from * s_.key), all, columns, s_.key, g, true);
+      // Columns from `held` on move with k and v, those before with k_held and v_held.
+      const auto add_keys = [&](const void* dk, bool later) {
+        if (!dk) return;
+        if (!held) return scores(b, c.in[0], s_.steps, first, rows, at(dk, from * s_.key), all, columns, s_.key, g, true);
+        scores(b, c.in[0], s_.steps, first, rows, at(dk, from * s_.key), all, columns, s_.key, part);
+        b.keep_columns(type_, s_.batch, rows, columns, bound, later, part);
+        b.add_scaled(type_, block, 0, part, g, true);
+      };
+      add_keys(c.tangent_in[1], true);
+      if (held) add_keys(c.tangent_in[at_held + 1], false);
+      if (relative && (c.tangent_in[at_relative] || c.tangent_in[at_relative + 1])) {
+        void* far = c.temporary(2, type_, s_.batch * rows * s_.distances);
+        b.zero(far, bytes(s_.batch * rows * s_.distances));
+        if (c.tangent_in[at_relative]) scores(b, c.tangent_in[at_relative], s_.steps, first, rows, c.in[at_relative + 1], s_.distances, s_.distances, s_.key, far, true);
+        if (c.tangent_in[at_relative + 1]) scores(b, c.in[at_relative], s_.steps, first, rows, c.tangent_in[at_relative + 1], s_.distances, s_.distances, s_.key, far, true);
+        b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.past + first - from, far, g);
+      }
+      b.softmax_adjoint(type_, s_.batch * rows, columns, p, g);  // a softmax's Jacobian is symmetric; g: of the probabilities now
+      apply(b, g, rows, columns, at(c.in[2], from * s_.value), all, s_.value, c.tangent_out[0], s_.steps, first, false);
+      const auto add_values = [&](const void* dv, bool later) {
+        if (!dv) return;
+        const void* read = p;
+        if (held) {
+          b.copy(part, p, bytes(block));
+          b.keep_columns(type_, s_.batch, rows, columns, bound, later, part);
+          read = part;
+        }
+        apply(b, read, rows, columns, at(dv, from * s_.value), all, s_.value, c.tangent_out[0], s_.steps, first, true);
+      };
+      add_values(c.tangent_in[2], true);
+      if (held) add_values(c.tangent_in[at_held + 2], false);
+    });
+  }
   Cost cost() const override {
     double columns_seen = static_cast<double>(s_.past) + 0.5 * static_cast<double>(s_.steps + 1);
     if (s_.window) columns_seen = std::min(columns_seen, static_cast<double>(s_.window + s_.rows / 2));
@@ -165,6 +209,33 @@ class Weighted final : public Blocks, public OverTime {
       b.weigh_adjoint(type_, s_.batch, s_.steps, first, rows, columns, c.in[3], c.in[4], c.in[5], c.in[6], p, g, c.grad_in[3], c.grad_in[4]);
       if (c.grad_in[0]) apply(b, g, rows, columns, c.in[1], s_.steps, s_.key, c.grad_in[0], s_.steps, first, true);
       if (c.grad_in[1]) apply_transposed(b, g, rows, columns, c.in[0], s_.steps, first, s_.key, c.grad_in[1], s_.steps);
+    });
+  }
+  void tangent(const TangentCall& c) override {
+    Backend& b = c.backend;
+    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
+      const std::int64_t block = s_.batch * rows * columns;
+      void* p = weights(b, c.in, first, rows, columns);
+      void *g = c.temporary(0, type_, block), *part = c.temporary(1, type_, block);
+      b.zero(g, bytes(block));
+      if (c.tangent_in[0]) scores(b, c.tangent_in[0], s_.steps, first, rows, c.in[1], s_.steps, columns, s_.key, g, true);
+      if (c.tangent_in[1]) scores(b, c.in[0], s_.steps, first, rows, c.tangent_in[1], s_.steps, columns, s_.key, g, true);
+      b.weigh(type_, s_.batch, s_.steps, first, rows, columns, c.in[3], c.in[4], c.in[5], c.in[6], g);
+      for (const bool by_row : {true, false}) {
+        const void* exponents = c.tangent_in[by_row ? 3 : 4];
+        if (!exponents) continue;
+        Broadcast shape;
+        shape.rank = 3;
+        shape.elements = block;
+        const std::int64_t sizes[] = {s_.batch, rows, columns}, dense[] = {rows * columns, columns, 1}, repeated[] = {s_.steps, by_row ? 1 : 0, by_row ? 0 : 1};
+        std::copy_n(sizes, 3, shape.size);
+        std::copy_n(dense, 3, shape.stride_x);
+        std::copy_n(repeated, 3, shape.stride_y);
+        b.binary(Binary::multiply, type_, shape, p, by_row ? at(exponents, first) : exponents, part);
+        b.add_scaled(type_, block, 0, part, g, true);
+      }
+      apply(b, g, rows, columns, c.in[2], s_.steps, s_.value, c.tangent_out[0], s_.steps, first, false);
+      if (c.tangent_in[2]) apply(b, p, rows, columns, c.tangent_in[2], s_.steps, s_.value, c.tangent_out[0], s_.steps, first, true);
     });
   }
   Cost cost() const override {

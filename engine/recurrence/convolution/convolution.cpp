@@ -27,6 +27,15 @@ class Convolve final : public Operation, public OverTime {
   void backward(const BackwardCall& c) override {  // the kernel is still the one of the way forward
     c.backend.convolve_adjoint_with(type_, steps_, batch_, channels_, c.in[0], spectrum_.data(), c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
   }
+  void tangent(const TangentCall& c) override {
+    const void *dk = c.tangent_in[0], *du = c.tangent_in[1];
+    const std::int64_t n = steps_ * batch_ * channels_;
+    if (du) c.backend.convolve_with(type_, steps_, batch_, channels_, c.in[0], spectrum_.data(), du, c.tangent_out[0]);
+    if (!dk) return;
+    void* other = du ? c.temporary(0, type_, n) : c.tangent_out[0];
+    c.backend.convolve(type_, steps_, batch_, channels_, dk, c.in[1], other);
+    if (du) c.backend.add_scaled(type_, n, 0, other, c.tangent_out[0], true);
+  }
   Cost cost() const override {
     const double n = static_cast<double>(steps_ * batch_ * channels_);
     return {10.0 * n * std::log2(2.0 * static_cast<double>(steps_)), 2.0 * n * static_cast<double>(bytes_of(type_))};
@@ -71,6 +80,14 @@ class Direct final : public Operation, public OverTime {
       if (c.grad_in[0]) b.scatter(type_, reversed(first, taps), weight_gradient_.data(), c.grad_in[0], true);
     });
     if (c.grad_in[1]) b.add_scaled(type_, all_ * row(), 0, rows(padded_gradient_.data(), group_ - 1), c.grad_in[1], true);
+  }
+  void tangent(const TangentCall& c) override {
+    const void *dk = c.tangent_in[0], *du = c.tangent_in[1];
+    void* other = du ? c.temporary(0, type_, steps_ * row()) : c.tangent_out[0];
+    const void *by_input[] = {c.in[0], du}, *by_kernel[] = {dk, c.in[1]};
+    if (du) forward({c.backend, by_input, c.tangent_out, c.stop});
+    if (dk) forward({c.backend, by_kernel, {&other, 1}, c.stop});
+    if (du && dk) c.backend.add_scaled(type_, steps_ * row(), 0, other, c.tangent_out[0], true);
   }
   Cost cost() const override {
     const double past = static_cast<double>(all_ - steps_), taps = static_cast<double>(taps_);

@@ -26,6 +26,13 @@ class UnitLowerInverse final : public Operation {
     c.backend.unary(Unary::affine, type_, batch_ * stride, negative, negative, -1.0, 0.0);
     c.backend.add_scaled(type_, batch_ * stride, 0, negative, c.grad_in[0], true);
   }
+  void tangent(const TangentCall& c) override {  // -X dA X, dA too being zero but below its diagonal
+    const std::int64_t stride = n_ * n_;
+    void *half = c.temporary(0, type_, batch_ * stride), *negative = c.temporary(1, type_, batch_ * stride);
+    c.backend.matmul(type_, {batch_, n_, n_, n_, false, false, stride, stride, stride}, c.out[0], c.tangent_in[0], half, false);
+    c.backend.matmul(type_, {batch_, n_, n_, n_, false, false, stride, stride, stride}, half, c.out[0], negative, false);
+    c.backend.unary(Unary::affine, type_, batch_ * stride, negative, c.tangent_out[0], -1.0, 0.0);
+  }
   Cost cost() const override {
     const double n = static_cast<double>(n_), b = static_cast<double>(batch_);
     return {b * n * n * n / 3.0, 2.0 * b * n * n * static_cast<double>(bytes_of(type_))};

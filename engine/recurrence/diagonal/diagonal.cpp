@@ -14,6 +14,9 @@
 namespace reclab {
 namespace {
 
+const void* at(const void* base, std::size_t bytes) { return static_cast<const char*>(base) + bytes; }
+void* at(void* base, std::size_t bytes) { return static_cast<char*>(base) + bytes; }
+
 class Diagonal final : public Memory, public OverTime {
  public:
   Diagonal(DType type, Pace pace, const DiagonalDims& dims, std::int64_t batch) : type_(type), pace_(pace), d_(dims), batch_(batch) {}
@@ -53,6 +56,29 @@ class Diagonal final : public Memory, public OverTime {
       c.backend.diagonal_adjoint(type_, d_, Pace::steps, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, nullptr, nullptr, nullptr,
                                  log2_norms_[0].data(), &power, c.stop);
   }
+  void tangent(const TangentCall& c) override {  // ds_t = a_t ds_{t-1} + (da_t s_{t-1} + db_t)
+    Backend& b = c.backend;
+    const std::int64_t n = d_.steps * d_.width;
+    const void *da = c.tangent_in[0], *db = c.tangent_in[1];
+    void* drive = c.temporary(0, type_, n);
+    if (db)
+      b.copy(drive, db, static_cast<std::size_t>(n) * bytes_of(type_));
+    else
+      b.zero(drive, static_cast<std::size_t>(n) * bytes_of(type_));
+    if (da) {
+      void* moved = c.temporary(1, type_, n);
+      const auto entries = [&](auto* base, std::int64_t from) { return at(base, static_cast<std::size_t>(from) * bytes_of(type_)); };
+      const auto multiply = [&](std::int64_t steps, const void* before, const void* factors, void* to) {
+        Shape common;
+        const Broadcast shape = d_.period ? broadcast({steps * d_.width / d_.period, d_.period}, {d_.period}, common) : broadcast({steps * d_.width}, {steps * d_.width}, common);
+        b.binary(Binary::multiply, type_, shape, before, factors, to);
+      };
+      multiply(1, c.in[2], da, moved);
+      if (d_.steps > 1) multiply(d_.steps - 1, c.out[0], d_.period ? da : entries(da, d_.width), entries(moved, d_.width));
+      b.add_scaled(type_, n, 0, moved, drive, true);
+    }
+    b.diagonal(type_, d_, pace_, c.in[0], drive, c.tangent_in[2], c.tangent_out[0], c.stop);
+  }
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.width), each = is_complex(type_) ? 8.0 : 2.0;
     const double arrays = d_.period ? 2.0 : 3.0;
@@ -87,6 +113,34 @@ class Vandermonde final : public Operation {
   void forward(const ForwardCall& c) override { c.backend.vandermonde(type_, channels_, modes_, steps_, c.in[0], c.in[1], c.out[0]); }
   void backward(const BackwardCall& c) override {
     c.backend.vandermonde_adjoint(type_, channels_, modes_, steps_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
+  }
+  void tangent(const TangentCall& c) override {  // sum_n dw a^k + k (w da) a^(k-1)
+    Backend& b = c.backend;
+    const void *dw = c.tangent_in[0], *da = c.tangent_in[1];
+    if (dw)
+      b.vandermonde(type_, channels_, modes_, steps_, dw, c.in[1], c.tangent_out[0]);
+    else
+      b.zero(c.tangent_out[0], static_cast<std::size_t>(channels_ * steps_) * bytes_of(type_));
+    const std::int64_t later = steps_ - 1;
+    if (!da || later == 0) return;
+    void *product = c.temporary(0, type_, channels_ * modes_), *lower = c.temporary(1, type_, channels_ * later), *times = c.temporary(2, type_, later),
+         *made = c.temporary(3, type_, channels_ * later);
+    Shape common;
+    b.binary(Binary::multiply, type_, broadcast({channels_ * modes_}, {channels_ * modes_}, common), c.in[0], da, product);
+    b.vandermonde(type_, channels_, modes_, later, product, c.in[1], lower);
+    std::vector<double> powers;
+    for (std::int64_t k = 1; k < steps_; ++k) powers.insert(powers.end(), {static_cast<double>(k), 0.0});
+    const std::vector<char> bytes = narrowed(real_of(type_), powers);
+    b.upload(times, bytes.data(), bytes.size());
+    b.binary(Binary::multiply, type_, broadcast({channels_, later}, {later}, common), lower, times, made);
+    Strided after_first;
+    after_first.rank = 2;
+    after_first.size[0] = channels_;
+    after_first.stride[0] = steps_;
+    after_first.size[1] = later;
+    after_first.stride[1] = after_first.offset = 1;
+    after_first.elements = channels_ * later;
+    b.scatter(type_, after_first, made, c.tangent_out[0], true);
   }
   Cost cost() const override {
     const double n = static_cast<double>(channels_ * steps_);
@@ -124,6 +178,7 @@ class Witness final : public Memory {
     exponent_ = 0;
     if (c.grad_in[0]) c.backend.add_scaled(type_, width_, 0, c.grad_out[0], c.grad_in[0], true);
   }
+  void tangent(const TangentCall& c) override { c.backend.add_scaled(type_, width_, 0, c.tangent_in[0], c.tangent_out[0], false); }
   Cost cost() const override { return {}; }
 
  private:

@@ -135,6 +135,29 @@ class Dense final : public Memory, public OverTime {
         b.add_scaled(type_, n, powers[g] - exponent_, first + g * row(), at(c.grad_in[2], g * row()), true);
   }
 
+  void tangent(const TangentCall& c) override {  // the same recurrence, driven by db_t + x_{t-1} dM_t too
+    Backend& b = c.backend;
+    const void *dm = c.tangent_in[0], *db = c.tangent_in[1], *start = c.tangent_in[2];
+    const std::size_t sequence = static_cast<std::size_t>(d_.groups * d_.steps) * row(), starts = static_cast<std::size_t>(d_.groups) * row();
+    void* drive = c.temporary(0, type_, d_.groups * d_.steps * of_row());
+    if (db)
+      b.copy(drive, db, sequence);
+    else
+      b.zero(drive, sequence);
+    for (std::int64_t g = 0; dm && g < d_.groups; ++g) {
+      char* to = group(drive, g);
+      times(b, at(c.in[2], static_cast<std::size_t>(g) * row()), 0, matrix_at(dm, g, 0), 0, false, to, 0, 1);
+      if (d_.steps > 1) times(b, group(c.out[0], g), of_row(), matrix_at(dm, g, d_.varying ? 1 : 0), of_matrix(), false, step(to, 1), of_row(), d_.steps - 1);
+    }
+    if (!start) {
+      void* still = c.temporary(1, type_, d_.groups * of_row());
+      b.zero(still, starts);
+      start = still;
+    }
+    const void* in[] = {c.in[0], drive, start};
+    forward({b, in, c.tangent_out, c.stop});
+  }
+
   Cost cost() const override {
     const double n = static_cast<double>(d_.n), all = static_cast<double>(d_.groups * d_.steps * d_.rows),
                  size = static_cast<double>(bytes_of(type_));

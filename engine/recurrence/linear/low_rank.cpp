@@ -112,6 +112,42 @@ class LowRank final : public Memory, public OverTime {
     if (c.grad_in[4]) b.add_scaled(type_, entries(), 0, start, c.grad_in[4], true);
   }
 
+  void tangent(const TangentCall& c) override {  // the same recurrence, driven by the terms of the moving coefficients too
+    Backend& b = c.backend;
+    const void *da = c.tangent_in[0], *dr = c.tangent_in[1], *dm = c.tangent_in[2], *driven = c.tangent_in[3], *start = c.tangent_in[4];
+    void* drive = c.temporary(0, type_, steps_ * entries());
+    void* product = c.temporary(1, type_, entries());
+    void* read = c.temporary(2, real_, batch_ * channels_);
+    if (driven)
+      b.copy(drive, driven, static_cast<std::size_t>(steps_) * row());
+    else
+      b.zero(drive, static_cast<std::size_t>(steps_) * row());
+    for (std::int64_t t = 0; (da || dr || dm) && t < steps_; ++t) {
+      if (t % 256 == 0 && c.stop.stop_requested()) throw Cancelled();
+      const void* before = t ? step(c.out[0], t - 1) : static_cast<const char*>(c.in[4]);
+      void* now = step(drive, t);
+      if (da) {
+        b.binary(Binary::multiply, type_, over_time(1), before, da, product);
+        b.add_scaled(type_, entries(), 0, product, now, true);
+      }
+      if (dr) {
+        dot(b, before, dr, read);
+        spread(b, read, c.in[2], now);
+      }
+      if (dm) {
+        dot(b, before, c.in[1], read);
+        spread(b, read, dm, now);
+      }
+    }
+    if (!start) {
+      void* still = c.temporary(3, type_, entries());
+      b.zero(still, row());
+      start = still;
+    }
+    const void* in[] = {c.in[0], c.in[1], c.in[2], drive, start};
+    forward({b, in, c.tangent_out, c.stop});
+  }
+
   Cost cost() const override {
     const double n = static_cast<double>(steps_ * batch_ * channels_ * modes_);
     return {16.0 * n, 2.0 * n * static_cast<double>(bytes_of(type_))};

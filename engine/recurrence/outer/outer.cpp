@@ -7,6 +7,7 @@
 #include "recurrence/attention/attention.h"
 #include "recurrence/attention/drawing.h"
 #include "recurrence/chunks.h"
+#include "recurrence/composed.h"
 #include "recurrence/course.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/outer/drawing.h"
@@ -39,6 +40,28 @@ class Outer final : public Memory, public OverTime {
     assert(c.grad_in[0] && c.grad_in[1] && c.grad_in[2]);
     c.backend.outer_adjoint(type_, d_, attention_, c.in[0], c.in[1], c.in[2], c.in[3], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1],
                             c.grad_in[2], c.grad_in[3], attention_ ? nullptr : log2_norms_[0].data(), c.stop);
+  }
+  void tangent(const TangentCall& c) override {  // reads and memory are linear in q, in v and in (k, initial)
+    Backend& b = c.backend;
+    const std::int64_t sizes[] = {d_.steps * d_.heads * d_.value, d_.heads * d_.key * d_.value, d_.steps * d_.heads * d_.key * d_.value};
+    const std::size_t outputs = record_ ? 3 : 2;
+    for (std::size_t i = 0; i < outputs; ++i) b.zero(c.tangent_out[i], static_cast<std::size_t>(sizes[i]) * bytes_of(type_));
+    const auto add = [&](const void* q, const void* k, const void* v, const void* initial, bool memory) {
+      void* made[3] = {};
+      for (std::size_t i = 0; i < outputs; ++i) made[i] = c.temporary(i, type_, sizes[i]);
+      b.outer(type_, d_, attention_, q, k, v, initial, made[0], made[2], made[1], c.stop);
+      for (std::size_t i = 0; i < (memory ? outputs : 1); ++i) b.add_scaled(type_, sizes[i], 0, made[i], c.tangent_out[i], true);
+    };
+    const void *dq = c.tangent_in[0], *dk = c.tangent_in[1], *dv = c.tangent_in[2], *start = c.tangent_in[3];
+    if (start && !dk) {
+      const std::int64_t keys = d_.steps * d_.heads * d_.key;
+      void* still = c.temporary(3, type_, keys);
+      b.zero(still, static_cast<std::size_t>(keys) * bytes_of(type_));
+      dk = still;
+    }
+    if (dq) add(dq, c.in[1], c.in[2], c.in[3], false);
+    if (dk) add(c.in[0], dk, c.in[2], start, true);
+    if (dv) add(c.in[0], c.in[1], dv, nullptr, true);
   }
   Cost cost() const override {
     const double t = static_cast<double>(d_.steps), h = static_cast<double>(d_.heads), k = static_cast<double>(d_.key), v = static_cast<double>(d_.value);
@@ -81,6 +104,10 @@ class Gated final : public Memory, public OverTime {
     c.backend.gated_adjoint(type_, d_, c.in[0], c.in[1], c.in[2], decayed_ ? c.in[4] : nullptr, c.in[3], c.grad_out[0], carried ? carried : c.grad_out[1], c.grad_in[0],
                             c.grad_in[1], c.grad_in[2], decayed_ ? c.grad_in[4] : nullptr, c.grad_in[3], &exponent_, c.stop);
   }
+  void tangent(const TangentCall& c) override {
+    if (!composed_) composed_ = composed();
+    composed_->tangent(c, d_.steps, {.output = c.tangent_out[0], .last = c.tangent_out[1]});
+  }
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.heads), k = static_cast<double>(d_.key), v = static_cast<double>(d_.value);
     const double flops = d_.pace == Pace::steps ? 5.0 * k * v : 4.0 * k * v + static_cast<double>(chunk) * (k + v);
@@ -93,6 +120,9 @@ class Gated final : public Memory, public OverTime {
   GatedDims d_;
   bool decayed_;
   std::vector<Var> in_;
+  std::unique_ptr<Composed> composed_;
+
+  std::unique_ptr<Composed> composed() const;
 };
 
 /// A time-invariant decay at every step.
@@ -122,6 +152,16 @@ OuterVars stepwise(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, 
   static_cast<MemoryVars&>(vars) = diagonal(graph, form, decay, chunks::with_axis(k, -1) * chunks::with_axis(v, -2), shown);
   vars.output = sum(vars.trajectories[0] * chunks::with_axis(q, -1), -2);
   return vars;
+}
+
+std::unique_ptr<Composed> Gated::composed() const {
+  using Role = Composed::Role;
+  std::vector<Composed::Input> inputs{{Role::sequence, {1, d_.heads, d_.key}}, {Role::sequence, {1, d_.heads, d_.key}}, {Role::sequence, {1, d_.heads, d_.value}}, {Role::state, {1, d_.heads, d_.key, d_.value}}};
+  if (decayed_) inputs.push_back({Role::sequence, {1, d_.heads, d_.decays}});
+  return std::make_unique<Composed>(type_, std::move(inputs), [decayed = decayed_](Graph& graph, std::span<const Var> in) {
+    const OuterVars vars = decayed ? stepwise(graph, Form::sequential, in[0], in[1], in[2], in[4], {}) : summed(graph, false, in[0], in[1], in[2], true);
+    return Composed::Made{vars.initial[0], vars.output, vars.trajectories[0]};
+  });
 }
 
 OuterVars gated(Graph& graph, Pace pace, Var q, Var k, Var v, Var log_decay) {

@@ -37,6 +37,7 @@ class Held final : public Memory, public OverTime {
     }
     if (c.grad_in[0]) c.backend.add_scaled(type_, n_, power, c.grad_out[0], c.grad_in[0], true);
   }
+  void tangent(const TangentCall& c) override { c.backend.copy(c.tangent_out[0], c.tangent_in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
   Cost cost() const override { return {}; }
   Course course() const override { return {.draw = drawing::segments, .steps = schedule_.steps, .chunk = schedule_.length, .past = schedule_.past}; }
 
@@ -51,20 +52,28 @@ class Held final : public Memory, public OverTime {
 class Spread final : public Operation {
  public:
   Spread(DType type, std::int64_t n, const Schedule& schedule) : size_(static_cast<std::size_t>(n) * bytes_of(type)), schedule_(schedule) {}
-  void forward(const ForwardCall& c) override {
-    for (std::int64_t t = 0; t < schedule_.steps; ++t) {
-      const std::int64_t k = schedule_.after(t);
-      const void* from = k ? static_cast<const char*>(c.in[1]) + static_cast<std::size_t>(k - 1) * size_ : c.in[0];
-      c.backend.copy(static_cast<char*>(c.out[0]) + static_cast<std::size_t>(t) * size_, from, size_);
-    }
-  }
+  void forward(const ForwardCall& c) override { spread(c.backend, c.in, c.out[0]); }
   void backward(const BackwardCall&) override {}
+  void tangent(const TangentCall& c) override { spread(c.backend, c.tangent_in, c.tangent_out[0]); }
   bool passes_gradient() const override { return false; }
+  bool passes_tangent() const override { return true; }
   Cost cost() const override { return {}; }
 
  private:
   std::size_t size_;
   Schedule schedule_;
+
+  void spread(Backend& backend, std::span<const void* const> in, void* to) const {
+    for (std::int64_t t = 0; t < schedule_.steps; ++t) {
+      const std::int64_t k = schedule_.after(t);
+      const void* from = in[k ? 1 : 0];
+      char* row = static_cast<char*>(to) + static_cast<std::size_t>(t) * size_;
+      if (from)
+        backend.copy(row, static_cast<const char*>(from) + (k ? static_cast<std::size_t>(k - 1) * size_ : 0), size_);
+      else
+        backend.zero(row, size_);
+    }
+  }
 };
 
 /// [steps, batch, features] <-> [batch, steps, features].

@@ -5,6 +5,7 @@
 
 #include "array/host.h"
 #include "autodiff/ops.h"
+#include "recurrence/composed.h"
 #include "recurrence/course.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/plan.h"
@@ -36,6 +37,10 @@ class Selective final : public Memory, public OverTime {
     c.backend.selective_adjoint(type_, d_, c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], c.in[5], c.grad_out[0], record_ ? c.grad_out[1] : nullptr, carried, c.grad_in[0], c.grad_in[1],
                                 c.grad_in[2], c.grad_in[3], c.grad_in[4], c.grad_in[5], log2_norms_[0].data(), &exponent_, c.stop);
   }
+  void tangent(const TangentCall& c) override {
+    if (!composed_) composed_ = composed();
+    composed_->tangent(c, d_.steps, {.output = c.tangent_out[0], .states = record_ ? c.tangent_out[1] : nullptr, .last = record_ ? nullptr : c.tangent_out[1]});
+  }
   Cost cost() const override {
     // The exponential counted as the multiply-adds that it is made of.
     const double rows = static_cast<double>(d_.steps * d_.batch), channels = static_cast<double>(d_.channels), states = static_cast<double>(d_.states);
@@ -49,20 +54,38 @@ class Selective final : public Memory, public OverTime {
   bool record_;
   Backend* backend_ = nullptr;
   std::array<const void*, 2> in_{};
+  std::unique_ptr<Composed> composed_;
+
+  std::unique_ptr<Composed> composed() const;
 };
+
+/// Of array operations, in any form of the diagonal recurrence.
+SelectiveVars by_arrays(Graph& graph, Form form, Var dt, Var a, Var x, Var b, Var c) {
+  const std::int64_t steps = x.dim(0), batch = x.dim(1), channels = x.dim(2), states = a.dim(1);
+  const Shape wide{steps, batch, channels, 1}, few{steps, batch, 1, states};
+  SelectiveVars vars;
+  static_cast<MemoryVars&>(vars) = diagonal(graph, form, exp(reshape(dt, wide) * a), reshape(dt * x, wide) * reshape(b, few));
+  vars.output = sum(vars.trajectories[0] * reshape(c, few), -1);
+  return vars;
+}
+
+std::unique_ptr<Composed> Selective::composed() const {
+  using Role = Composed::Role;
+  const Shape wide{d_.batch, d_.channels}, few{d_.batch, d_.states};
+  const std::vector<Composed::Input> inputs{{Role::sequence, wide}, {Role::constant, {d_.channels, d_.states}}, {Role::sequence, wide}, {Role::sequence, few}, {Role::sequence, few}, {Role::state, {d_.batch, d_.channels, d_.states}}};
+  return std::make_unique<Composed>(type_, inputs, [](Graph& graph, std::span<const Var> in) {
+    const SelectiveVars vars = by_arrays(graph, Form::sequential, in[0], in[1], in[2], in[3], in[4]);
+    return Composed::Made{vars.initial[0], vars.output, vars.trajectories[0]};
+  });
+}
 
 }  // namespace
 
 SelectiveVars selective(Graph& graph, Form form, Var dt, Var a, Var x, Var b, Var c, bool record) {
   const std::int64_t steps = x.dim(0), batch = x.dim(1), channels = x.dim(2), states = a.dim(1);
   assert(dt.shape() == x.shape() && b.shape() == c.shape() && b.dim(2) == states && a.dim(0) == channels);
+  if (form != Form::sequential) return by_arrays(graph, form, dt, a, x, b, c);
   SelectiveVars vars;
-  if (form != Form::sequential) {
-    const Shape wide{steps, batch, channels, 1}, few{steps, batch, 1, states};
-    static_cast<MemoryVars&>(vars) = diagonal(graph, form, exp(reshape(dt, wide) * a), reshape(dt * x, wide) * reshape(b, few));
-    vars.output = sum(vars.trajectories[0] * reshape(c, few), -1);
-    return vars;
-  }
   const Shape state{batch, channels, states};
   vars.initial = {graph.leaf(LeafKind::variable, state, x.dtype())};
   auto operation = std::make_unique<Selective>(x.dtype(), SelectiveDims{steps, batch, channels, states}, record);

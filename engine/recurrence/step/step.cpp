@@ -187,6 +187,33 @@ class Step final : public Memory, public OverTime {
     exponent_ = power;
   }
 
+  void tangent(const TangentCall& c) override {
+    Backend& b = c.backend;
+    const std::size_t tokens = token_shapes_.size(), states = state_shapes_.size();
+    Graph& graph = *cell_.graph;
+    bind_captures(graph);
+    const auto& captures = graph.captures();
+    for (std::size_t i = 0; i < captures.size(); ++i) graph.bind_tangent(captures[i].inner, c.tangent_in[tokens + states + i]);
+    graph.forward(c.stop, Graph::Part::invariant);
+    graph.push_tangents(c.stop, Graph::Part::invariant);
+    for (std::int64_t t = 0; t < steps_; ++t) {
+      if (t % block == 0 && c.stop.stop_requested()) throw Cancelled();
+      bind_step(in_, out_, t);
+      for (std::size_t i = 0; i < tokens; ++i) graph.bind_tangent(cell_.tokens[i], c.tangent_in[i] ? row(c.tangent_in[i], cell_.tokens[i].shape(), t) : nullptr);
+      for (std::size_t i = 0; i < states; ++i)
+        graph.bind_tangent(cell_.states[i], t ? row(c.tangent_out[i], cell_.states[i].shape(), t - 1) : c.tangent_in[tokens + i]);
+      graph.forward({}, Graph::Part::varying);
+      graph.push_tangents({}, Graph::Part::varying);
+      for_outputs([&](std::size_t i, Var made) {
+        void* to = row(c.tangent_out[i], made.shape(), t);
+        if (const void* tangent = graph.tangent(made))
+          b.copy(to, tangent, bytes(made.shape()));
+        else
+          b.zero(to, bytes(made.shape()));
+      });
+    }
+  }
+
   void jacobian(std::int64_t t, std::span<double> matrix) override {
     Backend& b = *backend_;
     const DType type = outer_.real();

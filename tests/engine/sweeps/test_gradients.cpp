@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Gradients of every parameter and of the input of every architecture against central differences, for every setting of every flag
+// Gradients of every parameter and of the input of every architecture, and tangents along them, against central differences, for every setting of every flag
 // and choice, one at a time. A sweep over the registry: a new architecture is tested without editing this file.
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -97,6 +98,22 @@ class Loss {
   using Direction = std::vector<std::pair<std::size_t, double>>;  // entries and how far each goes
   double slope(const std::string& key, const Direction& along, double h) {
     return (4.0 * central(key, along, h / 2) - central(key, along, h)) / 3.0;
+  }
+  /// How it moves along a direction, by forward mode.
+  double tangent(const std::string& key, const Direction& along) {
+    std::vector<double> moved(arrays_.at(key).size(), 0.0);
+    for (const auto& [entry, weight] : along) moved[entry] += weight;
+    Graph& graph = network_.graph();
+    const Var leaf = key == "input" ? network_.input() : std::ranges::find(network_.parameters(), key, &Network::ParameterVar::name)->var;
+    graph.bind_tangent(leaf, moved.data());
+    graph.forward();
+    graph.push_tangents();
+    const auto* y = static_cast<const double*>(graph.value(network_.output()));
+    const auto* dy = static_cast<const double*>(graph.tangent(network_.output()));
+    double sum = 0.0;
+    for (std::int64_t i = 0; dy && i < count(network_.output().shape()); ++i) sum += y[i] * dy[i];
+    graph.bind_tangent(leaf, nullptr);
+    return sum / static_cast<double>(network_.options().steps);
   }
   double moved(const std::string& key, const Direction& along, double by) {
     std::vector<double>& array = arrays_.at(key);
@@ -206,6 +223,10 @@ void check(const std::string& architecture, const Settings& set) {
       CHECK_SAYS(gap <= allowed, "gradient of " + key + "[" + std::to_string(along[0].first) + (along.size() > 1 ? " and all others" : "") + "] is " +
                                      test::show(expected) + ", the central difference " + test::show(slope));
       if (largest > 0 && gap / largest > worst.error) worst = {gap / largest, key};
+      if (&along != &directions.back()) continue;
+      const double tangent = loss.tangent(key, along), size = std::accumulate(along.begin(), along.end(), 0.0, [](double sum, const auto& one) { return sum + std::abs(one.second); });
+      CHECK_SAYS(std::abs(tangent - slope) <= allowed, "tangent of the loss along " + key + " is " + test::show(tangent) + ", the central difference " + test::show(slope));
+      CHECK_SAYS(std::abs(tangent - expected) <= 1e-10 * largest * size, "tangent of the loss along " + key + " is " + test::show(tangent) + ", by the gradient " + test::show(expected));
     }
     // A gradient below the noise of the differences has not been checked by them, unless a long step changes nothing either.
     if (largest <= 100 * noise)
