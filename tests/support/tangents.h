@@ -130,28 +130,33 @@ class Derivatives {
   std::vector<DeviceArray> held_;
 };
 
-/// `noise`: of the values, in units of the last place of the largest; 0: what the graph holds makes it no derivative of its values, so that only the
-/// adjoint is asked.
-inline void check_tangents(const std::string& what, Derivatives& graph, double noise = 20.0) {
+struct Checks {
+  double noise = 20.0;      ///< of the values, in units of the last place of the largest
+  bool differences = true;  ///< not where a graph holds what moves: there it says no derivative of its values
+  bool adjoint = true;      ///< not where some of the outputs are read by the next segment alone, whose adjoints come by Memory::carry
+};
+
+inline void check_tangents(const std::string& what, Derivatives& graph, const Checks& checks = {}) {
   const Derivatives::Directions along = graph.random_directions(5);
   const double size = largest(graph.values(along, 0.0));
   const Parts moved = graph.tangents(along);
   const double scale = largest(moved);
   CHECK_SAYS(std::isfinite(size) && std::isfinite(scale), what + " is not finite");
 
-  // With the adjoint, which is left out where an operation passes none: there the tangent is zero too.
-  Parts u(moved.size());
-  Rng rng(9);
-  for (double& x : u) x = rng.normal();
-  const Derivatives::Directions back = graph.adjoints(u);
-  double forward = 0.0, backward = 0.0, of_back = 0.0;
-  for (std::size_t i = 0; i < u.size(); ++i) forward += u[i] * moved[i];
-  for (std::size_t i = 0; i < back.size(); ++i) {
-    for (std::size_t j = 0; j < back[i].size(); ++j) backward += back[i][j] * along[i][j];
-    of_back = std::hypot(of_back, norm(back[i]));
+  if (checks.adjoint) {
+    Parts u(moved.size());
+    Rng rng(9);
+    for (double& x : u) x = rng.normal();
+    const Derivatives::Directions back = graph.adjoints(u);
+    double forward = 0.0, backward = 0.0, of_back = 0.0;
+    for (std::size_t i = 0; i < u.size(); ++i) forward += u[i] * moved[i];
+    for (std::size_t i = 0; i < back.size(); ++i) {
+      for (std::size_t j = 0; j < back[i].size(); ++j) backward += back[i][j] * along[i][j];
+      of_back = std::hypot(of_back, norm(back[i]));
+    }
+    const double whole = std::max(norm(u) * norm(moved), of_back);
+    CHECK_SAYS(std::abs(forward - backward) <= 1e-12 * whole, what + ": <u, J v> is " + show(forward) + ", <J^T u, v> " + show(backward) + ", of size " + show(whole));
   }
-  const double whole = std::max(norm(u) * norm(moved), of_back);
-  CHECK_SAYS(std::abs(forward - backward) <= 1e-12 * whole, what + ": <u, J v> is " + show(forward) + ", <J^T u, v> " + show(backward) + ", of size " + show(whole));
 
   // Leaf by leaf, the others standing still.
   Parts sum(moved.size(), 0.0);
@@ -163,7 +168,7 @@ inline void check_tangents(const std::string& what, Derivatives& graph, double n
   }
   CHECK_SAYS(largest_gap(sum, moved) <= 1e-11 * scale, what + ": the tangents of its leaves do not add up, by " + show(largest_gap(sum, moved)) + " of " + show(scale));
 
-  if (noise == 0.0) return;
+  if (!checks.differences) return;
   // (f(x + h v) - f(x - h v)) / 2h at h and h/2, combined so that the error falls with the fourth power of h. A step may cross a kink of relu, |x|
   // or max: a shorter one does not, though it has more noise.
   double gap = 0.0, allowed = 0.0;
@@ -178,7 +183,7 @@ inline void check_tangents(const std::string& what, Derivatives& graph, double n
     const Parts coarse = central(h);
     for (std::size_t i = 0; i < slope.size(); ++i) slope[i] = (4.0 * slope[i] - coarse[i]) / 3.0;
     gap = largest_gap(slope, moved);
-    allowed = 1e-6 * scale + noise * std::numeric_limits<double>::epsilon() * size / h;
+    allowed = 1e-6 * scale + checks.noise * std::numeric_limits<double>::epsilon() * size / h;
     if (gap <= allowed) break;
   }
   CHECK_SAYS(gap <= allowed, what + ": its tangent is off the central difference by " + show(gap) + " of " + show(scale));
@@ -187,7 +192,7 @@ inline void check_tangents(const std::string& what, Derivatives& graph, double n
 using BuildLeaves = std::function<std::vector<Var>(Graph& graph, RandomLeaves& leaves)>;
 
 /// The same of what is built from random leaves, on the CPU; on another backend it has the same tangents.
-inline void check_tangents(const std::string& what, const BuildLeaves& build, Backend& other, double noise = 20.0) {
+inline void check_tangents(const std::string& what, const BuildLeaves& build, Backend& other, const Checks& checks = {}) {
   const auto with = [&](Backend& backend, const auto& body) {
     Graph graph(DType::f64);
     RandomLeaves leaves(graph, 7);
@@ -200,7 +205,7 @@ inline void check_tangents(const std::string& what, const BuildLeaves& build, Ba
     graph.values(along, 0.0);
     return graph.tangents(along);
   };
-  with(cpu_backend(), [&](Derivatives& graph) { check_tangents(what, graph, noise); });
+  with(cpu_backend(), [&](Derivatives& graph) { check_tangents(what, graph, checks); });
   const Parts own = with(cpu_backend(), moved), others = with(other, moved);
   CHECK_SAYS(largest_gap(own, others) <= 1e-12 * largest(own), what + ": the tangent of " + other.name() + " is off by " + show(largest_gap(own, others)) + " of " + show(largest(own)));
 }

@@ -34,7 +34,7 @@ const bool registered = [] {
         const std::string what = "the tangent of " + one.name + ", " + std::string(to_string(form));
         test::cases().push_back({what, [what, form, build = one.build] {
                                    test::HostBackend kernels;
-                                   test::check_tangents(what, [&](Graph& graph, RandomLeaves& leaves) { return build(form, graph, leaves, steps); }, kernels, noise_of(form));
+                                   test::check_tangents(what, [&](Graph& graph, RandomLeaves& leaves) { return build(form, graph, leaves, steps); }, kernels, {.noise = noise_of(form)});
                                  }});
       }
   return true;
@@ -55,7 +55,8 @@ std::vector<std::vector<double>> generic_weights(const Network& network, double 
 
 class MovedNetwork {
  public:
-  MovedNetwork(const Architecture& architecture, const Hyper& hyper, Form form, bool record, double spread)
+  /// all: its states and gates are outputs too.
+  MovedNetwork(const Architecture& architecture, const Hyper& hyper, Form form, bool record, double spread, bool all = false)
       : network_(architecture, hyper, {.steps = 40, .batch = 2, .input = 3, .form = form, .record = record}) {
     std::vector<RandomLeaves::Leaf> leaves;
     auto weights = generic_weights(network_, spread);
@@ -63,7 +64,13 @@ class MovedNetwork {
     leaves.push_back({network_.input(), {}});
     Rng rng(7);
     for (std::int64_t i = 0; i < count(network_.input().shape()); ++i) leaves.back().parts.push_back(rng.normal());
-    derivatives_ = std::make_unique<test::Derivatives>(cpu_backend(), network_.graph(), std::move(leaves), std::vector<Var>{network_.output()});
+    std::vector<Var> outputs{network_.output()};
+    for (const auto& state : network_.states())
+      for (const Var var : {state.trajectory, state.final_state})
+        if (all && var) outputs.push_back(var);
+    for (const auto& gate : network_.gates())
+      if (all) outputs.push_back(gate.var);
+    derivatives_ = std::make_unique<test::Derivatives>(cpu_backend(), network_.graph(), std::move(leaves), outputs);
     for (const auto& state : network_.states()) {
       starts_.emplace_back(static_cast<std::size_t>(count(state.initial.shape())) * (is_complex(state.initial.dtype()) ? 2 : 1), state.start);
       network_.graph().bind(state.initial, starts_.back().data());
@@ -72,6 +79,16 @@ class MovedNetwork {
   }
   test::Derivatives& derivatives() { return *derivatives_; }
   Graph& graph() { return network_.graph(); }
+  /// A running maximum that others are divided by, of which no derivative is taken: the states in its units are no derivatives of their values.
+  bool holds_units() {
+    derivatives_->values(derivatives_->random_directions(1), 0.0);
+    derivatives_->tangents(derivatives_->random_directions(1));
+    return std::ranges::any_of(network_.states(), [&](const auto& state) {
+      if (!state.auxiliary || !state.trajectory) return false;
+      const auto* moved = static_cast<const double*>(network_.graph().tangent(state.trajectory));
+      return !moved || std::all_of(moved, moved + count(state.trajectory.shape()), [](double x) { return x == 0.0; });
+    });
+  }
   double size() { return test::largest(derivatives_->values(test::Derivatives::Directions(derivatives_->leaves().size()), 0.0)); }
 
  private:
@@ -114,9 +131,10 @@ SWEEP_PRESETS("outputs move with weights and inputs", preset) {
       // Weights with which the model explodes would hide everything behind their size: nearer to the start, then.
       double spread = 0.3;
       while (!(MovedNetwork(*model.architecture, model.hyper, form, record, spread).size() < 1e3) && spread > 0.01) spread /= 2;
-      MovedNetwork network(*model.architecture, model.hyper, form, record, spread);
+      MovedNetwork network(*model.architecture, model.hyper, form, record, spread), whole(*model.architecture, model.hyper, form, record, spread, true);
       const std::string what = preset.id + ", " + std::string(to_string(form)) + (record ? "" : ", states not kept");
-      test::check_tangents(what, network.derivatives(), derivative ? noise_of(form) : 0.0);
+      test::check_tangents(what, network.derivatives(), {.noise = noise_of(form), .differences = derivative});
+      test::check_tangents(what + ", states and gates", whole.derivatives(), {.noise = noise_of(form), .differences = derivative && !whole.holds_units(), .adjoint = false});
     });
   }
 }
