@@ -76,6 +76,25 @@ class Independent final : public Memory, public OverTime {
       b.add_scaled(type_, d_.period, 0, sum.data(), c.grad_in[1], true);
     }
   }
+  void tangent(const TangentCall& c) override {  // dh_t = f' u dh_{t-1} + f' (dx_t + du h_{t-1})
+    Backend& b = c.backend;
+    const std::int64_t n = d_.steps * d_.width;
+    const std::size_t row = static_cast<std::size_t>(d_.width) * bytes_of(type_);
+    const void *dx = c.tangent_in[0], *du = c.tangent_in[1];
+    in_.assign(c.in.begin(), c.in.end());
+    out_ = c.out[0];
+    Slopes own(*this, b, 0, d_.steps);
+    DeviceArray drive = zeros(b, d_.steps);
+    Shape shape;
+    if (du) {
+      b.copy(drive.data(), c.in[2], row);
+      if (d_.steps > 1) b.copy(drive.at(d_.width), c.out[0], static_cast<std::size_t>(d_.steps - 1) * row);
+      b.binary(Binary::multiply, type_, broadcast({n / d_.period, d_.period}, {d_.period}, shape), drive.data(), du, drive.data());
+    }
+    if (dx) b.add_scaled(type_, n, 0, dx, drive.data(), true);
+    b.binary(Binary::multiply, type_, broadcast({n}, {n}, shape), own.slope.data(), drive.data(), drive.data());
+    b.diagonal(type_, {d_.steps, d_.width, 0}, Pace::steps, own.transition.data(), drive.data(), c.tangent_in[2], c.tangent_out[0], c.stop);
+  }
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.width);
     return {3.0 * n, 2.0 * n * static_cast<double>(bytes_of(type_))};
