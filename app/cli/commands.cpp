@@ -95,6 +95,7 @@ Sequence sequence_of(const ModelOptions& options, const Preset& preset, std::int
   if (!options.input.empty()) {
     if (!options.length.empty()) usage_error("--length", "belongs to --task; a file is as long as it is.");
     if (!options.task_seed.empty()) usage_error("--task-seed", "belongs to --task; a file has nothing drawn.");
+    if (!options.task_set.empty()) usage_error("--task-set", "belongs to --task; a file has no parameters.");
     LoadOptions load;
     load.columns = options.columns;
     if (!options.time.empty()) load.time = options.time;
@@ -109,6 +110,8 @@ Sequence sequence_of(const ModelOptions& options, const Preset& preset, std::int
   make.length = integer("--length", options.length, 1, longest).value_or(length);
   make.seed = options.task_seed.empty() ? seed("--seed", options.seed).value_or(preset.task_seed) : *seed("--task-seed", options.task_seed);
   make.standardise = yes_or_no("--standardise", options.standardise, false);
+  if (options.task.empty()) make.set = preset.task_set;
+  for (auto& pair : settings(options.task_set, "--task-set", "delay=40")) make.set.push_back(std::move(pair));
   return make_task(options.task.empty() ? preset.task : options.task, make);
 }
 
@@ -237,11 +240,11 @@ PresetLibrary library(bool tell) {
   return all;
 }
 
-std::vector<std::pair<std::string, std::string>> settings(const std::vector<std::string>& texts) {
+std::vector<std::pair<std::string, std::string>> settings(const std::vector<std::string>& texts, const std::string& option, const std::string& example) {
   std::vector<std::pair<std::string, std::string>> pairs;
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) usage_error("--set", "is \"" + text + "\"; give key=value, as in --set width=64.");
+    if (equals == std::string::npos || equals == 0) usage_error(option, "is \"" + text + "\"; give key=value, as in " + option + " " + example + ".");
     pairs.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
   return pairs;
@@ -507,7 +510,7 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
       usage_error("--forms", "names \"" + form + "\"; " + request.preset.id + " has " + joined(shown.forms) + ".");
   timing.forms = options.forms;
   if (primitive) {
-    for (const auto& [option, given] : {std::pair{"--input", !options.input.empty()}, {"--task", !options.task.empty()}, {"--length", !options.length.empty()},
+    for (const auto& [option, given] : {std::pair{"--input", !options.input.empty()}, {"--task", !options.task.empty()}, {"--length", !options.length.empty()}, {"--task-set", !options.task_set.empty()},
                                         {"--weights", !options.weights.empty()}, {"--sizes", !options.sizes.empty()}, {"--state", !options.state.empty()}})
       if (given) usage_error(option, "belongs to a preset; a primitive is timed on random inputs.");
     request.sequence = primitive_input(options.id, hyper_of(registry, request.preset, request.set), timing.lengths.back(), request.seed);
@@ -602,6 +605,7 @@ int task(const TaskOptionsText& options) {
   make.length = *integer("--length", options.length, 1, longest);
   make.seed = seed("--seed", options.seed).value_or(1);
   make.standardise = yes_or_no("--standardise", options.standardise, false);
+  make.set = settings(options.set, "--task-set", "delay=40");
   const Sequence sequence = make_task(options.name, make);
   save_sequence(sequence, options.file);
   std::cout << "Wrote " << options.file << ": " << counted(sequence.length, "step") << ", " << counted(sequence.width, "input") << " ("

@@ -26,6 +26,8 @@ struct ShowOptions {
   bool json = false;
 };
 int show(const ShowOptions& options);
+/// The parameters of all tasks as a table, for help.
+std::string task_parameters_text();
 
 /// What `run`, `forms` and `bench` share: text as it was typed, empty where it was not.
 struct ModelOptions {
@@ -34,7 +36,7 @@ struct ModelOptions {
   std::string seed, device = "auto", dtype = "f64", weights, sizes, state;
   // The sequence.
   std::string input, task, length, task_seed, time, standardise, loss;
-  std::vector<std::string> columns, target;
+  std::vector<std::string> columns, target, task_set;
 };
 
 struct RunOptions : ModelOptions {
@@ -58,6 +60,7 @@ int bench(const BenchOptions& options, Interrupt& interrupt);
 
 struct TaskOptionsText {
   std::string name, length, seed, standardise, file;
+  std::vector<std::string> set;
 };
 int task(const TaskOptionsText& options);
 
@@ -72,8 +75,8 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt);
 
 /// The presets of this machine. Their mistakes go to standard error, a line each, when `tell` is set.
 PresetLibrary library(bool tell = false);
-/// "key=value" texts as pairs.
-std::vector<std::pair<std::string, std::string>> settings(const std::vector<std::string>& texts);
+/// "key=value" texts as pairs. `option`, `example`: for the sentence about one that is none.
+std::vector<std::pair<std::string, std::string>> settings(const std::vector<std::string>& texts, const std::string& option = "--set", const std::string& example = "width=64");
 /// An integer that was typed; empty text gives nothing.
 std::optional<std::int64_t> integer(const std::string& option, const std::string& text, std::int64_t low, std::int64_t high);
 /// A seed, likewise.

@@ -141,7 +141,9 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
   sub->add_option("name", task_options.name, joined(names))->required()->type_name("NAME");
   sub->add_option("--length", task_options.length, "Steps")->required()->type_name("T");
   sub->add_option("--seed", task_options.seed, "Seed (1)")->type_name("N");
+  sub->add_option("--task-set", task_options.set, "A parameter of the task, as listed below")->allow_extra_args(false)->type_name("KEY=VALUE");
   sub->add_option("--standardise", task_options.standardise, "yes or no (no)")->type_name("Y");
+  sub->footer(task_parameters_text());
   sub->add_option("--export", task_options.file, "The file, " + listed(saved_sequence_suffixes(), "or"))->required()->type_name("FILE");
   sub->callback([&] { status = task(task_options); });
 

@@ -32,6 +32,7 @@ void add_sequence(CLI::App& app, ModelOptions& options) {
   app.add_option("--task", options.task, "A synthetic sequence (the preset's own)")->type_name("NAME");
   app.add_option("--length", options.length, "Steps of the task")->type_name("T");
   app.add_option("--task-seed", options.task_seed, "Of the task, where it is another than that of the weights")->type_name("N");
+  app.add_option("--task-set", options.task_set, "A parameter of the task; `reclab task --help` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
   add_list(app, "--columns", options.columns, "Columns of the file, by name or number from 1; \\, is a comma in a name");
   app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
   add_list(app, "--target", options.target, "Columns of the file that are the target and no input, or next: the next value of the input");

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "array/error.h"
 #include "commands.h"
@@ -79,7 +80,9 @@ Json card_json(const Card& card, const Hyper& hyper, const Preset& preset) {
   }
   json["spectrum"] = card.spectrum;
   json["forms"] = card.forms;
-  json["sequence"] = {{"task", preset.task}, {"length", preset.task_length}, {"seed", preset.task_seed}};
+  json["sequence"] = {{"task", preset.task}, {"length", preset.task_length}, {"seed", preset.task_seed}, {"parameters", Json::object()}};
+  const Hyper parameters = task_parameters(preset.task, preset.task_set);
+  for (const HyperSpec& row : parameters.table()) std::visit([&](const auto& value) { json["sequence"]["parameters"][row.key] = value; }, parameters.value(row.key));
   json["look_at"] = preset.look_at;
   json["source"] = source_json(card.source);
   return json;
@@ -92,6 +95,22 @@ std::string range_text(const HyperSpec& row) {
     default: return number_text(row.low, 6) + " to " + number_text(row.high, 7) + (row.unit.empty() ? "" : " " + row.unit);
   }
 }
+
+}  // namespace
+
+std::string task_parameters_text() {
+  std::ostringstream out;
+  out << "Parameters of the tasks:\n";
+  Table table(2);
+  table.row({"task", "key", "default", "range", ""});
+  for (const TaskInfo& task : tasks())
+    for (const HyperSpec& row : task.parameters) table.row({&row == &task.parameters.front() ? task.name : "", row.key, Hyper(task.parameters).text(row.key), range_text(row), row.text});
+  table.right_align(2);
+  table.print(out);
+  return out.str();
+}
+
+namespace {
 
 void section(std::string_view title) { std::cout << '\n' << heading(title) << '\n'; }
 
@@ -145,7 +164,9 @@ void print_card(const Card& card, const Hyper& hyper, const Preset& preset, std:
   section("Exact forms");
   paragraph(out, joined(card.forms), indent);
   section("Shown on");
-  paragraph(out, "task " + preset.task + ", " + counted(preset.task_length, "step") + "; look at " + or_dash(joined(preset.look_at)),
+  std::string set;
+  for (const auto& [key, value] : preset.task_set) set += ", " + key + " = " + value;
+  paragraph(out, "task " + preset.task + set + ", " + counted(preset.task_length, "step") + "; look at " + or_dash(joined(preset.look_at)),
             indent);
   if (!card.notes.empty()) section("Notes");
   for (const std::string& note : card.notes) {

@@ -33,6 +33,7 @@ Options readOptions(const QStringList& arguments) {
   for (const TaskInfo& task : tasks()) names.push_back(task.name);
   parser.addOption({"task", QString::fromStdString("A synthetic sequence instead: " + listed(names, ",") + "."), "NAME"});
   parser.addOption({"length", "Its length in steps.", "T"});
+  parser.addOption({"task-set", "A parameter of the task, as `reclab task --help` lists them; may be given several times.", "key=value"});
   parser.addOption({"set", "A hyper-parameter; may be given several times.", "key=value"});
   parser.addOption({"weights", QString::fromStdString("Trained weights, a file in " + archive_format_names() + "."), "FILE"});
   parser.addOption({"state", "The state to begin with, likewise.", "FILE"});
@@ -66,11 +67,13 @@ Options readOptions(const QStringList& arguments) {
     options.length = static_cast<std::int64_t>(std::min<std::uint64_t>(wholeNumber(parser.value("length"), "length", 1), 1'000'000'000));
   }
   if (parser.isSet("seed")) options.seed = wholeNumber(parser.value("seed"), "seed", 0);
-  for (const QString& pair : parser.values("set")) {
-    const auto at = pair.indexOf('=');
-    if (at < 1) refuse("--set " + pair + " has no value; write --set key=value.");
-    options.set.emplace_back(pair.left(at).toStdString(), pair.mid(at + 1).toStdString());
-  }
+  for (const auto& [name, settings] : {std::pair{QString("set"), &options.set}, {QString("task-set"), &options.taskSet}})
+    for (const QString& pair : parser.values(name)) {
+      const auto at = pair.indexOf('=');
+      if (at < 1) refuse("--" + name + " " + pair + " has no value; write --" + name + " key=value.");
+      settings->emplace_back(pair.left(at).toStdString(), pair.mid(at + 1).toStdString());
+    }
+  if (!options.taskSet.empty() && options.task.isEmpty()) refuse("--task-set belongs to --task; give one.");
   if (parser.isSet("theme")) {
     const QString name = parser.value("theme");
     if (name != "light" && name != "dark" && name != "system") refuse("--theme is " + name + "; it is light, dark or system.");
@@ -104,6 +107,7 @@ SequenceChoice beginningSequence(const Options& options, const Library& library)
   } else if (!options.task.isEmpty()) {
     choice.task = options.task.toStdString();
     choice.options.length = options.length;
+    choice.options.set = options.taskSet;
     for (const TaskInfo& task : library.tasks)
       if (options.length == 0 && task.name == choice.task) choice.options.length = task.default_length;
   } else if (options.model.isEmpty() && !sample.isEmpty()) {
@@ -112,8 +116,7 @@ SequenceChoice beginningSequence(const Options& options, const Library& library)
   } else {
     const Preset& preset = library.presets.find(options.model.isEmpty() ? "lstm" : options.model.toStdString());
     choice.task = preset.task;
-    choice.options.length = preset.task_length;
-    choice.options.seed = preset.task_seed;
+    choice.options = preset.task_options();
   }
   return choice;
 }

@@ -15,7 +15,7 @@ struct Options {
   QString model;  ///< a preset's id; empty: the start
   QString input, task, weights, state, figures;
   std::int64_t length = 0;  ///< of the task; 0: the task's own
-  Settings set;
+  Settings set, taskSet;
   std::uint64_t seed = 1;
   std::optional<ThemeChoice> theme;
   Panel::Format format = Panel::Format::svg;

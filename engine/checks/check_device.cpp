@@ -68,9 +68,8 @@ void compare_preset(const Registry& registry, const Preset& preset, const Device
   request.form = report.form;
   request.dtype = report.dtype;
   request.cuda = check.cuda;
-  TaskOptions make;
-  make.length = check.length > 0 ? check.length : preset.task_length;
-  make.seed = preset.task_seed;
+  TaskOptions make = preset.task_options();
+  if (check.length > 0) make.length = check.length;
   request.sequence = make_task(preset.task, make);
   request.loss = LossKind::random;
   request.probe.kinds.remove(kinds_of(Stage::late));

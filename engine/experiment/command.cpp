@@ -54,6 +54,7 @@ void CommandLine::model(const RunRequest& request, const std::string& device) {
     option("--task", sequence.task);
     option("--length", static_cast<std::uint64_t>(sequence.made.length));
     if (sequence.made.seed != request.seed) option("--task-seed", sequence.made.seed);
+    for (const auto& [key, value] : sequence.made.set) option("--task-set", key + "=" + value);
     if (sequence.standardised) option("--standardise", "yes");
   } else if (!sequence.source.empty()) {
     option("--input", sequence.source);

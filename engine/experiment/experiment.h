@@ -43,9 +43,11 @@ struct Preset {
   std::string task = "noise";     ///< the sequence it likes to be shown on
   std::int64_t task_length = 200;
   std::uint64_t task_seed = 1;
-  /// Where to look, first what matters most: "panel" or "panel:detail". The detail of gating is a gate, of gradients a state, of
-  /// trajectories a view (3-D, map, lines or past) and after another colon a state. Gates and states are named as on the card, with the
-  /// number of the layer and a slash in front where it is not the first that has one of that name.
+  TaskSettings task_set;  ///< of the task's own parameters what is not the default
+  TaskOptions task_options() const { return {.length = task_length, .seed = task_seed, .set = task_set}; }
+  /// Where to look, first what matters most: a panel of the window, or "panel:detail". The window knows which there are and what can be chosen
+  /// of them. Gates and states are named as on the card, with the number of the layer and a slash in front where it is not the first that has
+  /// one of that name.
   std::vector<std::string> look_at;
   std::vector<Claim> claims;
   Reference source;
@@ -133,8 +135,8 @@ std::vector<std::pair<std::string, std::string>> settings_that_fit(const Registr
 /// None where the request's weights are drawn.
 std::vector<std::string> settings_without_effect(const Registry& registry, const RunRequest& request);
 
-/// What a file is, by its content: of arrays, weights have "param/" and states "state/" in their names, and a sequence is an NPZ file's
-/// "input" or only array; what holds no arrays is a sequence too. Throws Error for a file of arrays that cannot be read.
+/// What a file is, by its content: of arrays, weights have "param/" and states "state/" in their names, and a sequence what its format says
+/// (of NPZ "input" or the only array); what holds no arrays is a sequence too. Throws Error for a file of arrays that cannot be read.
 enum class FileKind { sequence, weights, state };
 FileKind kind_of_file(const std::filesystem::path& file);
 

@@ -253,6 +253,14 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
       preset.task_length = object.integer("length", "a number of steps", 1, 1'000'000'000, *length);
     if (const Json* seed = object.find("seed"))
       preset.task_seed = static_cast<std::uint64_t>(object.integer("seed", "a seed", 0, std::numeric_limits<std::int64_t>::max(), *seed));
+    if (const Json* parameters = object.find("parameters")) {
+      Hyper values = task_parameters(preset.task, {});
+      for (const auto& [key, value] : read_hyper(*parameters, file, "sequence.parameters")) {
+        if (!values.has(key)) checked(file, "sequence.parameters", "sequence.parameters", [&, name = key] { task_parameters(preset.task, {{name, ""}}); });
+        checked(file, "sequence.parameters", "sequence.parameters", [&, name = key, given = value] { values.set(name, given, "the task " + preset.task); });
+      }
+      preset.task_set = settings_of(values);
+    }
     object.nothing_else();
   }
   if (const Json* look_at = root.find("look_at")) preset.look_at = read_look_at(*look_at, file);

@@ -307,7 +307,7 @@ namespace {
 /// Outputs of the head that a preset has on its own task; 0: the task has no target.
 std::int64_t outputs_of_task(const Preset& preset) {
   try {
-    const Sequence sequence = make_task(preset.task, {.length = preset.task_length, .seed = preset.task_seed});
+    const Sequence sequence = make_task(preset.task, preset.task_options());
     return sequence.target_kind == TargetKind::none ? 0 : SequenceLoss(LossKind::task, sequence).outputs();
   } catch (const Error&) {  // a task that is not known here: the card is of the model
     return 0;

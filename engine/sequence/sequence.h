@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "parameters/hyper.h"
+
 namespace reclab {
 
 enum class TargetKind {
@@ -29,16 +31,20 @@ struct LoadOptions {
   bool operator==(const LoadOptions&) const = default;
 };
 
+/// Parameters of a task's own by key, as text, in order: a later one counts.
+using TaskSettings = std::vector<std::pair<std::string, std::string>>;
+
 struct TaskOptions {
   std::int64_t length = 200;
   std::uint64_t seed = 1;
   bool standardise = false;
+  TaskSettings set = {};  ///< what is not the task's default
   bool operator==(const TaskOptions&) const = default;
 };
 
 /// A multivariate series, row-major: entry (t, j) is input[t * width + j].
 struct Sequence {
-  std::string name;         ///< a file's name, or the task's
+  std::string name;         ///< a file's name, or the task's with what is set of it: "copy (delay = 40)"
   std::string source;       ///< the path as given, or "task adding --length 200 --seed 1"
   std::string sha256;       ///< of the file's bytes, or of input and target for a task; lower-case hexadecimal
   std::int64_t length = 0;  ///< T >= 1
@@ -60,7 +66,7 @@ struct Sequence {
 
   // How it came about, for a command that makes it again.
   std::string task;  ///< the task's name; empty for a file
-  TaskOptions made;  ///< of a task
+  TaskOptions made;  ///< of a task, its parameters in the order of their table and without the defaults
   LoadOptions load;  ///< of a file
 };
 
@@ -96,10 +102,17 @@ struct TaskInfo {
   std::string name, title, text;  ///< text: one or two sentences, what must be remembered and for how long
   std::int64_t default_length;
   std::string source;  ///< who introduced it
+  std::vector<HyperSpec> parameters = {};  ///< its own, beside length and seed
 };
+/// Those with a target first, then by name. Each is a file under sequence/tasks/.
 const std::vector<TaskInfo>& tasks();
 
-/// Makes a synthetic sequence: adding, copy, selective-copy, sine, impulse, noise. Same name, options: the same bits on every machine.
+/// The parameters of a task with what is set of them. Throws Error naming the tasks, the parameters or the range that there are.
+Hyper task_parameters(const std::string& name, const TaskSettings& set);
+/// What of a task's parameters is not the default, in the order of the table.
+TaskSettings settings_of(const Hyper& parameters);
+
+/// Makes a synthetic sequence. Same name, options: the same bits on every machine. Throws Error for a length that the task cannot have.
 Sequence make_task(const std::string& name, const TaskOptions& options);
 
 /// Writes a sequence as it is in memory: .csv (time, inputs, targets, mask as columns) or .npz (keys input [T, d_in], time [T] and, with a

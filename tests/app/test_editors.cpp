@@ -133,6 +133,46 @@ class TestEditors : public test::WindowTest {
     QVERIFY(settle());
   }
 
+  void aTasksOwnParametersHaveRowsAndUndo() {
+    open("elman");
+    SequenceChoice choice;
+    choice.task = "copy";
+    choice.options.length = 90;
+    choice.options.seed = 4;
+    session().loadSequence(choice);
+    QTRY_VERIFY_WITH_TIMEOUT(setup().sequence->choice == choice, patience);
+    SequenceView* view = window_->sequenceView();
+    const auto box = [&](const char* key) { return qobject_cast<QSpinBox*>(view->parameterEditor(key)); };
+    QVERIFY(box("delay") && box("symbols") && box("alphabet") && !view->parameterEditor("period"));
+    QCOMPARE(box("alphabet")->value(), 8);
+    const auto is = [&](const TaskSettings& set) { return QTest::qWaitFor([&] { return atRest() && setup().sequence->choice.options.set == set; }, patience); };
+    type(box("delay"), "40");
+    QVERIFY(is({{"delay", "40"}}));
+    type(box("symbols"), "5");
+    QVERIFY(is({{"delay", "40"}, {"symbols", "5"}}));
+    QVERIFY(setup().sequence->choice.options.length == 90 && setup().sequence->choice.options.seed == 4);
+    QCOMPARE(session().trace()->info.input_name, std::string("copy (delay = 40, symbols = 5)"));
+    QVERIFY2(session().trace()->info.command.find("--task copy --length 90 --task-seed 4 --task-set delay=40 --task-set symbols=5") != std::string::npos, session().trace()->info.command.c_str());
+    window_->findChild<QAction*>("action.undo")->trigger();
+    QVERIFY(is({{"delay", "40"}}));
+    QCOMPARE(box("symbols")->value(), 10);
+    window_->findChild<QAction*>("action.redo")->trigger();
+    QVERIFY(is({{"delay", "40"}, {"symbols", "5"}}));
+    QCOMPARE(box("symbols")->value(), 5);
+    type(box("symbols"), "10");  // the default again
+    QVERIFY(is({{"delay", "40"}}));
+    // Another task has others.
+    choice.task = "noise";
+    session().loadSequence(choice);
+    QVERIFY(is({}));
+    QVERIFY(!view->parameterEditor("delay"));
+    auto* correlation = qobject_cast<QAbstractSpinBox*>(view->parameterEditor("correlation"));
+    QVERIFY(correlation);
+    type(correlation, "0.123456789");
+    QVERIFY(is({{"correlation", "0.123456789"}}));
+    QCOMPARE(correlation->text(), QString("0.123456789"));
+  }
+
   void whatLoadedWeightsDecideIsGreyed() {
     open("lstm");
     const QString file = written("w32.npz", {});

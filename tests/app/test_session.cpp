@@ -292,6 +292,22 @@ class TestSession : public test::WindowTest {
     }
   }
 
+  void aRestartBringsBackTheParametersOfATask() {
+    SequenceChoice choice;
+    choice.task = "copy";
+    choice.options = {.length = 70, .seed = 3, .set = {{"delay", "9"}, {"alphabet", "5"}}};
+    session().loadSequence(choice);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().sequence->choice == choice, patience);
+    close();
+    open({});
+    QVERIFY(session().setup().sequence->choice == choice);
+    // Those of a task that is not what it was are left out.
+    close();
+    QSettings().setValue("session/setup", QByteArray(R"({"preset":"gru","sequence":{"task":"copy","length":"80","seed":"1","set":[["dely","9"]]}})"));
+    open({});
+    QVERIFY(session().setup().sequence->choice.task == "copy" && session().setup().sequence->choice.options == (TaskOptions{.length = 80}));
+  }
+
   void theHintGoesWhenAllWasTried() {
     QVERIFY(window_->hint()->isVisible());
     window_->scrubber()->strip()->setFocus();

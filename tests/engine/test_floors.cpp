@@ -19,7 +19,7 @@ const std::map<std::string, std::set<std::string>> below{
     {"array", {}},
     {"files", {"array"}},
     {"trace", {"array", "files"}},
-    {"sequence", {"array", "files", "trace"}},
+    {"sequence", {"array", "files", "trace", "parameters"}},
     {"autodiff", {"array"}},
     {"parameters", {"array"}},
     {"recurrence", {"array", "autodiff", "parameters"}},

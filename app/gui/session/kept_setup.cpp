@@ -28,12 +28,22 @@ std::map<std::string, std::filesystem::path> filesOf(const QJsonObject& object) 
   return files;
 }
 
+QJsonArray toArray(const Settings& settings) {
+  QJsonArray pairs;  // in their order
+  for (const auto& [key, value] : settings) pairs.append(QJsonArray{toText(key), toText(value)});
+  return pairs;
+}
+
+Settings settingsOf(const QJsonValue& pairs) {
+  Settings settings;
+  for (const QJsonValue pair : pairs.toArray()) settings.emplace_back(pair[0].toString().toStdString(), pair[1].toString().toStdString());
+  return settings;
+}
+
 QJsonObject toObject(const Setup& setup) {
   QJsonObject set;
   for (const auto& [preset, settings] : setup.set) {
-    QJsonArray pairs;  // in their order
-    for (const auto& [key, value] : settings) pairs.append(QJsonArray{toText(key), toText(value)});
-    set[toText(preset)] = pairs;
+    set[toText(preset)] = toArray(settings);
   }
   QJsonObject root{{"preset", toText(setup.preset)},   {"set", set},
                    {"weights", toObject(setup.weights)}, {"states", toObject(setup.states)},
@@ -54,7 +64,8 @@ QJsonObject toObject(const Setup& setup) {
       sequence = {{"task", toText(choice.task)},
                   {"length", QString::number(choice.options.length)},
                   {"seed", QString::number(choice.options.seed)},
-                  {"standardise", choice.options.standardise}};
+                  {"standardise", choice.options.standardise},
+                  {"set", toArray(choice.options.set)}};
     }
     root["sequence"] = sequence;
   }
@@ -75,9 +86,7 @@ std::optional<Setup> setupOf(const QJsonObject& root, const Library& library) {
   setup.weights = filesOf(root["weights"].toObject());
   setup.states = filesOf(root["states"].toObject());
   const QJsonObject set = root["set"].toObject();
-  for (auto entry = set.begin(); entry != set.end(); ++entry)
-    for (const QJsonValue pair : entry.value().toArray())
-      setup.set[entry.key().toStdString()].emplace_back(pair[0].toString().toStdString(), pair[1].toString().toStdString());
+  for (auto entry = set.begin(); entry != set.end(); ++entry) setup.set[entry.key().toStdString()] = settingsOf(entry.value());
   try {
     const auto kind = [](const std::string& one, std::initializer_list<const char*> all) { return std::find(all.begin(), all.end(), one) != all.end(); };
     if (!kind(setup.device, {"auto", "cpu", "cuda"}) || !kind(setup.dtype, {"f64", "f32"}) || !kind(setup.loss, {"auto", "last", "mean", "task"})) return {};
@@ -123,6 +132,12 @@ std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& librar
     choice.options.length = std::clamp<std::int64_t>(sequence["length"].toString("200").toLongLong(), 2, 10'000'000);
     choice.options.seed = sequence["seed"].toString("1").toULongLong();
     choice.options.standardise = sequence["standardise"].toBool();
+    choice.options.set = settingsOf(sequence["set"]);
+    try {
+      task_parameters(choice.task, choice.options.set);
+    } catch (const Error&) {
+      choice.options.set.clear();  // of a task that is not what it was
+    }
   }
   return kept;
 }

@@ -16,8 +16,7 @@ bool SequenceChoice::operator==(const SequenceChoice& other) const {
   if (isFile)
     return std::tie(file, load.columns, load.time, load.target, load.standardise) ==
            std::tie(other.file, other.load.columns, other.load.time, other.load.target, other.load.standardise);
-  return std::tie(task, options.length, options.seed, options.standardise) ==
-         std::tie(other.task, other.options.length, other.options.seed, other.options.standardise);
+  return task == other.task && options == other.options;
 }
 
 bool isOneHot(const Sequence& sequence) {

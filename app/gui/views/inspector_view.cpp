@@ -38,51 +38,6 @@ class CalmSlider : public QSlider {
   void wheelEvent(QWheelEvent* event) override { event->ignore(); }
 };
 
-template <class Box>
-class CalmBox : public Box {
- public:
-  using Box::Box;
-
- protected:
-  void wheelEvent(QWheelEvent* event) override {
-    if (this->hasFocus())
-      Box::wheelEvent(event);
-    else
-      event->ignore();
-  }
-};
-
-/// The shortest text that reads back to the same number: what is shown may be taken for what is, and is when Enter reads it.
-QString exact(double value) {
-  const double size = std::abs(value);
-  const bool plain = size == 0.0 || (size >= 1e-5 && size < 1e15);
-  return QLocale::c().toString(value, plain ? 'f' : 'g', QLocale::FloatingPointShortest).remove('+').remove(QLocale::c().groupSeparator());
-}
-
-class RealBox : public CalmBox<QDoubleSpinBox> {
- public:
-  using CalmBox<QDoubleSpinBox>::CalmBox;
-  QString textFromValue(double value) const override { return exact(value); }
-  double valueFromText(const QString& text) const override { return QLocale::c().toDouble(text); }
-  QValidator::State validate(QString& text, int&) const override {
-    bool good = false;
-    const double value = QLocale::c().toDouble(text, &good);
-    if (!good) return QValidator::Intermediate;
-    return value >= minimum() && value <= maximum() ? QValidator::Acceptable : QValidator::Intermediate;
-  }
-};
-
-QString tip(const HyperSpec& spec) {
-  QString text = "<p>" + QString::fromStdString(spec.text).toHtmlEscaped() + "</p><p>";
-  if (!spec.symbol.empty()) text += QObject::tr("Symbol %1. ").arg(mathHtml(spec.symbol));
-  if (spec.kind == HyperKind::integer || spec.kind == HyperKind::real) {
-    text += QObject::tr("From %1 to %2").arg(spec.low).arg(spec.high);
-    if (!spec.unit.empty()) text += " " + QString::fromStdString(spec.unit).toHtmlEscaped();
-    text += ". ";
-  }
-  return text + QObject::tr("Key <tt>%1</tt>.").arg(QString::fromStdString(spec.key)) + "</p>";
-}
-
 double number(const HyperValue& value) {
   if (const auto* whole = std::get_if<std::int64_t>(&value)) return static_cast<double>(*whole);
   if (const auto* real = std::get_if<double>(&value)) return *real;
@@ -102,6 +57,17 @@ bool ratio(const HyperSpec& spec) {
 }
 
 }  // namespace
+
+QString tipOf(const HyperSpec& spec) {
+  QString text = "<p>" + QString::fromStdString(spec.text).toHtmlEscaped() + "</p><p>";
+  if (!spec.symbol.empty()) text += QObject::tr("Symbol %1. ").arg(mathHtml(spec.symbol));
+  if (spec.kind == HyperKind::integer || spec.kind == HyperKind::real) {
+    text += QObject::tr("From %1 to %2").arg(spec.low).arg(spec.high);
+    if (!spec.unit.empty()) text += " " + QString::fromStdString(spec.unit).toHtmlEscaped();
+    text += ". ";
+  }
+  return text + QObject::tr("Key <tt>%1</tt>.").arg(QString::fromStdString(spec.key)) + "</p>";
+}
 
 double valueAt(const HyperSpec& spec, int position) {
   const double share = static_cast<double>(position) / positions;
@@ -144,9 +110,9 @@ void InspectorView::build() {
       QWidget* made = spec.kind == HyperKind::flag     ? flagEditor(spec, editor)
                       : spec.kind == HyperKind::choice ? choiceEditor(spec, editor)
                                                        : numberEditor(spec, editor);
-      made->setToolTip(tip(spec));
+      made->setToolTip(tipOf(spec));
       editor.cell = made;
-      editor.tip = tip(spec);
+      editor.tip = tipOf(spec);
       editor.drawsOnly = spec.draws_only;
       rows_->addWidget(made);
       editors_[spec.key] = editor;
@@ -283,7 +249,6 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   editor.label = name;
   top->addWidget(name, 1);
   auto* box = new RealBox;
-  box->setDecimals(30);  // it rounds to these
   box->setRange(spec.low, spec.high);
   box->setSingleStep(spec.kind == HyperKind::integer ? std::max(1.0, spec.step) : spec.step > 0.0 ? spec.step : (spec.high - spec.low) / 100.0);
   if (ratio(spec) && spec.kind == HyperKind::real) box->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);

@@ -19,6 +19,8 @@ namespace reclab {
 
 class WholeBox;
 
+/// What a parameter is, its range and its key, in rich text.
+QString tipOf(const HyperSpec& spec);
 /// Where a slider's position 0..1000 is on a hyper-parameter's range, and back.
 double valueAt(const HyperSpec& spec, int position);
 int positionOf(const HyperSpec& spec, double value);

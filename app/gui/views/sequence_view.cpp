@@ -15,7 +15,10 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <limits>
 
+#include "gui/session/words.h"
+#include "gui/views/inspector_view.h"
 #include "gui/views/series_view.h"
 #include "gui/views/whole_box.h"
 #include "gui/window/look.h"
@@ -85,7 +88,7 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   pages_->addWidget(filePage);
 
   auto* taskPage = new QWidget;
-  auto* taskForm = new QFormLayout(taskPage);
+  auto* taskForm = taskForm_ = new QFormLayout(taskPage);
   taskForm->setContentsMargins(0, 0, 0, 0);
   taskForm->setVerticalSpacing(4);
   taskForm->setHorizontalSpacing(8);
@@ -181,10 +184,86 @@ void SequenceView::setLibrary(const LibraryPtr& library) {
 void SequenceView::setModelTask(const Preset& preset) {
   modelTask_ = {};
   modelTask_.task = preset.task;
-  modelTask_.options.length = preset.task_length;
-  modelTask_.options.seed = preset.task_seed;
+  modelTask_.options = preset.task_options();
+  QString task = QString::fromStdString(preset.task);
+  for (const auto& [key, value] : preset.task_set) task += QString(", %1 = %2").arg(inWords(key), QString::fromStdString(value));
   modelsOwn_->setText(tr("%1's own: %2, %3 steps")
-                          .arg(QString::fromStdString(preset.title), QString::fromStdString(preset.task), QLocale::c().toString(static_cast<qlonglong>(preset.task_length))));
+                          .arg(QString::fromStdString(preset.title), task, QLocale::c().toString(static_cast<qlonglong>(preset.task_length))));
+}
+
+QWidget* SequenceView::parameterEditor(const std::string& key) const {
+  const auto found = parameters_.find(key);
+  return found == parameters_.end() ? nullptr : found->second.widget;
+}
+
+void SequenceView::showParameters(const std::string& task, const TaskSettings& set) {
+  const Hyper values = task_parameters(task, set);
+  if (task != parametersOf_) {
+    for (const auto& [key, editor] : parameters_) taskForm_->removeRow(editor.widget);
+    parameters_.clear();
+    parametersOf_ = task;
+    int row = 2;  // below the task and its length
+    for (const HyperSpec& spec : values.table()) {
+      QWidget* editor = editorOf(spec, task);
+      editor->setObjectName("parameter." + QString::fromStdString(spec.key));
+      editor->setToolTip(tipOf(spec));
+      auto* name = new QLabel(inWords(spec.key));
+      name->setToolTip(tipOf(spec));
+      taskForm_->insertRow(row++, name, editor);
+    }
+  }
+  for (const HyperSpec& spec : values.table()) {
+    const ParameterEditor& editor = parameters_.at(spec.key);
+    const QSignalBlocker quiet(editor.widget);
+    editor.show(values.value(spec.key));
+  }
+}
+
+QWidget* SequenceView::editorOf(const HyperSpec& spec, const std::string& task) {
+  const auto changed = [this, task, key = spec.key](const std::string& text) { chooseParameter(task, key, text); };
+  if (spec.kind == HyperKind::flag) {
+    auto* box = new QCheckBox;
+    connect(box, &QCheckBox::toggled, this, [changed](bool on) { changed(on ? "true" : "false"); });
+    parameters_[spec.key] = {box, [box](const HyperValue& value) { box->setChecked(std::get<bool>(value)); }};
+    return box;
+  }
+  if (spec.kind == HyperKind::choice) {
+    auto* box = new QComboBox;
+    for (const std::string& choice : spec.choices) box->addItem(QString::fromStdString(choice));
+    connect(box, &QComboBox::textActivated, this, [changed](const QString& text) { changed(text.toStdString()); });
+    parameters_[spec.key] = {box, [box](const HyperValue& value) { box->setCurrentText(QString::fromStdString(std::get<std::string>(value))); }};
+    return box;
+  }
+  const QString suffix = spec.unit.empty() ? QString() : " " + QString::fromStdString(spec.unit);
+  if (spec.kind == HyperKind::integer) {
+    auto* box = new CalmBox<QSpinBox>;
+    constexpr double most = std::numeric_limits<int>::max();
+    box->setRange(static_cast<int>(std::max(spec.low, -most)), static_cast<int>(std::min(spec.high, most)));
+    box->setKeyboardTracking(false);
+    box->setSuffix(suffix);
+    connect(box, &QSpinBox::valueChanged, this, [changed](int value) { changed(std::to_string(value)); });
+    parameters_[spec.key] = {box, [box](const HyperValue& value) { box->setValue(static_cast<int>(std::get<std::int64_t>(value))); }};
+    return box;
+  }
+  auto* box = new RealBox;
+  box->setRange(spec.low, spec.high);
+  box->setSingleStep(spec.step > 0.0 ? spec.step : (spec.high - spec.low) / 100.0);
+  box->setKeyboardTracking(false);
+  connect(box, &QDoubleSpinBox::valueChanged, this, [changed](double value) { changed(exact(value).toStdString()); });
+  parameters_[spec.key] = {box, [box](const HyperValue& value) { box->setValue(std::get<double>(value)); }};
+  return box;
+}
+
+void SequenceView::chooseParameter(const std::string& task, const std::string& key, const std::string& text) {
+  if (showing_ || !shown_) return;
+  SequenceChoice choice = shown_->choice.isFile ? SequenceChoice{} : shown_->choice;
+  if (choice.task != task) {
+    choice.task = task;
+    choice.options.set.clear();
+  }
+  choice.options.set.emplace_back(key, text);
+  choice.options.set = settings_of(task_parameters(task, choice.options.set));
+  emit chosen(choice);
 }
 
 bool SequenceView::wantsStandardised() const { return standardise_->isChecked(); }
@@ -194,7 +273,9 @@ void SequenceView::chooseTask(TaskField edited) {
   // Editing one field leaves the others as they are, also where a field cannot show what is.
   const bool before = shown_ && !shown_->choice.isFile;
   SequenceChoice choice = before ? shown_->choice : SequenceChoice{};
-  choice.task = task_->currentData().toString().toStdString();
+  const std::string task = task_->currentData().toString().toStdString();
+  if (task != choice.task) choice.options.set.clear();  // each has its own
+  choice.task = task;
   if (!before || edited == TaskField::length) choice.options.length = length_->value();
   if (!before || edited == TaskField::seed) choice.options.seed = seed_->value();
   emit chosen(choice);
@@ -225,6 +306,7 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
     task_->setCurrentIndex(std::max(0, task_->findData(QString::fromStdString(choice.task))));
     length_->setValue(static_cast<int>(std::min<std::int64_t>(choice.options.length, length_->maximum())));
     seed_->setValue(choice.options.seed);
+    showParameters(choice.task, choice.options.set);
     if (library_)
       for (const TaskInfo& task : library_->tasks)
         if (task.name == choice.task) task_->setToolTip(QString::fromStdString(task.text + "\n" + task.source));

@@ -2,11 +2,15 @@
 #pragma once
 
 #include <QWidget>
+#include <functional>
+#include <map>
+#include <string>
 
 #include "gui/session/setup.h"
 
 class QCheckBox;
 class QComboBox;
+class QFormLayout;
 class QLabel;
 class QMenu;
 class QPushButton;
@@ -33,6 +37,8 @@ class SequenceView : public QWidget {
   QComboBox* taskBox() const { return task_; }
   QSpinBox* lengthBox() const { return length_; }
   WholeBox* seedBox() const { return seed_; }
+  /// The editor of a parameter of the task that is shown; null where it has none of that key.
+  QWidget* parameterEditor(const std::string& key) const;
   QComboBox* targetBox() const { return target_; }
   QCheckBox* standardiseBox() const { return standardise_; }
   QToolButton* columnsButton() const { return columns_; }
@@ -46,6 +52,10 @@ class SequenceView : public QWidget {
   void buildTargets();
   enum class TaskField { all, length, seed };
   void chooseTask(TaskField edited);
+  /// A row for each parameter of a task, with its values.
+  void showParameters(const std::string& task, const TaskSettings& set);
+  QWidget* editorOf(const HyperSpec& spec, const std::string& task);
+  void chooseParameter(const std::string& task, const std::string& key, const std::string& text);
   LibraryPtr library_;
   LoadedSequencePtr shown_;
   SequenceChoice modelTask_;
@@ -57,6 +67,13 @@ class SequenceView : public QWidget {
   QToolButton* columns_;
   QMenu* columnsMenu_;
   QComboBox *time_, *target_, *task_;
+  QFormLayout* taskForm_;
+  std::string parametersOf_;  ///< the task whose parameters have rows
+  struct ParameterEditor {
+    QWidget* widget;
+    std::function<void(const HyperValue&)> show;
+  };
+  std::map<std::string, ParameterEditor> parameters_;
   QCheckBox* standardise_;
   QSpinBox* length_;
   WholeBox* seed_;

@@ -2,12 +2,19 @@
 #include "gui/views/whole_box.h"
 
 #include <QLineEdit>
-#include <QWheelEvent>
+#include <QLocale>
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
 namespace reclab {
+
+QString exact(double value) {
+  const double size = std::abs(value);
+  const bool plain = size == 0.0 || (size >= 1e-5 && size < 1e15);
+  return QLocale::c().toString(value, plain ? 'f' : 'g', QLocale::FloatingPointShortest).remove('+').remove(QLocale::c().groupSeparator());
+}
 
 WholeBox::WholeBox(QWidget* parent) : QAbstractSpinBox(parent) {
   lineEdit()->setText("0");

@@ -106,6 +106,11 @@ TEST_CASE("the command of a request on a task makes an equal request") {
   request.seed = 7;  // another than the task's
   check_repeats(request);
   CHECK_EQUAL(command_of(request, "cpu"), "reclab run lstm --task adding --length 30 --task-seed 4 --seed 7");
+  request.sequence = make_task("copy", {.length = 90, .seed = 7, .set = {{"symbols", "4"}, {"delay", "40"}}});
+  check_repeats(request);
+  CHECK_EQUAL(command_of(request, "cpu"), "reclab run lstm --task copy --length 90 --task-set delay=40 --task-set symbols=4 --seed 7");
+  request.sequence = make_task("noise", {.length = 30, .seed = 7, .set = {{"correlation", "-0.30000000000000004"}}});
+  check_repeats(request);
   request.seed = ~std::uint64_t{0};
   request.sequence = make_task("noise", {.length = 30, .seed = ~std::uint64_t{0} - 1, .standardise = true});
   request.set = {{"width", "8"}, {"forget_bias", "-1.5"}, {"direction", "both"}};

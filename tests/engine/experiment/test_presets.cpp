@@ -113,7 +113,7 @@ TEST_CASE("what a preset says is what is read") {
   folder.write("deep/er/mine.json",
                preset_text("mine",
                            ",\"hyper\": {\"forget_bias\": 2, \"width\": 8.0},"
-                           "\"sequence\": {\"task\": \"adding\", \"length\": 77, \"seed\": 9}, \"look_at\": [\"gating:forget\", \"spectrum\", \"trajectories:lines:c\", \"trajectories:past\", \"gradients:0/c\"],"
+                           "\"sequence\": {\"task\": \"adding\", \"length\": 77, \"seed\": 9, \"parameters\": {\"markers\": 3.0}}, \"look_at\": [\"gating:forget\", \"spectrum\", \"trajectories:lines:c\", \"trajectories:past\", \"gradients:0/c\"],"
                            "\"claims\": [{\"text\": \"An idea\", \"measure\": \"mean gate/0/forget\", \"range\": [-0.5, 1]}]"));
   folder.write("notes.txt", "not a preset");
   const PresetLibrary library(builtin_registry(), {folder.path()});
@@ -123,6 +123,7 @@ TEST_CASE("what a preset says is what is read") {
   CHECK_EQUAL(preset.task, std::string("adding"));
   CHECK_EQUAL(preset.task_length, 77);
   CHECK_EQUAL(preset.task_seed, std::uint64_t{9});
+  CHECK(preset.task_set == (TaskSettings{{"markers", "3"}}) && preset.task_options() == (TaskOptions{.length = 77, .seed = 9, .set = {{"markers", "3"}}}));
   CHECK_EQUAL(preset.source.year, 1997);
   CHECK_EQUAL(preset.look_at.size(), std::size_t{5});
   CHECK_EQUAL(preset.look_at.front(), std::string("gating:forget"));
@@ -180,6 +181,9 @@ TEST_CASE("each mistake is one sentence that names the file and the key, and hid
       {preset_text("mine", ",\"sequence\": {\"task\": \"adding\", \"length\": 0}"), "sequence.length must be"},
       {preset_text("mine", ",\"sequence\": {\"task\": \"adding\", \"seed\": -1}"), "sequence.seed must be"},
       {preset_text("mine", ",\"sequence\": {\"task\": \"adding\", \"steps\": 5}"), "sequence.steps is not a key of a preset"},
+      {preset_text("mine", ",\"sequence\": {\"task\": \"copy\", \"parameters\": 3}"), "sequence.parameters must be an object"},
+      {preset_text("mine", ",\"sequence\": {\"task\": \"copy\", \"parameters\": {\"dely\": 3}}"), "sequence.parameters.dely: the task copy has no parameter \"dely\"; it has delay, "},
+      {preset_text("mine", ",\"sequence\": {\"task\": \"copy\", \"parameters\": {\"delay\": -3}}"), "sequence.parameters.delay: the task copy: delay = -3 is not possible; give an integer from 0"},
       {preset_text("mine", ",\"look_at\": \"gating\""), "look_at must be a list"},
       {preset_text("mine", ",\"look_at\": [1]"), "look_at must hold names"},
       {preset_text("mine", ",\"look_at\": [\"\"]"), "look_at must hold names"},

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The synthetic tasks: what each is made of, the same bits on every machine, and what is refused.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <numbers>
 #include <string>
 #include <utility>
@@ -14,7 +16,9 @@
 using namespace reclab;
 
 TEST_CASE("every task is listed, runs at its default length, and is the same each time") {
-  CHECK_EQUAL(tasks().size(), 6u);
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(RECLAB_SOURCE_DIR "/engine/sequence/tasks")) files += entry.path().extension() == ".cpp";
+  CHECK_EQUAL(tasks().size(), files);
   for (const TaskInfo& info : tasks()) {
     CHECK_SAYS(!info.title.empty() && !info.text.empty() && !info.source.empty(), info.name);
     TaskOptions options;
@@ -33,6 +37,7 @@ TEST_CASE("every task is listed, runs at its default length, and is the same eac
       CHECK_EQUAL(static_cast<std::int64_t>(one.mask.size()), one.length);
     }
     options.seed = 2;
+    for (const HyperSpec& row : info.parameters) CHECK_SAYS(!row.text.empty() && !row.text.ends_with('.') && !row.symbol.empty(), info.name + ": " + row.key);
     const bool random = info.name != "sine" && info.name != "impulse";
     CHECK_EQUAL(make_task(info.name, options).input != one.input, random);
     options.standardise = true;
@@ -191,12 +196,92 @@ TEST_CASE("impulse and noise have no target") {
   CHECK(noise.target_kind == TargetKind::none);
 }
 
+TEST_CASE("a task has parameters of its own, and says which are set") {
+  const Sequence made = make_task("copy", {.length = 60, .seed = 2, .set = {{"symbols", "3"}, {"delay", "5"}, {"symbols", "4"}, {"alphabet", "8"}}});
+  CHECK(made.made.set == (TaskSettings{{"delay", "5"}, {"symbols", "4"}}));  // in the table's order, the last that was said, without the defaults
+  CHECK_EQUAL(made.source, "task copy --length 60 --seed 2 --task-set delay=5 --task-set symbols=4");
+  CHECK_EQUAL(made.name, "copy (delay = 5, symbols = 4)");
+  CHECK_EQUAL(made.task, "copy");
+  const Sequence plain = make_task("copy", {.length = 60, .seed = 2, .set = {{"symbols", "10"}}});
+  CHECK(plain.made == (TaskOptions{.length = 60, .seed = 2}));
+  CHECK_EQUAL(plain.sha256, make_task("copy", {.length = 60, .seed = 2}).sha256);
+  CHECK_EQUAL(plain.name, "copy");
+}
+
+TEST_CASE("every parameter of every task, at both ends of its range, makes another sequence or says what would be right") {
+  for (const TaskInfo& info : tasks())
+    for (const HyperSpec& row : info.parameters)
+      for (const double end : {row.low, row.high}) {
+        const std::string text = row.kind == HyperKind::integer ? std::to_string(static_cast<std::int64_t>(end)) : test::show(end);
+        const TaskOptions options{.length = info.default_length, .seed = 3, .set = {{row.key, text}}};
+        try {
+          const Sequence made = make_task(info.name, options);
+          const bool standard = made.made.set.empty();
+          CHECK_SAYS((made.sha256 == make_task(info.name, {.length = info.default_length, .seed = 3}).sha256) == standard, info.name + ": " + row.key + " = " + text);
+          CHECK(std::ranges::all_of(made.input, [](double value) { return std::isfinite(value); }));
+        } catch (const Error& error) {
+          CHECK_SAYS(std::string(error.what()).find("choose a length") != std::string::npos, error.what());
+        }
+      }
+}
+
+TEST_CASE("copy: the delay is the blanks between, what is left stands in front") {
+  const Sequence sequence = make_task("copy", {.length = 40, .seed = 5, .set = {{"delay", "6"}, {"symbols", "3"}, {"alphabet", "4"}}});
+  CHECK_EQUAL(sequence.width, 6);
+  CHECK_EQUAL(sequence.classes, 6);
+  std::vector<std::size_t> shown;
+  for (std::size_t t = 0; t < 40; ++t)
+    for (std::size_t j = 0; j < 6; ++j)
+      if (sequence.input[6 * t + j] == 1.0) shown.push_back(j);
+  CHECK_EQUAL(shown.size(), 40u);
+  for (std::size_t t = 0; t < 40; ++t) {
+    const bool symbol = t >= 28 && t < 31, marker = t >= 37;
+    CHECK(symbol ? shown[t] >= 1 && shown[t] <= 4 : shown[t] == (marker ? 5u : 0u));
+    CHECK_EQUAL(sequence.mask[t], marker ? 1.0 : 0.0);
+    if (marker) CHECK_EQUAL(sequence.target[t], static_cast<double>(shown[t - 9]));
+  }
+}
+
+TEST_CASE("adding: as many markers as are wanted, one in each part") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const Sequence sequence = make_task("adding", {.length = 23, .seed = seed, .set = {{"markers", "5"}}});
+    double sum = 0.0;
+    for (std::size_t part = 0; part < 5; ++part) {
+      int marked = 0;
+      for (std::size_t t = 23 * part / 5; t < 23 * (part + 1) / 5; ++t)
+        if (sequence.input[2 * t + 1] == 1.0) ++marked, sum += sequence.input[2 * t];
+      CHECK_EQUAL(marked, 1);
+    }
+    CHECK_EQUAL(sequence.target[22], sum);
+  }
+}
+
+TEST_CASE("sine, impulse and noise as they are set") {
+  const Sequence sine = make_task("sine", {.length = 100, .set = {{"period", "7"}}});
+  for (std::size_t t = 0; t < 100; ++t) CHECK_CLOSE(sine.input[t], std::sin(2.0 * std::numbers::pi * static_cast<double>(t) / 7.0), 1e-12);
+  const Sequence impulse = make_task("impulse", {.length = 9, .set = {{"at", "4"}}});
+  for (std::size_t t = 0; t < 9; ++t) CHECK_EQUAL(impulse.input[t], t == 4 ? 1.0 : 0.0);
+  const Sequence noise = make_task("noise", {.length = 100'000, .set = {{"correlation", "0.8"}}});
+  double squares = 0.0, next = 0.0;
+  for (std::size_t t = 1; t < noise.input.size(); ++t) {
+    squares += noise.input[t] * noise.input[t];
+    next += noise.input[t] * noise.input[t - 1];
+  }
+  CHECK_CLOSE(squares / 1e5, 1.0, 0.05);
+  CHECK_CLOSE(next / squares, 0.8, 0.01);
+}
+
 TEST_CASE("tasks that cannot be are refused with what would be right") {
   CHECK_ERROR(make_task("adding!", {}), "no task 'adding!': choose from adding, copy, selective-copy, sine, impulse, noise");
   CHECK_ERROR(make_task("copy", {.length = 20}), "cannot be 20 steps long");
   CHECK_ERROR(make_task("copy", {.length = 20}), "from 21 to");
   CHECK_ERROR(make_task("selective-copy", {.length = 20}), "from 21 to");
   CHECK_ERROR(make_task("adding", {.length = 1}), "from 2 to");
+  CHECK_ERROR(make_task("copy", {.set = {{"dely", "4"}}}), "the task copy has no parameter \"dely\"; it has delay, symbols and alphabet.");
+  CHECK_ERROR(make_task("copy", {.set = {{"delay", "-4"}}}), "the task copy: delay = -4 is not possible; give an integer from 0 to 100000000.");
+  CHECK_ERROR(make_task("copy", {.length = 100, .set = {{"delay", "100"}}}), "at least 100 blanks and 10 markers): choose a length from 120 to");
+  CHECK_ERROR(make_task("copy", {.length = 100'000'000, .set = {{"alphabet", "1000"}}}), "1002 channels does not fit into memory: choose a length of at most 998003");
+  CHECK_ERROR(make_task("impulse", {.length = 10, .set = {{"at", "10"}}}), "choose a length from 11 to");
   CHECK_ERROR(make_task("noise", {.length = 0}), "from 1 to");
   CHECK_ERROR(make_task("noise", {.length = -5}), "from 1 to");
   CHECK_ERROR(make_task("noise", {.length = std::int64_t{1} << 60}), "choose a length");

@@ -292,7 +292,7 @@ TracePtr own_run(const Preset& preset, const std::vector<std::pair<std::string, 
   RunRequest request;
   request.preset = preset;
   request.set = set;
-  request.sequence = make_task(preset.task, {.length = preset.task_length, .seed = preset.task_seed});
+  request.sequence = make_task(preset.task, preset.task_options());
   request.every = 1;
   const auto uses = [&](const std::string& key) { return std::ranges::any_of(preset.claims, [&](const Claim& claim) { return claim.measure.find(key) != std::string::npos; }); };
   if (!uses("spectrum/") && std::ranges::find(preset.look_at, "spectrum") == preset.look_at.end()) request.probe.kinds.remove({Kind::spectrum});

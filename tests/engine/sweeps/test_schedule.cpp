@@ -364,7 +364,7 @@ SWEEP_PRESETS("there is a schedule of all forms, in which every node waits for e
   for (const std::int64_t T : {1, 13, 16}) {
     RunRequest request;
     request.preset = preset;
-    request.sequence = make_task(preset.task, {.length = preset.task_length, .seed = preset.task_seed});
+    request.sequence = make_task(preset.task, preset.task_options());
     request.seed = 1;
     const auto trace = form_schedule(builtin_registry(), request, T, {});
     CHECK_SAYS(trace->info.notes.empty() && !trace->find("schedule/none"), preset.id);

@@ -577,7 +577,7 @@ Ends check_card(const Preset& preset) {
   Ends ends;
   RunRequest request;
   request.preset = preset;
-  request.sequence = make_task(preset.task, {.length = preset.task_length, .seed = preset.task_seed});
+  request.sequence = make_task(preset.task, preset.task_options());
   request.probe = {};
   request.probe.only = {"param/"};
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;

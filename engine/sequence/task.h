@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a synthetic task is made of. Each is one file under sequence/tasks/, which the build lists: menus, help, presets, the command line and
+// the editors of its parameters follow from it. Everything random comes from Rng streams named after what they draw. Inside the floor only.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "array/rng.h"
+#include "sequence/sequence.h"
+
+namespace reclab {
+
+struct Task {
+  TaskInfo info;        ///< its name is that of its file
+  bool signal = false;  ///< a test signal without a target: those stand after the others
+  /// How short it may be, and what must have its place in that, "10 symbols, 1 blank and 10 markers".
+  std::pair<std::int64_t, std::string> (*least)(const Hyper& parameters) = nullptr;
+  /// Fills a sequence whose length and time are there. Throws Error for parameters that do not go together.
+  void (*make)(Sequence& sequence, const Hyper& parameters, const Rng& rng) = nullptr;
+};
+const std::vector<Task>& task_table();
+
+/// Channels, all of them 0.
+void set_width(Sequence& sequence, std::vector<std::string> names);
+/// A target for every step, counted at none.
+void add_target(Sequence& sequence, TargetKind kind, std::int64_t width);
+/// One-hot: symbols 1 to `alphabet` at the given steps, blanks (0) elsewhere, and at the end as many markers, at which the symbols are the target.
+void recall(Sequence& sequence, const Rng& rng, const std::vector<std::size_t>& places, std::int64_t alphabet);
+
+}  // namespace reclab
