@@ -256,6 +256,19 @@ TEST_CASE("adding: as many markers as are wanted, one in each part") {
   }
 }
 
+TEST_CASE("delay: the target is the input of so many steps before, and counts where there is one") {
+  for (const std::int64_t delay : {0, 1, 7, 29}) {
+    const Sequence sequence = make_task("delay", {.length = 30, .seed = 6, .set = {{"delay", std::to_string(delay)}}});
+    CHECK_EQUAL(sequence.target_width, 1);
+    for (std::int64_t t = 0; t < 30; ++t) {
+      const auto at = static_cast<std::size_t>(t);
+      CHECK_EQUAL(sequence.mask[at], t >= delay ? 1.0 : 0.0);
+      CHECK_EQUAL(sequence.target[at], t >= delay ? sequence.input[static_cast<std::size_t>(t - delay)] : 0.0);
+    }
+  }
+  CHECK_ERROR(make_task("delay", {.length = 20}), "choose a length from 21 to");
+}
+
 TEST_CASE("sine, impulse and noise as they are set") {
   const Sequence sine = make_task("sine", {.length = 100, .set = {{"period", "7"}}});
   for (std::size_t t = 0; t < 100; ++t) CHECK_CLOSE(sine.input[t], std::sin(2.0 * std::numbers::pi * static_cast<double>(t) / 7.0), 1e-12);
@@ -272,7 +285,7 @@ TEST_CASE("sine, impulse and noise as they are set") {
 }
 
 TEST_CASE("tasks that cannot be are refused with what would be right") {
-  CHECK_ERROR(make_task("adding!", {}), "no task 'adding!': choose from adding, copy, selective-copy, sine, impulse, noise");
+  CHECK_ERROR(make_task("adding!", {}), "no task 'adding!': choose from adding, copy, delay, selective-copy, sine, impulse, noise");
   CHECK_ERROR(make_task("copy", {.length = 20}), "cannot be 20 steps long");
   CHECK_ERROR(make_task("copy", {.length = 20}), "from 21 to");
   CHECK_ERROR(make_task("selective-copy", {.length = 20}), "from 21 to");
