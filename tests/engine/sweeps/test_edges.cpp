@@ -124,7 +124,7 @@ bool check_run(const RunRequest& request, const std::string& what, Counts& count
   if (!diverged && !info.sentence.empty()) CHECK_SAYS(back && says(info.sentence, "gradient/"), what + ": " + info.sentence);
   bool all = true;
   for (const auto& array : trace.arrays()) {
-    const bool logs = array->unit == "log10";
+    const bool logs = array->unit == "log10" || parse_key(array->key)->kind == Kind::lyapunov;  // -infinity is that of 0
     bool fine = true;
     if (array->is_complex())
       for (const auto& z : *array->complex) fine = fine && std::isfinite(z.real()) && std::isfinite(z.imag());
