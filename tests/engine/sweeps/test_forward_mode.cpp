@@ -27,19 +27,6 @@ constexpr std::int64_t steps = 70;  // more than a block of any form, and no mul
 /// A Newton form stops iterating where rounding hides the rest; the differences see that.
 double noise_of(Form form) { return is_newton(form) ? 2e4 : 100.0; }
 
-const bool registered = [] {
-  for (const Primitive& primitive : all_primitives())
-    for (const CheckedPrimitive& one : primitive.checked)
-      for (const Form form : one.forms) {
-        const std::string what = "the tangent of " + one.name + ", " + std::string(to_string(form));
-        test::cases().push_back({what, [what, form, build = one.build] {
-                                   test::HostBackend kernels;
-                                   test::check_tangents(what, [&](Graph& graph, RandomLeaves& leaves) { return build(form, graph, leaves, steps); }, kernels, {.noise = noise_of(form)});
-                                 }});
-      }
-  return true;
-}();
-
 /// Weights away from where they start, so that nothing vanishes for a reason that hides mistakes.
 std::vector<std::vector<double>> generic_weights(const Network& network, double spread) {
   std::vector<std::vector<double>> all;
@@ -124,6 +111,22 @@ void each_form(const Built& model, const std::function<void(Form form, bool reco
 
 }  // namespace
 
+TEST_CASE("every primitive moves with its inputs and initial states") {
+  CHECK(!all_primitives().empty());
+  for (const Primitive& primitive : all_primitives()) {
+    CHECK_SAYS(!primitive.checked.empty(), primitive.id);
+    for (const CheckedPrimitive& one : primitive.checked) {
+      CHECK_SAYS(!one.forms.empty(), one.name);
+      for (const Form form : one.forms) {
+        const std::string what = one.name + ", " + std::string(to_string(form));
+        test::HostBackend kernels;
+        test::check_tangents(what, [&](Graph& graph, RandomLeaves& leaves) { return one.build(form, graph, leaves, steps); }, kernels, {.noise = noise_of(form)});
+        std::printf("%s\n", what.c_str());
+      }
+    }
+  }
+}
+
 SWEEP_PRESETS("outputs move with weights and inputs", preset) {
   for (const auto& [set, derivative] : settings_of(preset)) {
     const Built model = built(preset, set);
@@ -140,7 +143,6 @@ SWEEP_PRESETS("outputs move with weights and inputs", preset) {
 }
 
 TEST_CASE("what the presets are made of is made by the small ones that are differentiated too") {
-  CHECK(registered);
   Types differentiated, used;
   for (const Preset& preset : test::shipped().presets()) {
     for (const auto& [set, derivative] : settings_of(preset)) {
