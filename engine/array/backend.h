@@ -10,6 +10,7 @@
 #include <stop_token>
 #include <string>
 
+#include "array/account.h"
 #include "array/shape.h"
 
 namespace reclab {
@@ -107,6 +108,8 @@ class Backend {
   virtual void download(void* to, const void* from, std::size_t bytes) = 0;  ///< device to host, waits
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;      ///< within the device
   virtual void finish() = 0;
+  /// What arrays and the kernels' scratch take of this backend's memory.
+  MemoryAccount& account() { return account_; }
   /// The calls that `work` makes on this thread, kept for replay() with the pointers and numbers that they are made with, and not done.
   /// Null where the device gains nothing by it, or one of the calls waits.
   virtual std::unique_ptr<Recording> record(const std::function<void()>& work) {
@@ -244,6 +247,20 @@ class Backend {
                                      const void* /*spectrum*/, const void* u, const void* gy, void* gkernel, void* gu) {
     convolve_adjoint(type, steps, batch, channels, kernel, u, gy, gkernel, gu);
   }
+
+  // The bytes of scratch that operations take while they run, at most: with planning_backend.h, what a plan of memory counts. 0: none that
+  // grows with the model.
+  virtual std::size_t cumulative_sum_scratch(DType, std::int64_t /*inner*/) const { return 0; }
+  virtual std::size_t matmul_scratch(DType, const MatMul&) const { return 0; }
+  virtual std::size_t diagonal_scratch(DType, const DiagonalDims&, Pace, bool /*adjoint*/) const { return 0; }
+  virtual std::size_t outer_scratch(DType, const OuterDims&, bool /*attention*/, bool /*adjoint*/) const { return 0; }
+  virtual std::size_t gated_scratch(DType, const GatedDims&, bool /*adjoint*/) const { return 0; }
+  virtual std::size_t selective_scratch(DType, const SelectiveDims&, bool /*adjoint*/) const { return 0; }
+  virtual std::size_t vandermonde_scratch(std::int64_t /*modes*/) const { return 0; }
+  virtual std::size_t convolve_scratch(DType, std::int64_t /*steps*/, bool /*adjoint*/) const { return 0; }
+
+ private:
+  MemoryAccount account_;
 };
 
 /// The CPU: always there.

@@ -37,7 +37,10 @@ class DeviceArray {
     return resize_bytes(backend, static_cast<std::size_t>(entries) * bytes_of(type), bytes_of(type));
   }
   void release() noexcept {
-    if (data_) backend_->release(data_);
+    if (data_) {
+      backend_->account().give(capacity_);
+      backend_->release(data_);
+    }
     data_ = nullptr;
     bytes_ = capacity_ = 0;
   }
@@ -57,6 +60,7 @@ class DeviceArray {
       data_ = backend.allocate(std::max<std::size_t>(bytes, 1));
       backend_ = &backend;
       capacity_ = bytes;
+      backend.account().take_array(bytes);
     }
     bytes_ = bytes;
     entry_bytes_ = entry_bytes;

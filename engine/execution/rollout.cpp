@@ -10,6 +10,7 @@
 
 #include "array/error.h"
 #include "array/stop.h"
+#include "execution/plan.h"
 
 namespace reclab {
 namespace {
@@ -22,6 +23,19 @@ constexpr std::int64_t shortest_segment = 16;
 std::int64_t longest_segment(std::int64_t layers, DType real) { return layers == 1 ? 4096 : real == DType::f64 ? 256 : 64; }
 
 constexpr std::int64_t most_bytes = std::int64_t{8} << 30;
+
+/// What a network takes for all its steps at once: exactly where that is few, else from a line through two smaller ones.
+double memory_of(const Model& model, NetworkOptions build, std::int64_t length) {
+  const auto planned = [&](std::int64_t steps) {
+    build.steps = steps;
+    Network network(model.architecture(), model.hyper(), build);
+    return static_cast<double>(planned_memory(network, model.backend()));
+  };
+  constexpr std::int64_t some = 32, more = 64;
+  if (length <= more) return planned(length);
+  const double least = planned(some), slope = (planned(more) - least) / static_cast<double>(more - some);
+  return least + slope * static_cast<double>(length - some);
+}
 
 /// The first of `steps` rows that holds a value which is not finite, or -1.
 std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::int64_t steps, std::int64_t row) {
@@ -69,9 +83,12 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   segment_ = options.segment;
   if (!segment_ && (options.form != Form::sequential || sample.whole())) {
     segment_ = length;
-    if (each * static_cast<double>(length) > static_cast<double>(most_bytes))
+    // Arrays and weights far from the limit have no scratch that would reach it.
+    const double arrays = each * static_cast<double>(length), scratch_at_most = 15.0 * (arrays + static_cast<double>(model.bytes()));
+    const double needed = arrays > static_cast<double>(most_bytes) || arrays + scratch_at_most <= static_cast<double>(most_bytes) ? arrays : memory_of(model, build, length);
+    if (needed > static_cast<double>(most_bytes))
       throw Error((sample.whole() ? architecture.id : "The " + std::string(to_string(options.form)) + " form") + " takes all " + std::to_string(length) + " steps at once and would need " +
-                      std::to_string(static_cast<std::int64_t>(each * static_cast<double>(length)) >> 20) +
+                      std::to_string(static_cast<std::int64_t>(needed) >> 20) +
                       " MiB: shorten the sequence" + (sample.whole() ? "." : " or choose form sequential."),
                   {.parameter = "form", .value = std::string(to_string(options.form)), .range = "sequential"});
   }

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <vector>
 
 #include "array/cpu/fourier.h"
+#include "array/cpu/processor/scratch.h"
 #include "array/stop.h"
 
 namespace reclab::cpu {
@@ -19,9 +19,9 @@ namespace {
 struct Fourier {
   std::int64_t size;
   fftw_plan there, back;
-  static fftw_complex* raw(std::vector<std::complex<double>>& x) { return reinterpret_cast<fftw_complex*>(x.data()); }
-  void forward(std::vector<std::complex<double>>& x) const { fftw_execute_dft(there, raw(x), raw(x)); }
-  void backward(std::vector<std::complex<double>>& x) const { fftw_execute_dft(back, raw(x), raw(x)); }
+  static fftw_complex* raw(cpu::Scratch<std::complex<double>>& x) { return reinterpret_cast<fftw_complex*>(x.data()); }
+  void forward(cpu::Scratch<std::complex<double>>& x) const { fftw_execute_dft(there, raw(x), raw(x)); }
+  void backward(cpu::Scratch<std::complex<double>>& x) const { fftw_execute_dft(back, raw(x), raw(x)); }
 };
 
 const Fourier& fourier(std::int64_t steps) {
@@ -31,7 +31,7 @@ const Fourier& fourier(std::int64_t steps) {
   const std::lock_guard lock(cpu::planner());
   const auto found = plans.find(size);
   if (found != plans.end()) return found->second;
-  std::vector<std::complex<double>> scratch(static_cast<std::size_t>(size));
+  cpu::Scratch<std::complex<double>> scratch(static_cast<std::size_t>(size));
   const unsigned flags = FFTW_ESTIMATE | FFTW_UNALIGNED;
   const Fourier plan{size, fftw_plan_dft_1d(static_cast<int>(size), Fourier::raw(scratch), Fourier::raw(scratch), FFTW_FORWARD, flags),
                      fftw_plan_dft_1d(static_cast<int>(size), Fourier::raw(scratch), Fourier::raw(scratch), FFTW_BACKWARD, flags)};
@@ -39,12 +39,12 @@ const Fourier& fourier(std::int64_t steps) {
 }
 
 template <class T>
-void load(const T* from, std::int64_t stride, std::int64_t n, std::int64_t size, std::vector<std::complex<double>>& to) {
+void load(const T* from, std::int64_t stride, std::int64_t n, std::int64_t size, cpu::Scratch<std::complex<double>>& to) {
   to.assign(static_cast<std::size_t>(size), {});
   for (std::int64_t i = 0; i < n; ++i) to[static_cast<std::size_t>(i)] = std::complex<double>(from[i * stride]);
 }
 template <class T>
-void store(const std::vector<std::complex<double>>& from, double unit, T* to, std::int64_t stride, std::int64_t n, bool add) {
+void store(const cpu::Scratch<std::complex<double>>& from, double unit, T* to, std::int64_t stride, std::int64_t n, bool add) {
   for (std::int64_t i = 0; i < n; ++i) {
     const std::complex<double> value = from[static_cast<std::size_t>(i)] * unit;
     const T result(static_cast<real_t<T>>(value.real()), static_cast<real_t<T>>(value.imag()));
@@ -94,7 +94,7 @@ void CpuBackend::vandermonde(DType complex, std::int64_t channels, std::int64_t 
   with_real(real_of(complex), [&](auto zero) {
     using T = std::complex<decltype(zero)>;
     using Wide = std::complex<double>;  // powers and sums over all of time
-    std::vector<Wide> power, a;
+    Scratch<Wide> power, a;
     for (std::int64_t c = 0; c < channels; ++c) {
       T* kernel = as<T>(kernel_) + c * steps;
       power.assign(as<T>(w_) + c * modes, as<T>(w_) + (c + 1) * modes);
@@ -134,6 +134,17 @@ void CpuBackend::vandermonde_adjoint(DType complex, std::int64_t channels, std::
   });
 }
 
+std::size_t CpuBackend::vandermonde_scratch(std::int64_t modes) const { return static_cast<std::size_t>(2 * modes) * sizeof(std::complex<double>); }
+
+std::size_t CpuBackend::convolve_scratch(DType type, std::int64_t steps, bool adjoint) const {
+  if (is_complex(type)) {
+    std::size_t size = 1;
+    while (size < 2 * static_cast<std::size_t>(steps)) size *= 2;
+    return (adjoint ? 4 : 2) * size * sizeof(std::complex<double>);
+  }
+  return static_cast<std::size_t>(type == DType::f32 ? cpu::convolve_scratch<float>(steps, adjoint) : cpu::convolve_scratch<double>(steps, adjoint)) * bytes_of(type);
+}
+
 std::size_t CpuBackend::spectrum_size(DType type, std::int64_t steps, std::int64_t channels) {
   if (is_complex(type)) return 0;
   return static_cast<std::size_t>(type == DType::f32 ? cpu::spectrum_size<float>(steps, channels) : cpu::spectrum_size<double>(steps, channels)) * bytes_of(type);
@@ -169,7 +180,7 @@ void CpuBackend::convolve(DType type, std::int64_t steps, std::int64_t batch, st
     if constexpr (!complex_v<T>) {
       cpu::convolve<T>(steps, batch, channels, as<T>(kernel), nullptr, as<T>(u), as<T>(y));
     } else {
-      std::vector<std::complex<double>> k, x;
+      cpu::Scratch<std::complex<double>> k, x;
       const Fourier& fft = fourier(steps);
       for (std::int64_t c = 0; c < channels; ++c) {
         check_stop();
@@ -194,7 +205,7 @@ void CpuBackend::convolve_adjoint(DType type, std::int64_t steps, std::int64_t b
     if constexpr (!complex_v<T>) {
       cpu::convolve_adjoint<T>(steps, batch, channels, as<T>(kernel), nullptr, as<T>(u), as<T>(gy), as<T>(gkernel), as<T>(gu));
     } else {
-      std::vector<std::complex<double>> k, x, g, sum;
+      cpu::Scratch<std::complex<double>> k, x, g, sum;
       const Fourier& fft = fourier(steps);
       const double unit = 1.0 / static_cast<double>(fft.size);
       for (std::int64_t c = 0; c < channels; ++c) {

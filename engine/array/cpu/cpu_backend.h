@@ -24,6 +24,15 @@ class CpuBackend final : public HostMemoryBackend {
                      void* y) override;
   void convolve_adjoint_with(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, const void* kernel, const void* spectrum,
                              const void* u, const void* gy, void* gkernel, void* gu) override;
+
+  std::size_t cumulative_sum_scratch(DType type, std::int64_t inner) const override;
+  std::size_t matmul_scratch(DType type, const MatMul& shape) const override;
+  std::size_t diagonal_scratch(DType type, const DiagonalDims& dims, Pace pace, bool adjoint) const override;
+  std::size_t outer_scratch(DType type, const OuterDims& dims, bool attention, bool adjoint) const override;
+  std::size_t gated_scratch(DType type, const GatedDims& dims, bool adjoint) const override;
+  std::size_t selective_scratch(DType type, const SelectiveDims& dims, bool adjoint) const override;
+  std::size_t vandermonde_scratch(std::int64_t modes) const override;
+  std::size_t convolve_scratch(DType type, std::int64_t steps, bool adjoint) const override;
 };
 
 }  // namespace reclab::cpu

@@ -13,6 +13,7 @@
 #include "array/cpu/processor/exponents.h"
 #include "array/cpu/processor/norms.h"
 #include "array/cpu/processor/pairs.h"
+#include "array/cpu/processor/scratch.h"
 #include "array/cpu/processor/stream.h"
 #include "array/cpu/processor/threads.h"
 #include "array/functions.h"
@@ -189,6 +190,15 @@ void with_activation(Unary op, F&& f) {
 
 }  // namespace
 
+std::size_t CpuBackend::diagonal_scratch(DType type, const DiagonalDims& d, Pace pace, bool adjoint) const {
+  const std::int64_t row = d.width * static_cast<std::int64_t>(bytes_of(type)), all = d.steps * row;
+  if (!adjoint) return static_cast<std::size_t>(pace == Pace::steps ? row : all);
+  const std::int64_t whole = d.period * (is_complex(type) ? 16 : 8);
+  if (pace != Pace::steps) return static_cast<std::size_t>(2 * all + whole);
+  const std::int64_t norms = slab_count(d) * d.steps * static_cast<std::int64_t>(sizeof(double));
+  return static_cast<std::size_t>(3 * row + whole + norms);  // lambda, the next one, and what is summed up of a transition
+}
+
 void CpuBackend::diagonal(DType type, const DiagonalDims& d, Pace pace, const void* a_, const void* b_, const void* initial_, void* s_,
                           std::stop_token stop) {
   with_type(type, [&](auto zero) {
@@ -197,7 +207,7 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, Pace pace, const vo
     const T* initial = as<T>(initial_);
     T* s = as<T>(s_);
     if (pace != Pace::steps) {
-      std::vector<T> products(static_cast<std::size_t>(d.steps * d.width));
+      cpu::Scratch<T> products(static_cast<std::size_t>(d.steps * d.width));
       spread(d, as<T>(a_), 0, d.steps, products.data());
       std::copy(b, b + d.steps * d.width, s);
       if (initial) combine(d.width, products.data(), initial, s, s);
@@ -208,7 +218,7 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, Pace pace, const vo
     // One processor's real sums fill the memory by themselves.
     for_slabs(d, past_caches && !complex_v<T> ? 1 : slab_count(d), [&](const Slab& slab) {
       // The running state stays in the caches, whatever is written where.
-      std::vector<T> state(static_cast<std::size_t>(slab.copies * slab.size()));
+      cpu::Scratch<T> state(static_cast<std::size_t>(slab.copies * slab.size()));
       for (std::int64_t copy = 0; initial && copy < slab.copies; ++copy)
         std::copy_n(initial + slab.at(copy), slab.size(), state.data() + copy * slab.size());
       for (std::int64_t t = 0; t < d.steps; ++t) {
@@ -250,7 +260,7 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, Pace pace, 
     T* gb = as<T>(gb_);
     T* ginitial = as<T>(ginitial_);
     using Wide = std::conditional_t<complex_v<T>, std::complex<double>, double>;
-    std::vector<Wide> whole(ga ? static_cast<std::size_t>(d.period) : 0);  // a time-invariant transition's adjoint is a sum over all of time
+    cpu::Scratch<Wide> whole(ga ? static_cast<std::size_t>(d.period) : 0);  // a time-invariant transition's adjoint is a sum over all of time
     /// lambda * 2^power is the adjoint of n entries of s_t from `from` on, all of them of one copy.
     const auto use = [&](std::int64_t t, std::int64_t from, std::int64_t n, const T* __restrict lambda, int power) {
       const bool in_range = std::abs(power) <= (sizeof(R) == 8 ? 1000 : 100);
@@ -279,7 +289,7 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, Pace pace, 
     };
     if (pace != Pace::steps) {
       // The adjoint is the same recurrence backwards in time with the transition of the next step.
-      std::vector<T> products(static_cast<std::size_t>(d.steps * width)), lambda(static_cast<std::size_t>(d.steps * width));
+      cpu::Scratch<T> products(static_cast<std::size_t>(d.steps * width)), lambda(static_cast<std::size_t>(d.steps * width));
       for (std::int64_t r = 0; r < d.steps; ++r) {
         const std::int64_t t = d.steps - 1 - r;
         std::copy(g + t * width, g + (t + 1) * width, lambda.begin() + r * width);
@@ -311,11 +321,11 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, Pace pace, 
     const bool past_caches = static_cast<std::size_t>(d.steps * width) * sizeof(T) >= cpu::stream_from;
     const std::int64_t slabs = slab_count(d);
     std::vector<int> powers(static_cast<std::size_t>(slabs), 0);
-    std::vector<std::vector<double>> norms(static_cast<std::size_t>(slabs));
-    std::vector<std::vector<T>> ends(static_cast<std::size_t>(slabs));
+    std::vector<cpu::Scratch<double>> norms(static_cast<std::size_t>(slabs));
+    std::vector<cpu::Scratch<T>> ends(static_cast<std::size_t>(slabs));
     for_slabs(d, slabs, [&](const Slab& slab) {
       const std::int64_t n = slab.size(), all = slab.copies * n;
-      std::vector<T> lambda(static_cast<std::size_t>(all), T{}), fresh(lambda);
+      cpu::Scratch<T> lambda(static_cast<std::size_t>(all), T{}), fresh(lambda);
       int power = 0;
       if (carried_) {
         for (std::int64_t copy = 0; copy < slab.copies; ++copy) std::copy_n(as<T>(carried_) + slab.at(copy), n, lambda.data() + copy * n);
@@ -347,7 +357,7 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, Pace pace, 
         return true;
       };
       // Of a time-invariant transition the adjoints of some steps are added up first, so that the long sum in double is gone to seldom.
-      std::vector<T> some(ga && d.period ? static_cast<std::size_t>(n) : 0);
+      cpu::Scratch<T> some(ga && d.period ? static_cast<std::size_t>(n) : 0);
       const auto settle = [&] {
         for (std::int64_t i = 0; i < static_cast<std::int64_t>(some.size()); ++i) whole[static_cast<std::size_t>(slab.first + i)] += Wide(some[static_cast<std::size_t>(i)]);
         std::fill(some.begin(), some.end(), T{});
@@ -415,7 +425,7 @@ void CpuBackend::independent(Unary f, DType type, const DiagonalDims& d, const v
     if constexpr (!complex_v<T>)
       with_activation(f, [&](auto activation) {
         for_slabs(d, slab_count(d), [&](const Slab& slab) {
-          const std::vector<T> none(as<T>(initial_) ? 0 : static_cast<std::size_t>(slab.size()), T(0));
+          const cpu::Scratch<T> none(as<T>(initial_) ? 0 : static_cast<std::size_t>(slab.size()), T(0));
           const T* __restrict u = as<T>(u_) + slab.first;
           for (std::int64_t t = 0; t < d.steps; ++t) {
             if (t % 256 == 0 || slab.copies * slab.size() >= worth_a_look) poll(stop);

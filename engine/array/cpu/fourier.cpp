@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "array/cpu/processor/pairs.h"
+#include "array/cpu/processor/scratch.h"
 #include "array/cpu/processor/threads.h"
 
 namespace reclab::cpu {
@@ -46,7 +47,7 @@ struct Fftw<float> {
 template <class T>
 class Array {
  public:
-  explicit Array(std::int64_t n) : data_(Fftw<T>::allocate(static_cast<std::size_t>(n))), size_(n) {}
+  explicit Array(std::int64_t n) : counted_(static_cast<std::size_t>(n) * sizeof(T)), data_(Fftw<T>::allocate(static_cast<std::size_t>(n))), size_(n) {}
   T* data() const { return data_.get(); }
   std::complex<T>* complex() const { return reinterpret_cast<std::complex<T>*>(data_.get()); }
   typename Fftw<T>::Complex* raw() const { return reinterpret_cast<typename Fftw<T>::Complex*>(data_.get()); }
@@ -56,6 +57,7 @@ class Array {
   struct Release {
     void operator()(T* memory) const { Fftw<T>::release(memory); }
   };
+  Counted counted_;
   std::unique_ptr<T[], Release> data_;
   std::int64_t size_;
 };
@@ -68,6 +70,8 @@ struct Transform {
   std::int64_t modes() const { return size / 2 + 1; }
 };
 
+std::int64_t row_of(std::int64_t size) { return (size + 2 + 15) / 16 * 16; }
+
 /// Plans are made by rule and not by measuring, so that the bits are always the same.
 template <class T>
 const Transform<T>& transform(std::int64_t steps) {
@@ -77,7 +81,7 @@ const Transform<T>& transform(std::int64_t steps) {
   const std::lock_guard lock(planner());
   const auto found = known.find(size);
   if (found != known.end()) return found->second;
-  const std::int64_t row = (size + 2 + 15) / 16 * 16;
+  const std::int64_t row = row_of(size);
   const Array<T> scratch(row);
   const Transform<T> made{size, row, Fftw<T>::there(static_cast<int>(size), scratch.data(), scratch.raw(), FFTW_ESTIMATE),
                           Fftw<T>::back(static_cast<int>(size), scratch.raw(), scratch.data(), FFTW_ESTIMATE)};
@@ -185,6 +189,13 @@ class Kernel {
 }  // namespace
 
 template <class T>
+std::int64_t convolve_scratch(std::int64_t steps, bool adjoint) {
+  std::int64_t size = 1;
+  while (size < 2 * steps) size *= 2;
+  return thread_count() * (adjoint ? 4 : 2) * together<T> * row_of(size);
+}
+
+template <class T>
 void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, const T* kernel, const T* spectrum, const T* u, T* y) {
   const Transform<T>& t = transform<T>(steps);
   parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
@@ -224,6 +235,8 @@ void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t chann
   });
 }
 
+template std::int64_t convolve_scratch<float>(std::int64_t, bool);
+template std::int64_t convolve_scratch<double>(std::int64_t, bool);
 template std::int64_t spectrum_size<float>(std::int64_t, std::int64_t);
 template void spectrum<float>(std::int64_t, std::int64_t, const float*, float*);
 template void convolve<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, const float*, float*);

@@ -344,7 +344,7 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
                    T* glog_decay, T* ginitial, int* exponent, const std::stop_token& stop) {
   const Index key = padded<T>(d.key), value = padded<T>(d.value), size = key * value, chunks = (d.steps + chunk - 1) / chunk, all = d.key * d.value;
   std::vector<int> powers(static_cast<std::size_t>(d.heads * d.key), no_exponent);  // of each row of the initial memory's adjoint
-  std::vector<T> ends(ginitial ? static_cast<std::size_t>(d.heads * all) : 0);
+  Scratch<T> ends(ginitial ? static_cast<std::size_t>(d.heads * all) : 0);
   const int unit = gfinal && exponent ? *exponent : 0;
   assert(d.pace == Pace::chunks || (d.pace == Pace::steps && log_decay));
   parallel(d.heads, [&](Index h) {
@@ -457,6 +457,20 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
 }
 
 }  // namespace
+
+std::size_t CpuBackend::gated_scratch(DType type, const GatedDims& d, bool adjoint) const {
+  std::size_t bytes = 0;
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    const Index key = padded<T>(d.key), value = padded<T>(d.value), size = key * value, chunks = (d.steps + chunk - 1) / chunk;
+    const Index slabs = adjoint ? 1 : std::max<Index>(1, d.value / value_slab), segments = std::max<Index>(1, (chunks + kept_every - 1) / kept_every);
+    const Index there = Rows<T>::size(key, value) + 3 * size + chunk * value + chunk * chunk;
+    const Index back = Rows<T>::size(key, value) + (segments + kept_every + 9) * size + value + chunk * (5 * key + 2 * value + 2 * chunk + 24 * lanes<T>);
+    const Index of_thread = (adjoint ? back : there) + Line<T>::size;
+    bytes = static_cast<std::size_t>(std::min<Index>(thread_count(), d.heads * slabs) * of_thread + (adjoint ? d.heads * d.key * d.value : 0)) * sizeof(T);
+  });
+  return bytes;
+}
 
 void CpuBackend::gated(DType type, const GatedDims& d, const void* q, const void* k, const void* v, const void* log_decay, const void* initial, void* o,
                        void* final_state, std::stop_token stop) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "array/backend.h"
+#include "array/cpu/processor/scratch.h"
 #include "array/cpu/processor/vectors.h"
 #include "array/functions.h"
 
@@ -58,11 +59,11 @@ const Vector<T>& at(const T* p) {
 template <class T>
 class Room {
  public:
-  explicit Room(Index entries) : lines_(new Line<T>[static_cast<std::size_t>(rounded_up(entries, Line<T>::size) / Line<T>::size)]), next_(lines_[0].entry) {}
+  explicit Room(Index entries) : lines_(rounded_up(entries, Line<T>::size) / Line<T>::size), next_(lines_.data()[0].entry) {}
   T* take(Index n) { return std::exchange(next_, next_ + rounded_up(n, Line<T>::size)); }
 
  private:
-  std::unique_ptr<Line<T>[]> lines_;
+  UnsetScratch<Line<T>> lines_;
   T* next_;
 };
 

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "array/cpu/processor/scratch.h"
 #include "array/cpu/processor/threads.h"
 #include "array/cpu/processor/vectors.h"
 #include "array/stop.h"
@@ -17,7 +18,6 @@ namespace {
 constexpr int row_tile = vector_registers >= 32 ? 6 : 4, packed_row_tile = vector_registers >= 32 ? 8 : 4;
 template <class T>
 constexpr int column_tile = static_cast<int>(128 / sizeof(T));
-constexpr std::int64_t depth_block = 256;
 
 template <class T>
 struct Lanes {
@@ -251,16 +251,16 @@ void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, st
     return;
   }
   constexpr int nr = column_tile<T>;
-  thread_local std::vector<T> packed_b, packed_a;
-  packed_b.resize(static_cast<std::size_t>(depth_block * nr));
-  for (std::int64_t p0 = 0; p0 < k; p0 += depth_block) {
-    const std::int64_t depth = std::min(depth_block, k - p0);
+  thread_local std::vector<T> packed_b(static_cast<std::size_t>(gemm_depth * nr));  // of one size, whatever the product's
+  const bool by_rows = transpose_a && m >= row_tile;  // a column-wise A would be read with large strides once a panel: turn it once
+  const UnsetScratch<T> packed_a(by_rows ? m * std::min(k, gemm_depth) : 0);
+  for (std::int64_t p0 = 0; p0 < k; p0 += gemm_depth) {
+    const std::int64_t depth = std::min(gemm_depth, k - p0);
     const T* rows = a + p0 * a_step;
     std::int64_t rows_row = a_row, rows_step = a_step;
-    if (transpose_a && m >= row_tile) {  // a column-wise A would be read with large strides once a panel: turn it once
-      packed_a.resize(static_cast<std::size_t>(m * depth));
+    if (by_rows) {
       for (std::int64_t p = 0; p < depth; ++p)
-        for (std::int64_t i = 0; i < m; ++i) packed_a[static_cast<std::size_t>(i * depth + p)] = a[i + (p0 + p) * lda];
+        for (std::int64_t i = 0; i < m; ++i) packed_a.data()[i * depth + p] = a[i + (p0 + p) * lda];
       rows = packed_a.data();
       rows_row = depth;
       rows_step = 1;

@@ -8,6 +8,9 @@
 
 namespace reclab::cpu {
 
+/// So many terms of a sum are gone through at once.
+inline constexpr std::int64_t gemm_depth = 256;
+
 /// C (m x n) = op(A) op(B), or += with `accumulate`; all row-major, leading dimensions in elements. Every entry is summed over k in
 /// order, with one rounding a term, whatever m and n are: a row's result does not depend on which rows are computed with it.
 template <class T>

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "array/cpu/processor/scratch.h"
+
 namespace reclab::cpu {
 namespace {
 
@@ -17,11 +19,16 @@ void add_outer(const OuterDims& d, const T* k, const T* v, double* memory) {
   }
 }
 template <class T>
-void narrow(const std::vector<double>& from, T* to) {
+void narrow(const cpu::Scratch<double>& from, T* to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
 }
 
 }  // namespace
+
+std::size_t CpuBackend::outer_scratch(DType, const OuterDims& d, bool attention, bool adjoint) const {
+  const std::int64_t sums = attention && adjoint ? d.steps * (d.key + d.value) + d.key : 0;
+  return static_cast<std::size_t>(d.key * d.value + d.value + (adjoint ? d.steps : 0) + sums) * sizeof(double);
+}
 
 void CpuBackend::outer(DType type, const OuterDims& d, bool attention, const void* q_, const void* k_, const void* v_, const void* initial_, void* o_,
                        void* states_, void* final_, std::stop_token stop) {
@@ -29,7 +36,7 @@ void CpuBackend::outer(DType type, const OuterDims& d, bool attention, const voi
     using T = decltype(zero);
     const std::int64_t size = d.key * d.value;
     // Sums over all of time are kept in double: a long memory in float would lose what its reads differ in.
-    std::vector<double> memory(static_cast<std::size_t>(size)), read(static_cast<std::size_t>(d.value));
+    cpu::Scratch<double> memory(static_cast<std::size_t>(size)), read(static_cast<std::size_t>(d.value));
     for (std::int64_t h = 0; h < d.heads; ++h) {
       const auto key_at = [&](const void* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.key; };
       const auto value_at = [&](const void* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.value; };
@@ -79,15 +86,15 @@ void CpuBackend::outer_adjoint(DType type, const OuterDims& d, bool attention, c
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t size = d.key * d.value;
-    std::vector<double> memory(static_cast<std::size_t>(size));
-    std::vector<double> gv(static_cast<std::size_t>(d.value));
-    std::vector<double> squares(log2_norm ? static_cast<std::size_t>(d.steps) : 0, 0.0);
+    cpu::Scratch<double> memory(static_cast<std::size_t>(size));
+    cpu::Scratch<double> gv(static_cast<std::size_t>(d.value));
+    cpu::Scratch<double> squares(log2_norm ? static_cast<std::size_t>(d.steps) : 0, 0.0);
     for (std::int64_t h = 0; h < d.heads; ++h) {
       const auto key_at = [&](auto* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.key; };
       const auto value_at = [&](auto* p, std::int64_t t) { return as<T>(p) + (t * d.heads + h) * d.value; };
       if (attention) {
         // Keys' and values' adjoints are sums over later steps: kept in double until they are whole.
-        std::vector<double> gk(static_cast<std::size_t>(d.steps * d.key)), gvs(static_cast<std::size_t>(d.steps * d.value)), gq(static_cast<std::size_t>(d.key));
+        cpu::Scratch<double> gk(static_cast<std::size_t>(d.steps * d.key)), gvs(static_cast<std::size_t>(d.steps * d.value)), gq(static_cast<std::size_t>(d.key));
         for (std::int64_t t = 0; t < d.steps; ++t) {
           poll(stop);
           const T* q = key_at(q_, t);

@@ -6,9 +6,25 @@
 #include <vector>
 
 #include "array/cpu/gemm.h"
+#include "array/cpu/processor/scratch.h"
 #include "array/cpu/processor/threads.h"
 
 namespace reclab::cpu {
+
+namespace {
+
+bool is_large(const MatMul& shape) { return shape.batch * shape.m * shape.n * shape.k >= std::int64_t{1} << 17; }  // worth threads
+/// Whether the right-hand matrix is packed as a whole before it is multiplied with.
+bool is_packed(const MatMul& shape) { return is_large(shape) && shape.batch == 1 && shape.m >= 16; }
+
+}  // namespace
+
+std::size_t CpuBackend::matmul_scratch(DType type, const MatMul& shape) const {
+  const std::int64_t entries = is_packed(shape)   ? cpu::packed_size(shape.k, shape.n) + (shape.transpose_a ? shape.m * shape.k : 0)
+                               : shape.transpose_a ? cpu::thread_count() * shape.m * std::min(shape.k, cpu::gemm_depth)
+                                                   : 0;
+  return static_cast<std::size_t>(entries) * bytes_of(type);
+}
 
 void CpuBackend::matmul(DType type, const MatMul& shape, const void* a, const void* b, void* c, bool accumulate) {
   with_real(type, [&](auto zero) {
@@ -22,16 +38,12 @@ void CpuBackend::matmul(DType type, const MatMul& shape, const void* a, const vo
                      accumulate || (i > 0 && shape.stride_c == 0));
     };
     // Every entry is summed in the same order however the product is cut.
-    constexpr std::int64_t worth_threads = std::int64_t{1} << 17, least = 64;
-    const bool large = shape.batch * shape.m * shape.n * shape.k >= worth_threads;
-    if (large && shape.batch == 1 && shape.m >= 16) {
-      thread_local std::vector<T> packed, rows;
-      packed.resize(static_cast<std::size_t>(cpu::packed_size(shape.k, shape.n)));
+    constexpr std::int64_t least = 64;
+    const bool large = is_large(shape);
+    if (is_packed(shape)) {
+      const cpu::UnsetScratch<T> packed(cpu::packed_size(shape.k, shape.n)), rows(shape.transpose_a ? shape.m * shape.k : 0);
       cpu::pack(shape.transpose_b, shape.k, shape.n, as<T>(b), packed.data());
-      if (shape.transpose_a) {
-        rows.resize(static_cast<std::size_t>(shape.m * shape.k));
-        cpu::turn(shape.k, shape.m, as<T>(a), rows.data());
-      }
+      if (shape.transpose_a) cpu::turn(shape.k, shape.m, as<T>(a), rows.data());
       cpu::gemm_packed(shape.m, shape.n, shape.k, shape.transpose_a ? rows.data() : as<T>(a), packed.data(), as<T>(c), accumulate);
       return;
     }

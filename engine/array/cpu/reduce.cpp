@@ -8,6 +8,7 @@
 #include "array/cpu/processor/exponents.h"
 #include "array/cpu/processor/norms.h"
 #include "array/cpu/processor/pieces.h"
+#include "array/cpu/processor/scratch.h"
 
 namespace reclab::cpu {
 
@@ -57,11 +58,13 @@ void CpuBackend::sum(DType type, std::int64_t outer, std::int64_t n, std::int64_
   });
 }
 
+std::size_t CpuBackend::cumulative_sum_scratch(DType type, std::int64_t inner) const { return static_cast<std::size_t>(inner) * bytes_of(type); }
+
 void CpuBackend::cumulative_sum(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, bool reverse, const void* x_, void* y_,
                                 bool accumulate) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
-    std::vector<T> sum(static_cast<std::size_t>(inner));
+    cpu::Scratch<T> sum(static_cast<std::size_t>(inner));
     for (std::int64_t o = 0; o < outer; ++o) {
       std::fill(sum.begin(), sum.end(), T{});
       for (std::int64_t l = 0; l < n; ++l) {

@@ -11,6 +11,7 @@
 #include "array/cpu/processor/exponents.h"
 #include "array/cpu/gemm.h"
 #include "array/cpu/processor/norms.h"
+#include "array/cpu/processor/scratch.h"
 #include "array/cpu/processor/stream.h"
 #include "array/cpu/processor/threads.h"
 #include "array/error.h"
@@ -38,7 +39,7 @@ class Array {
   T& operator[](Index i) { return data()[i]; }
 
  private:
-  std::vector<Line<T>> lines_;
+  Scratch<Line<T>> lines_;
 };
 
 /// The slab of one thread: rows of channels come as 64 entries, zeros after the last channel; the states as [state, 64].
@@ -140,6 +141,23 @@ void poll(const std::stop_token& stop, Index t) {
   if (t % 64 == 0 && stop.stop_requested()) throw Cancelled();
 }
 
+/// So many steps that their factors and states stay in the second cache.
+template <class T>
+Index tile_of(const SelectiveDims& d) {
+  return std::clamp<Index>((Index{1} << 17) / (d.states * slab * static_cast<Index>(sizeof(T))), 4, 64);
+}
+constexpr Index most_together = 4;  // parts that one thread takes through time side by side
+
+template <class T>
+std::size_t scratch_of(const SelectiveDims& d, bool adjoint) {
+  const Index N = d.states, size = N * slab, parts = d.batch * Part<T>::count(d), threads = std::min<Index>(thread_count(), parts), line = 64;
+  if (!adjoint) return static_cast<std::size_t>(threads * ((most_together * 2 + 1) * size + 4 * slab)) * sizeof(T) + static_cast<std::size_t>(threads * (2 * most_together + 5) * line);
+  const Index tile = tile_of<T>(d), tiles = (d.steps + tile - 1) / tile;
+  const Index of_thread = (tiles + 2 * tile + 6) * size + 3 * tile * slab + 5 * slab + N;
+  const Index of_part = 2 * d.steps * N + size, doubles = size + d.steps;  // one more, which the others are copies of
+  return static_cast<std::size_t>(threads * of_thread + (parts + 1) * of_part) * sizeof(T) + static_cast<std::size_t>(parts * doubles) * sizeof(double) + static_cast<std::size_t>(threads * 17 * line);
+}
+
 }  // namespace
 
 template <class T>
@@ -147,7 +165,7 @@ void selective(const SelectiveDims& d, const T* dt, const T* a, const T* x, cons
                const std::stop_token& stop) {
   const Index size = d.states * slab, parts = d.batch * Part<T>::count(d);
   // Neighbours go through time together, so that what is read of a row lies in one piece; no more than the first cache holds.
-  const Index together = std::clamp<Index>(parts / thread_count(), 1, 4);
+  const Index together = std::clamp<Index>(parts / thread_count(), 1, most_together);
   for_parts(d, (parts + together - 1) / together, [&](Index group) {
     struct Running {
       Part<T> part;
@@ -184,11 +202,10 @@ template <class T>
 void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T* x, const T* b, const T* c, const T* initial, const T* gy, const T* gstates,
                        const T* carried, T* gdt, T* ga, T* gx, T* gb, T* gc, T* ginitial, double* log2_norm, int* exponent, const std::stop_token& stop) {
   const Index N = d.states, size = N * slab, parts = d.batch * Part<T>::count(d);
-  // So many steps that their factors and states stay in the second cache.
-  const Index tile = std::clamp<Index>((Index{1} << 17) / (size * static_cast<Index>(sizeof(T))), 4, 64), tiles = (d.steps + tile - 1) / tile;
-  const auto of_parts = [&](Index each) { return std::vector<std::vector<T>>(static_cast<std::size_t>(parts), std::vector<T>(static_cast<std::size_t>(each))); };
+  const Index tile = tile_of<T>(d), tiles = (d.steps + tile - 1) / tile;
+  const auto of_parts = [&](Index each) { return std::vector<Scratch<T>>(static_cast<std::size_t>(parts), Scratch<T>(static_cast<std::size_t>(each))); };
   auto all_gb = of_parts(gb ? d.steps * N : 0), all_gc = of_parts(gc ? d.steps * N : 0), ends = of_parts(ginitial ? size : 0);
-  std::vector<std::vector<double>> all_ga(static_cast<std::size_t>(ga ? parts : 0)), norms(static_cast<std::size_t>(log2_norm ? parts : 0));
+  std::vector<Scratch<double>> all_ga(static_cast<std::size_t>(ga ? parts : 0)), norms(static_cast<std::size_t>(log2_norm ? parts : 0));
   std::vector<int> powers(static_cast<std::size_t>(parts), no_exponent);
   for_parts(d, parts, [&](Index number) {
     const Part<T> part(d, number);
@@ -339,6 +356,10 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
       for (Index n = 0; n < N; ++n) ginitial[part.initial_at() + l * N + n] += unit * ends[own][static_cast<std::size_t>(n * slab + l)];
   }
   if (exponent) *exponent = power;
+}
+
+std::size_t CpuBackend::selective_scratch(DType type, const SelectiveDims& d, bool adjoint) const {
+  return type == DType::f32 ? scratch_of<float>(d, adjoint) : scratch_of<double>(d, adjoint);
 }
 
 void CpuBackend::selective(DType type, const SelectiveDims& d, const void* dt, const void* a, const void* x, const void* b, const void* c, const void* initial, void* y,

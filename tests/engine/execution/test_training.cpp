@@ -69,12 +69,16 @@ Trained trained_in_place(const Architecture& architecture, const Hyper& hyper) {
     return rollout.loss() / static_cast<double>(B);
   };
   result.before = loss();
+  std::int64_t arrays = 0;
   for (int step = 0; step < steps; ++step) {
     const Examples examples(step);
     rollout.set_batch(Batch(examples.all));
     result.losses.push_back(loss());
     CHECK(!rollout.backward({}, {}));
     model.add(-rate / static_cast<double>(B), rollout.device_gradients());
+    // The first step takes all memory that there is to take.
+    if (step == 0) arrays = cpu_backend().account().arrays();
+    CHECK_EQUAL(cpu_backend().account().arrays(), arrays);
   }
   rollout.set_batch(Batch(held_out().all));
   result.after = loss();

@@ -51,7 +51,8 @@ T scaled(T x, int exponent) {
 }
 
 /// log2 of the norm at step t of what consists of parts whose norms have these logarithms.
-inline double joined_norm(const std::vector<std::vector<double>>& parts, std::size_t t) {
+template <class Norms>
+double joined_norm(const std::vector<Norms>& parts, std::size_t t) {
   if (parts.size() == 1) return parts[0][t];
   double largest = -std::numeric_limits<double>::infinity(), sum = 0.0;
   for (const auto& part : parts) {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Memory that a function of the CPU's backend needs while it runs, counted in the backend's account. Nothing is kept for the next call: the
+// allocator of the C library hands the same memory out again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "array/backend.h"
+
+namespace reclab::cpu {
+
+/// So many bytes of the account, for as long as it lives.
+class Counted {
+ public:
+  explicit Counted(std::size_t bytes) : bytes_(bytes) { cpu_backend().account().take(bytes_); }
+  Counted(Counted&& other) noexcept : bytes_(std::exchange(other.bytes_, 0)) {}
+  Counted& operator=(Counted&&) = delete;
+  ~Counted() { cpu_backend().account().give(bytes_); }
+
+ private:
+  std::size_t bytes_;
+};
+
+template <class T>
+struct CountingAllocator {
+  using value_type = T;
+  CountingAllocator() = default;
+  template <class U>
+  CountingAllocator(const CountingAllocator<U>&) {}
+  T* allocate(std::size_t n) {
+    T* memory = std::allocator<T>().allocate(n);
+    cpu_backend().account().take(n * sizeof(T));
+    return memory;
+  }
+  void deallocate(T* memory, std::size_t n) {
+    cpu_backend().account().give(n * sizeof(T));
+    std::allocator<T>().deallocate(memory, n);
+  }
+  bool operator==(const CountingAllocator&) const = default;
+};
+/// A vector: entries begin as zeros.
+template <class T>
+using Scratch = std::vector<T, CountingAllocator<T>>;
+
+/// Entries that are not set.
+template <class T>
+class UnsetScratch {
+ public:
+  explicit UnsetScratch(std::int64_t n) : counted_(static_cast<std::size_t>(n) * sizeof(T)), data_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(n))) {}
+  T* data() const { return data_.get(); }
+
+ private:
+  Counted counted_;
+  std::unique_ptr<T[]> data_;
+};
+
+}  // namespace reclab::cpu
