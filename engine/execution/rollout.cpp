@@ -28,8 +28,7 @@ constexpr std::int64_t most_bytes = std::int64_t{8} << 30;
 double memory_of(const Model& model, NetworkOptions build, std::int64_t length) {
   const auto planned = [&](std::int64_t steps) {
     build.steps = steps;
-    Network network(model.architecture(), model.hyper(), build);
-    return static_cast<double>(planned_memory(network, model.backend()));
+    return static_cast<double>(planned_memory(model.architecture(), model.hyper(), build, model.backend()));
   };
   constexpr std::int64_t some = 32, more = 64;
   if (length <= more) return planned(length);
