@@ -255,11 +255,12 @@ void KernelBackend<Machine>::independent(Unary f, DType type, const DiagonalDims
                                          std::stop_token stop) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
-    if constexpr (!complex_v<T>)
+    if constexpr (!complex_v<T>) {  // with braces: nvcc loses its place where a discarded loop has none
       for (Index from = 0; from < d.steps; from += stretch) {
         poll(stop, from);
         machine_.each(d.width, RunIndependent<T>{f, as<T>(u), as<T>(x), as<T>(initial), as<T>(s), from, std::min(d.steps, from + stretch), d.width, d.period});
       }
+    }
   });
 }
 
