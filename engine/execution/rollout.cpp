@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 #include <type_traits>
 
 #include "array/error.h"
@@ -56,6 +57,11 @@ std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::
   return real_of(type) == DType::f32 ? look(static_cast<const float*>(data)) : look(static_cast<const double*>(data));
 }
 
+bool alike(const NetworkOptions& a, const NetworkOptions& b) {
+  const auto all = [](const NetworkOptions& one) { return std::tie(one.steps, one.batch, one.input, one.head, one.form, one.real, one.record, one.past); };
+  return all(a) == all(b);
+}
+
 }  // namespace
 
 std::string sentence(const Divergence& bad) {
@@ -76,8 +82,9 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   build.past = options.past;
   build.batch = batch.size();
   const std::int64_t length = length_;
-  build.steps = std::min<std::int64_t>(length, 32);
-  const Network sample(architecture, model.hyper(), build);
+  build.steps = std::min(length, sample_steps);
+  std::optional<Network> built;
+  const Network& sample = options.sample && alike(options.sample->options(), build) ? *options.sample : built.emplace(architecture, model.hyper(), build);
   const double each = static_cast<double>(sample.graph().planned_bytes(true)) / static_cast<double>(build.steps);
   segment_ = options.segment;
   if (!segment_ && (options.form != Form::sequential || sample.whole())) {

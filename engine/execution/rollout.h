@@ -51,7 +51,11 @@ class Rollout {
     /// parameters' gradients stay on the device.
     bool bare = false;
     GradientsOn gradients = GradientsOn::host;
+    /// The model's network of its first steps, at most sample_steps, where there is one already: what a step takes of memory is read off it, if it
+    /// is one of these options; otherwise, and without one, such a network is built.
+    const Network* sample = nullptr;
   };
+  static constexpr std::int64_t sample_steps = 32;
   /// The model must outlive the rollout; the batch's sequences and losses until the next batch. Of several rollouts of one model each has arrays of its own
   /// and the model's weights. A change of the weights is seen by the next forward.
   Rollout(const Model& model, const Batch& batch, const Options& options);

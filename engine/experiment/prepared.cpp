@@ -68,16 +68,17 @@ void require_form(const Network& network, Form form, const std::string& model) {
 Prepared::Prepared(const Registry& registry, const RunRequest& request)
     : kept(architecture_of(registry, request.preset)),
       architecture(*kept),
-      hyper(hyper_of(registry, request.preset, request.set)),
+      hyper(hyper_of(architecture, request.preset, request.set)),
       loss(loss_of(request.loss, request.sequence)),
       real(dtype_from(request.dtype)),
       backend(backend_for(request, [&] { return work_of(architecture, hyper, loss, real, request); })) {
   assert(request.sequence->length >= 1 && request.sequence->width >= 1);
-  NetworkOptions one;
-  one.input = request.sequence->width;
-  one.head = loss.outputs();
-  one.real = real;
-  probe = std::make_unique<Network>(architecture, hyper, one);
+  NetworkOptions options;
+  options.steps = std::min(request.sequence->length, Rollout::sample_steps);
+  options.input = request.sequence->width;
+  options.head = loss.outputs();
+  options.real = real;
+  probe = std::make_unique<Network>(architecture, hyper, options);
   parameters = probe->initialise(request.seed);
   if (!request.weights.empty()) load_weights(request.weights, parameters, *probe, architecture, hyper);
 }

@@ -16,6 +16,9 @@ namespace reclab {
 /// "1 step", "20 steps"
 inline std::string plural(std::int64_t n, const std::string& word) { return std::to_string(n) + " " + word + (n == 1 ? "" : "s"); }
 
+/// As hyper_of of a preset, whose architecture this is.
+Hyper hyper_of(const Architecture& architecture, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set);
+
 /// Throws Error for a form that is not among the network's.
 void require_form(const Network& network, Form form, const std::string& model);
 
@@ -28,7 +31,7 @@ struct Prepared {
   Parameters parameters;
   DType real;
   Backend& backend;
-  std::unique_ptr<Network> probe;  // one step of it: names and shapes
+  std::unique_ptr<Network> probe;  // its first steps: names and shapes, and what a step takes of memory (Rollout::Options::sample)
 
   Prepared(const Registry& registry, const RunRequest& request);
   /// What a trace tells of who ran and where: names, hyper-parameters, device, precision, forms.

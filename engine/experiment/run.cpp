@@ -152,6 +152,7 @@ class Run {
     options.form = form;
     // Norms of adjoints and transitions too are those of memories that keep their states.
     options.record = std::ranges::any_of(analyses_, [](const auto& analysis) { return analysis->of_states(); });
+    options.sample = prepared_.probe.get();
     InitialState initial;
     if (!request_.state.empty()) initial = load_state(request_.state, *prepared_.probe);
     options.past = initial.past;
@@ -292,8 +293,10 @@ std::shared_ptr<const Architecture> architecture_of(const Registry& registry, co
 }
 
 Hyper hyper_of(const Registry& registry, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set) {
-  const auto kept = architecture_of(registry, preset);
-  const Architecture& architecture = *kept;
+  return hyper_of(*architecture_of(registry, preset), preset, set);
+}
+
+Hyper hyper_of(const Architecture& architecture, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set) {
   const std::string& model = preset.id.empty() ? architecture.id : preset.id;
   Hyper hyper(architecture.hyper);
   for (const auto& [key, value] : preset.hyper) hyper.set(key, value, model);
@@ -319,7 +322,7 @@ std::int64_t outputs_of_task(const Preset& preset) {
 Card card(const Registry& registry, const Preset& preset, std::int64_t input_width) {
   const auto kept = architecture_of(registry, preset);
   const Architecture& architecture = *kept;
-  const Hyper hyper = hyper_of(registry, preset);
+  const Hyper hyper = hyper_of(architecture, preset, {});
   NetworkOptions options;
   options.input = input_width;
   const std::int64_t outputs = outputs_of_task(preset);

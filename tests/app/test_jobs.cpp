@@ -2,6 +2,7 @@
 // Jobs without a window: who waits for whom, that a newer one replaces an older one, that none is lost that is to be done, and that nothing
 // stale is heard. What the jobs compute here is held at gates of the test, so that nothing depends on how fast the machine is.
 #include <QTest>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
@@ -224,11 +225,15 @@ class TestJobs : public QObject {
   void whatAComputationCallsHearsTheStopToo() {
     Desk desk(words);
     Heard heard(desk);
-    heard.job.start({1}, [](const Report<int>&, std::stop_token) -> int {
-      for (;;) check_stop();
+    heard.job.start({1}, [](const Report<int>& report, std::stop_token) {
+      report.part(5);
+      const auto began = std::chrono::steady_clock::now();
+      while (std::chrono::steady_clock::now() - began < std::chrono::milliseconds(patience / 2)) check_stop();
+      return 10;
     });
+    QTRY_VERIFY_WITH_TIMEOUT(heard.all.contains("part 5 of 1"), patience);
     heard.job.stop();
-    QTRY_COMPARE_WITH_TIMEOUT(heard.all, (QStringList{"began 1", "1 stopped"}), patience);
+    QTRY_COMPARE_WITH_TIMEOUT(heard.all, (QStringList{"began 1", "part 5 of 1", "1 stopped"}), patience);
   }
 
   void noneOfAllIsLost() {

@@ -358,6 +358,16 @@ class TestSession : public test::WindowTest {
     QCOMPARE(inWindowWords("nothing of the kind"), QString("nothing of the kind"));
   }
 
+  void secondsAreSaidAsPreciselyAsTheyAreMeant() {
+    const auto both = [](double seconds) { return QStringList{secondsInWords(seconds), roughSecondsInWords(seconds)}; };
+    QCOMPARE(both(4e-5), (QStringList{"40 µs", "40 µs"}));
+    QCOMPARE(both(0.0042), (QStringList{"4.2 ms", "4.2 ms"}));
+    QCOMPARE(both(0.12), (QStringList{"120 ms", "120 ms"}));
+    QCOMPARE(both(1.5), (QStringList{"1.50 s", "1.5 s"}));
+    QCOMPARE(both(12.0), (QStringList{"12.0 s", "12.0 s"}));
+    QCOMPARE(both(270.0), (QStringList{"4.5 min", "270.0 s"}));
+  }
+
   void noSentenceOfTheWindowNamesAnOption() {
     QStringList found;
     connect(&session(), &SessionController::said, this, [&](const QString& sentence) {
