@@ -24,6 +24,13 @@ const bool registered = [] {
                          HostBackend host;
                          parity.body(host);
                        }});
+    // Those that multiply matrices, with a machine that has a library for it.
+    if (parity.name.starts_with("product: matrix") || parity.name.starts_with("outer:"))
+      cases().push_back({"library, " + parity.name, [parity] {
+                           LibraryBackend host;
+                           parity.body(host);
+                           CHECK(host.machine().products() > 0);
+                         }});
   }
   return true;
 }();
@@ -60,6 +67,67 @@ TEST_CASE("the reference: a recurrence, a softmax and a product that one can che
   CHECK_EQUAL(product[1], 23.0);
   CHECK_EQUAL(product[2], 39.0);
   CHECK_EQUAL(product[3], 53.0);
+}
+
+TEST_CASE("a library is asked for what one call of it can say: factors change places, sums and rows are joined") {
+  // 3 matrices, (4 x 5) (5 x 7): as a library sees it, (7 x 5) (5 x 4).
+  const double a[3 * 4 * 5] = {}, b[3 * 5 * 7] = {};
+  double c[3 * 4 * 7] = {};
+  const kernel::Gemm<double> plain{a, b, c, 4, 7, 5, 5, 7, 7, 20, 35, 28, 0, 3, 1, 1, false, false, true};
+  const auto asked = kernel::column_product(plain);
+  CHECK(asked && asked->a == b && asked->b == a && asked->c == c);
+  CHECK(asked->m == 7 && asked->n == 4 && asked->k == 5 && asked->batch == 3);
+  CHECK(asked->lda == 7 && asked->ldb == 5 && asked->ldc == 7);
+  CHECK(asked->stride_a == 35 && asked->stride_b == 20 && asked->stride_c == 28);
+  CHECK(!asked->transpose_a && !asked->transpose_b && asked->beta == 1.0);
+  CHECK_EQUAL(asked->multiplications(), 3.0 * 4 * 5 * 7);
+
+  auto turned = plain;  // A is stored 5 x 4
+  turned.transpose_a = true;
+  turned.lda = 4;
+  turned.accumulate = false;
+  const auto second = kernel::column_product(turned);
+  CHECK(second && !second->transpose_a && second->transpose_b && second->beta == 0.0);
+
+  auto one_b = plain;
+  one_b.stride_b = 0;
+  const auto joined = kernel::column_product(one_b);
+  CHECK(joined && joined->batch == 1 && joined->n == 12);
+  one_b.stride_a = 40;  // the rows of A lie apart
+  CHECK(kernel::column_product(one_b)->batch == 3);
+
+  auto one_c = turned;  // the sum of A^T B
+  one_c.batch = 1;
+  one_c.inner = 3;
+  one_c.stride_c = 0;
+  const auto longer = kernel::column_product(one_c);
+  CHECK(longer && longer->batch == 1 && longer->k == 15);
+  one_c.transpose_b = true;
+  CHECK(!kernel::column_product(one_c));
+
+  auto refused = plain;
+  refused.k = 0;
+  CHECK(!kernel::column_product(refused));
+  refused = plain;
+  refused.lda = 4;  // rows that overlap
+  CHECK(!kernel::column_product(refused));
+  refused = plain;
+  refused.m = std::int64_t{1} << 31;
+  CHECK(!kernel::column_product(refused));
+}
+
+TEST_CASE("no library is asked while work is recorded, and the product is the same") {
+  LibraryBackend host;
+  const double left[] = {1.0, 2.0, 3.0, 4.0}, right[] = {5.0, 6.0, 7.0, 8.0};
+  double product[4] = {};
+  const auto recording = host.record([&] { host.matmul(DType::f64, {1, 2, 2, 2, false, true}, left, right, product, false); });
+  CHECK(recording != nullptr);
+  recording->replay();
+  CHECK_EQUAL(host.machine().products(), 0);
+  CHECK(product[0] == 17.0 && product[1] == 23.0 && product[2] == 39.0 && product[3] == 53.0);
+  host.matmul(DType::f64, {1, 2, 2, 2, false, true}, left, right, product, true);
+  CHECK_EQUAL(host.machine().products(), 1);
+  CHECK(product[0] == 34.0 && product[1] == 46.0 && product[2] == 78.0 && product[3] == 106.0);
 }
 
 TEST_CASE("CPU: a scan of complex numbers has the same bits wherever its state lies") {

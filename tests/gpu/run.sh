@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
 # For a machine with a CUDA device: builds the engine and reclab without Qt, runs what is labelled gpu, compares every preset on both
-# devices, lets compute-sanitizer look for stray reads and writes, and times long sequences. Libraries that the machine lacks are taken
+# devices, lets compute-sanitizer look for stray reads and writes, and times long sequences, and products by our own kernels and by cuBLAS. Libraries that the machine lacks are taken
 # from the folder .deps beside this checkout's files, where `tests/gpu/run.sh fetch` unpacks them from Debian packages.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -24,7 +24,7 @@ if [[ ${1:-} == fetch ]]; then
 fi
 
 mkdir -p "$out" build/gpu
-export PATH=$PATH:/usr/local/cuda/bin
+export PATH=$PATH:/usr/local/cuda/bin LD_LIBRARY_PATH=${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/cuda/lib64
 prefix=()
 [[ -d $deps ]] && prefix=(-DCMAKE_PREFIX_PATH="$deps/usr" -DCMAKE_INCLUDE_PATH="$deps/usr/include"
   -DCMAKE_LIBRARY_PATH="$deps/usr/lib/$(uname -m)-linux-gnu;$deps/lib/$(uname -m)-linux-gnu")
@@ -43,6 +43,17 @@ part() {  # part NAME COMMAND...: runs it to the end, shows its last lines, reme
 part kernels-on-the-host build/gpu/bin/engine_test_kernels
 part parity build/gpu/bin/gpu_test_backends
 if ! grep -q 'SKIP' "$out/parity.log"; then
+  grep '^device' "$out/parity.log" || true
+  # Products by our own kernels alone, and by cuBLAS wherever it can; then what each takes.
+  part parity-own env RECLAB_CUDA_PRODUCTS=own build/gpu/bin/gpu_test_backends
+  part parity-cublas env RECLAB_CUDA_PRODUCTS=cublas build/gpu/bin/gpu_test_backends
+  if grep -q 'SKIP' "$out/parity-cublas.log"; then
+    echo "cuBLAS was not found: products are our own kernels'"
+  else
+    for products in own cublas; do
+      part "bench-products-$products" env RECLAB_CUDA_PRODUCTS=$products timeout 60 build/gpu/bin/reclab bench transformer --device cuda --lengths 1024,4096
+    done
+  fi
   lines=40 part check-device timeout 200 build/gpu/bin/reclab check-device
   for form in sequential scan convolution; do
     part "bench-$form" timeout 60 build/gpu/bin/reclab bench s4d --device cuda --forms "$form" --lengths 1024,4096,16384

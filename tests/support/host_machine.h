@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "array/cuda/families.h"
+#include "test.h"
 
 namespace reclab::test {
 
@@ -85,6 +86,35 @@ class HostMachine {
   };
 };
 
+/// The same with a library for products, in plain loops: matrices lie and arguments are refused as cuBLAS has it.
+class LibraryMachine : public HostMachine {
+ public:
+  template <class T>
+  bool product(const kernel::ColumnProduct<T>& p) {
+    CHECK(p.m >= 1 && p.n >= 1 && p.k >= 1 && p.batch >= 1);
+    CHECK(p.lda >= (p.transpose_a ? p.k : p.m) && p.ldb >= (p.transpose_b ? p.n : p.k) && p.ldc >= p.m);
+    ++products_;
+    for (std::int64_t matrix = 0; matrix < p.batch; ++matrix)
+      for (std::int64_t column = 0; column < p.n; ++column)
+        for (std::int64_t row = 0; row < p.m; ++row) {
+          const T *a = p.a + matrix * p.stride_a, *b = p.b + matrix * p.stride_b;
+          double sum = 0.0;
+          for (std::int64_t l = 0; l < p.k; ++l) {
+            const T left = p.transpose_a ? a[l + row * p.lda] : a[row + l * p.lda], right = p.transpose_b ? b[column + l * p.ldb] : b[l + column * p.ldb];
+            sum += static_cast<double>(left) * static_cast<double>(right);
+          }
+          T& c = p.c[matrix * p.stride_c + row + column * p.ldc];
+          c = static_cast<T>(p.beta == T(0) ? sum : sum + static_cast<double>(p.beta) * static_cast<double>(c));  // with 0 it is not read
+        }
+    return true;
+  }
+  int products() const { return products_; }
+
+ private:
+  int products_ = 0;
+};
+
 using HostBackend = kernel::KernelBackend<HostMachine>;
+using LibraryBackend = kernel::KernelBackend<LibraryMachine>;
 
 }  // namespace reclab::test

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Depth-wise convolution, the kernels of long convolutions, and these by Fourier transforms.
+// Depth-wise convolution, the kernels of long convolutions, and these by Fourier transforms. The transforms are our own, not cuFFT's: they are in
+// double for every type, lengths are powers of two, and since the spectra are only multiplied and go back they stay in the order in which the
+// passes leave them, so no pass restores one. They need a table of roots a length, and can be recorded.
 #pragma once
 
 #include "array/cuda/kernel_backend.h"

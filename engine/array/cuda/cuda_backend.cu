@@ -5,12 +5,14 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "array/cuda/health.h"
+#include "array/cuda/cublas.h"
 #include "array/cuda/families.h"
+#include "array/cuda/health.h"
 #include "array/pool.h"
 
 namespace reclab {
@@ -52,6 +54,20 @@ __global__ void __launch_bounds__(threads) run_blocks(F f, Index n) {
   for (Index i = blockIdx.x; i < n; i += gridDim.x) f(block, i, shared);
 }
 
+/// What makes products: cuBLAS those that are worth it, where there is cuBLAS; or, by the variable RECLAB_CUDA_PRODUCTS, one of the two all of
+/// them (cuBLAS all that it can), so that they can be compared.
+enum class Products { by_size, own, cublas };
+Products chosen_products() {
+  const char* words = std::getenv("RECLAB_CUDA_PRODUCTS");
+  const std::string chosen = words ? words : "";
+  if (chosen.empty()) return Products::by_size;
+  if (chosen == "own") return Products::own;
+  if (chosen == "cublas") return Products::cublas;
+  throw Error("RECLAB_CUDA_PRODUCTS is \"" + chosen + "\": it may be own or cublas");
+}
+/// Below this many multiplications either takes about as long as its launch.
+constexpr double worth_cublas = 1 << 22;
+
 class CudaMachine {
  public:
   CudaMachine(std::string name, bool pools) : name_(std::move(name)), pools_(pools), pool_([this](std::size_t bytes) { return plain_memory(bytes); }, [this](void* memory) { free_plain(memory); }) {
@@ -61,6 +77,13 @@ class CudaMachine {
       check(cudaDeviceGetDefaultMemPool(&device_pool_, 0), "open its memory");
       check(cudaMemPoolSetAttribute(device_pool_, cudaMemPoolAttrReleaseThreshold, &keep), "set up its memory");
     }
+    const Products products = chosen_products();
+    if (products == Products::own) return;
+    std::string why_not;
+    cublas_ = Cublas::open(stream_, why_not);
+    if (products == Products::cublas && !cublas_) throw Error("RECLAB_CUDA_PRODUCTS is cublas, which is not there: " + why_not);
+    if (products == Products::by_size) worth_cublas_ = worth_cublas;
+    if (cublas_) name_ += " with " + cublas_->name();
   }
   CudaMachine(const CudaMachine&) = delete;
   CudaMachine& operator=(const CudaMachine&) = delete;
@@ -118,6 +141,16 @@ class CudaMachine {
     done(cudaGetLastError(), "start a kernel");
   }
 
+  /// Whether cuBLAS makes this product; else it is left to our own kernel.
+  template <class T>
+  bool product(const kernel::ColumnProduct<T>& product) {
+    if (!cublas_ || product.multiplications() < worth_cublas_) return false;
+    health_.require();
+    const Cublas::Outcome outcome = cublas_->multiply(product);
+    if (!outcome.failure.empty()) failed(outcome.failure, outcome.no_memory, "multiply matrices");
+    return true;
+  }
+
   class Recorded {
    public:
     Recorded(const kernel::Health& health, cudaGraphExec_t graph) : health_(&health), graph_(graph) {}
@@ -173,14 +206,16 @@ class CudaMachine {
   void done(cudaError_t status, const char* doing) {
     if (status == cudaSuccess) return;
     cudaGetLastError();
+    failed(words_of(status), status == cudaErrorMemoryAllocation, doing);
+  }
+  [[noreturn]] void failed(const std::string& words, bool no_memory, const char* doing) {
     const cudaError_t now = cudaStreamQuery(stream_);
     if (now != cudaSuccess && now != cudaErrorNotReady) {
       cudaGetLastError();
-      health_.lose(words_of(status));
+      health_.lose(words);
     }
-    if (status == cudaErrorMemoryAllocation)
-      throw DeviceError(DeviceError::Kind::memory, words_of(status), "The CUDA device has not enough free memory to " + std::string(doing) + " (" + words_of(status) + "): choose device cpu.");
-    health_.failed(doing, words_of(status));
+    if (no_memory) throw DeviceError(DeviceError::Kind::memory, words, "The CUDA device has not enough free memory to " + std::string(doing) + " (" + words + "): choose device cpu.");
+    health_.failed(doing, words);
   }
   cudaError_t end_capture(cudaGraph_t* graph) noexcept {
     const cudaStream_t made = std::exchange(recording_, nullptr);
@@ -224,6 +259,8 @@ class CudaMachine {
   cudaMemPool_t device_pool_ = nullptr;
   kernel::Health health_;
   Pool pool_;  // where the device has none
+  std::unique_ptr<Cublas> cublas_;
+  double worth_cublas_ = 0.0;
 };
 
 using CudaBackend = kernel::KernelBackend<CudaMachine>;

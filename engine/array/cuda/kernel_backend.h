@@ -3,7 +3,8 @@
 //   allocate, release, zero, upload, download, copy, finish, device, name   as Backend has them, and
 //   each(n, f)      f(i) for all i < n, in any order
 //   blocks(n, f)    f(block, i, shared) for all i < n
-// and runs one launch after the other. What it may have besides is in recorder.h, and health() where the device can be lost.
+// and runs one launch after the other. What it may have besides is in recorder.h, health() where the device can be lost, and
+//   product(p)      whether a library makes this ColumnProduct (product.h); it may leave it to our kernels
 // A family's kernels and what launches them are in the file of its name; families.h has them all.
 #pragma once
 

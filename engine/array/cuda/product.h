@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Products of matrices, and the inverse of a triangular one.
+// Products of matrices, and the inverse of a triangular one. A machine that has a library for products is asked first (`product`, recorder.h).
 #pragma once
+
+#include <optional>
 
 #include "array/cuda/kernel_backend.h"
 
@@ -113,6 +115,48 @@ struct AddShares {
   }
 };
 
+/// A product as cuBLAS takes it: C = op(A) op(B) + beta C for each of a batch, op transposes where asked, op(A) is m x k, op(B) k x n. Matrices
+/// lie column after column, `ld` entries from one column to the next.
+template <class T>
+struct ColumnProduct {
+  bool transpose_a, transpose_b;
+  int m, n, k;
+  const T* a;
+  int lda;
+  Index stride_a;
+  const T* b;
+  int ldb;
+  Index stride_b;
+  T beta;
+  T* c;
+  int ldc;
+  Index stride_c;
+  int batch;
+  double multiplications() const { return static_cast<double>(m) * n * k * batch; }
+};
+/// The same product for a library; nothing where one call of it cannot say it. What lies row after row is, read column after column, the
+/// transposed matrix, and C^T = op(B)^T op(A)^T: the factors change places and keep their `transpose`.
+template <class T>
+std::optional<ColumnProduct<T>> column_product(Gemm<T> g) {
+  if (g.inner > 1) {
+    // Products that add up to one are one with a longer k, where the matrices of both sides lie one below the other.
+    if (!g.transpose_a || g.transpose_b || g.stride_a != g.k * g.lda || g.stride_b != g.k * g.ldb) return std::nullopt;
+    g.k *= g.inner;
+    g.stride_a *= g.inner;
+    g.stride_b *= g.inner;
+  } else if (g.batch > 1 && g.stride_b == 0 && !g.transpose_a && g.stride_a == g.m * g.lda && g.stride_c == g.m * g.ldc) {
+    // Products with one B are one with more rows.
+    g.m *= g.batch;
+    g.batch = 1;
+  }
+  const auto counts = [](Index value, Index smallest) { return value >= smallest && value <= INT_MAX; };
+  if (!counts(g.m, 1) || !counts(g.n, 1) || !counts(g.k, 1) || !counts(g.batch, 1) || g.batch > 65535) return std::nullopt;
+  if (!counts(g.lda, g.transpose_a ? g.m : g.k) || !counts(g.ldb, g.transpose_b ? g.k : g.n) || !counts(g.ldc, g.n)) return std::nullopt;
+  const auto narrow = [](Index value) { return static_cast<int>(value); };
+  return ColumnProduct<T>{g.transpose_b, g.transpose_a, narrow(g.n), narrow(g.m), narrow(g.k), g.b, narrow(g.ldb), g.stride_b, g.a, narrow(g.lda), g.stride_a,
+                          g.accumulate ? T(1) : T(0), g.c, narrow(g.ldc), g.stride_c, narrow(g.batch)};
+}
+
 /// One matrix for each head, as it lies: `stride` from head to head, `line` from row to row.
 template <class P>
 struct Matrices {
@@ -128,12 +172,13 @@ struct Matrices {
 
 // ---- Launches ----------------------------------------------------------------------------------------------------------------------
 
-/// Splits the sum of a product with few tiles among more blocks.
+/// By a library where the machine has one that is worth it. Else our own kernel, which shares the sum of a product with few tiles out among more blocks.
 template <class Machine>
 template <class T>
 void KernelBackend<Machine>::gemm(Gemm<T> g) {
   const Index tiles = g.tiles_m() * g.tiles_n() * g.batch, count = g.batch * g.m * g.n;
   if (count == 0) return;
+  if (const auto product = column_product(g); product && machine_.product(*product)) return;
   const Index shares = g.inner > 1 ? g.inner : g.k / 64;
   g.splits = std::clamp<Index>(std::min(256 / tiles, g.inner * g.k / 256), 1, std::max<Index>(shares, 1));
   if (g.splits == 1) {

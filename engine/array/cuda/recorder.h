@@ -60,6 +60,16 @@ class Recorder {
     machine_.blocks(n, f);
   }
 
+  /// Whether the machine's library, if it has one, makes this product (kernel::ColumnProduct). None does while recording: a library's workspace
+  /// belongs to the one stream that runs, and a recording has a stream of its own.
+  template <class Product>
+  bool product(const Product& product) {
+    if constexpr (requires { machine_.product(product); })
+      return !recording() && machine_.product(product);
+    else
+      return false;
+  }
+
   std::unique_ptr<Recording> record(const std::function<void()>& work) {
     if constexpr (records) {
       if (recording()) return nullptr;
