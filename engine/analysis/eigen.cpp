@@ -16,6 +16,12 @@
 namespace reclab {
 namespace {
 
+/// The order that eigenvalues are given in.
+bool by_size(const std::complex<double>& x, const std::complex<double>& y) {
+  const double a = std::abs(x), b = std::abs(y);
+  return a != b ? a > b : std::arg(x) < std::arg(y);
+}
+
 using namespace columns;
 
 constexpr double epsilon = std::numeric_limits<double>::epsilon();
@@ -115,10 +121,7 @@ void Spectrum::compute(std::span<const double> matrix) {
   iterate();
   if (found_ < n_) return fail();  // no convergence
   for (auto& value : values_) value = {std::scalbn(value.real(), exponent), std::scalbn(value.imag(), exponent)};
-  std::sort(values_.begin(), values_.end(), [](const std::complex<double>& x, const std::complex<double>& y) {
-    const double a = std::abs(x), b = std::abs(y);
-    return a != b ? a > b : std::arg(x) < std::arg(y);
-  });
+  std::sort(values_.begin(), values_.end(), by_size);
 }
 
 /// Rows, then columns, that are zero beside the diagonal go to the end, or the start: their diagonal entry is an eigenvalue, exactly.
@@ -372,6 +375,24 @@ std::vector<std::complex<double>> eigenvalues(std::span<const double> matrix, st
   Spectrum spectrum(n);
   spectrum.compute(matrix);
   return spectrum.values();
+}
+
+std::vector<std::complex<double>> low_rank_eigenvalues(double scale, std::span<const double> u, std::span<const double> v, std::int64_t n, std::int64_t rank) {
+  assert(rank >= 1 && rank <= n && std::ssize(u) == n * rank && std::ssize(v) == n * rank);
+  std::vector<double> inner(static_cast<std::size_t>(rank * rank), 0.0);  // v^T u
+  for (std::int64_t i = 0; i < n; ++i)
+    for (std::int64_t r = 0; r < rank; ++r)
+      for (std::int64_t c = 0; c < rank; ++c)
+        inner[static_cast<std::size_t>(r * rank + c)] += v[static_cast<std::size_t>(i * rank + r)] * u[static_cast<std::size_t>(i * rank + c)];
+  std::vector<std::complex<double>> values = rank == 1 ? std::vector<std::complex<double>>{inner[0]} : eigenvalues(inner, rank);
+  for (auto& value : values) value += scale;
+  values.resize(static_cast<std::size_t>(n), scale);
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  if (std::ranges::all_of(values, [](const auto& value) { return std::isfinite(value.real()) && std::isfinite(value.imag()); }))
+    std::sort(values.begin(), values.end(), by_size);
+  else
+    std::ranges::fill(values, std::complex<double>(nan, nan));
+  return values;
 }
 
 double eigenvalue_work(std::span<const double> matrix, std::int64_t n) {

@@ -44,19 +44,30 @@ struct NewtonReport {
 using NewtonWatch = std::function<void(int iteration, bool diagonal, const std::vector<std::vector<double>>& states)>;
 
 /// What ds_t/ds_{t-1} is made of, for one sequence of the batch: square blocks for parts of the state that do not see each other, each of them
-/// acting alike on so many columns of the state.
+/// acting alike on so many columns of the state. One block of the whole state is a dense transition.
 struct Transition {
-  enum class Kind : std::uint8_t { none, diagonal, blocks };
+  enum class Kind : std::uint8_t {
+    none,
+    diagonal,
+    blocks,
+    low_rank  ///< blocks, each of them a multiple of the identity plus a matrix of low rank
+  };
   Kind kind = Kind::none;
   std::int64_t count = 0;    ///< blocks that differ; of a diagonal transition its entries
   std::int64_t size = 1;     ///< rows of a block
   std::int64_t repeats = 1;  ///< columns that a block acts on
   bool varies = false;       ///< from step to step
-  std::string why;           ///< of none: why no step maps the state to the next, after "because"
+  std::int64_t rank = 0;     ///< of low_rank
+  std::string why{};         ///< of none: why no step maps the state to the next, after "because"
 
-  static Transition none(std::string why) { return {Kind::none, 0, 1, 1, false, std::move(why)}; }
-  static Transition diagonal(std::int64_t entries, bool varies) { return {Kind::diagonal, entries, 1, 1, varies, {}}; }
-  static Transition blocks(std::int64_t count, std::int64_t size, std::int64_t repeats, bool varies) { return {Kind::blocks, count, size, repeats, varies, {}}; }
+  static Transition none(std::string why) { return {.why = std::move(why)}; }
+  static Transition diagonal(std::int64_t entries, bool varies) { return {.kind = Kind::diagonal, .count = entries, .varies = varies}; }
+  static Transition blocks(std::int64_t count, std::int64_t size, std::int64_t repeats, bool varies) { return {.kind = Kind::blocks, .count = count, .size = size, .repeats = repeats, .varies = varies}; }
+  static Transition low_rank(std::int64_t count, std::int64_t size, std::int64_t repeats, std::int64_t rank, bool varies) {
+    return {.kind = Kind::low_rank, .count = count, .size = size, .repeats = repeats, .varies = varies, .rank = rank};
+  }
+  /// Whether jacobian() tells it: it is neither none nor diagonal.
+  bool in_blocks() const { return kind == Kind::blocks || kind == Kind::low_rank; }
 
   /// Eigenvalues, which is entries of the state; 0 where there is no transition.
   std::int64_t width() const { return count * size * repeats; }
@@ -73,6 +84,8 @@ class Memory : public Operation {
   /// Of one in blocks: each of them row-major, one after another; [entries()]. Entry (i, j) is d s_t[i] / d s_{t-1}[j], states in the order of
   /// their declaration: all of the states' entries, or, of states whose entries do not see each other, one of each.
   virtual void jacobian(std::int64_t t, std::span<double> matrices);
+  /// Of one of low rank: each block is scale I + u v^T; scale [count], u and v [count, size, rank].
+  virtual void low_rank(std::int64_t t, std::span<double> scale, std::span<double> u, std::span<double> v);
 
   /// Of the last forward in a Newton form; null in every other form.
   virtual const NewtonReport* newton() const { return nullptr; }

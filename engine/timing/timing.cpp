@@ -565,7 +565,7 @@ std::optional<double> largest_lyapunov(const Registry& registry, const RunReques
     for (const Memory* memory : prepared.probe->memories(layer)) {
       const Transition own = memory->transition();
       any = any || own.kind != Transition::Kind::none;
-      if (own.kind == Transition::Kind::blocks) cubes += static_cast<double>(own.entries()) * static_cast<double>(own.size);
+      if (own.in_blocks()) cubes += static_cast<double>(own.entries()) * static_cast<double>(own.size);
     }
   if (!any) return std::nullopt;
   RunRequest small = request;

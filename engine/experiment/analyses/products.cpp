@@ -27,7 +27,7 @@ class Products final : public Analysis {
       const Transition own = record_.transition(layer);
       // A factor is multiplied with what was there at least; the first one shows what more there is to do.
       const double product = 2.0 * static_cast<double>(own.entries()) * static_cast<double>(own.size) * product_operation * static_cast<double>(record_.length());
-      affordable_.push_back(own.kind != Transition::Kind::blocks || !wanted() || may_take(layer, product));
+      affordable_.push_back(!own.in_blocks() || !wanted() || may_take(layer, product));
     }
   }
 
@@ -38,7 +38,7 @@ class Products final : public Analysis {
     for (std::size_t layer = 0; layer < products.size(); ++layer) {
       auto& own = products[layer];
       own.of = record_.transition(layer);
-      const bool dense = own.of.kind == Transition::Kind::blocks;
+      const bool dense = own.of.in_blocks();
       if (dense && !affordable_[layer]) own.of = {};
       if (own.of.kind == Transition::Kind::none) continue;
       own.k = std::min<std::int64_t>(record_.request.probe.singular_values, own.of.width());

@@ -18,6 +18,18 @@ void put_block(const Transition& of, std::int64_t block, const std::vector<std::
   for (std::int64_t column = 0; column < of.repeats; ++column) std::copy(values.begin(), values.end(), all.begin() + (block * of.repeats + column) * of.size);
 }
 
+/// Of all blocks of a step.
+void low_rank_spectrum(Memory& memory, std::int64_t t, std::span<std::complex<double>> all) {
+  const Transition of = memory.transition();
+  const std::int64_t each = of.size * of.rank;
+  std::vector<double> scale(static_cast<std::size_t>(of.count)), u(static_cast<std::size_t>(of.count * each)), v(u.size());
+  memory.low_rank(t, scale, u, v);
+  for (std::int64_t block = 0; block < of.count; ++block) {
+    const auto from = static_cast<std::size_t>(block * each), n = static_cast<std::size_t>(each);
+    put_block(of, block, low_rank_eigenvalues(scale[static_cast<std::size_t>(block)], std::span(u).subspan(from, n), std::span(v).subspan(from, n), of.size, of.rank), all);
+  }
+}
+
 class Spectra final : public Analysis {
  public:
   using Analysis::Analysis;
@@ -45,9 +57,9 @@ class Spectra final : public Analysis {
       const auto memories = segment.network.memories(static_cast<int>(layer));
       AtFocus own{layer, transition_of(memories), {}, {}};
       if (own.of.kind == Transition::Kind::none || !record_.names(key_of(Kind::spectrum, layer))) continue;
-      if (own.of.kind == Transition::Kind::diagonal) {
+      if (own.of.kind != Transition::Kind::blocks) {
         own.values.resize(static_cast<std::size_t>(own.of.width()));
-        factors_at(memories, record_.own_step(segment, layer, step), own.values);
+        values_at(memories, own.of, record_.own_step(segment, layer, step), own.values);
       } else {
         own.jacobians.resize(static_cast<std::size_t>(own.of.entries()));
         memories[0]->jacobian(record_.own_step(segment, layer, step), own.jacobians);
@@ -120,7 +132,7 @@ class Spectra final : public Analysis {
     std::size_t layer;
     Transition of;
     std::vector<double> jacobians;             // of one in blocks
-    std::vector<std::complex<double>> values;  // of a diagonal one
+    std::vector<std::complex<double>> values;  // of any other
   };
   struct LayerSpectrum {
     std::vector<std::int64_t> steps;
@@ -166,6 +178,14 @@ class Spectra final : public Analysis {
     record_.trace.put(std::move(array));
   }
 
+  /// What takes no iteration: of a diagonal transition, or of one of low rank.
+  static void values_at(const std::vector<Memory*>& memories, const Transition& of, std::int64_t t, std::span<std::complex<double>> values) {
+    if (of.kind == Transition::Kind::diagonal)
+      factors_at(memories, t, values);
+    else
+      low_rank_spectrum(*memories[0], t, values);
+  }
+
   void visit_layer(const Rollout::Segment& segment, std::size_t layer, LayerSpectrum& own) {
     const auto n = static_cast<std::size_t>(own.of.width());
     const auto memories = segment.network.memories(static_cast<int>(layer));
@@ -179,10 +199,10 @@ class Spectra final : public Analysis {
     const auto end = std::lower_bound(begin, own.steps.end(), segment.first + segment.steps);
     const auto from = static_cast<std::size_t>(begin - own.steps.begin());
     const std::span<std::complex<double>> values(own.values);
-    if (own.of.kind == Transition::Kind::diagonal) {
+    if (own.of.kind != Transition::Kind::blocks) {
       for (auto step = begin; step != end; ++step) {
         record_.check();
-        factors_at(memories, record_.own_step(segment, layer, *step), values.subspan(static_cast<std::size_t>(step - own.steps.begin()) * n, n));
+        values_at(memories, own.of, record_.own_step(segment, layer, *step), values.subspan(static_cast<std::size_t>(step - own.steps.begin()) * n, n));
       }
       return;
     }

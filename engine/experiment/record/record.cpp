@@ -88,7 +88,7 @@ Transition transition_of(const std::vector<Memory*>& memories) {
   for (const Memory* memory : memories) {
     Transition own = memory->transition();
     none = none && own.kind == Transition::Kind::none;
-    diagonal = diagonal && own.kind != Transition::Kind::blocks;
+    diagonal = diagonal && !own.in_blocks();
     all.count += own.width();
     all.varies = all.varies || own.varies;
     if (memories.size() == 1) return own;

@@ -3,6 +3,7 @@
 #include <cassert>
 
 #include "array/device_array.h"
+#include "array/host.h"
 #include "recurrence/chunks.h"
 #include "recurrence/delta/delta.h"
 #include "recurrence/delta/drawing.h"
@@ -91,6 +92,13 @@ OuterVars delta(Graph& graph, Form form, Var q, Var k, Var v, Var beta) {
                                   return std::vector<Var>{s[0] + column * (missing * chunks::with_axis(u[2], -2))};
                                 },
                                 {}, Form::sequential, Sees::own_column);
+  let_be_low_rank(stepped, 1, [&graph, k = graph.adopt(k), beta = graph.adopt(beta), batch, heads, key](std::int64_t t, std::span<double> scale, std::span<double> left, std::span<double> right) {
+    const auto row = [&](Var of, std::int64_t n) { return to_double(graph.backend(), of.dtype(), graph.value(of), n, t * batch * n); };
+    const std::vector<double> keys = row(k, heads * key), shares = row(beta, heads);
+    std::ranges::fill(scale, 1.0);
+    std::ranges::copy(keys, right.begin());
+    for (std::size_t i = 0; i < keys.size(); ++i) left[i] = -shares[i / static_cast<std::size_t>(key)] * keys[i];
+  });
   OuterVars vars;
   static_cast<MemoryVars&>(vars) = stepped;
   vars.output = sum(vars.trajectories[0] * chunks::with_axis(q, -1), -2);

@@ -77,8 +77,14 @@ class Step final : public Memory, public OverTime {
     if (sees_ == Sees::all) return Transition::blocks(1, width_, 1, true);
     if (sees_ == Sees::own_entry) return diagonal() ? Transition::diagonal(width_, true) : Transition::blocks(width_ / rows_, rows_, 1, true);
     const Shape& shape = state_shapes_[0].shape;
-    return Transition::blocks(shape[0], shape[1], shape[2], true);
+    return rank_ ? Transition::low_rank(shape[0], shape[1], shape[2], rank_, true) : Transition::blocks(shape[0], shape[1], shape[2], true);
   }
+  void let_be_low_rank(std::int64_t rank, std::function<void(std::int64_t, std::span<double>, std::span<double>, std::span<double>)> parts) {
+    assert(sees_ == Sees::own_column);
+    rank_ = rank;
+    parts_ = std::move(parts);
+  }
+  void low_rank(std::int64_t t, std::span<double> scale, std::span<double> u, std::span<double> v) override { parts_(t, scale, u, v); }
   void factors(std::int64_t t, std::span<std::complex<double>> factors) override {
     assert(diagonal());
     std::vector<double> entries(factors.size());
@@ -313,6 +319,8 @@ class Step final : public Memory, public OverTime {
   Graph& outer_;
   std::int64_t steps_, batch_, width_ = 0, rows_ = 0;
   Sees sees_ = Sees::all;
+  std::int64_t rank_ = 0;
+  std::function<void(std::int64_t, std::span<double>, std::span<double>, std::span<double>)> parts_;  // of a transition of low rank
   std::vector<StateShape> state_shapes_;
   std::vector<Shape> token_shapes_;
   CellFunction function_;
@@ -466,6 +474,11 @@ StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& s
   for (std::size_t i = 0; i < vars.gates.size(); ++i) vars.gates[i].trajectory = made[states.size() + i];
   vars.reads.assign(made.begin() + static_cast<std::ptrdiff_t>(states.size() + vars.gates.size()), made.end());
   return vars;
+}
+
+void let_be_low_rank(const StepVars& vars, std::int64_t rank,
+                     std::function<void(std::int64_t t, std::span<double> scale, std::span<double> u, std::span<double> v)> parts) {
+  static_cast<Step*>(vars.memory)->let_be_low_rank(rank, std::move(parts));
 }
 
 Stepped step_and_read(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell, Sees sees) {

@@ -49,6 +49,10 @@ enum class Sees : std::uint8_t {
 StepVars step(Graph& graph, std::int64_t batch, const std::vector<StateShape>& states, const std::vector<Var>& tokens, const CellFunction& cell,
               const std::vector<Var>& initial = {}, Form form = Form::sequential, Sees sees = Sees::all);
 
+/// Tells of a recurrence whose cell sees its own column that what it does to one is scale I + u v^T, of so low a rank: Memory::low_rank.
+void let_be_low_rank(const StepVars& vars, std::int64_t rank,
+                     std::function<void(std::int64_t t, std::span<double> scale, std::span<double> u, std::span<double> v)> parts);
+
 /// As a part of a layer; returns each state's trajectory [steps, batch, ...]. Newton forms are offered where no state is auxiliary.
 std::vector<Var> step(Layer& layer, const std::vector<StateSpec>& states, const std::vector<Var>& tokens, const CellFunction& cell, Sees sees = Sees::all);
 /// The same for a cell that returns more than its states: also what it reads out at each step.

@@ -17,6 +17,7 @@
 #include "analysis/eigen.h"
 #include "analysis/product.h"
 #include "analysis/slope.h"
+#include "array/rng.h"
 #include "test.h"
 
 namespace {
@@ -435,6 +436,25 @@ TEST_CASE("eigenvalues of companion matrices are the roots") {
     for (std::int64_t k = 0; k < n; ++k)
       unity.push_back(std::polar(1.0, 2.0 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n)));
     CHECK_SAYS(distance(eigenvalues(a, n), unity) < 1e-13, "roots of unity, n = " + std::to_string(n));
+  }
+}
+
+TEST_CASE("eigenvalues of a multiple of the identity and a matrix of low rank are those of the sum") {
+  constexpr std::int64_t n = 9;
+  Rng rng(4);
+  for (const std::int64_t rank : {1, 2, 3, 9}) {
+    std::vector<double> u(static_cast<std::size_t>(n * rank)), v(u.size()), sum(static_cast<std::size_t>(n * n), 0.0);
+    for (auto* values : {&u, &v})
+      for (double& x : *values) x = rng.uniform(-1.0, 1.0);
+    for (std::int64_t i = 0; i < n; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        double& entry = sum[static_cast<std::size_t>(i * n + j)];
+        entry = i == j ? -0.4 : 0.0;
+        for (std::int64_t r = 0; r < rank; ++r) entry += u[static_cast<std::size_t>(i * rank + r)] * v[static_cast<std::size_t>(j * rank + r)];
+      }
+    CHECK_SAYS(distance(low_rank_eigenvalues(-0.4, u, v, n, rank), eigenvalues(sum, n)) < 1e-12, "rank " + std::to_string(rank));
+    u[0] = std::nan("");
+    for (const auto& value : low_rank_eigenvalues(-0.4, u, v, n, rank)) CHECK(std::isnan(value.real()));
   }
 }
 
