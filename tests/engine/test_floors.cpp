@@ -212,6 +212,33 @@ std::vector<std::string> named_panels(const fs::path& root) {
   return found;
 }
 
+/// Classes and enumerations of one name on two floors, a sentence each. What stands inside another class is its own affair.
+std::vector<std::string> doubled_classes(const fs::path& root, std::size_t* classes_read = nullptr) {
+  static const std::regex definition(R"re((^|\n)(?:class|struct|union|enum class|enum)\s+(?:alignas\([^)]*\)\s*)?([A-Za-z_]\w*)\s*(?:final\s*)?(?::[^;{}]*)?\{)re");
+  std::map<std::string, std::map<std::string, std::string>> places;  // by name and floor
+  std::size_t count = 0;
+  for (const char* top : {"engine", "widgets", "app"}) {
+    if (!fs::exists(root / top)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / top)) {
+      if (!entry.is_regular_file() || !is_source(entry.path())) continue;
+      const fs::path relative = entry.path().lexically_relative(root);
+      const fs::path floor = std::string_view(top) == "widgets" ? fs::path(top) : fs::path(top) / *std::next(relative.begin());
+      const std::string code = code_of(contents(entry.path()));
+      for (std::sregex_iterator match(code.begin(), code.end(), definition), end; match != end; ++match, ++count)
+        places[(*match)[2]].emplace(floor.string(), relative.string());
+    }
+  }
+  std::vector<std::string> found;
+  for (const auto& [name, floors] : places) {
+    if (floors.size() < 2) continue;
+    std::string sentence = name + " is a class on " + std::to_string(floors.size()) + " floors:";
+    for (const auto& [floor, file] : floors) sentence += " " + file;
+    found.push_back(sentence);
+  }
+  if (classes_read) *classes_read = count;
+  return found;
+}
+
 /// A small house of its own, removed at the end of the case.
 class Planted {
  public:
@@ -345,4 +372,21 @@ TEST_CASE("a panel that the window names is found, with file and line") {
     const auto found = named_panels(planted.root());
     CHECK_SAYS(found.size() == 1 && found[0].starts_with("app/gui/b.cpp:2: the window names the panel "), said(found));
   }
+}
+
+TEST_CASE("no name is a class on two floors") {
+  std::size_t classes = 0;
+  const auto found = doubled_classes(RECLAB_SOURCE_DIR, &classes);
+  CHECK_SAYS(classes > 500, std::to_string(classes) + " classes read");
+  CHECK_SAYS(found.empty(), said(found));
+}
+
+TEST_CASE("a class on two floors is found, whatever it is defined with; declarations, comments and classes inside others are none") {
+  Planted planted;
+  planted.file("engine/array/a.h", "#pragma once\nstruct Step final : Base<int> {\n};\nclass Only {};\n").file("engine/array/b.cpp", "struct Step {\n  struct Inner {};\n};\n")
+      .file("widgets/a.h", "class Step;\n// class Only {\nstruct Outer {\n  class Only {};\n};\n").file("app/gui/a.h", "enum class Inner : int {\n  a\n};\n");
+  CHECK_SAYS(doubled_classes(planted.root()).empty(), said(doubled_classes(planted.root())));
+  planted.file("engine/timing/c.cpp", "enum class Step {\n  a\n};\n");
+  const auto found = doubled_classes(planted.root());
+  CHECK_SAYS(found.size() == 1 && found[0] == "Step is a class on 2 floors: engine/array/a.h engine/timing/c.cpp", said(found));
 }
