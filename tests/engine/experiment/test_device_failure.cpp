@@ -189,7 +189,9 @@ TEST_CASE("a comparison of devices says which line the device failed in, and end
   const auto presets_from = std::ranges::find(all, false, &DeviceReport::primitive) - all.begin();
   CHECK(presets_from > 40);
   CHECK_EQUAL(all.size() - static_cast<std::size_t>(presets_from), std::size_t{8});  // Elman in four forms and two precisions
-  CHECK(std::ranges::count(all, "newton", &DeviceReport::form) == 4);
+  const auto newton = [&](std::ptrdiff_t from, std::ptrdiff_t to) { return std::ranges::count(all.begin() + from, all.begin() + to, "newton", &DeviceReport::form); };
+  CHECK(newton(0, presets_from) >= 2);  // of a stepped recurrence at least
+  CHECK_EQUAL(newton(presets_from, std::ssize(all)), std::ptrdiff_t{2});
 
   const std::int64_t launches = device.machine().launches(), allocations = device.machine().allocations();
   device.machine().fail(Fault::allocation, allocations - 3);
