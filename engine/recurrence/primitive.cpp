@@ -106,9 +106,10 @@ std::string text(double x) {
   return stream.str();
 }
 
-const Numbers edges{1e-9, 1.0 - 1e-9, 0.0, 1.0, 0.5, 1e-300};
-const Numbers log_edges{-1e-9, std::log(1e-9), 0.0, -0.7, -800.0, -1e4};
-const std::vector<Form> scans{Form::sequential, Form::scan, Form::chunkwise};
+Numbers edges() { return {1e-9, 1.0 - 1e-9, 0.0, 1.0, 0.5, 1e-300}; }
+Numbers log_edges() { return {-1e-9, std::log(1e-9), 0.0, -0.7, -800.0, -1e4}; }
+std::vector<Form> scans() { return {Form::sequential, Form::scan, Form::chunkwise}; }
+std::vector<Form> newtons() { return {Form::sequential, Form::newton, Form::quasi_newton, Form::damped_newton}; }
 
 }  // namespace primitive
 }  // namespace reclab

@@ -147,8 +147,11 @@ void add_numbers(Inputs& inputs, const std::string& name, const Shape& shape, co
 std::vector<double> rotation(std::int64_t n, double factor, double angle);
 /// "1e-09".
 std::string text(double x);
-extern const std::vector<double> edges, log_edges;  ///< decays next to 0 and to 1, and logarithms of decays
-extern const std::vector<Form> scans;               ///< sequential, scan, chunkwise
+// Functions, since tests ask for the table while statics are still being made.
+std::vector<double> edges();      ///< decays next to 0 and to 1,
+std::vector<double> log_edges();  ///< and logarithms of decays
+std::vector<Form> scans();        ///< sequential, scan, chunkwise
+std::vector<Form> newtons();      ///< sequential and the Newton forms
 
 }  // namespace primitive
 }  // namespace reclab

@@ -11,17 +11,17 @@ using namespace primitive;
 std::vector<ExtremePrimitive> extremes() {
   Extremes add;
   const std::int64_t T = 3000, w = 6;
-  add("real, by step", scans, {chosen("a", {T, 1, w}, edges, 1), normal("b", {T, 1, w}, 1e3, 2)},
+  add("real, by step", scans(), {chosen("a", {T, 1, w}, edges(), 1), normal("b", {T, 1, w}, 1e3, 2)},
       [](Bench& bench, Form form) { return bench.keep(diagonal(bench.graph, form, bench["a"], bench["b"])).trajectories[0]; });
-  add("real, time-invariant", scans, {{"a", {w}, edges}, normal("b", {T, 1, w}, 1e3, 2)},
+  add("real, time-invariant", scans(), {{"a", {w}, edges()}, normal("b", {T, 1, w}, 1e3, 2)},
       [](Bench& bench, Form form) { return bench.keep(diagonal(bench.graph, form, bench["a"], bench["b"])).trajectories[0]; });
   Inputs varying{normal("b_re", {T, 1, w}, 1e3, 2), normal("b_im", {T, 1, w}, 1e3, 3)}, invariant = varying;
-  add_numbers(varying, "a", {T, 1, w}, edges, 4);
-  add_numbers(invariant, "a", {w}, edges, 4);
+  add_numbers(varying, "a", {T, 1, w}, edges(), 4);
+  add_numbers(invariant, "a", {w}, edges(), 4);
   const auto made = [](Bench& bench, Form form) {
     return real(bench.keep(diagonal(bench.graph, form, bench.number("a"), bench.number("b"))).trajectories[0]);
   };
-  add("complex, by step", scans, varying, made);
+  add("complex, by step", scans(), varying, made);
   const std::vector<Form> all{Form::sequential, Form::scan, Form::chunkwise, Form::convolution};
   add("complex, time-invariant", all, invariant, made);
   {
@@ -56,11 +56,11 @@ Primitive diagonal() {
     return diagonal(l, {"s", shape, "The state."}, a, b);
   };
 
-  p.check("diagonal, real", {Form::sequential, Form::scan, Form::chunkwise}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+  p.check("diagonal, real", scans(), [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Var a = x.real({T, batch, 7}, 0.5, 1.0), b = x.real({T, batch, 7});
     return made(x, diagonal(graph, form, a, b));
   });
-  p.check("diagonal, complex", {Form::sequential, Form::scan, Form::chunkwise}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+  p.check("diagonal, complex", scans(), [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Var a = x.complex({T, batch, 7}, 0.5, 1.0), b = x.complex({T, batch, 7});
     return made(x, diagonal(graph, form, a, b));
   });

@@ -10,14 +10,13 @@ using namespace primitive;
 
 constexpr std::pair<const char*, Activation> activations[] = {
     {"identity", Activation::identity}, {"relu", Activation::relu}, {"sigmoid", Activation::sigmoid}, {"tanh", Activation::tanh}};
-const std::vector<Form> newtons{Form::sequential, Form::newton, Form::quasi_newton, Form::damped_newton};
 
 std::vector<ExtremePrimitive> extremes() {
   Extremes add;
   const std::int64_t T = 3000, n = 6;
   for (const auto& [name, f] : activations) {
     const auto build = [f = f](Bench& bench, Form form) { return bench.keep(independent(bench.graph, form, f, bench["x"], bench["u"])).trajectories[0]; };
-    add(name, newtons, {{"u", {n}, edges}, normal("x", {T, 1, n}, 1e3, 1)}, build);
+    add(name, newtons(), {{"u", {n}, edges()}, normal("x", {T, 1, n}, 1e3, 1)}, build);
   }
   return add.found;
 }
@@ -40,7 +39,7 @@ Primitive independent() {
   };
 
   for (const auto& [name, f] : activations)
-    p.check(std::string("independent, ") + name, newtons, [f = f](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+    p.check(std::string("independent, ") + name, newtons(), [f = f](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
       const Var drive = x.real({T, batch, 5}), u = x.real({5});
       return made(x, independent(graph, form, f, drive, u));
     });

@@ -8,7 +8,6 @@ namespace {
 
 using namespace primitive;
 
-const std::vector<Form> newtons{Form::sequential, Form::newton, Form::quasi_newton, Form::damped_newton};
 
 std::vector<ExtremePrimitive> extremes() {
   Extremes add;
@@ -19,8 +18,8 @@ std::vector<ExtremePrimitive> extremes() {
   seeing.push_back(normal("v", {n}, 1e-3, 4));
   seeing.push_back(normal("w", {n}, 1.0, 5));
   const auto read = [](Bench& bench, const LightVars& vars) { return bench.keep(vars).trajectories[0] * vars.reset; };
-  add("linear", scans, gates, [=](Bench& bench, Form form) { return read(bench, light(bench.graph, form, bench["u"], bench["a"], bench["b"])); });
-  add("gates that see the state", newtons, seeing, [=](Bench& bench, Form form) {
+  add("linear", scans(), gates, [=](Bench& bench, Form form) { return read(bench, light(bench.graph, form, bench["u"], bench["a"], bench["b"])); });
+  add("gates that see the state", newtons(), seeing, [=](Bench& bench, Form form) {
     return read(bench, light(bench.graph, form, bench["u"], bench["a"], bench["b"], bench["v"], bench["w"]));
   });
   return add.found;
@@ -48,12 +47,12 @@ Primitive light() {
     return reads.state * reads.reset;
   };
 
-  p.check("light recurrence", newtons, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+  p.check("light recurrence", newtons(), [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Var u = x.real({T, batch, 5}), a = x.real({T, batch, 5}), b = x.real({T, batch, 5}), v = x.real({5}), w = x.real({5});
     const LightVars vars = light(graph, form, u, a, b, v, w);
     return made(x, vars, vars.reset);
   });
-  p.check("light recurrence, linear", scans, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+  p.check("light recurrence, linear", scans(), [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Var u = x.real({T, batch, 5}), a = x.real({T, batch, 5}), b = x.real({T, batch, 5});
     const LightVars vars = light(graph, form, u, a, b);
     return made(x, vars, vars.reset);

@@ -29,11 +29,11 @@ std::vector<ExtremePrimitive> extremes() {
       const std::string steps = std::to_string(T) + (record ? " steps, " : " steps, not recorded, ");
       add(steps + "no decay", {Form::sequential, Form::chunkwise, Form::attention}, qkv, made);
       add(steps + "a decay a head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
-          with(chosen("g", {T, 1, H, 1}, log_edges, 4)), made);
+          with(chosen("g", {T, 1, H, 1}, log_edges(), 4)), made);
       add(steps + "a constant decay a head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
           with({"g", {H, 1}, {-1e-9, std::log(1e-9)}}), made);
-      add(steps + "a decay a key", {Form::sequential, Form::scan, Form::chunkwise}, with(chosen("g", {T, 1, H, K}, log_edges, 5)), made);
-      add(steps + "a constant decay a key", {Form::sequential, Form::scan, Form::chunkwise}, with(chosen("g", {H, K}, log_edges, 6)), made);
+      add(steps + "a decay a key", scans(), with(chosen("g", {T, 1, H, K}, log_edges(), 5)), made);
+      add(steps + "a constant decay a key", scans(), with(chosen("g", {H, K}, log_edges(), 6)), made);
     }
   }
   return add.found;
@@ -77,7 +77,7 @@ Primitive outer() {
       [outer_of](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return outer_of(form, graph, x, T, 0); });
   p.check("outer, decay by head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
       [outer_of](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return outer_of(form, graph, x, T, 1); });
-  p.check("outer, decay by key", {Form::sequential, Form::scan, Form::chunkwise},
+  p.check("outer, decay by key", scans(),
       [outer_of](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return outer_of(form, graph, x, T, 4); });
 
   p.extremes = extremes;

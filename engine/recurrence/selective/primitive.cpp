@@ -13,7 +13,7 @@ std::vector<ExtremePrimitive> extremes() {
   const std::int64_t T = 1500, C = 3, N = 4;
   for (const double size : {1e-9, 1.0, 1e3})
     for (const bool record : {false, true})
-      add("step " + text(size), scans,
+      add("step " + text(size), scans(),
           {chosen("dt", {T, 1, C}, {size, 1e-3 * size}, 1), chosen("a", {C, N}, {-1e-9, -1.0, -20.7, -1e6}, 2),
            normal("x", {T, 1, C}, 1e3, 3), normal("b", {T, 1, N}, 1.0, 4), normal("c", {T, 1, N}, 1e3, 5)},
           [&](Bench& bench, Form form) {
@@ -49,7 +49,7 @@ Primitive selective() {
   };
 
   for (const bool record : {false, true})
-    p.check(record ? "selective, every state kept" : "selective", {Form::sequential, Form::scan, Form::chunkwise},
+    p.check(record ? "selective, every state kept" : "selective", scans(),
         [record](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
           const Var dt = x.real({T, batch, 3}, 0.1, 1.0), a = x.real({3, 4}, -1.0, 0.0), u = x.real({T, batch, 3}),
                     b = x.real({T, batch, 4}), c = x.real({T, batch, 4});

@@ -11,7 +11,7 @@ using namespace primitive;
 std::vector<ExtremePrimitive> extremes() {
   Extremes add;
   const std::int64_t T = 400, n = 3;
-  const std::vector<Form> all{Form::sequential, Form::newton, Form::quasi_newton, Form::damped_newton};
+  const std::vector<Form> all = newtons();
   for (const double decay : {1e-9, 1.0 - 1e-9}) {
     add("linear, decay " + text(decay), all, {normal("u", {T, 1, n}, 1e3, 1)}, [&](Bench& bench, Form form) {
       return bench
@@ -54,7 +54,7 @@ Primitive step() {
                 [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{tanh(u[0] + linear(s[0], W))}; })[0];
   };
 
-  p.check("step", {Form::sequential, Form::newton, Form::quasi_newton, Form::damped_newton},
+  p.check("step", newtons(),
       [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
         const Var u = x.real({T, batch, 3}), W = x.real({5, 3}), R = x.real({5, 5}, -0.4, 0.4), b = x.real({5});
         const auto cell = [=](Cell&, std::span<const Var> tokens, std::span<const Var> states) {
