@@ -172,7 +172,7 @@ void print_summary(const RunResult& result, const Sequence& sequence) {
   auto& out = std::cout;
   out << heading(info.title + " on " + sequence.name) << ": " << counted(sequence.length, "step") << ", "
       << counted(sequence.width, "input") << ", " << counted(info.layers, "layer") << ", seed " << info.seed << '\n';
-  Table table(2);
+  TextTable table(2);
   if (const TraceArray* output = trace.find(key_of(Kind::output))) table.row({"output", shape_text(output->shape)});
   table.row({"loss", number_text(info.loss_value, 6) + (info.loss.empty() ? "" : "  (" + info.loss + ")")});
   for (const TraceArray* spectrum : trace.of(Kind::spectrum)) {
@@ -193,7 +193,7 @@ void print_remarks(const RunInfo& info) {
 }
 
 void print_written(const std::filesystem::path& folder, bool csv) {
-  Table table(2);
+  TextTable table(2);
   const auto add = [&](const std::string& name) {
     std::error_code none;
     const auto size = std::filesystem::file_size(folder / name, none);
@@ -341,7 +341,7 @@ int forms(const FormsOptions& options, Interrupt& interrupt) {
   }
   std::cout << heading(request.preset.title) << ", " << counted(request.sequence->length, "step") << ", " << request.dtype
             << ": errors relative to the sequential form\n";
-  Table table(2);
+  TextTable table(2);
   table.row({"form", "output", "gradients", "time", "flops", "bytes moved"});
   for (const FormReport& report : reports)
     table.row({report.form, number_text(report.output_error, 2), number_text(report.gradient_error, 2), seconds_text(report.seconds),
@@ -464,7 +464,7 @@ Json timing_json(const RunRequest& request, const TimingRequest& timing, const T
 
 void print_timing(const RunRequest& request, const TimingRequest& timing, const Trace& trace, const std::vector<std::string>& forms, const std::vector<Crossover>& crossovers) {
   const Timed timed(trace);
-  Table table(2);
+  TextTable table(2);
   table.row({"form", "length", "median", "90 % band", "forward", "backward", "memory", "error", "exponent"});
   for (const std::string& form : forms) {
     const auto length = timed(form, "length"), seconds = timed(form, "seconds"), low = timed(form, "low90"), high = timed(form, "high90"), forward = timed(form, "forward"),
@@ -589,7 +589,7 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt) {
     return agrees ? 0 : 1;
   }
   std::cout << heading(name) << ": largest errors relative to the CPU\n";
-  Table table(2);
+  TextTable table(2);
   table.row({"primitive or preset", "form", "dtype", "forward", "gradients", "allowed", "CPU", "CUDA", ""});
   for (const DeviceReport& report : reports)
     table.row({report.id, report.form, report.dtype, number_text(report.forward_error, 2), number_text(report.gradient_error, 2),

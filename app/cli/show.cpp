@@ -101,7 +101,7 @@ std::string range_text(const HyperSpec& row) {
 std::string task_parameters_text() {
   std::ostringstream out;
   out << "Parameters of the tasks:\n";
-  Table table(2);
+  TextTable table(2);
   table.row({"task", "key", "default", "range", ""});
   for (const TaskInfo& task : tasks())
     for (const HyperSpec& row : task.parameters) table.row({&row == &task.parameters.front() ? task.name : "", row.key, Hyper(task.parameters).text(row.key), range_text(row), row.text});
@@ -129,7 +129,7 @@ void print_card(const Card& card, const Hyper& hyper, const Preset& preset, std:
 
   section("Hyper-parameters");
   const Hyper standard = defaults(preset);
-  Table table(indent);
+  TextTable table(indent);
   table.row({"key", "symbol", "value", "default", "range", ""});
   for (const HyperSpec& row : card.hyper)
     table.row({row.key, row.symbol, hyper.text(row.key), standard.text(row.key), range_text(row), row.text});
@@ -138,12 +138,12 @@ void print_card(const Card& card, const Hyper& hyper, const Preset& preset, std:
   table.print(out);
 
   section("Parameters for " + counted(inputs, "input"));
-  Table parameters(indent);
+  TextTable parameters(indent);
   for (const ParameterInfo& info : card.parameters) parameters.row({info.name, shape_text(info.shape), info.text + (info.when.empty() ? "" : " It is there " + info.when + ".")});
   parameters.print(out);
 
   section("States of a layer");
-  Table states(indent);
+  TextTable states(indent);
   for (const StateInfo& info : card.states)
     states.row({info.name, shape_text(info.shape) + (info.complex ? " complex" : ""),
                 info.text + (info.recorded ? "" : " (a buffer, not recorded)")});
@@ -151,7 +151,7 @@ void print_card(const Card& card, const Hyper& hyper, const Preset& preset, std:
 
   if (!card.gates.empty()) {
     section("Gates of a layer");
-    Table gates(indent);
+    TextTable gates(indent);
     for (const GateInfo& info : card.gates)
       gates.row({info.name, shape_text(info.shape),
                  info.low < info.high ? number_text(info.low) + " to " + number_text(info.high) : "unbounded", info.text});
@@ -209,7 +209,7 @@ int list(const ListOptions& options) {
   if (options.json) {
     std::cout << json.dump(2) << '\n';
   } else {
-    Table table;
+    TextTable table;
     table.row({"id", "title", "year", "exact forms"});
     for (const std::string& family : families) {
       if (!rows.contains(family)) continue;

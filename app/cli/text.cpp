@@ -70,7 +70,7 @@ std::string heading(std::string_view text) {
   return bold ? "\033[1m" + std::string(text) + "\033[0m" : std::string(text);
 }
 
-void Table::print(std::ostream& out) const {
+void TextTable::print(std::ostream& out) const {
   std::vector<std::size_t> widths;
   for (const auto& cells : rows_) {
     if (cells.size() == 1) continue;

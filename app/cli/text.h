@@ -27,9 +27,9 @@ std::string shortened(const std::string& utf8, std::size_t columns);
 std::string heading(std::string_view text);
 
 /// A table without rules: columns as wide as they need, the last one wrapped in what is left of the page.
-class Table {
+class TextTable {
  public:
-  explicit Table(std::size_t indent = 0) : indent_(indent) {}
+  explicit TextTable(std::size_t indent = 0) : indent_(indent) {}
   void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   /// A line of its own above the rows that follow, after an empty one.
   void heading(std::string text) { rows_.push_back({std::move(text)}); }

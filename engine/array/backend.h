@@ -57,7 +57,7 @@ struct DiagonalDims {
 };
 
 /// How a recurrence goes over time: step by step, as a tree, or in chunks that are joined by their last states.
-enum class Pace : std::uint8_t { steps, tree, chunks };
+enum class ScanMethod : std::uint8_t { steps, tree, chunks };
 
 /// S_t = S_{t-1} + k_t v_t^T, o_t = S_t^T q_t for `heads` independent memories (batch included), over `steps` steps.
 struct OuterDims {
@@ -68,7 +68,7 @@ struct OuterDims {
 struct GatedDims {
   std::int64_t steps = 0, heads = 0, key = 0, value = 0;
   std::int64_t decays = 1;  ///< a head: 1, or as many as key dimensions
-  Pace pace = Pace::chunks;  ///< or steps, with decays alone
+  ScanMethod method = ScanMethod::chunks;  ///< or steps, with decays alone
 };
 
 /// h_t[c, n] = exp(dt_t[c] a[c, n]) h_{t-1}[c, n] + dt_t[c] x_t[c] b_t[n], y_t[c] = sum_n h_t[c, n] c_t[n] (A. Gu, T. Dao, Mamba, 2023): dt, x and
@@ -159,13 +159,13 @@ class Backend {
   virtual void depthwise_adjoint(DType type, const DepthwiseDims& dims, const void* x, const void* w, const void* gy, void* gx, void* gw) = 0;
 
   /// s [steps, width] from a, b and initial [width] (null: zero).
-  virtual void diagonal(DType type, const DiagonalDims& dims, Pace pace, const void* a, const void* b, const void* initial, void* s,
+  virtual void diagonal(DType type, const DiagonalDims& dims, ScanMethod method, const void* a, const void* b, const void* initial, void* s,
                         std::stop_token stop) = 0;
   /// lambda_t = g_t + conj(a_{t+1}) lambda_{t+1} with lambda_T+1 = 0 apart from `carried` = conj(a) lambda of what follows (already
   /// multiplied, may be null). Adds lambda to gb, lambda conj(s_{t-1}) to ga, conj(a_0) lambda_0 to ginitial; any may be null.
   /// log2_norm [steps] (host memory, may be null) gets log2 |lambda_t|_2. lambda is renormalised by powers of two as it goes;
   /// `exponent` is the power that `carried` comes with and that conj(a_0) lambda_0 leaves with (in ginitial's units).
-  virtual void diagonal_adjoint(DType type, const DiagonalDims& dims, Pace pace, const void* a, const void* s, const void* initial,
+  virtual void diagonal_adjoint(DType type, const DiagonalDims& dims, ScanMethod method, const void* a, const void* s, const void* initial,
                                 const void* g, const void* carried, void* ga, void* gb, void* ginitial, double* log2_norm, int* exponent,
                                 std::stop_token stop) = 0;
 
@@ -252,7 +252,7 @@ class Backend {
   // grows with the model.
   virtual std::size_t cumulative_sum_scratch(DType, std::int64_t /*inner*/) const { return 0; }
   virtual std::size_t matmul_scratch(DType, const MatMul&) const { return 0; }
-  virtual std::size_t diagonal_scratch(DType, const DiagonalDims&, Pace, bool /*adjoint*/) const { return 0; }
+  virtual std::size_t diagonal_scratch(DType, const DiagonalDims&, ScanMethod, bool /*adjoint*/) const { return 0; }
   virtual std::size_t outer_scratch(DType, const OuterDims&, bool /*attention*/, bool /*adjoint*/) const { return 0; }
   virtual std::size_t gated_scratch(DType, const GatedDims&, bool /*adjoint*/) const { return 0; }
   virtual std::size_t selective_scratch(DType, const SelectiveDims&, bool /*adjoint*/) const { return 0; }

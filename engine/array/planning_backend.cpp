@@ -40,15 +40,15 @@ void PlanningBackend::scatter(DType, const Strided&, const void*, void*, bool) {
 void PlanningBackend::matmul(DType type, const MatMul& shape, const void*, const void*, void*, bool) { count(of_.matmul_scratch(type, shape)); }
 void PlanningBackend::invert_unit_lower(DType, std::int64_t, std::int64_t, const void*, void*) {}
 
-void PlanningBackend::diagonal(DType type, const DiagonalDims& dims, Pace pace, const void*, const void*, const void*, void*, std::stop_token) {
-  count(of_.diagonal_scratch(type, dims, pace, false));
+void PlanningBackend::diagonal(DType type, const DiagonalDims& dims, ScanMethod method, const void*, const void*, const void*, void*, std::stop_token) {
+  count(of_.diagonal_scratch(type, dims, method, false));
 }
-void PlanningBackend::diagonal_adjoint(DType type, const DiagonalDims& dims, Pace pace, const void*, const void*, const void*, const void*, const void*, void*, void*, void*, double*,
+void PlanningBackend::diagonal_adjoint(DType type, const DiagonalDims& dims, ScanMethod method, const void*, const void*, const void*, const void*, const void*, void*, void*, void*, double*,
                                        int*, std::stop_token) {
-  count(of_.diagonal_scratch(type, dims, pace, true));
+  count(of_.diagonal_scratch(type, dims, method, true));
 }
 void PlanningBackend::independent(Unary, DType type, const DiagonalDims& dims, const void*, const void*, const void*, void*, std::stop_token) {
-  count(of_.diagonal_scratch(type, dims, Pace::steps, false));  // a row, of zeros
+  count(of_.diagonal_scratch(type, dims, ScanMethod::steps, false));  // a row, of zeros
 }
 
 void PlanningBackend::outer(DType type, const OuterDims& dims, bool attention, const void*, const void*, const void*, const void*, void*, void*, void*, std::stop_token) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Pool: memory that is kept for the next array of its size, over a source that is slow to ask. Work on a device goes in one stream, so what
+// MemoryPool: memory that is kept for the next array of its size, over a source that is slow to ask. Work on a device goes in one stream, so what
 // was released may be handed out again at once: whoever writes to it does so after whoever used it before.
 //
 // Sizes are rounded up to a class, four to each doubling, so at most a quarter is lost. Small blocks are cut from slabs. When the source
@@ -19,7 +19,7 @@
 
 namespace reclab {
 
-class Pool {
+class MemoryPool {
  public:
   static constexpr std::size_t alignment = 256;                     ///< of every block, when it is the source's
   static constexpr std::size_t slab_bytes = std::size_t{4} << 20;   ///< from which blocks are cut
@@ -28,10 +28,10 @@ class Pool {
   using Allocate = std::function<void*(std::size_t bytes)>;  ///< null when there is not enough
   using Free = std::function<void(void*)>;                   ///< does not throw
 
-  Pool(Allocate allocate, Free free) : source_(std::move(allocate)), free_(std::move(free)) {}
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
-  ~Pool() {
+  MemoryPool(Allocate allocate, Free free) : source_(std::move(allocate)), free_(std::move(free)) {}
+  MemoryPool(const MemoryPool&) = delete;
+  MemoryPool& operator=(const MemoryPool&) = delete;
+  ~MemoryPool() {
     for (const auto& [base, slab] : slabs_) free_(base);
   }
 

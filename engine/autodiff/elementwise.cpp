@@ -137,9 +137,9 @@ class BinaryOperation final : public Operation {
   }
 };
 
-class Join final : public Operation {
+class JoinOperation final : public Operation {
  public:
-  Join(DType type, std::int64_t n) : type_(type), n_(n) {}
+  JoinOperation(DType type, std::int64_t n) : type_(type), n_(n) {}
   void forward(const ForwardCall& c) override { c.backend.join(type_, n_, c.in[0], c.in[1], c.out[0]); }
   void backward(const BackwardCall& c) override { c.backend.join_adjoint(type_, n_, c.grad_out[0], c.grad_in[0], c.grad_in[1]); }
   void tangent(const TangentCall& c) override {
@@ -159,9 +159,9 @@ class Join final : public Operation {
   std::int64_t n_;
 };
 
-class Part final : public Operation {
+class PartOperation final : public Operation {
  public:
-  Part(DType type, int which, std::int64_t n) : type_(type), which_(which), n_(n) {}
+  PartOperation(DType type, int which, std::int64_t n) : type_(type), which_(which), n_(n) {}
   void forward(const ForwardCall& c) override { c.backend.part(type_, which_, n_, c.in[0], c.out[0]); }
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.part_adjoint(type_, which_, n_, c.grad_out[0], c.grad_in[0]);
@@ -177,7 +177,7 @@ class Part final : public Operation {
 
 Var part(Var z, int which) {
   assert(is_complex(z.dtype()));
-  return z.graph->apply(std::make_unique<Part>(z.dtype(), which, count(z.shape())), {z}, {{z.shape(), real_of(z.dtype())}})[0];
+  return z.graph->apply(std::make_unique<PartOperation>(z.dtype(), which, count(z.shape())), {z}, {{z.shape(), real_of(z.dtype())}})[0];
 }
 
 Var promoted(Var x, DType type) {
@@ -262,7 +262,7 @@ Var complex(Var re, Var im) {
   Graph& graph = innermost(re, im);
   assert(re.shape() == im.shape() && !is_complex(re.dtype()) && !is_complex(im.dtype()));
   const Shape shape = re.shape();
-  return graph.apply(std::make_unique<Join>(graph.complex(), count(shape)), {re, im}, {{shape, graph.complex()}})[0];
+  return graph.apply(std::make_unique<JoinOperation>(graph.complex(), count(shape)), {re, im}, {{shape, graph.complex()}})[0];
 }
 Var real(Var z) { return part(z, 0); }
 Var imag(Var z) { return part(z, 1); }

@@ -9,9 +9,9 @@ namespace reclab {
 namespace {
 
 /// Copies a box out of its input.
-class Gather final : public Operation {
+class GatherOperation final : public Operation {
  public:
-  Gather(DType type, const Strided& box) : type_(type), box_(box) {}
+  GatherOperation(DType type, const Strided& box) : type_(type), box_(box) {}
   void forward(const ForwardCall& c) override { c.backend.gather(type_, box_, c.in[0], c.out[0], false); }
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.scatter(type_, box_, c.grad_out[0], c.grad_in[0], true);
@@ -92,7 +92,7 @@ Var slice(Var x, int axis, std::int64_t from, std::int64_t to) {
   const Strided box = box_along(shape, axis, from, to - from);
   shape[a] = to - from;
   if (outer == 1) return x.graph->alias(x, std::move(shape), from * inner);
-  return x.graph->apply(std::make_unique<Gather>(x.dtype(), box), {x}, {{shape, x.dtype()}})[0];
+  return x.graph->apply(std::make_unique<GatherOperation>(x.dtype(), box), {x}, {{shape, x.dtype()}})[0];
 }
 
 Var reversed(Var x) {
@@ -105,7 +105,7 @@ Var reversed(Var x) {
   box.stride[1] = 1;
   box.offset = std::max<std::int64_t>(rows - 1, 0) * row;
   box.elements = rows * row;
-  return x.graph->apply(std::make_unique<Gather>(x.dtype(), box), {x}, {{x.shape(), x.dtype()}})[0];
+  return x.graph->apply(std::make_unique<GatherOperation>(x.dtype(), box), {x}, {{x.shape(), x.dtype()}})[0];
 }
 
 Var last(Var x) {
@@ -157,7 +157,7 @@ Var permute(Var x, std::span<const int> axes) {
     box.stride[d] = product(from, axis + 1, rank);
   }
   box.elements = count(shape);
-  return x.graph->apply(std::make_unique<Gather>(x.dtype(), box), {x}, {{shape, x.dtype()}})[0];
+  return x.graph->apply(std::make_unique<GatherOperation>(x.dtype(), box), {x}, {{shape, x.dtype()}})[0];
 }
 
 Var transpose(Var x) {
@@ -175,7 +175,7 @@ Var transpose(Var x) {
   box.stride[2] = columns;
   box.elements = count(shape);
   std::swap(shape[static_cast<std::size_t>(rank - 1)], shape[static_cast<std::size_t>(rank - 2)]);
-  return x.graph->apply(std::make_unique<Gather>(x.dtype(), box), {x}, {{shape, x.dtype()}})[0];
+  return x.graph->apply(std::make_unique<GatherOperation>(x.dtype(), box), {x}, {{shape, x.dtype()}})[0];
 }
 
 }  // namespace reclab

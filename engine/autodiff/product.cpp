@@ -86,9 +86,9 @@ class PackedLinear final : public Operation {
   std::shared_ptr<Outstanding> outstanding_;
 };
 
-class Product final : public Operation {
+class ProductOperation final : public Operation {
  public:
-  Product(DType type, const MatMul& dims) : type_(type), d_(dims) {}
+  ProductOperation(DType type, const MatMul& dims) : type_(type), d_(dims) {}
   void forward(const ForwardCall& c) override { c.backend.matmul(type_, d_, c.in[0], c.in[1], c.out[0], false); }
   void backward(const BackwardCall& c) override {
     const void* g = c.grad_out[0];
@@ -129,9 +129,9 @@ class Product final : public Operation {
   MatMul d_;
 };
 
-class Depthwise final : public Operation {
+class DepthwiseOperation final : public Operation {
  public:
-  Depthwise(DType type, const DepthwiseDims& dims) : type_(type), d_(dims) {}
+  DepthwiseOperation(DType type, const DepthwiseDims& dims) : type_(type), d_(dims) {}
   void forward(const ForwardCall& c) override { c.backend.depthwise(type_, d_, c.in[0], c.in[1], c.out[0]); }
   void backward(const BackwardCall& c) override {
     c.backend.depthwise_adjoint(type_, d_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
@@ -177,7 +177,7 @@ Var matmul(Var a, Var b) {
     d.stride_c = d.m * d.n;
   }
   shape.back() = d.n;
-  return graph.apply(std::make_unique<Product>(a.dtype(), d), {a, b}, {{shape, a.dtype()}})[0];
+  return graph.apply(std::make_unique<ProductOperation>(a.dtype(), d), {a, b}, {{shape, a.dtype()}})[0];
 }
 
 Var matmul_transposed(Var a, Var b) {
@@ -196,7 +196,7 @@ Var matmul_transposed(Var a, Var b) {
   d.stride_b = d.n * d.k;
   d.stride_c = d.m * d.n;
   shape.back() = d.n;
-  return graph.apply(std::make_unique<Product>(a.dtype(), d), {a, b}, {{shape, a.dtype()}})[0];
+  return graph.apply(std::make_unique<ProductOperation>(a.dtype(), d), {a, b}, {{shape, a.dtype()}})[0];
 }
 
 Var linear(Var x, Var weight, Var bias) {
@@ -223,7 +223,7 @@ Var linear(Var x, Var weight, Var bias) {
     d.transpose_b = true;
     assert(weight.dim(1) == d.k);
     shape.back() = d.n;
-    y = graph.apply(std::make_unique<Product>(x.dtype(), d), {x, weight}, {{shape, x.dtype()}})[0];
+    y = graph.apply(std::make_unique<ProductOperation>(x.dtype(), d), {x, weight}, {{shape, x.dtype()}})[0];
   }
   return bias ? y + bias : y;
 }
@@ -238,7 +238,7 @@ Var depthwise(Var x, Var weight) {
   d.channels = shape[2];
   assert(count(weight.shape()) == d.channels * d.taps);
   shape[0] = d.steps;
-  return x.graph->apply(std::make_unique<Depthwise>(x.dtype(), d), {x, weight}, {{shape, x.dtype()}})[0];
+  return x.graph->apply(std::make_unique<DepthwiseOperation>(x.dtype(), d), {x, weight}, {{shape, x.dtype()}})[0];
 }
 
 }  // namespace reclab

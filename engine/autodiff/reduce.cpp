@@ -39,9 +39,9 @@ Var reduce(Var x, int axis, double scale, bool keep) {
   return x.graph->apply(std::move(operation), {x}, {{shape, x.dtype()}})[0];
 }
 
-class CumulativeSum final : public Operation {
+class CumulativeSumOperation final : public Operation {
  public:
-  CumulativeSum(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner) : type_(type), outer_(outer), n_(n), inner_(inner) {}
+  CumulativeSumOperation(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner) : type_(type), outer_(outer), n_(n), inner_(inner) {}
   void forward(const ForwardCall& c) override { c.backend.cumulative_sum(type_, outer_, n_, inner_, false, c.in[0], c.out[0], false); }
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.cumulative_sum(type_, outer_, n_, inner_, true, c.grad_out[0], c.grad_in[0], true);
@@ -70,7 +70,7 @@ Var over_root_mean_square(Var x, double eps) {
 Var cumulative_sum(Var x, int axis) {
   axis = axis_of(x, axis);
   const Shape& shape = x.shape();
-  auto operation = std::make_unique<CumulativeSum>(x.dtype(), product(shape, 0, axis), shape[static_cast<std::size_t>(axis)],
+  auto operation = std::make_unique<CumulativeSumOperation>(x.dtype(), product(shape, 0, axis), shape[static_cast<std::size_t>(axis)],
                                                    product(shape, axis + 1, static_cast<int>(shape.size())));
   return x.graph->apply(std::move(operation), {x}, {{shape, x.dtype()}})[0];
 }

@@ -58,7 +58,7 @@ std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::
 }
 
 bool alike(const NetworkOptions& a, const NetworkOptions& b) {
-  const auto all = [](const NetworkOptions& one) { return std::tie(one.steps, one.batch, one.input, one.head, one.form, one.real, one.record, one.past); };
+  const auto all = [](const NetworkOptions& one) { return std::tie(one.steps, one.batch, one.input, one.head, one.form, one.real, one.record, one.cached_steps); };
   return all(a) == all(b);
 }
 
@@ -71,7 +71,7 @@ std::string sentence(const Divergence& bad) {
 }
 
 Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
-    : model_(model), batch_(batch), backend_(model.backend()), real_(model.real()), length_(batch.length()), bare_(options.bare), on_device_(options.bare || options.gradients == GradientsOn::device), weights_seen_(model.changes()) {
+    : model_(model), batch_(batch), backend_(model.backend()), real_(model.real()), length_(batch.length()), timing_only_(options.timing_only), on_device_(options.timing_only || options.gradients == GradientsOn::device), weights_seen_(model.changes()) {
   const Architecture& architecture = model.architecture();
   NetworkOptions build;
   build.input = batch.width();
@@ -79,7 +79,7 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   build.form = options.form;
   build.real = real_;
   build.record = options.record;
-  build.past = options.past;
+  build.cached_steps = options.cached_steps;
   build.batch = batch.size();
   const std::int64_t length = length_;
   build.steps = std::min(length, sample_steps);
@@ -87,15 +87,15 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   const Network& sample = options.sample && alike(options.sample->options(), build) ? *options.sample : built.emplace(architecture, model.hyper(), build);
   const double each = static_cast<double>(sample.graph().planned_bytes(true)) / static_cast<double>(build.steps);
   segment_ = options.segment;
-  if (!segment_ && (options.form != Form::sequential || sample.whole())) {
+  if (!segment_ && (options.form != Form::sequential || sample.needs_one_segment())) {
     segment_ = length;
     // Arrays and weights far from the limit have no scratch that would reach it.
     const double arrays = each * static_cast<double>(length), scratch_at_most = 15.0 * (arrays + static_cast<double>(model.bytes()));
     const double needed = arrays > static_cast<double>(most_bytes) || arrays + scratch_at_most <= static_cast<double>(most_bytes) ? arrays : memory_of(model, build, length);
     if (needed > static_cast<double>(most_bytes))
-      throw Error((sample.whole() ? architecture.id : "The " + std::string(to_string(options.form)) + " form") + " takes all " + std::to_string(length) + " steps at once and would need " +
+      throw Error((sample.needs_one_segment() ? architecture.id : "The " + std::string(to_string(options.form)) + " form") + " takes all " + std::to_string(length) + " steps at once and would need " +
                       std::to_string(static_cast<std::int64_t>(needed) >> 20) +
-                      " MiB: shorten the sequence" + (sample.whole() ? "." : " or choose form sequential."),
+                      " MiB: shorten the sequence" + (sample.needs_one_segment() ? "." : " or choose form sequential."),
                   {.parameter = "form", .value = std::string(to_string(options.form)), .range = "sequential"});
   }
   if (!segment_)
@@ -103,28 +103,28 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   segment_ = std::min(segment_, length);
   segments_ = (length + segment_ - 1) / segment_;
   build.steps = segment_;
-  whole_ = std::make_unique<Network>(architecture, model.hyper(), build);
+  full_ = std::make_unique<Network>(architecture, model.hyper(), build);
   require_equal_lengths(batch);
-  whole_->graph().allocate(backend_, true);
+  full_->graph().allocate(backend_, true);
   if (length % segment_) {
     build.steps = length % segment_;
     tail_ = std::make_unique<Network>(architecture, model.hyper(), build);
     tail_->graph().allocate(backend_, true);
   }
-  assert(model.weights().size() == whole_->parameters().size());
+  assert(model.weights().size() == full_->parameters().size());
   losses_.assign(static_cast<std::size_t>(batch.size()), 0.0);
   upload_input();
-  checkpoints_.emplace_back(whole_->states().size());
-  for (std::size_t i = 0; i < whole_->states().size(); ++i) {
-    const Var initial = whole_->states()[i].initial;
+  checkpoints_.emplace_back(full_->states().size());
+  for (std::size_t i = 0; i < full_->states().size(); ++i) {
+    const Var initial = full_->states()[i].initial;
     if (count(initial.shape())) checkpoints_[0][i].resize(backend_, initial.dtype(), count(initial.shape()));
   }
   reset_states();
 }
 
 void Rollout::require_equal_lengths(const Batch& batch) const {
-  const auto& layers = whole_->layers();
-  if (batch.shortest() == length_ || std::ranges::none_of(layers, [](const Network::LayerInfo& layer) { return layer.backward; })) return;
+  const auto& layers = full_->layers();
+  if (batch.shortest() == length_ || std::ranges::none_of(layers, [](const Network::LayerInfo& layer) { return layer.reversed; })) return;
   throw Error(model_.architecture().id + " has a layer that runs from the end of the sequence to its start, so sequences of " + std::to_string(batch.shortest()) + " and of " + std::to_string(length_) +
                   " steps cannot be run side by side: give sequences of one length.",
               {.model = model_.architecture().id, .value = std::to_string(batch.shortest()), .range = std::to_string(length_)});
@@ -158,12 +158,12 @@ void Rollout::set_batch(const Batch& batch) {
   if (batch.length() > length_) refuse("a length of", batch.length(), length_);
   require_equal_lengths(batch);
   batch_ = batch;
-  standing_ = -1;
+  held_segment_ = -1;
   upload_input();
 }
 
 Cost Rollout::cost() const {
-  Cost cost = whole_->graph().cost();
+  Cost cost = full_->graph().cost();
   const auto wholes = static_cast<double>(segments_ - (tail_ ? 1 : 0));
   cost.flops *= wholes;
   cost.bytes *= wholes;
@@ -176,7 +176,7 @@ Cost Rollout::cost() const {
 }
 
 std::int64_t Rollout::bytes() const {
-  std::int64_t total = whole_->graph().planned_bytes(true) + (tail_ ? tail_->graph().planned_bytes(true) : 0);
+  std::int64_t total = full_->graph().planned_bytes(true) + (tail_ ? tail_->graph().planned_bytes(true) : 0);
   total += static_cast<std::int64_t>(input_.bytes()) + model_.bytes();
   for (const auto& checkpoint : checkpoints_)
     for (const auto& state : checkpoint) total += static_cast<std::int64_t>(state.bytes());
@@ -186,9 +186,9 @@ std::int64_t Rollout::bytes() const {
 }
 
 void Rollout::reset_states() {
-  for (std::size_t i = 0; i < whole_->states().size(); ++i) {
+  for (std::size_t i = 0; i < full_->states().size(); ++i) {
     const DeviceArray& first = checkpoints_[0][i];
-    const double start = whole_->states()[i].start;
+    const double start = full_->states()[i].start;
     if (!first) continue;
     if (start == 0.0) {
       backend_.zero(first.data(), first.bytes());
@@ -197,12 +197,12 @@ void Rollout::reset_states() {
     const auto values = narrowed(real_, std::vector<double>(first.bytes() / bytes_of(real_), start));
     backend_.upload(first.data(), values.data(), values.size());
   }
-  standing_ = -1;
+  held_segment_ = -1;
 }
 
 void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<double>>>& states) {
-  for (std::size_t i = 0; i < whole_->states().size(); ++i) {
-    const auto& state = whole_->states()[i];
+  for (std::size_t i = 0; i < full_->states().size(); ++i) {
+    const auto& state = full_->states()[i];
     const auto found = states.find(state_key(state));
     if (found == states.end()) continue;
     std::vector<double> parts;
@@ -218,31 +218,31 @@ void Rollout::set_initial(const std::map<std::string, std::vector<std::complex<d
                   {.place = state_key(state), .parameter = "state"});
     backend_.upload(checkpoints_[0][i].data(), values.data(), values.size());
   }
-  standing_ = -1;
+  held_segment_ = -1;
 }
 
 void Rollout::continue_states() {
   assert(reached_ == static_cast<std::size_t>(segments_) && "after a forward that went to the end");
-  for (const auto& layer : whole_->layers())
-    if (layer.backward)
+  for (const auto& layer : full_->layers())
+    if (layer.reversed)
       throw Error(model_.architecture().id + " has a layer that runs from the end of the sequence to its start: what it carries comes from steps that are not known yet, so no batch can be continued.",
                   {.model = model_.architecture().id});
   // All are looked at before one is changed.
   const auto& last = checkpoints_[reached_];
-  for (std::size_t i = 0; i < whole_->states().size(); ++i) {
-    const auto& state = whole_->states()[i];
+  for (std::size_t i = 0; i < full_->states().size(); ++i) {
+    const auto& state = full_->states()[i];
     if (last[i].bytes() == checkpoints_[0][i].bytes()) continue;
     if (state.growing)
       throw Error(state_key(state) + " of " + model_.architecture().id + " holds " +
                       (state.period ? "the steps of an unfinished segment, so a batch cannot be continued in place: give a length that is a multiple of " + std::to_string(state.period) + "."
                                     : "every step that has passed, so a batch cannot be continued in place: choose a model whose states stay as large as they are."),
                   {.place = state_key(state), .model = model_.architecture().id});
-    throw Error("The " + std::string(to_string(whole_->options().form)) + " form does not make the final " + state_key(state) + ": choose form sequential.",
+    throw Error("The " + std::string(to_string(full_->options().form)) + " form does not make the final " + state_key(state) + ": choose form sequential.",
                 {.place = state_key(state), .model = model_.architecture().id});
   }
   for (std::size_t i = 0; i < last.size(); ++i)
     if (last[i].bytes()) backend_.copy(checkpoints_[0][i].data(), last[i].data(), last[i].bytes());
-  standing_ = -1;
+  held_segment_ = -1;
 }
 
 void Rollout::bind(Network& network, std::int64_t index) {
@@ -254,24 +254,24 @@ void Rollout::bind(Network& network, std::int64_t index) {
     const auto& state = network.states()[i];
     const void* checkpoint = checkpoints_[static_cast<std::size_t>(index)][i].data();
     network.graph().bind(state.initial, checkpoint);
-    if (state.beside) network.graph().bind(state.beside, checkpoint);
+    if (state.plain_initial) network.graph().bind(state.plain_initial, checkpoint);
   }
 }
 
 Network& Rollout::run_segment(std::int64_t index, std::stop_token stop) {
   assert(weights_seen_ == model_.changes() && "the weights were changed since the forward");
-  Network& network = index == segments_ - 1 && tail_ ? *tail_ : *whole_;
+  Network& network = index == segments_ - 1 && tail_ ? *tail_ : *full_;
   bind(network, index);
-  if (standing_ != index) {
-    standing_ = -1;
+  if (held_segment_ != index) {
+    held_segment_ = -1;
     network.graph().forward(stop);
-    standing_ = index;
+    held_segment_ = index;
   }
   return network;
 }
 
 /// The first value of a segment that is not finite.
-std::optional<Divergence> Rollout::look_at(Network& network, std::int64_t first) const {
+std::optional<Divergence> Rollout::first_divergence(Network& network, std::int64_t first) const {
   const std::int64_t steps = network.options().steps;
   Divergence bad;
   const auto look = [&](Var var, const std::string& name, bool backward = false) {
@@ -284,10 +284,10 @@ std::optional<Divergence> Rollout::look_at(Network& network, std::int64_t first)
   };
   look(network.input(), key_of(Kind::input));
   for (const auto& state : network.states())
-    if ((state.memory || state.trajectory) && state.backward) look(state.trajectory, state_key(state), true);
+    if ((state.memory || state.trajectory) && state.reversed) look(state.trajectory, state_key(state), true);
   for (const auto& gate : network.gates()) look(gate.var, key_of(Kind::gate, gate.layer, gate.name));
   for (const auto& state : network.states())
-    if ((state.memory || state.trajectory) && !state.backward) look(state.trajectory, state_key(state));
+    if ((state.memory || state.trajectory) && !state.reversed) look(state.trajectory, state_key(state));
   look(network.output(), key_of(Kind::output));
   // What is carried over and not recorded is seen as it stands after the segment alone.
   for (const auto& state : network.states()) {
@@ -354,16 +354,16 @@ std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token s
   loss_value_ = 0.0;
   std::ranges::fill(losses_, 0.0);
   loss_step_ = -1;
-  standing_ = -1;
+  held_segment_ = -1;
   reached_ = 0;
   weights_seen_ = model_.changes();
   for (std::int64_t index = 0; index < segments_; ++index) {
     Network& network = run_segment(index, stop);
     const std::int64_t first = index * segment_;
-    const std::optional<Divergence> bad = bare_ ? std::nullopt : look_at(network, first);
+    const std::optional<Divergence> bad = timing_only_ ? std::nullopt : first_divergence(network, first);
     if (visit) visit({network, first, network.options().steps});
     if (bad) return bad;
-    if (!bare_) add_loss(network, first);
+    if (!timing_only_) add_loss(network, first);
     keep_states(network, static_cast<std::size_t>(index) + 1);
   }
   return std::nullopt;
@@ -371,8 +371,8 @@ std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token s
 
 std::map<std::string, std::vector<std::complex<double>>> Rollout::final_states() const {
   std::map<std::string, std::vector<std::complex<double>>> states;
-  for (std::size_t i = 0; i < whole_->states().size(); ++i) {
-    const auto& state = whole_->states()[i];
+  for (std::size_t i = 0; i < full_->states().size(); ++i) {
+    const auto& state = full_->states()[i];
     const DeviceArray& last = checkpoints_[reached_][i];
     if (last || state.growing) states[state_key(state)] = to_complex(backend_, state.initial.dtype(), last.data(), static_cast<std::int64_t>(last.bytes() / bytes_of(state.initial.dtype())));
   }
@@ -388,23 +388,23 @@ std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t firs
     if (first + t > bad.step) bad = {first + t, name};
   };
   /// In units of 2^power.
-  const auto look = [&](Var var, int power, const std::string& name, bool turned = false) {
+  const auto look = [&](Var var, int power, const std::string& name, bool is_reversed = false) {
     if (!var || !graph.gradient(var)) return;
     const std::int64_t row = count(var.shape()) / steps, parts = is_complex(var.dtype()) ? 2 * row : row;
     const auto values = to_double(backend_, real_of(var.dtype()), graph.gradient(var), steps * parts);
     const double limit = std::ldexp(std::numeric_limits<double>::max(), std::min(0, -power));
     for (std::size_t i = values.size(); i-- > 0;)
-      if (!(std::abs(values[i]) <= limit)) return found(turned ? steps - 1 - static_cast<std::int64_t>(i) / parts : static_cast<std::int64_t>(i) / parts, name);
+      if (!(std::abs(values[i]) <= limit)) return found(is_reversed ? steps - 1 - static_cast<std::int64_t>(i) / parts : static_cast<std::int64_t>(i) / parts, name);
   };
   for (const auto& state : network.states()) {
     const std::string name = key_of(Kind::gradient, state_key(state));
     if (!state.memory) {
-      look(state.trajectory, 0, name, state.backward);
+      look(state.trajectory, 0, name, state.reversed);
     } else if (static_cast<std::size_t>(state.slot) < state.memory->log2_norms().size()) {
       const auto& norms = state.memory->log2_norms()[static_cast<std::size_t>(state.slot)];
       for (std::size_t t = norms.size(); t-- > 0;)
         if (std::isnan(norms[t]) || norms[t] == std::numeric_limits<double>::infinity()) {
-          found(state.backward ? steps - 1 - static_cast<std::int64_t>(t) : static_cast<std::int64_t>(t), name);
+          found(state.reversed ? steps - 1 - static_cast<std::int64_t>(t) : static_cast<std::int64_t>(t), name);
           break;
         }
     }
@@ -440,9 +440,9 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
   constexpr int none = no_exponent;
   std::optional<Divergence> bad;
   gradients_.clear();
-  if (on_device_) totals_.resize(whole_->parameters().size());
-  for (std::size_t i = 0; i < whole_->parameters().size(); ++i) {
-    const auto& parameter = whole_->parameters()[i];
+  if (on_device_) totals_.resize(full_->parameters().size());
+  for (std::size_t i = 0; i < full_->parameters().size(); ++i) {
+    const auto& parameter = full_->parameters()[i];
     const std::int64_t size = count(parameter.var.shape());
     if (on_device_)
       totals_[i].resize(backend_, real_, size);
@@ -450,7 +450,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
       gradients_[parameter.name].assign(static_cast<std::size_t>(size), 0.0);
   }
   for (const auto& total : totals_) backend_.zero(total.data(), total.bytes());
-  const std::size_t states = whole_->states().size();
+  const std::size_t states = full_->states().size();
   carried_.resize(states);
   std::vector<const void*> carried(states);  // those that this pass has written
   std::vector<int> exponents(states, 0);     // times 2^this
@@ -460,14 +460,14 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     const std::int64_t first = index * segment_, steps = network.options().steps, width = network.output().dim(-1);
     graph.clear_gradients();
     const std::int64_t outputs = steps * batch_.size() * width;
-    if (!bare_) {
+    if (!timing_only_) {
       std::vector<double> adjoint(static_cast<std::size_t>(outputs), 0.0);
       const auto output = to_double(backend_, real_, graph.value(network.output()), outputs);
       for (std::int64_t b = 0; b < batch_.size(); ++b) loss_of(b, first, steps, width, output, adjoint);
       const auto values = narrowed(real_, adjoint);
       backend_.upload(seed_.resize(backend_, real_, outputs), values.data(), values.size());
     }
-    const void* seed = bare_ ? graph.value(network.output()) : seed_.data();
+    const void* seed = timing_only_ ? graph.value(network.output()) : seed_.data();
 
     // All gradients of this segment are in units of 2^scale: that of the largest adjoint that comes in, unless that is near 1.
     int scale = none;
@@ -515,7 +515,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
       carried[i] = carried_[i].data();
       backend_.copy(carried_[i].data(), graph.gradient(state.initial), carried_[i].bytes());
       exponents[i] = scale + (state.memory ? state.memory->exponent() : 0);
-      if (state.beside && graph.gradient(state.beside)) add_units(state.initial, graph.gradient(state.beside), scale, carried_[i].data(), exponents[i]);
+      if (state.plain_initial && graph.gradient(state.plain_initial)) add_units(state.initial, graph.gradient(state.plain_initial), scale, carried_[i].data(), exponents[i]);
     }
     // The states of one memory have one unit.
     std::map<const Memory*, int> unit;
@@ -530,7 +530,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
       backend_.add_scaled(state.initial.dtype(), count(state.initial.shape()), exponents[i] - unit[state.memory], carried_[i].data(), carried_[i].data(), false);
       exponents[i] = unit[state.memory];
     }
-    if (!bad && !bare_) bad = look_back(network, first, scale);
+    if (!bad && !timing_only_) bad = look_back(network, first, scale);
     if (visit) visit({network, first, steps}, scale);
   }
   return bad;

@@ -46,10 +46,10 @@ class Rollout {
     Form form = Form::sequential;
     std::int64_t segment = 0;  ///< steps; 0: chosen by memory (forms other than sequential take the whole sequence at once)
     bool record = true;
-    std::int64_t past = 0;     ///< rows that the growing states given to set_initial have
+    std::int64_t cached_steps = 0;     ///< rows that the growing states given to set_initial have
     /// For timing: nothing is done beside the computation. No value is looked at, there is no loss (the gradients are those of ½ Σ |y|²), and the
     /// parameters' gradients stay on the device.
-    bool bare = false;
+    bool timing_only = false;
     GradientsOn gradients = GradientsOn::host;
     /// The model's network of its first steps, at most sample_steps, where there is one already: what a step takes of memory is read off it, if it
     /// is one of these options; otherwise, and without one, such a network is built.
@@ -72,8 +72,8 @@ class Rollout {
   using Visit = std::function<void(const Segment&)>;
 
   /// The first network, for its lists of states and gates (those of all segments are alike).
-  const Network& network() const { return *whole_; }
-  Network& network() { return *whole_; }
+  const Network& network() const { return *full_; }
+  Network& network() { return *full_; }
   std::int64_t segment_steps() const { return segment_; }
   std::int64_t bytes() const;  ///< of graphs, checkpoints and what is carried
   Cost cost() const;           ///< of the forward pass, by formula
@@ -118,7 +118,7 @@ class Rollout {
  private:
   Network& run_segment(std::int64_t index, std::stop_token stop);
   void bind(Network& network, std::int64_t index);
-  std::optional<Divergence> look_at(Network& network, std::int64_t first) const;
+  std::optional<Divergence> first_divergence(Network& network, std::int64_t first) const;
   void add_loss(Network& network, std::int64_t first);
   void keep_states(const Network& network, std::size_t index);
   void upload_input();
@@ -133,14 +133,14 @@ class Rollout {
   std::int64_t segment_ = 0, segments_ = 0;
   DType real_;
   std::int64_t length_;
-  bool bare_, on_device_;
-  std::unique_ptr<Network> whole_, tail_;
+  bool timing_only_, on_device_;
+  std::unique_ptr<Network> full_, tail_;
   DeviceArray input_, seed_;             // [steps, batch, width] of all steps; dL/dy of a segment
   std::vector<std::vector<DeviceArray>> checkpoints_;  // [segment][state]
   std::size_t reached_ = 0;              // the last of them that belongs to this forward pass
   std::vector<DeviceArray> carried_;     // adjoints of the next segment's initial states
   std::vector<DeviceArray> totals_;      // the parameters' gradients, where they stay on the device
-  std::int64_t standing_ = -1;           // the segment whose values the graphs hold
+  std::int64_t held_segment_ = -1;           // the segment whose values the graphs hold
   std::uint64_t weights_seen_;           // Model::changes() at the last forward
   double loss_value_ = 0.0;
   std::vector<double> losses_;

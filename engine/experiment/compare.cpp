@@ -105,7 +105,7 @@ std::vector<FormReport> compare(const Registry& registry, const RunRequest& requ
     report.iterations = result.iterations;
     report.converged = result.converged;
     report.note = result.note;
-    if (result.bad_gradient) report.note += (report.note.empty() ? "" : " ") + ("In the " + report.form + " form " + way_back(*result.bad_gradient) + ".");
+    if (result.bad_gradient) report.note += (report.note.empty() ? "" : " ") + ("In the " + report.form + " form " + adjoint_sentence(*result.bad_gradient) + ".");
     if (form == Form::sequential) {
       reference = std::move(result);
       if (reference.bad_gradient) report.gradient_error = not_a_number;

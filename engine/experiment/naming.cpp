@@ -57,10 +57,10 @@ std::vector<std::string> reference_names(const Network& network, const std::stri
     auto theirs = renamed(layer ? name.substr(name.find('/') + 1) : name, row);
     if (!theirs) continue;
     if (layer) {
-      const bool backward = layers[*layer].backward;
-      const auto of_direction = [&](const Network::LayerInfo& other) { return other.backward == backward; };
+      const bool backward = layers[*layer].reversed;
+      const auto of_direction = [&](const Network::LayerInfo& other) { return other.reversed == backward; };
       const auto number = std::count_if(layers.begin(), layers.begin() + static_cast<std::ptrdiff_t>(*layer), of_direction);
-      const bool both = std::any_of(layers.begin(), layers.end(), [](const Network::LayerInfo& other) { return !other.backward; });
+      const bool both = std::any_of(layers.begin(), layers.end(), [](const Network::LayerInfo& other) { return !other.reversed; });
       replace_all(*theirs, "{n}", std::to_string(number));
       replace_all(*theirs, "{_reverse}", backward && both ? "_reverse" : "");
     }
@@ -221,7 +221,7 @@ class Search {
     }
   }
 
-  Fit operator()() {
+  FittedSizes operator()() {
     // Straight on, which nearly always arrives; then with several ways kept open, for what fits one entry may lead away from the rest.
     Node best = first_node();
     for (const std::size_t ways : {std::size_t{1}, std::size_t{6}}) {
@@ -246,7 +246,7 @@ class Search {
     }
     Values now = best.values;
     const int score = best.score;
-    Fit fit;
+    FittedSizes fit;
     fit.found = score == 0;
     if (!fit.found) return fit;
     // What was changed on the way and need not have been goes back.
@@ -435,7 +435,7 @@ class Search {
 
 }  // namespace
 
-Fit fit_to_file(const Architecture& architecture, const Hyper& hyper, std::int64_t input, std::int64_t head, const FileShapes& file) {
+FittedSizes fit_to_file(const Architecture& architecture, const Hyper& hyper, std::int64_t input, std::int64_t head, const FileShapes& file) {
   return Search(architecture, hyper, input, head, file)();
 }
 

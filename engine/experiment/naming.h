@@ -26,12 +26,12 @@ NameMatch match_names(const Network& network, const FileShapes& file);
 int misfit(const Network& network, const FileShapes& file);
 
 /// What a file of weights was made for.
-struct Fit {
+struct FittedSizes {
   std::vector<std::pair<std::string, std::string>> settings;  ///< to be put after the given hyper-parameters
   std::int64_t input = 0, head = 0;                           ///< columns that the weights read and outputs of their head
   bool found = false;                                         ///< with these everything fits
 };
 /// Looks for hyper-parameters under which the file fits, beginning from the given ones, and for the widths of input and head.
-Fit fit_to_file(const Architecture& architecture, const Hyper& hyper, std::int64_t input, std::int64_t head, const FileShapes& file);
+FittedSizes fit_to_file(const Architecture& architecture, const Hyper& hyper, std::int64_t input, std::int64_t head, const FileShapes& file);
 
 }  // namespace reclab

@@ -9,7 +9,7 @@
 #include "experiment/device.h"
 #include "experiment/weights.h"
 #include "models/registry.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 
 namespace reclab {
 namespace {
@@ -113,15 +113,15 @@ bool scans_are_one(const Prepared& prepared, const RunRequest& request) {
     Network network(prepared.architecture, prepared.hyper, options);
     bool found = false;
     network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var>) {
-      const auto* over_time = dynamic_cast<const OverTime*>(&operation);
-      found = found || (over_time && over_time->course().diagonal_scan);
+      const auto* over_time = dynamic_cast<const HasEvaluationOrder*>(&operation);
+      found = found || (over_time && over_time->evaluation_order().diagonal_scan);
     });
     return found;
   };
   return of_diagonal(Form::scan) && of_diagonal(Form::chunkwise);
 }
 
-std::string way_back(const Divergence& bad) { return sentence(bad) + " on the way back; gradients from there on are not to be relied on"; }
+std::string adjoint_sentence(const Divergence& bad) { return sentence(bad) + " on the way back; gradients from there on are not to be relied on"; }
 
 std::string newton_sentence(const NewtonReport& report) {
   char residual[32] = "none";

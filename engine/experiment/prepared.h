@@ -42,7 +42,7 @@ struct Prepared {
 bool scans_are_one(const Prepared& prepared, const RunRequest& request);
 
 /// What is to say of a gradient that is not finite.
-std::string way_back(const Divergence& bad);
+std::string adjoint_sentence(const Divergence& bad);
 /// How a Newton form went, in words.
 std::string newton_sentence(const NewtonReport& report);
 

@@ -94,7 +94,7 @@ class Run {
     info_.loss = std::string(to_string(prepared_.loss.kind())) + ": " + prepared_.loss.formula();
     info_.length = sequence.length;
     info_.layers = std::ssize(prepared_.probe->layers());
-    for (const auto& layer : prepared_.probe->layers()) info_.each_layer.push_back({layer.name, layer.backward});
+    for (const auto& layer : prepared_.probe->layers()) info_.each_layer.push_back({layer.name, layer.reversed});
     info_.command = command_of(request_, info_.device);
     record_.trace.time_name = sequence.time_name;
     record_.trace.time_unit = sequence.time_unit;
@@ -117,7 +117,7 @@ class Run {
       const bool invariant = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return !m->transition().varies; });
       info_.spectra.push_back({false, !invariant, prepared_.probe->layers()[static_cast<std::size_t>(layer)].architecture->spectrum});
     }
-    if (std::ranges::any_of(prepared_.probe->layers(), &Network::LayerInfo::backward) && !request_.state.empty())
+    if (std::ranges::any_of(prepared_.probe->layers(), &Network::LayerInfo::reversed) && !request_.state.empty())
       info_.notes.push_back("The layers that run backward begin at the last step with the states given for them: what came after this sequence is not known to a continued run.");
   }
 
@@ -155,7 +155,7 @@ class Run {
     options.sample = prepared_.probe.get();
     InitialState initial;
     if (!request_.state.empty()) initial = load_state(request_.state, *prepared_.probe);
-    options.past = initial.past;
+    options.cached_steps = initial.cached_steps;
     auto made = std::make_unique<Rollout>(*model_, Batch(request_.sequence, prepared_.loss), options);
     made->set_initial(initial.values);
     return made;
@@ -191,7 +191,7 @@ class Run {
       for (Analysis* analysis : part)
         if (analysis->goes_back()) analysis->backward(segment, scale);
     }, record_.stop);
-    if (bad && info_.sentence.empty()) info_.sentence = way_back(*bad);
+    if (bad && info_.sentence.empty()) info_.sentence = adjoint_sentence(*bad);
     for (Analysis* analysis : part) analysis->went_back(*rollout_);
   }
 

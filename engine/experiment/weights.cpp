@@ -98,7 +98,7 @@ struct WeightsFile {
 };
 
 /// What to change so that the file fits: settings, and widths of the sequence and of its target.
-std::string cure_of(const Fit& fit, const NetworkOptions& now) {
+std::string cure_of(const FittedSizes& fit, const NetworkOptions& now) {
   std::vector<std::string> wanted;
   if (!fit.settings.empty()) wanted.push_back(in_words(fit.settings));
   if (fit.input != now.input)
@@ -117,7 +117,7 @@ std::string cure_of(const Fit& fit, const NetworkOptions& now) {
   const std::string file = weights.file.path().string();
   const ErrorPlace place{.file = file, .place = entry, .parameter = entry, .range = wanted.empty() ? "" : to_string(wanted)};
   const NetworkOptions& now = network.options();
-  const Fit fit = fit_to_file(architecture, hyper, now.input, now.head, weights.shapes);
+  const FittedSizes fit = fit_to_file(architecture, hyper, now.input, now.head, weights.shapes);
   if (!fit.found) throw MisfitError(file + ": " + what + otherwise, place, {});
   const bool settings_alone = fit.input == now.input && fit.head == now.head;
   throw MisfitError(file + ": " + what + ": the weights were made for " + cure_of(fit, now) + ".", place, settings_alone ? fit.settings : Settings{});
@@ -201,7 +201,7 @@ InitialState load_state(const std::filesystem::path& path, const Network& networ
       if (real == DType::f32 && steps > most_single)
         file.refuse(key, what + " is " + text_of(steps) + ", and float32 cannot count beyond 2^24: choose float64.");
       counted = &state;
-      loaded.past = static_cast<std::int64_t>(steps);
+      loaded.cached_steps = static_cast<std::int64_t>(steps);
     }
   }
   if (const auto extra = file.left())
@@ -215,11 +215,11 @@ InitialState load_state(const std::filesystem::path& path, const Network& networ
     const std::int64_t rows = rows_of(state);
     if (!counted) {
       counted = &state;
-      loaded.past = rows;
+      loaded.cached_steps = rows;
     }
-    const std::int64_t wanted = state.period ? loaded.past % state.period : loaded.past;
+    const std::int64_t wanted = state.period ? loaded.cached_steps % state.period : loaded.cached_steps;
     if (rows == wanted) continue;
-    const std::string why = counted->position ? "and after the " + text_of(static_cast<double>(loaded.past)) + " steps of " + Rollout::state_key(*counted) + " it has " + std::to_string(wanted)
+    const std::string why = counted->position ? "and after the " + text_of(static_cast<double>(loaded.cached_steps)) + " steps of " + Rollout::state_key(*counted) + " it has " + std::to_string(wanted)
                                               : "and " + Rollout::state_key(*counted) + " has " + std::to_string(wanted);
     file.refuse(key, "the state " + key + " has " + std::to_string(rows) + (rows == 1 ? " row, " : " rows, ") + why + ": " + other);
   }
@@ -245,7 +245,7 @@ std::vector<std::pair<std::string, std::string>> settings_that_fit(const Registr
   const NetworkOptions& now = prepared.probe->options();
   const NameMatch match = match_names(*prepared.probe, weights.shapes);
   if (!match.problem.empty()) refuse(weights.file, "", match.problem);
-  const Fit fit = fit_to_file(prepared.architecture, prepared.hyper, now.input, now.head, weights.shapes);
+  const FittedSizes fit = fit_to_file(prepared.architecture, prepared.hyper, now.input, now.head, weights.shapes);
   const std::string name = file.string();
   if (!fit.found)
     throw Error(name + ": no sizes of " + prepared.architecture.id + " fit these weights, the file has " + some_of(weights.file.names()) + ": choose another model, or compare with the names on its card.",

@@ -20,7 +20,7 @@ void load_weights(const std::filesystem::path& file, Parameters& parameters, con
 /// What a run begins from.
 struct InitialState {
   std::map<std::string, std::vector<std::complex<double>>> values;  ///< by key, for Rollout::set_initial
-  std::int64_t past = 0;  ///< steps that have passed, for Rollout::Options; 0 where no state tells
+  std::int64_t cached_steps = 0;  ///< steps that have passed, for Rollout::Options; 0 where no state tells
 };
 /// Reads "state/<layer>/<name>" arrays for every state of the network, keys with or without "state/", as complex numbers. A complex state
 /// may be given as real numbers with a last axis of re and im. Throws Error, as above, also for entries that are not finite, for a position

@@ -115,7 +115,7 @@ AtomicFolder::AtomicFolder(fs::path folder) : folder_(std::move(folder)) {
   }
   try {
     struct stat ignored {};
-    const parts::Part part = parts::make_folder(folder_, !there || replaceable(target_, ignored) ? above : target_);
+    const parts::FilePart part = parts::make_folder(folder_, !there || replaceable(target_, ignored) ? above : target_);
     part_ = part.path;
     lock_ = part.descriptor;
   } catch (...) {

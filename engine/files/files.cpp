@@ -166,7 +166,7 @@ void InputFile::read(std::uint64_t offset, void* data, std::size_t count) const 
 AtomicFile::AtomicFile(fs::path file) : path_(std::move(file)) {
   parts::check_name(path_);
   parts::remove_dead_files(parts::folder_of(path_), path_.filename().string());
-  parts::Part part = parts::make_file(path_);
+  parts::FilePart part = parts::make_file(path_);
   temporary_ = std::move(part.path);
   descriptor_ = part.descriptor;
   lock_ = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);

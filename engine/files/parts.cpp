@@ -126,9 +126,9 @@ std::vector<std::string> names_in(int descriptor) {
   return names;
 }
 
-Part make_file(const fs::path& path) {
+FilePart make_file(const fs::path& path) {
   for (;;) {
-    Part part{folder_of(path) / new_name(path), -1};
+    FilePart part{folder_of(path) / new_name(path), -1};
     part.descriptor = ::open(part.path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (part.descriptor < 0 && errno == EEXIST) continue;  // left by a process that had this number
     if (part.descriptor < 0) fail_writing(path, errno);
@@ -138,9 +138,9 @@ Part make_file(const fs::path& path) {
   }
 }
 
-Part make_folder(const fs::path& path, const fs::path& parent) {
+FilePart make_folder(const fs::path& path, const fs::path& parent) {
   for (;;) {
-    Part part{parent / new_name(path), -1};
+    FilePart part{parent / new_name(path), -1};
     if (::mkdir(part.path.c_str(), 0777) != 0) {
       if (errno == EEXIST) continue;
       fail_writing(path, errno);

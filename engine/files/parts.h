@@ -12,12 +12,12 @@
 namespace reclab::parts {
 
 /// A new file of size 0 beside `path`, or an empty folder in `parent`, that is to become `path`, locked. Errors as fail_writing(path, ...).
-struct Part {
+struct FilePart {
   std::filesystem::path path;
   int descriptor = -1;  ///< the lock is held until it, and every copy of it, is closed
 };
-Part make_file(const std::filesystem::path& path);
-Part make_folder(const std::filesystem::path& path, const std::filesystem::path& parent);
+FilePart make_file(const std::filesystem::path& path);
+FilePart make_folder(const std::filesystem::path& path, const std::filesystem::path& parent);
 
 /// Removes what processes that have ended left of `name` in the folder; files of every name where it is empty. What may still be written
 /// (by any process, on any machine) stays, and so does everything that does not look like a part. Folders may be removed by who holds

@@ -35,7 +35,7 @@ class Network::LayerOf final : public Layer {
   std::int64_t steps() const override { return network_.options_.steps; }
   std::int64_t batch() const override { return network_.options_.batch; }
   Form form() const override { return network_.options_.form; }
-  std::int64_t past() const override { return network_.options_.past; }
+  std::int64_t cached_steps() const override { return network_.options_.cached_steps; }
   bool records() const override { return network_.options_.record; }
 
   Var parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) override {
@@ -70,12 +70,12 @@ class Network::LayerOf final : public Layer {
     network_.states_.back().recorded_shape = std::move(buffer.recorded_shape);
     network_.states_.back().period = buffer.period;
   }
-  void run_as_one() override { network_.whole_ = true; }
+  void run_as_one() override { network_.needs_one_segment_ = true; }
 
   Var before(Var trajectory) override;
   void reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) override {
     if (!network_.options_.record || !forms_states(form())) return;
-    network_.pasts_.push_back({index_, state, signal(), std::move(basis)});
+    network_.histories_.push_back({index_, state, signal(), std::move(basis)});
   }
   Var position() override;
   Var document_starts(std::int64_t column) override;
@@ -89,8 +89,8 @@ class Network::LayerOf final : public Layer {
 Var Network::LayerOf::before(Var trajectory) {
   for (auto& state : network_.states_) {
     if (state.trajectory.id != trajectory.id) continue;
-    if (!state.beside) state.beside = graph().leaf(LeafKind::variable, state.initial.shape(), state.initial.dtype());
-    return chunks::before(state.beside, trajectory);
+    if (!state.plain_initial) state.plain_initial = graph().leaf(LeafKind::variable, state.initial.shape(), state.initial.dtype());
+    return chunks::before(state.plain_initial, trajectory);
   }
   assert(!"the trajectory of no memory");
   return {};
@@ -112,10 +112,10 @@ Var Network::LayerOf::position() {
 
 Var Network::LayerOf::document_starts(std::int64_t column) {
   const Var marks = detach(sign(relu(slice(network_.input_, -1, column - 1, column))));
-  if (!network_.layers_[static_cast<std::size_t>(index_)].backward) return marks;
-  const Var turned = reversed(marks), none = affine(slice(turned, 0, 0, 1), 0.0, 0.0);
+  if (!network_.layers_[static_cast<std::size_t>(index_)].reversed) return marks;
+  const Var reversed_marks = reversed(marks), none = affine(slice(reversed_marks, 0, 0, 1), 0.0, 0.0);
   if (steps() == 1) return none;
-  const Var parts[] = {none, slice(turned, 0, 0, steps() - 1)};
+  const Var parts[] = {none, slice(reversed_marks, 0, 0, steps() - 1)};
   return concat(parts, 0);
 }
 
@@ -186,7 +186,7 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
 }
 
 Var Network::add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from, std::int64_t to, Var x) {
-  const std::size_t states = states_.size(), gates = gates_.size(), pasts = pasts_.size();
+  const std::size_t states = states_.size(), gates = gates_.size(), pasts = histories_.size();
   if (backward) x = reversed(x);
   for (std::int64_t i = from; i < to; ++i) {
     const auto number = static_cast<int>(layers_.size());
@@ -201,10 +201,10 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
   }
   if (!backward) return x;
   // What is known at the first step comes from the last one, so there is no running it by segments.
-  whole_ = true;
+  needs_one_segment_ = true;
   const std::string way = " This layer runs from the end of the sequence to its start.";
   for (std::size_t i = states; i < states_.size(); ++i) {
-    states_[i].backward = true;
+    states_[i].reversed = true;
     states_[i].text += way;
   }
   for (std::size_t i = gates; i < gates_.size(); ++i) {
@@ -212,7 +212,7 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
     gates_[i].text += way;
   }
   // What such a layer holds is what comes after.
-  pasts_.erase(pasts_.begin() + static_cast<std::ptrdiff_t>(pasts), pasts_.end());
+  histories_.erase(histories_.begin() + static_cast<std::ptrdiff_t>(pasts), histories_.end());
   return reversed(x);
 }
 

@@ -38,7 +38,7 @@ struct NetworkOptions {
   Form form = Form::sequential;
   DType real = DType::f64;
   bool record = true;       ///< memories keep every state, also those they could do without
-  std::int64_t past = 0;    ///< steps that came before, where growing states hold them
+  std::int64_t cached_steps = 0;    ///< steps that came before, where growing states hold them
 };
 
 class Network {
@@ -64,8 +64,8 @@ class Network {
     bool auxiliary = false;    ///< no part of the layer's transition: a stabiliser
     double start = 0.0;        ///< what all its entries are before the first step
     Shape recorded_shape = {}; ///< of a trajectory's row where it is not that of the state (a buffer of several steps)
-    Var beside = {};           ///< the initial state again, a leaf of its own: what else reads it, with a gradient in plain units (Layer::before)
-    bool backward = false;     ///< of a layer that runs from the end of the sequence to its start: row 0 is the last step
+    Var plain_initial = {};           ///< the initial state again, a leaf of its own: what else reads it, with a gradient in plain units (Layer::before)
+    bool reversed = false;     ///< of a layer that runs from the end of the sequence to its start: row 0 is the last step
     std::int64_t period = 0;   ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
     bool position = false;     ///< the number of steps that have passed
     const Shape& row_shape() const { return recorded_shape.empty() ? shape : recorded_shape; }
@@ -81,12 +81,12 @@ class Network {
   struct LayerInfo {
     const Architecture* architecture;
     std::string name;       ///< what tells it from others: "", "backward", "mamba"
-    bool backward = false;  ///< it runs from the end of the sequence to its start
+    bool reversed = false;  ///< it runs from the end of the sequence to its start
     bool first = true;      ///< the lowest of its kind and direction
   };
 
   /// A state that holds its signal's past (Layer::reconstruction).
-  struct PastVar {
+  struct HistoryVar {
     int layer;
     std::string state;
     Var signal;  ///< [steps, batch, copies]
@@ -101,12 +101,12 @@ class Network {
   const std::vector<ParameterVar>& parameters() const { return parameters_; }
   const std::vector<StateVar>& states() const { return states_; }
   const std::vector<GateVar>& gates() const { return gates_; }
-  const std::vector<PastVar>& pasts() const { return pasts_; }
+  const std::vector<HistoryVar>& histories() const { return histories_; }
   /// The memories of a layer, in the order of declaration: those whose transitions make up the layer's. None for a layer with a cache.
   std::vector<Memory*> memories(int layer) const;
   const std::vector<LayerInfo>& layers() const { return layers_; }
   /// Whether the sequence must be run as one segment.
-  bool whole() const { return whole_; }
+  bool needs_one_segment() const { return needs_one_segment_; }
 
   /// Draws all parameters; a parameter's values depend on the seed, its name and the hyper-parameters only.
   Parameters initialise(std::uint64_t seed) const;
@@ -130,9 +130,9 @@ class Network {
   std::vector<ParameterVar> parameters_;
   std::vector<StateVar> states_;
   std::vector<GateVar> gates_;
-  std::vector<PastVar> pasts_;
+  std::vector<HistoryVar> histories_;
   Var position_;
-  bool whole_ = false;
+  bool needs_one_segment_ = false;
   std::uint32_t offered_ = 1;  // a bit a form
 };
 

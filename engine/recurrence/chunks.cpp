@@ -5,20 +5,20 @@
 
 namespace reclab::chunks {
 
-void Whole::forward(const ForwardCall& c) { c.backend.copy(c.out[0], c.in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
+void OpaqueMemory::forward(const ForwardCall& c) { c.backend.copy(c.out[0], c.in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
 
-void Whole::backward(const BackwardCall& c) {
+void OpaqueMemory::backward(const BackwardCall& c) {
   assert((carried_.empty() || !carried_[0]) && "chunks cover the whole sequence");
   exponent_ = inner_ ? inner_->exponent() : 0;
   if (c.grad_in[0]) c.backend.add_scaled(type_, n_, 0, c.grad_out[0], c.grad_in[0], true);
 }
 
-void Whole::tangent(const TangentCall& c) { c.backend.copy(c.tangent_out[0], c.tangent_in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
+void OpaqueMemory::tangent(const TangentCall& c) { c.backend.copy(c.tangent_out[0], c.tangent_in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
 
 Start start(Graph& graph, const Shape& shape, DType type) {
   Start made;
   made.leaf = graph.leaf(LeafKind::variable, shape, type);
-  auto operation = std::make_unique<Whole>(type, count(shape));
+  auto operation = std::make_unique<OpaqueMemory>(type, count(shape));
   made.memory = operation.get();
   made.state = graph.apply(std::move(operation), {made.leaf}, {{shape, type}})[0];
   return made;

@@ -3,25 +3,25 @@
 #pragma once
 
 #include "autodiff/ops.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 
 namespace reclab::chunks {
 
 /// Stands for the memory of a form that goes over chunks of time: nothing is known of its single steps.
-class Whole final : public Memory, public OverTime {
+class OpaqueMemory final : public Memory, public HasEvaluationOrder {
  public:
-  Whole(DType type, std::int64_t n) : type_(type), n_(n) {}
+  OpaqueMemory(DType type, std::int64_t n) : type_(type), n_(n) {}
   void follow(const Memory* inner) { inner_ = inner; }  ///< whose exponent the initial state's adjoint comes with
   Transition transition() const override { return Transition::none("this form goes over chunks of time and makes no single steps"); }
   void forward(const ForwardCall& c) override;
   void backward(const BackwardCall& c) override;
   void tangent(const TangentCall& c) override;
   Cost cost() const override { return {}; }
-  void goes(Course course) { course_ = std::move(course); }
-  Course course() const override { return course_; }
+  void goes(EvaluationOrder course) { course_ = std::move(course); }
+  EvaluationOrder evaluation_order() const override { return course_; }
 
  private:
-  Course course_;
+  EvaluationOrder course_;
   DType type_;
   std::int64_t n_;
   const Memory* inner_ = nullptr;
@@ -30,7 +30,7 @@ class Whole final : public Memory, public OverTime {
 /// An initial state, and what the graph of the form reads it through.
 struct Start {
   Var leaf, state;
-  Whole* memory;
+  OpaqueMemory* memory;
 };
 Start start(Graph& graph, const Shape& shape, DType type);
 

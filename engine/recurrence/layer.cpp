@@ -24,7 +24,7 @@ Var carried(Layer& layer, Buffer buffer, std::int64_t length) {
 Buffer cache_of(Layer& layer, const StateSpec& state, Var x) {
   layer.run_as_one();
   Shape shape = x.shape();
-  shape[0] = layer.past();
+  shape[0] = layer.cached_steps();
   Var joined = x;
   const Var initial = layer.graph().leaf(LeafKind::variable, shape, x.dtype());
   if (shape[0]) {

@@ -67,7 +67,7 @@ class Layer {
   virtual std::int64_t steps() const = 0;
   virtual std::int64_t batch() const = 0;
   virtual Form form() const = 0;          ///< that is being built
-  virtual std::int64_t past() const = 0;  ///< steps that came before, where a growing state holds them
+  virtual std::int64_t cached_steps() const = 0;  ///< steps that came before, where a growing state holds them
   virtual bool records() const = 0;       ///< whether memories keep every state, also those they could do without
 
   /// A trainable array; `text` names its role, the order of its rows and the reference implementation's name for it.

@@ -32,8 +32,8 @@ std::string of_entry(const std::string& what, const Drawn& found, std::int64_t e
 
 const std::string why_sequential = "Each step needs the state that the one before it left, so there are as many rounds as steps, however many processors there are.";
 
-Rows::Rows(Var var) : values(values_of(var)), stride(var.shape().size() == 4 ? var.dim(2) * var.dim(3) : var.dim(-1)), width(var.dim(-1)) {}
-std::int64_t Rows::most_active(std::int64_t steps) const {
+InputRows::InputRows(Var var) : values(values_of(var)), stride(var.shape().size() == 4 ? var.dim(2) * var.dim(3) : var.dim(-1)), width(var.dim(-1)) {}
+std::int64_t InputRows::most_active(std::int64_t steps) const {
   std::vector<double> squares(static_cast<std::size_t>(width), 0.0);
   for (std::int64_t t = 0; t < steps; ++t)
     for (std::int64_t i = 0; i < width; ++i) squares[static_cast<std::size_t>(i)] += std::pow((*this)(t, i), 2.0);
@@ -41,7 +41,7 @@ std::int64_t Rows::most_active(std::int64_t steps) const {
 }
 
 void steps(Plan& plan, const Drawn& f) {
-  const std::int64_t T = f.course.steps;
+  const std::int64_t T = f.order.steps;
   const bool states = static_cast<bool>(f.trajectory);
   const auto made = states ? values_of(f.trajectory) : std::vector<Complex>();
   const std::int64_t width = states ? std::ssize(made) / T : 1, entry = states ? most_active(made, width) : 0;

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 
 namespace reclab {
 
@@ -76,11 +76,11 @@ struct Watched {
 
 /// The operation of a form that is drawn, in a network that has run.
 struct Drawn {
-  Course course;
+  EvaluationOrder order;
   std::vector<Var> in, out;
   Memory* memory = nullptr;  ///< null: what is read from a cache
   Var trajectory;            ///< of its first state, where there is one
-  bool backward = false;
+  bool reversed = false;
   std::string state;         ///< "state/0/h"
   Watched watched;           ///< of a Newton form
   std::vector<std::vector<drawing::Complex>> truth;  ///< of a Newton form: each state's trajectory in the sequential one
@@ -98,10 +98,10 @@ std::string of_entry(const std::string& what, const Drawn& drawn, std::int64_t e
 extern const std::string why_sequential;
 
 /// Rows of a matrix memory's inputs, of its first head.
-struct Rows {
+struct InputRows {
   std::vector<Complex> values;
   std::int64_t stride, width;
-  explicit Rows(Var var);
+  explicit InputRows(Var var);
   double operator()(std::int64_t t, std::int64_t i) const { return values[static_cast<std::size_t>(t * stride + i)].real(); }
   std::int64_t most_active(std::int64_t steps) const;
 };

@@ -100,15 +100,15 @@ std::optional<Drawn> find(Network& network, Form form) {
   std::optional<Drawn> found;
   const Memory* memory = nullptr;
   network.graph().visit([&](const Operation& operation, std::span<const Var> in, std::span<const Var> out) {
-    const auto* over_time = dynamic_cast<const OverTime*>(&operation);
+    const auto* over_time = dynamic_cast<const HasEvaluationOrder*>(&operation);
     if (found || !over_time) return;
-    Course course = over_time->course();
+    EvaluationOrder course = over_time->evaluation_order();
     if (course.steps == 0 || course.form != form) return;
     if (course.in.empty()) course.in.assign(in.begin(), in.end());
     found.emplace();
     found->in = course.in;
     found->out.assign(out.begin(), out.end());
-    found->course = std::move(course);
+    found->order = std::move(course);
     memory = dynamic_cast<const Memory*>(&operation);
   });
   if (!found) return found;
@@ -117,10 +117,10 @@ std::optional<Drawn> find(Network& network, Form form) {
       found->memory = state.memory;
       found->trajectory = state.trajectory;
       found->state = Rollout::state_key(state);
-      found->backward = state.backward;
+      found->reversed = state.reversed;
     }
   // Of what is no memory the layer is not known; all run one way, or the first does.
-  if (!found->memory && !network.layers().empty()) found->backward = network.layers().front().backward;
+  if (!found->memory && !network.layers().empty()) found->reversed = network.layers().front().reversed;
   return found;
 }
 
@@ -202,8 +202,8 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
       if (found->truth.empty() || found->watched.states.empty()) continue;
     }
     Plan plan;
-    found->course.draw(plan, *found);
-    put(plan, trace, std::string(to_string(form)), T, found->backward);
+    found->order.draw(plan, *found);
+    put(plan, trace, std::string(to_string(form)), T, found->reversed);
     any = true;
     if (form == Form::sequential) sequential = std::move(rollout);
   }

@@ -51,7 +51,7 @@ bool has_thousands(std::string_view text) {
 
 }  // namespace
 
-std::string unquoted(const Cell& cell) {
+std::string unquoted(const TableCell& cell) {
   std::string text(cell.text);
   if (cell.quoted)
     for (std::size_t at = 0; (at = text.find("\"\"", at)) != std::string::npos; ++at) text.erase(at, 1);
@@ -131,7 +131,7 @@ std::optional<Instant> iso_date(std::string_view text) {
   return at == text.size() ? std::optional(instant) : std::nullopt;
 }
 
-CellKind kind_of(const Cell& cell, bool allow_comma) {
+CellKind kind_of(const TableCell& cell, bool allow_comma) {
   if (cell.text.empty()) return CellKind::empty;
   double ignored = 0.0;
   std::optional<bool> comma;

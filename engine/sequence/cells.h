@@ -9,16 +9,16 @@
 
 namespace reclab {
 
-struct Cell {
+struct TableCell {
   std::string_view text;  ///< without blanks around it and without its quotes
   bool quoted = false;
 };
 /// Its text in UTF-8, quotes inside it once.
-std::string unquoted(const Cell& cell);
+std::string unquoted(const TableCell& cell);
 
 enum class CellKind { number, date, empty, missing, nan, infinite, too_large, grouped, word };
 inline constexpr std::size_t cell_kinds = 9;
-CellKind kind_of(const Cell& cell, bool allow_comma);
+CellKind kind_of(const TableCell& cell, bool allow_comma);
 
 /// Whether they are the same but for case; `lower` has none.
 bool same_word(std::string_view text, std::string_view lower);

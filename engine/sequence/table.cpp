@@ -33,7 +33,7 @@ class Records {
   Records(std::string_view text, char delimiter, const std::string& file) : text_(text), file_(file), delimiter_(delimiter) {}
 
   /// The next record, false at the end. A line without anything on it is a record without cells.
-  bool next(std::vector<Cell>& cells) {
+  bool next(std::vector<TableCell>& cells) {
     cells.clear();
     if (at_ >= text_.size()) return false;
     record_line_ = line_;
@@ -125,12 +125,12 @@ Dialect preamble(std::string_view text) {
   return dialect;
 }
 
-std::vector<std::vector<Cell>> sample(std::string_view text, const Dialect& dialect, char delimiter, const std::string& file,
+std::vector<std::vector<TableCell>> sample(std::string_view text, const Dialect& dialect, char delimiter, const std::string& file,
                                       std::vector<std::int64_t>* lines = nullptr) {
   Records records(text, delimiter, file);
   records.start_at(dialect.start, dialect.start_line);
-  std::vector<std::vector<Cell>> found;
-  std::vector<Cell> cells;
+  std::vector<std::vector<TableCell>> found;
+  std::vector<TableCell> cells;
   while (found.size() < sample_records && records.next(cells)) {
     if (cells.empty()) continue;
     found.push_back(cells);
@@ -145,7 +145,7 @@ char find_delimiter(std::string_view text, const Dialect& dialect, const std::st
   char delimiter = '\0';
   std::optional<Error> unclosed;
   for (const char candidate : {',', '\t', ';', '|', ' ', '\0'}) {
-    std::vector<std::vector<Cell>> records;
+    std::vector<std::vector<TableCell>> records;
     try {
       records = sample(text, dialect, candidate, file);
     } catch (const Error& error) {
@@ -167,7 +167,7 @@ char find_delimiter(std::string_view text, const Dialect& dialect, const std::st
     alike += !only && records[0].size() == width;
     std::size_t cells = 0, numbers = 0;
     for (std::size_t i = only ? 0 : 1; i < records.size(); ++i)
-      for (const Cell& cell : records[i]) {
+      for (const TableCell& cell : records[i]) {
         ++cells;
         numbers += kind_of(cell, candidate != ',') != CellKind::word;
       }
@@ -234,17 +234,17 @@ class TableReader {
   /// Finds names, and what each column holds.
   void find_header() {
     std::vector<std::int64_t> lines;
-    std::vector<std::vector<Cell>> records = sample(text_, dialect_, dialect_.delimiter, file_, &lines);
-    const std::vector<Cell> first = records.front();
+    std::vector<std::vector<TableCell>> records = sample(text_, dialect_, dialect_.delimiter, file_, &lines);
+    const std::vector<TableCell> first = records.front();
     columns_ = first.size();
-    const auto kind = [&](const Cell& cell) { return kind_of(cell, allow_comma_); };
+    const auto kind = [&](const TableCell& cell) { return kind_of(cell, allow_comma_); };
     // R writes row names without a heading: every row has one cell more than the header.
     const bool blanks = dialect_.delimiter == ' ' || dialect_.delimiter == '\t';
     const bool row_names =
         records.size() > 1 &&
         std::all_of(records.begin() + 1, records.end(),
                     [&](const auto& record) { return record.size() == columns_ + 1 && (blanks || record[0].quoted); }) &&
-        std::all_of(first.begin(), first.end(), [&](const Cell& cell) { return cell.quoted || kind(cell) == CellKind::word; });
+        std::all_of(first.begin(), first.end(), [&](const TableCell& cell) { return cell.quoted || kind(cell) == CellKind::word; });
     const std::size_t shift = row_names ? 1 : 0;
     columns_ += shift;
 
@@ -264,7 +264,7 @@ class TableReader {
     for (std::size_t j = shift; j < columns_ && !header; ++j)  // a word above what are mostly no words
       header = kind(first[j - shift]) == CellKind::word && others(j) >= words(j);
     if (!header && records.size() > 1 && !quoted_below)
-      header = std::all_of(first.begin(), first.end(), [](const Cell& cell) { return cell.quoted; });
+      header = std::all_of(first.begin(), first.end(), [](const TableCell& cell) { return cell.quoted; });
     names_.assign(columns_, "");
     has_names_ = header;
     skip_first_ = header;
@@ -272,10 +272,10 @@ class TableReader {
       for (std::size_t j = shift; j < columns_; ++j) names_[j] = unquoted(first[j - shift]);
     } else if (!dialect_.comment.empty()) {
       // numpy.savetxt writes its header as a comment.
-      std::vector<Cell> cells;
+      std::vector<TableCell> cells;
       Records comment(dialect_.comment, dialect_.delimiter, file_);
       if (comment.next(cells) && cells.size() == columns_ &&
-          std::all_of(cells.begin(), cells.end(), [&](const Cell& cell) { return kind(cell) == CellKind::word; })) {
+          std::all_of(cells.begin(), cells.end(), [&](const TableCell& cell) { return kind(cell) == CellKind::word; })) {
         for (std::size_t j = 0; j < columns_; ++j) names_[j] = unquoted(cells[j]);
         has_names_ = true;
       }
@@ -306,7 +306,7 @@ class TableReader {
                        records.begin() + static_cast<std::ptrdiff_t>(std::min(records.size(), row + 2)));
   }
 
-  [[noreturn]] void fail_word(const std::vector<Cell>& cells, std::int64_t line) const {
+  [[noreturn]] void fail_word(const std::vector<TableCell>& cells, std::int64_t line) const {
     std::size_t column = 0;
     while (column + 1 < std::min(cells.size(), columns_) && kinds_[column] != ColumnKind::text) ++column;
     const std::string text = shown(cells[column].text);
@@ -370,7 +370,7 @@ class TableReader {
   void read_rows() {
     Records records(text_, dialect_.delimiter, file_);
     records.start_at(dialect_.start, dialect_.start_line);
-    std::vector<Cell> cells;
+    std::vector<TableCell> cells;
     if (skip_first_) records.next(cells);
     const auto lines = static_cast<std::size_t>(std::count_if(text_.begin(), text_.end(), [](char c) { return c == '\n'; })) + 1;
     // A cell takes two bytes at least, with what ends it: lines may be blank.
@@ -405,7 +405,7 @@ class TableReader {
     }
   }
 
-  double value_of(const Cell& cell, std::int64_t line, std::size_t column, std::optional<bool>& comma) const {
+  double value_of(const TableCell& cell, std::int64_t line, std::size_t column, std::optional<bool>& comma) const {
     double value = 0.0;
     if (number(cell.text, allow_comma_, value, comma) == CellKind::number) return value;
     const std::string text = shown(cell.text);
@@ -425,7 +425,7 @@ class TableReader {
     fail_at(line, column, "is '" + text + "', not a number" + cure, text);
   }
 
-  void read_time(const Cell& cell, std::int64_t line, std::optional<bool>& comma) {
+  void read_time(const TableCell& cell, std::int64_t line, std::optional<bool>& comma) {
     if (kinds_[*time_] == ColumnKind::dates) {
       const auto instant = iso_date(cell.text);
       if (!instant)
@@ -494,7 +494,7 @@ class TableReader {
   std::size_t columns_ = 0;
   std::vector<std::string> names_;
   std::vector<ColumnKind> kinds_;
-  std::vector<std::vector<Cell>> first_rows_;
+  std::vector<std::vector<TableCell>> first_rows_;
   std::vector<std::size_t> wanted_;  // inputs, then targets
   std::size_t inputs_ = 0;
   std::optional<std::size_t> time_;

@@ -224,12 +224,12 @@ class Timing {
   std::optional<Roof> roof_;
   Trace trace_;
   double done_ = 0.0, planned_ = most_visits;  // series at lengths; visits
-  mutable double told_ = 0.0;
+  mutable double reported_ = 0.0;
 
   void report(const std::string& what) const {
     const double total = planned_ * static_cast<double>(lengths_.size() * series_.size());
-    told_ = std::max(told_, total > 0.0 ? std::min(1.0, done_ / total) : 1.0);  // it never goes back
-    if (progress_) progress_(told_, what);
+    reported_ = std::max(reported_, total > 0.0 ? std::min(1.0, done_ / total) : 1.0);  // it never goes back
+    if (progress_) progress_(reported_, what);
   }
   std::string named(const Series& series, std::int64_t length) const { return "The " + std::string(to_string(series.form)) + " form at length " + grouped(length); }
 
@@ -283,7 +283,7 @@ class Timing {
 
   std::unique_ptr<Rollout> rollout_of(const Series& series, const Sequence& sequence, const Loss& loss) {
     if (!model_) model_.emplace(prepared_.architecture, prepared_.hyper, parameters_, prepared_.backend, prepared_.real);
-    return std::make_unique<Rollout>(*model_, Batch(sequence, loss, timing_.batch), Rollout::Options{.form = series.form, .record = false, .bare = true});
+    return std::make_unique<Rollout>(*model_, Batch(sequence, loss, timing_.batch), Rollout::Options{.form = series.form, .record = false, .timing_only = true});
   }
 
   /// All forms at one length, turn by turn.
@@ -424,7 +424,7 @@ class Timing {
         note(named(*turn.series, sequence.length) + ": " + sentence(*result.bad) + ".");
         continue;
       }
-      if (result.bad_gradient) note(named(*turn.series, sequence.length) + ": " + way_back(*result.bad_gradient) + ".");
+      if (result.bad_gradient) note(named(*turn.series, sequence.length) + ": " + adjoint_sentence(*result.bad_gradient) + ".");
       const FormErrors errors = errors_of(result, reference_);
       turn.point->output_error = errors.output;
       if (timing_.backward) turn.point->gradient_error = errors.gradient;
@@ -584,7 +584,7 @@ std::optional<double> largest_lyapunov(const Registry& registry, const RunReques
   for (const TraceArray* array : trace->of(Kind::jacobian)) {
     const auto layer = static_cast<std::size_t>(parse_key(array->key)->layer);
     std::vector<double> logs = *array->real;  // of ds_T/ds_t, shortest product last
-    if (trace->info.each_layer[layer].backward) std::ranges::reverse(logs);
+    if (trace->info.each_layer[layer].reversed) std::ranges::reverse(logs);
     // Row t is ds_T/ds_t. In the first quarter of the steps the state still comes from where it began; in the last one the product, which
     // grows from T on, turns to the direction that grows most.
     const std::size_t quarter = logs.size() / 4, from = quarter, to = logs.size() - 1 - quarter;

@@ -57,7 +57,7 @@ struct SpectrumInfo {
 /// One layer of what ran.
 struct LayerInfo {
   std::string name;       ///< what tells it from others: "", "backward", "mamba"
-  bool backward = false;  ///< it runs from the end of the sequence to its start
+  bool reversed = false;  ///< it runs from the end of the sequence to its start
 };
 
 /// What ran, for the manifest, the status bar and every export.

@@ -77,7 +77,7 @@ std::string manifest_json(const Trace& trace, const std::vector<WrittenFile>& fi
   for (const auto& [key, value] : info.hyper) hyper[key] = typed(value);
   for (const SpectrumInfo& spectrum : info.spectra)
     spectra.push_back({{"of", spectrum.of}, {"continuous", spectrum.continuous}, {"per_step", spectrum.per_step}});
-  for (const LayerInfo& layer : info.each_layer) each_layer.push_back({{"name", layer.name}, {"backward", layer.backward}});
+  for (const LayerInfo& layer : info.each_layer) each_layer.push_back({{"name", layer.name}, {"backward", layer.reversed}});
   for (const auto& array : trace.arrays()) arrays.push_back(of_array(*array));
   Json input = {{"name", info.input_name}, {"sha256", info.input_sha256}, {"length", info.length}, {"channels", trace.input_names}};
   if (!info.input_mean.empty()) {

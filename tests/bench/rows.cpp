@@ -87,7 +87,7 @@ Row scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D
   row.text = "real time-varying scan, float32, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D);
   const double bytes = 4.0 * static_cast<double>(n);
   row.parts.push_back({"forward", [&d] {
-                         d.backend.diagonal(DType::f32, d.dims, Pace::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
+                         d.backend.diagonal(DType::f32, d.dims, ScanMethod::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
                          d.backend.finish();
                        },
                        3.0 * bytes, 0.0, 2.0 * static_cast<double>(n), "reads a and b, writes s"});
@@ -96,10 +96,10 @@ Row scan(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D
     d.ga = DeviceArray(backend, d.s.bytes());
     d.gb = DeviceArray(backend, d.s.bytes());
     row.parts.push_back({"with backward", [&d] {
-                           d.backend.diagonal(DType::f32, d.dims, Pace::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
+                           d.backend.diagonal(DType::f32, d.dims, ScanMethod::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
                            d.backend.zero(d.ga.data(), d.ga.bytes());
                            d.backend.zero(d.gb.data(), d.gb.bytes());
-                           d.backend.diagonal_adjoint(DType::f32, d.dims, Pace::steps, d.da.data(), d.s.data(), nullptr, d.g.data(), nullptr, d.ga.data(), d.gb.data(), nullptr,
+                           d.backend.diagonal_adjoint(DType::f32, d.dims, ScanMethod::steps, d.da.data(), d.s.data(), nullptr, d.g.data(), nullptr, d.ga.data(), d.gb.data(), nullptr,
                                                       nullptr, nullptr, {});
                            d.backend.finish();
                          },
@@ -151,10 +151,10 @@ Row lru(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t D)
   row.text = "LRU's recurrence, complex64, forward and backward, B" + std::to_string(B) + " T" + std::to_string(T) + " D" + std::to_string(D);
   const double bytes = 8.0 * static_cast<double>(n);
   row.parts.push_back({"forward and backward", [&d] {
-                         d.backend.diagonal(DType::c64, d.dims, Pace::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
+                         d.backend.diagonal(DType::c64, d.dims, ScanMethod::steps, d.da.data(), d.db.data(), nullptr, d.s.data(), {});
                          d.backend.zero(d.ga.data(), d.ga.bytes());
                          d.backend.zero(d.gb.data(), d.gb.bytes());
-                         d.backend.diagonal_adjoint(DType::c64, d.dims, Pace::steps, d.da.data(), d.s.data(), nullptr, d.dg.data(), nullptr, d.ga.data(), d.gb.data(), nullptr,
+                         d.backend.diagonal_adjoint(DType::c64, d.dims, ScanMethod::steps, d.da.data(), d.s.data(), nullptr, d.dg.data(), nullptr, d.ga.data(), d.gb.data(), nullptr,
                                                     nullptr, nullptr, {});
                          d.backend.finish();
                        },

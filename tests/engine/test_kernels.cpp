@@ -42,12 +42,12 @@ TEST_CASE("the reference: a recurrence, a softmax and a product that one can che
   // s_t = a s_{t-1} + b_t with a = 1/2, from s_{-1} = 4: 1/2 4 + 1 = 3, 1/2 3 + 2 = 3.5.
   const double half = 0.5, b[] = {1.0, 2.0}, start = 4.0;
   double s[2] = {}, gb[2] = {}, ga = 0.0, gstart = 0.0;
-  reference.diagonal(DType::f64, {2, 1, 1}, Pace::steps, &half, b, &start, s, {});
+  reference.diagonal(DType::f64, {2, 1, 1}, ScanMethod::steps, &half, b, &start, s, {});
   CHECK_EQUAL(s[0], 3.0);
   CHECK_EQUAL(s[1], 3.5);
   // Of the loss s_1: ds_1/db = (1/2, 1), ds_1/da = s_0 + a s_{-1} = 3 + 2, ds_1/ds_{-1} = 1/4.
   const double g[] = {0.0, 1.0};
-  reference.diagonal_adjoint(DType::f64, {2, 1, 1}, Pace::steps, &half, s, &start, g, nullptr, &ga, gb, &gstart, nullptr, nullptr, {});
+  reference.diagonal_adjoint(DType::f64, {2, 1, 1}, ScanMethod::steps, &half, s, &start, g, nullptr, &ga, gb, &gstart, nullptr, nullptr, {});
   CHECK_EQUAL(gb[0], 0.5);
   CHECK_EQUAL(gb[1], 1.0);
   CHECK_EQUAL(ga, 5.0);
@@ -82,11 +82,11 @@ TEST_CASE("a library is asked for what one call of it can say: factors change pl
   CHECK(!asked->transpose_a && !asked->transpose_b && asked->beta == 1.0);
   CHECK_EQUAL(asked->multiplications(), 3.0 * 4 * 5 * 7);
 
-  auto turned = plain;  // A is stored 5 x 4
-  turned.transpose_a = true;
-  turned.lda = 4;
-  turned.accumulate = false;
-  const auto second = kernel::column_product(turned);
+  auto transposed = plain;  // A is stored 5 x 4
+  transposed.transpose_a = true;
+  transposed.lda = 4;
+  transposed.accumulate = false;
+  const auto second = kernel::column_product(transposed);
   CHECK(second && !second->transpose_a && second->transpose_b && second->beta == 0.0);
 
   auto one_b = plain;
@@ -96,7 +96,7 @@ TEST_CASE("a library is asked for what one call of it can say: factors change pl
   one_b.stride_a = 40;  // the rows of A lie apart
   CHECK(kernel::column_product(one_b)->batch == 3);
 
-  auto one_c = turned;  // the sum of A^T B
+  auto one_c = transposed;  // the sum of A^T B
   one_c.batch = 1;
   one_c.inner = 3;
   one_c.stride_c = 0;
@@ -146,8 +146,8 @@ TEST_CASE("CPU: a scan of complex numbers has the same bits wherever its state l
     std::copy(initial.begin(), initial.end(), near.begin());
     std::copy(initial.begin(), initial.end(), far.begin());
     const DiagonalDims d{1, width, 0};
-    cpu_backend().diagonal(DType::c64, d, Pace::tree, a.data(), b.data(), near.data(), near.data() + n, {});
-    cpu_backend().diagonal(DType::c64, d, Pace::tree, a.data(), b.data(), far.data(), far.data() + 1000, {});
+    cpu_backend().diagonal(DType::c64, d, ScanMethod::tree, a.data(), b.data(), near.data(), near.data() + n, {});
+    cpu_backend().diagonal(DType::c64, d, ScanMethod::tree, a.data(), b.data(), far.data(), far.data() + 1000, {});
     CHECK_SAYS(std::memcmp(near.data() + n, far.data() + 1000, n * sizeof(Number)) == 0, "of width " + std::to_string(width));
   }
 }

@@ -36,13 +36,13 @@ inline void stop_parity(Backend& other) {
   const DiagonalDims d{4, 2, 0};
   const OuterDims o{4, 1, 2, 2};
   for (const bool tree : {false, true}) {
-    call([&] { other.diagonal(DType::f64, d, tree ? Pace::tree : Pace::steps, memory, memory, nullptr, memory, source.get_token()); });
-    call([&] { other.diagonal_adjoint(DType::f64, d, tree ? Pace::tree : Pace::steps, memory, memory, nullptr, memory, nullptr, nullptr, memory, nullptr, nullptr, nullptr, source.get_token()); });
+    call([&] { other.diagonal(DType::f64, d, tree ? ScanMethod::tree : ScanMethod::steps, memory, memory, nullptr, memory, source.get_token()); });
+    call([&] { other.diagonal_adjoint(DType::f64, d, tree ? ScanMethod::tree : ScanMethod::steps, memory, memory, nullptr, memory, nullptr, nullptr, memory, nullptr, nullptr, nullptr, source.get_token()); });
     call([&] { other.outer(DType::f64, o, tree, memory, memory, memory, nullptr, memory, nullptr, memory, source.get_token()); });
     call([&] { other.outer_adjoint(DType::f64, o, tree, memory, memory, memory, nullptr, memory, nullptr, memory, memory, memory, nullptr, nullptr, source.get_token()); });
   }
-  for (const Pace pace : {Pace::chunks, Pace::steps}) {
-    const GatedDims gated{4, 1, 2, 2, 1, pace};
+  for (const ScanMethod method : {ScanMethod::chunks, ScanMethod::steps}) {
+    const GatedDims gated{4, 1, 2, 2, 1, method};
     call([&] { other.gated(DType::f64, gated, memory, memory, memory, memory, nullptr, memory, nullptr, source.get_token()); });
     call([&] { other.gated_adjoint(DType::f64, gated, memory, memory, memory, memory, nullptr, memory, nullptr, memory, memory, memory, nullptr, nullptr, nullptr, source.get_token()); });
   }

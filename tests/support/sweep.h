@@ -17,7 +17,7 @@
 #include "experiment/experiment.h"
 #include "models/network.h"
 #include "models/registry.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 #include "test.h"
 #include "timing/primitives.h"
 
@@ -107,8 +107,8 @@ inline OverTimes over_time(const Architecture& architecture, const Hyper& hyper,
   for (const Form form : one.forms()) {
     Network network(architecture, hyper, {.input = input, .form = form});
     network.graph().visit([&](const Operation& operation, std::span<const Var>, std::span<const Var> out) {
-      const auto* goes = dynamic_cast<const OverTime*>(&operation);
-      if (goes) kinds.insert({typeid(operation), reinterpret_cast<std::uintptr_t>(goes->course().draw), !out.empty() && is_complex(out[0].dtype())});
+      const auto* goes = dynamic_cast<const HasEvaluationOrder*>(&operation);
+      if (goes) kinds.insert({typeid(operation), reinterpret_cast<std::uintptr_t>(goes->evaluation_order().draw), !out.empty() && is_complex(out[0].dtype())});
     });
   }
   return kinds;

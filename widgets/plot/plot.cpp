@@ -42,7 +42,7 @@ class OutsideMask : public QCPLayerable {
 
 /// A curve that is drawn with a hair line when it is denser than the pixels, for there a wide line costs ten times the time and looks the
 /// same.
-class Curve : public QCPGraph {
+class DrawnCurve : public QCPGraph {
  public:
   using QCPGraph::QCPGraph;
 
@@ -306,7 +306,7 @@ QCPAxisRect* Plot::makeRect(std::function<void()> shape) {
 }
 
 QCPGraph* Plot::addCurve(QCPAxisRect* rect, const QColor& colour, double width, Qt::PenStyle style) {
-  auto* graph = new Curve(rect->axis(QCPAxis::atBottom), rect->axis(QCPAxis::atLeft));
+  auto* graph = new DrawnCurve(rect->axis(QCPAxis::atBottom), rect->axis(QCPAxis::atLeft));
   QPen pen(colour, width, style, Qt::RoundCap, Qt::RoundJoin);
   graph->setPen(pen);
   graph->setSelectable(QCP::stNone);

@@ -151,7 +151,7 @@ QString layerName(const Trace& trace, const QString& number) {
 
 bool runsBackward(const Trace& trace, const QString& number) {
   const LayerInfo* info = layerInfo(trace, number);
-  return info && info->backward;
+  return info && info->reversed;
 }
 
 QString notesOn(const Trace& trace, Kinds kinds) {

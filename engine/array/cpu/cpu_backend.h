@@ -27,7 +27,7 @@ class CpuBackend final : public HostMemoryBackend {
 
   std::size_t cumulative_sum_scratch(DType type, std::int64_t inner) const override;
   std::size_t matmul_scratch(DType type, const MatMul& shape) const override;
-  std::size_t diagonal_scratch(DType type, const DiagonalDims& dims, Pace pace, bool adjoint) const override;
+  std::size_t diagonal_scratch(DType type, const DiagonalDims& dims, ScanMethod method, bool adjoint) const override;
   std::size_t outer_scratch(DType type, const OuterDims& dims, bool attention, bool adjoint) const override;
   std::size_t gated_scratch(DType type, const GatedDims& dims, bool adjoint) const override;
   std::size_t selective_scratch(DType type, const SelectiveDims& dims, bool adjoint) const override;

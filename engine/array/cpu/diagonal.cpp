@@ -68,8 +68,8 @@ void chunk_scan(std::int64_t steps, std::int64_t width, T* a, T* b, const std::s
   order::chunks(steps, chunk, within, join);
 }
 template <class T>
-void parallel_scan(Pace pace, std::int64_t steps, std::int64_t width, T* a, T* b, const std::stop_token& stop) {
-  if (pace == Pace::tree)
+void parallel_scan(ScanMethod method, std::int64_t steps, std::int64_t width, T* a, T* b, const std::stop_token& stop) {
+  if (method == ScanMethod::tree)
     tree_scan(steps, width, a, b, stop);
   else
     chunk_scan(steps, width, a, b, stop);
@@ -190,28 +190,28 @@ void with_activation(Unary op, F&& f) {
 
 }  // namespace
 
-std::size_t CpuBackend::diagonal_scratch(DType type, const DiagonalDims& d, Pace pace, bool adjoint) const {
+std::size_t CpuBackend::diagonal_scratch(DType type, const DiagonalDims& d, ScanMethod method, bool adjoint) const {
   const std::int64_t row = d.width * static_cast<std::int64_t>(bytes_of(type)), all = d.steps * row;
-  if (!adjoint) return static_cast<std::size_t>(pace == Pace::steps ? row : all);
+  if (!adjoint) return static_cast<std::size_t>(method == ScanMethod::steps ? row : all);
   const std::int64_t whole = d.period * (is_complex(type) ? 16 : 8);
-  if (pace != Pace::steps) return static_cast<std::size_t>(2 * all + whole);
+  if (method != ScanMethod::steps) return static_cast<std::size_t>(2 * all + whole);
   const std::int64_t norms = slab_count(d) * d.steps * static_cast<std::int64_t>(sizeof(double));
   return static_cast<std::size_t>(3 * row + whole + norms);  // lambda, the next one, and what is summed up of a transition
 }
 
-void CpuBackend::diagonal(DType type, const DiagonalDims& d, Pace pace, const void* a_, const void* b_, const void* initial_, void* s_,
+void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, const void* a_, const void* b_, const void* initial_, void* s_,
                           std::stop_token stop) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     const T* b = as<T>(b_);
     const T* initial = as<T>(initial_);
     T* s = as<T>(s_);
-    if (pace != Pace::steps) {
+    if (method != ScanMethod::steps) {
       cpu::Scratch<T> products(static_cast<std::size_t>(d.steps * d.width));
       spread(d, as<T>(a_), 0, d.steps, products.data());
       std::copy(b, b + d.steps * d.width, s);
       if (initial) combine(d.width, products.data(), initial, s, s);
-      parallel_scan(pace, d.steps, d.width, products.data(), s, stop);
+      parallel_scan(method, d.steps, d.width, products.data(), s, stop);
       return;
     }
     const bool past_caches = static_cast<std::size_t>(d.steps * d.width) * sizeof(T) >= cpu::stream_from;
@@ -246,7 +246,7 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, Pace pace, const vo
   });
 }
 
-void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, Pace pace, const void* a_, const void* s_, const void* initial_, const void* g_,
+void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod method, const void* a_, const void* s_, const void* initial_, const void* g_,
                                   const void* carried_, void* ga_, void* gb_, void* ginitial_, double* log2_norm, int* exponent,
                                   std::stop_token stop) {
   with_type(type, [&](auto zero) {
@@ -287,7 +287,7 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, Pace pace, 
       else
         add([power](T x) { return scaled(x, power); });
     };
-    if (pace != Pace::steps) {
+    if (method != ScanMethod::steps) {
       // The adjoint is the same recurrence backwards in time with the transition of the next step.
       cpu::Scratch<T> products(static_cast<std::size_t>(d.steps * width)), lambda(static_cast<std::size_t>(d.steps * width));
       for (std::int64_t r = 0; r < d.steps; ++r) {
@@ -303,7 +303,7 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, Pace pace, 
       }
       if (carried_)
         for (std::int64_t i = 0; i < width; ++i) lambda[static_cast<std::size_t>(i)] += scaled(as<T>(carried_)[i], exponent ? *exponent : 0);
-      parallel_scan(pace, d.steps, width, products.data(), lambda.data(), stop);
+      parallel_scan(method, d.steps, width, products.data(), lambda.data(), stop);
       for (std::int64_t t = d.steps - 1; t >= 0; --t) {
         const T* row = lambda.data() + (d.steps - 1 - t) * width;
         for (std::int64_t from = 0, n = d.period ? d.period : width; from < width; from += n) use(t, from, n, row + from, 0);

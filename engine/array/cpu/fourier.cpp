@@ -104,9 +104,9 @@ template <class T>
 constexpr std::int64_t together = 64 / static_cast<std::int64_t>(sizeof(T));
 
 template <class T>
-class Rows {
+class PairedRows {
  public:
-  explicit Rows(const Transform<T>& t) : t_(t), data_(together<T> * t.row) {}
+  explicit PairedRows(const Transform<T>& t) : t_(t), data_(together<T> * t.row) {}
   std::complex<T>* row(std::int64_t w) const { return data_.complex() + w * t_.row / 2; }
 
   /// The first n rows from `from`: entry i of row w lies at from[i * step + w * apart].
@@ -158,7 +158,7 @@ void spectrum(std::int64_t steps, std::int64_t channels, const T* kernel, T* spe
   const Transform<T>& t = transform<T>(steps);
   parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
     const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
-    Rows<T> k(t);
+    PairedRows<T> k(t);
     k.load(kernel + c * steps, n, steps, 1, steps);
     std::copy_n(reinterpret_cast<const T*>(k.row(0)), n * t.row, spectrum + c * t.row);
   });
@@ -183,7 +183,7 @@ class Kernel {
  private:
   const Transform<T>& t_;
   const T* there_;
-  std::optional<Rows<T>> made_;
+  std::optional<PairedRows<T>> made_;
 };
 
 }  // namespace
@@ -201,7 +201,7 @@ void convolve(std::int64_t steps, std::int64_t batch, std::int64_t channels, con
   parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
     const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
     const Kernel<T> k(t, kernel, spectrum, steps, c, n);
-    Rows<T> x(t);
+    PairedRows<T> x(t);
     for (std::int64_t b = 0; b < batch; ++b) {
       x.load(u + b * channels + c, n, steps, batch * channels, 1);
       for (std::int64_t w = 0; w < n; ++w) multiply(t.modes(), x.row(w), k.row(w), false);
@@ -217,7 +217,7 @@ void convolve_adjoint(std::int64_t steps, std::int64_t batch, std::int64_t chann
   parallel((channels + together<T> - 1) / together<T>, [&](std::int64_t block) {
     const std::int64_t c = block * together<T>, n = std::min(together<T>, channels - c);
     const Kernel<T> k(t, kernel, spectrum, steps, c, n);
-    Rows<T> x(t), g(t), sum(t);
+    PairedRows<T> x(t), g(t), sum(t);
     sum.clear();
     for (std::int64_t b = 0; b < batch; ++b) {
       g.load(gy + b * channels + c, n, steps, batch * channels, 1);

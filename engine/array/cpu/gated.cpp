@@ -27,8 +27,8 @@ constexpr Index value_slab = 64;  // columns of the memory that one thread takes
 template <class T>
 void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, T* o, T* final_state, Index h, Index from, Index n, const std::stop_token& stop) {
   const Index key = padded<T>(d.key), value = padded<T>(n);
-  Room<T> room(Rows<T>::size(key, value) + key * value + chunk * value);
-  Rows<T> rows(d, q, k, v, log_decay, h, from, n, room);
+  Room<T> room(PaddedRows<T>::size(key, value) + key * value + chunk * value);
+  PaddedRows<T> rows(d, q, k, v, log_decay, h, from, n, room);
   T *memory = room.take(key * value), *read = room.take(chunk * value);
   pad(initial ? initial + h * d.key * d.value + from : nullptr, d.key, n, d.value, memory, key, value);
   for (Index t = 0; t < d.steps; t += chunk) {
@@ -42,14 +42,14 @@ void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T
 
 template <class T>
 void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, T* o, T* final_state, const std::stop_token& stop) {
-  assert(d.pace == Pace::chunks || (d.pace == Pace::steps && log_decay));
+  assert(d.method == ScanMethod::chunks || (d.method == ScanMethod::steps && log_decay));
   const Index slabs = std::max<Index>(1, d.value / value_slab);
   parallel(d.heads * slabs, [&](Index task) {
     const Index h = task / slabs, from = task % slabs * d.value / slabs, n = (task % slabs + 1) * d.value / slabs - from;
-    if (d.pace == Pace::steps) return gated_steps(d, q, k, v, log_decay, initial, o, final_state, h, from, n, stop);
+    if (d.method == ScanMethod::steps) return gated_steps(d, q, k, v, log_decay, initial, o, final_state, h, from, n, stop);
     const Index key = padded<T>(d.key), value = padded<T>(n);
-    Room<T> room(Rows<T>::size(key, value) + (log_decay ? 1 : 3) * key * value + chunk * value + chunk * chunk);
-    Rows<T> rows(d, q, k, v, log_decay, h, from, n, room);
+    Room<T> room(PaddedRows<T>::size(key, value) + (log_decay ? 1 : 3) * key * value + chunk * value + chunk * chunk);
+    PaddedRows<T> rows(d, q, k, v, log_decay, h, from, n, room);
     T *memory = room.take(key * value), *low = room.take(log_decay ? 0 : key * value), *written = room.take(log_decay ? 0 : key * value), *read = room.take(chunk * value), *scores = room.take(chunk * chunk);
     pad(initial ? initial + h * d.key * d.value + from : nullptr, d.key, n, d.value, memory, key, value);
     if (!log_decay) std::fill(low, low + key * value, T(0));
@@ -127,7 +127,7 @@ struct MemoryAdjoint {
 
   /// = the decays of the chunk from step t on times itself, and left^T go in plain units. A row that would not stand in plain units by a
   /// wide margin is decayed in logarithms, and its unit becomes that of its largest entry.
-  void pass(const Rows<T>& of, Index t, const T* go) {
+  void pass(const PaddedRows<T>& of, Index t, const T* go) {
     const Product<T> to_rows{chunk, of.left, 1, key, go, value, rows, value, of.whole}, to_columns{chunk, go, 1, value, of.left, key, columns, key, of.whole};
     if (!of.a_in) {
       add_exactly(key, value, to_rows, low_rows, saved);
@@ -160,7 +160,7 @@ struct MemoryAdjoint {
 /// A chunk of steps of some rows and vectors of columns of the memory [value, key], there and back.
 template <class T>
 struct StepsAdjoint {
-  const Rows<T>& of;
+  const PaddedRows<T>& of;
   const T *go, *memory;  // before the chunk
   T *lambda;             // the adjoint of the memory: after the chunk, and once it is done of that before it
   T *gq, *gk, *through;  // [chunk, key]; through: the adjoint of the logarithms of the decays
@@ -170,7 +170,7 @@ struct StepsAdjoint {
 template <class T, int height, int width>
 void adjoint_tile(const StepsAdjoint<T>& p, Index j0, Index i0) {
   using V = Vector<T>;
-  const Rows<T>& of = p.of;
+  const PaddedRows<T>& of = p.of;
   const Index key = of.key, value = of.value;
   V m[height][width];
   const auto all = [](const auto& f) RECLAB_INLINE { each<height>([&](auto j) RECLAB_INLINE { each<width>([&](auto i) RECLAB_INLINE { f(j, i); }); }); };
@@ -224,13 +224,13 @@ void adjoint_tile(const StepsAdjoint<T>& p, Index j0, Index i0) {
 
 /// Adds rows [chunk, width] of a head's chunk from step t on to those of all heads, of `size` entries each.
 template <class T>
-void add_rows(const Rows<T>& of, Index t, const T* rows, Index width, Index size, T* to) {
+void add_rows(const PaddedRows<T>& of, Index t, const T* rows, Index width, Index size, T* to) {
   for (Index r = 0; to && r < std::min(chunk, of.d.steps - t); ++r)
     for (Index i = 0; i < size; ++i) to[of.row(t + r) * size + i] += rows[r * width + i];
 }
 /// The same for the decays' logarithms, where each key dimension has its own or all have one.
 template <class T>
-void add_decays(const Rows<T>& of, Index t, const T* rows, T* to) {
+void add_decays(const PaddedRows<T>& of, Index t, const T* rows, T* to) {
   if (of.d.decays == of.d.key) return add_rows(of, t, rows, of.key, of.d.key, to);
   for (Index r = 0; to && r < std::min(chunk, of.d.steps - t); ++r) {
     double sum = 0.0;
@@ -246,8 +246,8 @@ void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v,
   constexpr int height = most_vectors == 4 ? 8 : 4;
   const Index key = padded<T>(d.key), value = padded<T>(d.value), size = key * value, chunks = (d.steps + chunk - 1) / chunk, all = d.key * d.value;
   const Index segments = std::max<Index>(1, (chunks + kept_every - 1) / kept_every);
-  Room<T> room(Rows<T>::size(key, value) + (segments + kept_every + 2) * size + value + chunk * (3 * key + 2 * value + 3 * height * lanes<T>));
-  Rows<T> rows(d, q, k, v, log_decay, h, 0, d.value, room);
+  Room<T> room(PaddedRows<T>::size(key, value) + (segments + kept_every + 2) * size + value + chunk * (3 * key + 2 * value + 3 * height * lanes<T>));
+  PaddedRows<T> rows(d, q, k, v, log_decay, h, 0, d.value, room);
   // Memories before chunks, [value, key]: each segment's first, then all of one segment.
   T *kept = room.take(segments * size), *memories = room.take(kept_every * size);
   const auto write = [&](Index c, const T* from, T* to) {
@@ -346,17 +346,17 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
   std::vector<int> powers(static_cast<std::size_t>(d.heads * d.key), no_exponent);  // of each row of the initial memory's adjoint
   Scratch<T> ends(ginitial ? static_cast<std::size_t>(d.heads * all) : 0);
   const int unit = gfinal && exponent ? *exponent : 0;
-  assert(d.pace == Pace::chunks || (d.pace == Pace::steps && log_decay));
+  assert(d.method == ScanMethod::chunks || (d.method == ScanMethod::steps && log_decay));
   parallel(d.heads, [&](Index h) {
     const auto end = [&](Index i, const T* row, int power) {
       if (!ginitial) return;
       std::copy_n(row, d.value, ends.data() + h * all + i * d.value);
       if (exponent_of(d.value, row) != no_exponent) powers[static_cast<std::size_t>(h * d.key + i)] = power;
     };
-    if (d.pace == Pace::steps) return gated_steps_adjoint(d, q, k, v, log_decay, initial, go, gfinal, unit, gq, gk, gv, glog_decay, h, end, stop);
+    if (d.method == ScanMethod::steps) return gated_steps_adjoint(d, q, k, v, log_decay, initial, go, gfinal, unit, gq, gk, gv, glog_decay, h, end, stop);
     const Index segments = std::max<Index>(1, (chunks + kept_every - 1) / kept_every);
-    Room<T> room(Rows<T>::size(key, value) + (segments + kept_every + 9) * size + value + chunk * (5 * key + 2 * value + 2 * chunk + 16 * lanes<T>));
-    Rows<T> rows(d, q, k, v, log_decay, h, 0, d.value, room);
+    Room<T> room(PaddedRows<T>::size(key, value) + (segments + kept_every + 9) * size + value + chunk * (5 * key + 2 * value + 2 * chunk + 16 * lanes<T>));
+    PaddedRows<T> rows(d, q, k, v, log_decay, h, 0, d.value, room);
     // Memories before chunks, [value, key]: each segment's first, then all of one segment.
     T *kept = room.take(segments * size), *memories = room.take(kept_every * size);
     T *low = room.take(size), *written = room.take(size);
@@ -398,23 +398,23 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
         const T* memory = memories + (c - first) * size;
         rows.load(t, true);
         rows.fill_values(go, t, g);
-        const T *lambda = adjoint.rows, *turned = adjoint.columns;
+        const T *lambda = adjoint.rows, *transposed = adjoint.columns;
         if (!adjoint.plain) {
           adjoint.unscale(plain_rows, plain_columns);
           lambda = plain_rows;
-          turned = plain_columns;
+          transposed = plain_columns;
         }
         scores_of(rows.q, rows.k, rows.decays(), key, scores);
         scores_of<T>(g, rows.v, nullptr, value, gscores);
         multiply<Onto::zero, Half::both, T>(chunk, value, {key, rows.right, key, 1, lambda, value, own_gv, value});
         multiply<Onto::c, Half::upper, T>(chunk, value, {chunk, scores, 1, chunk, g, value, own_gv, value});
         multiply<Onto::zero, Half::both, T>(chunk, key, {value, g, value, 1, memory, key, gleft, key});
-        multiply<Onto::zero, Half::both, T>(chunk, key, {value, rows.v, value, 1, turned, key, gright, key});
+        multiply<Onto::zero, Half::both, T>(chunk, key, {value, rows.v, value, 1, transposed, key, gright, key});
         if (log_decay) {
           // What decays from the chunk's start, to its end, and all the way.
           for (Index i = 0; i < key; i += lanes<T>) {
             Vector<T> across{};
-            for (Index j = 0; j < value; ++j) across += at(memory + j * key + i) * at(turned + j * key + i);
+            for (Index j = 0; j < value; ++j) across += at(memory + j * key + i) * at(transposed + j * key + i);
             Vector<T> sum = across * at(rows.whole + i);
             for (Index r = 0; r < chunk; ++r) {
               at(through + r * key + i) = sum;
@@ -464,8 +464,8 @@ std::size_t CpuBackend::gated_scratch(DType type, const GatedDims& d, bool adjoi
     using T = decltype(zero);
     const Index key = padded<T>(d.key), value = padded<T>(d.value), size = key * value, chunks = (d.steps + chunk - 1) / chunk;
     const Index slabs = adjoint ? 1 : std::max<Index>(1, d.value / value_slab), segments = std::max<Index>(1, (chunks + kept_every - 1) / kept_every);
-    const Index there = Rows<T>::size(key, value) + 3 * size + chunk * value + chunk * chunk;
-    const Index back = Rows<T>::size(key, value) + (segments + kept_every + 9) * size + value + chunk * (5 * key + 2 * value + 2 * chunk + 24 * lanes<T>);
+    const Index there = PaddedRows<T>::size(key, value) + 3 * size + chunk * value + chunk * chunk;
+    const Index back = PaddedRows<T>::size(key, value) + (segments + kept_every + 9) * size + value + chunk * (5 * key + 2 * value + 2 * chunk + 24 * lanes<T>);
     const Index of_thread = (adjoint ? back : there) + Line<T>::size;
     bytes = static_cast<std::size_t>(std::min<Index>(thread_count(), d.heads * slabs) * of_thread + (adjoint ? d.heads * d.key * d.value : 0)) * sizeof(T);
   });

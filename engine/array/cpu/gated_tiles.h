@@ -282,14 +282,14 @@ void scores_of(const T* x, const T* y, const T* e, Index ld, T* scores) {
 
 /// Rows of one head, zeros after the last step and beyond the entries; what decays between steps, and products of it.
 template <class T>
-struct Rows {
+struct PaddedRows {
   const GatedDims& d;
   Index key, value;  // padded
   const T *q_in, *k_in, *v_in, *a_in;
   Index head, first_value, values;
   T *q, *k, *v, *e, *left, *right, *prefix, *suffix, *whole;
 
-  Rows(const GatedDims& dims, const T* qs, const T* ks, const T* vs, const T* as, Index h, Index from, Index n, Room<T>& room)
+  PaddedRows(const GatedDims& dims, const T* qs, const T* ks, const T* vs, const T* as, Index h, Index from, Index n, Room<T>& room)
       : d(dims), key(padded<T>(dims.key)), value(padded<T>(n)), q_in(qs), k_in(ks), v_in(vs), a_in(as), head(h), first_value(from), values(n),
         q(room.take(chunk * key)), k(room.take(chunk * key)), v(room.take(chunk * value)), e(room.take(chunk * key)), left(room.take(chunk * key)),
         right(room.take(chunk * key)), prefix(room.take(chunk * key)), suffix(room.take(chunk * key)), whole(room.take(key)) {

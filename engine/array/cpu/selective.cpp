@@ -44,11 +44,11 @@ class Array {
 
 /// The slab of one thread: rows of channels come as 64 entries, zeros after the last channel; the states as [state, 64].
 template <class T>
-struct Part {
+struct ChannelPart {
   const SelectiveDims& d;
   Index batch, first, width;
 
-  Part(const SelectiveDims& dims, Index number)
+  ChannelPart(const SelectiveDims& dims, Index number)
       : d(dims), batch(number / count(dims)), first(number % count(dims) * slab), width(std::min(slab, dims.channels - first)) {}
   static Index count(const SelectiveDims& d) { return (d.channels + slab - 1) / slab; }
 
@@ -60,7 +60,7 @@ struct Part {
   }
   const T* of_step(const T* x, Index t) const { return x + (t * d.batch + batch) * d.states; }
   /// [channels, states] to [states, 64].
-  void turned(const T* from, T* to) const {
+  void transposed(const T* from, T* to) const {
     for (Index l = 0; l < width; ++l)
       for (Index n = 0; n < d.states; ++n) to[n * slab + l] = from[l * d.states + n];
   }
@@ -150,7 +150,7 @@ constexpr Index most_together = 4;  // parts that one thread takes through time 
 
 template <class T>
 std::size_t scratch_of(const SelectiveDims& d, bool adjoint) {
-  const Index N = d.states, size = N * slab, parts = d.batch * Part<T>::count(d), threads = std::min<Index>(thread_count(), parts), line = 64;
+  const Index N = d.states, size = N * slab, parts = d.batch * ChannelPart<T>::count(d), threads = std::min<Index>(thread_count(), parts), line = 64;
   if (!adjoint) return static_cast<std::size_t>(threads * ((most_together * 2 + 1) * size + 4 * slab)) * sizeof(T) + static_cast<std::size_t>(threads * (2 * most_together + 5) * line);
   const Index tile = tile_of<T>(d), tiles = (d.steps + tile - 1) / tile;
   const Index of_thread = (tiles + 2 * tile + 6) * size + 3 * tile * slab + 5 * slab + N;
@@ -163,25 +163,25 @@ std::size_t scratch_of(const SelectiveDims& d, bool adjoint) {
 template <class T>
 void selective(const SelectiveDims& d, const T* dt, const T* a, const T* x, const T* b, const T* c, const T* initial, T* y, T* states, T* final_state,
                const std::stop_token& stop) {
-  const Index size = d.states * slab, parts = d.batch * Part<T>::count(d);
+  const Index size = d.states * slab, parts = d.batch * ChannelPart<T>::count(d);
   // Neighbours go through time together, so that what is read of a row lies in one piece; no more than the first cache holds.
   const Index together = std::clamp<Index>(parts / thread_count(), 1, most_together);
   for_parts(d, (parts + together - 1) / together, [&](Index group) {
     struct Running {
-      Part<T> part;
+      ChannelPart<T> part;
       Array<T> rate, h;
     };
     std::vector<Running> all;
     for (Index number = group * together; number < std::min(parts, (group + 1) * together); ++number) {
-      Running& own = all.emplace_back(Running{Part<T>(d, number), Array<T>(size), Array<T>(size)});
-      own.part.turned(a + own.part.first * d.states, own.rate.data());
-      if (initial) own.part.turned(initial + own.part.initial_at(), own.h.data());
+      Running& own = all.emplace_back(Running{ChannelPart<T>(d, number), Array<T>(size), Array<T>(size)});
+      own.part.transposed(a + own.part.first * d.states, own.rate.data());
+      if (initial) own.part.transposed(initial + own.part.initial_at(), own.h.data());
     }
     Array<T> room(states || final_state ? size : 0), step(slab), in(slab), drive(slab), read(slab);
     for (Index t = 0; t < d.steps; ++t) {
       poll(stop, t);
       for (Running& own : all) {
-        const Part<T>& part = own.part;
+        const ChannelPart<T>& part = own.part;
         for (const T* rows : {dt, x, static_cast<const T*>(y)}) part.ask_for(rows, t + ahead);
         part.load(dt, t, step.data());
         part.load(x, t, in.data());
@@ -201,19 +201,19 @@ void selective(const SelectiveDims& d, const T* dt, const T* a, const T* x, cons
 template <class T>
 void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T* x, const T* b, const T* c, const T* initial, const T* gy, const T* gstates,
                        const T* carried, T* gdt, T* ga, T* gx, T* gb, T* gc, T* ginitial, double* log2_norm, int* exponent, const std::stop_token& stop) {
-  const Index N = d.states, size = N * slab, parts = d.batch * Part<T>::count(d);
+  const Index N = d.states, size = N * slab, parts = d.batch * ChannelPart<T>::count(d);
   const Index tile = tile_of<T>(d), tiles = (d.steps + tile - 1) / tile;
   const auto of_parts = [&](Index each) { return std::vector<Scratch<T>>(static_cast<std::size_t>(parts), Scratch<T>(static_cast<std::size_t>(each))); };
   auto all_gb = of_parts(gb ? d.steps * N : 0), all_gc = of_parts(gc ? d.steps * N : 0), ends = of_parts(ginitial ? size : 0);
   std::vector<Scratch<double>> all_ga(static_cast<std::size_t>(ga ? parts : 0)), norms(static_cast<std::size_t>(log2_norm ? parts : 0));
   std::vector<int> powers(static_cast<std::size_t>(parts), no_exponent);
   for_parts(d, parts, [&](Index number) {
-    const Part<T> part(d, number);
+    const ChannelPart<T> part(d, number);
     const auto own = static_cast<std::size_t>(number);
     Array<T> rate(size), starts(tiles * size), states((tile + 1) * size), factors(tile * size), room(size);
     Array<T> step(tile * slab), in(tile * slab), drive(tile * slab), grown(slab), back(slab), lambda(size), fresh(gstates ? size : 0);
     Array<T> gdrive(slab), grate(slab), some(ga ? size : 0), row(slab), read(N);
-    part.turned(a + part.first * N, rate.data());
+    part.transposed(a + part.first * N, rate.data());
     if (ga) all_ga[own].resize(static_cast<std::size_t>(size));
     if (log2_norm) norms[own].resize(static_cast<std::size_t>(d.steps));
     const auto load = [&](Index t, Index i) {
@@ -223,7 +223,7 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
       part.load(x, t, in + i * slab);
       for (Index l = i * slab; l < (i + 1) * slab; ++l) drive[l] = step[l] * in[l];
     };
-    if (initial) part.turned(initial + part.initial_at(), states.data());
+    if (initial) part.transposed(initial + part.initial_at(), states.data());
     for (Index t = 0; t < d.steps; ++t) {
       poll(stop, t);
       if (t % tile == 0) std::copy_n(states.data(), size, starts + t / tile * size);
@@ -233,7 +233,7 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
     }
     int power = 0, standing = no_exponent;  // lambda 2^power is what goes from step t + 1 to t, and how large lambda is
     if (carried) {
-      part.turned(carried + part.initial_at(), lambda.data());
+      part.transposed(carried + part.initial_at(), lambda.data());
       power = exponent ? *exponent : 0;
       standing = exponent_of(size, lambda.data());
     }
@@ -255,7 +255,7 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
         const int of_back = exponent_of(slab, back.data());
         int added = both(of_back, exponent_of(N, now_c)), of_fresh = no_exponent;
         if (gstates) {
-          part.turned(gstates + part.state_at(t), fresh.data());
+          part.transposed(gstates + part.state_at(t), fresh.data());
           of_fresh = exponent_of(size, fresh.data());
           added = std::max(added, of_fresh);
         }
@@ -326,7 +326,7 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
   });
 
   for (Index number = 0; number < parts; ++number) {
-    const Part<T> part(d, number);
+    const ChannelPart<T> part(d, number);
     const auto own = static_cast<std::size_t>(number);
     for (Index t = 0; t < d.steps; ++t)
       for (Index n = 0; n < N; ++n) {
@@ -335,12 +335,12 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
         if (gc) gc[to] += all_gc[own][static_cast<std::size_t>(t * N + n)];
       }
   }
-  for (Index first = 0; ga && first < Part<T>::count(d); ++first) {
-    const Part<T> part(d, first);
+  for (Index first = 0; ga && first < ChannelPart<T>::count(d); ++first) {
+    const ChannelPart<T> part(d, first);
     for (Index l = 0; l < part.width; ++l)
       for (Index n = 0; n < N; ++n) {
         double sum = 0.0;
-        for (Index number = first; number < parts; number += Part<T>::count(d)) sum += all_ga[static_cast<std::size_t>(number)][static_cast<std::size_t>(n * slab + l)];
+        for (Index number = first; number < parts; number += ChannelPart<T>::count(d)) sum += all_ga[static_cast<std::size_t>(number)][static_cast<std::size_t>(n * slab + l)];
         ga[(part.first + l) * N + n] += static_cast<T>(sum);
       }
   }
@@ -348,7 +348,7 @@ void selective_adjoint(const SelectiveDims& d, const T* dt, const T* a, const T*
   int power = powers.empty() ? no_exponent : *std::max_element(powers.begin(), powers.end());
   if (power == no_exponent || !exponent) power = 0;
   for (Index number = 0; ginitial && number < parts; ++number) {
-    const Part<T> part(d, number);
+    const ChannelPart<T> part(d, number);
     const auto own = static_cast<std::size_t>(number);
     if (powers[own] == no_exponent) continue;
     const Power<T> unit(powers[own] - power);

@@ -140,9 +140,9 @@ struct StoreWaves {
 };
 RECLAB_HD inline void butterfly(Wave& x, Wave& y, Wave root, bool back) {
   if (back) {
-    const Wave turned = y * conjugate(root);
-    y = x - turned;
-    x = x + turned;
+    const Wave rotated = y * conjugate(root);
+    y = x - rotated;
+    x = x + rotated;
   } else {
     const Wave difference = x - y;
     x = x + y;

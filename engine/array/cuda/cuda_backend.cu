@@ -258,7 +258,7 @@ class CudaMachine {
   cudaStream_t stream_ = nullptr;
   cudaMemPool_t device_pool_ = nullptr;
   kernel::Health health_;
-  Pool pool_;  // where the device has none
+  MemoryPool pool_;  // where the device has none
   std::unique_ptr<Cublas> cublas_;
   double worth_cublas_ = 0.0;
 };

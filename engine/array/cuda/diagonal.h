@@ -198,9 +198,9 @@ void KernelBackend<Machine>::run_line(const Line<T>& line, bool scan, T* out, co
 }
 
 template <class Machine>
-void KernelBackend<Machine>::diagonal(DType type, const DiagonalDims& d, Pace pace, const void* a, const void* b, const void* initial, void* s,
+void KernelBackend<Machine>::diagonal(DType type, const DiagonalDims& d, ScanMethod method, const void* a, const void* b, const void* initial, void* s,
                                       std::stop_token stop) {
-  const bool scan = pace != Pace::steps;  // a chunk a thread block, joined by their last states: both in one
+  const bool scan = method != ScanMethod::steps;  // a chunk a thread block, joined by their last states: both in one
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     run_line(Line<T>{as<T>(a), as<T>(b), as<T>(initial), d.steps, d.width, d.period, false, 0}, scan, as<T>(s), stop);
@@ -208,12 +208,12 @@ void KernelBackend<Machine>::diagonal(DType type, const DiagonalDims& d, Pace pa
 }
 
 template <class Machine>
-void KernelBackend<Machine>::diagonal_adjoint(DType type, const DiagonalDims& d, Pace pace, const void* a, const void* s, const void* initial, const void* g,
+void KernelBackend<Machine>::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod method, const void* a, const void* s, const void* initial, const void* g,
                                               const void* carried, void* ga, void* gb, void* ginitial, double* log2_norm, int* exponent,
                                               std::stop_token stop) {
   const Index n = d.steps * d.width;
   if (n == 0) return;
-  const bool scan = pace != Pace::steps;
+  const bool scan = method != ScanMethod::steps;
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     Scratch<T> lambda(machine_, n);

@@ -364,7 +364,7 @@ void KernelBackend<Machine>::gated(DType type, const GatedDims& d, const void* q
     using T = decltype(zero);
     const Gates<T> g{d, as<T>(log_decay)};
     const Index keys = d.steps * d.heads * d.key, size = d.heads * d.key * d.value;
-    if (d.pace == Pace::steps) {
+    if (d.method == ScanMethod::steps) {
       Scratch<double> memory(machine_, size);
       start_memory(as<T>(initial), memory.data, size);
       gated_steps(GatedSteps<T>{g, as<T>(k), as<T>(v), as<T>(q), as<T>(o), nullptr, memory.data, d.key, d.value, 0, 0, true, false, false}, stop);
@@ -389,7 +389,7 @@ void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const
     using T = decltype(zero);
     const Gates<T> g{d, as<T>(log_decay)};
     const int unit = gfinal && exponent ? *exponent : 0;
-    if (d.pace == Pace::steps) {
+    if (d.method == ScanMethod::steps) {
       const int power = gated_steps_adjoint(g, as<T>(q), as<T>(k), as<T>(v), as<T>(initial), as<T>(go), as<T>(gfinal), unit, as<T>(gq), as<T>(gk), as<T>(gv), as<T>(glog_decay),
                                             as<T>(ginitial), exponent != nullptr, stop);
       if (exponent) *exponent = power;

@@ -162,10 +162,10 @@ template <class P>
 struct Matrices {
   P* data;
   Index heads, rows, columns, line, stride;
-  bool turned = false;
+  bool is_transposed = false;
   Matrices transposed() const {
     Matrices result = *this;
-    result.turned = !turned;
+    result.is_transposed = !is_transposed;
     return result;
   }
 };
@@ -199,9 +199,9 @@ void KernelBackend<Machine>::gemm(Gemm<T> g) {
 template <class Machine>
 template <class A, class B, class T>
 void KernelBackend<Machine>::multiply(const Matrices<A>& a, const Matrices<B>& b, const Matrices<T>& c, bool accumulate) {
-  assert(!c.turned && (a.turned ? a.rows : a.columns) == (b.turned ? b.columns : b.rows));
-  gemm(Gemm<T>{a.data, b.data, c.data, c.rows, c.columns, a.turned ? a.rows : a.columns, a.line, b.line, c.line, a.stride, b.stride,
-               c.stride, 0, c.heads, 1, 1, a.turned, b.turned, accumulate});
+  assert(!c.is_transposed && (a.is_transposed ? a.rows : a.columns) == (b.is_transposed ? b.columns : b.rows));
+  gemm(Gemm<T>{a.data, b.data, c.data, c.rows, c.columns, a.is_transposed ? a.rows : a.columns, a.line, b.line, c.line, a.stride, b.stride,
+               c.stride, 0, c.heads, 1, 1, a.is_transposed, b.is_transposed, accumulate});
 }
 
 template <class Machine>

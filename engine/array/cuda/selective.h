@@ -136,11 +136,11 @@ void KernelBackend<Machine>::selective_adjoint(DType type, const SelectiveDims& 
     Scratch<T> factor(machine_, n), states(machine_, n), back(machine_, n), gfactor(machine_, n), gdrive(machine_, n);
     machine_.each(n, SelectiveTerms<T>{d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), factor.data, back.data});
     const DiagonalDims line{d.steps, width, 0};
-    diagonal(type, line, Pace::steps, factor.data, back.data, initial, states.data, stop);
+    diagonal(type, line, ScanMethod::steps, factor.data, back.data, initial, states.data, stop);
     machine_.each(n, SelectiveReadAdjoint<T>{d, as<T>(c), as<T>(gy), as<T>(gstates), back.data});
     zero(gfactor.data, static_cast<std::size_t>(n) * sizeof(T));
     zero(gdrive.data, static_cast<std::size_t>(n) * sizeof(T));
-    diagonal_adjoint(type, line, Pace::steps, factor.data, states.data, initial, back.data, carried, gfactor.data, gdrive.data, ginitial, log2_norm, exponent, stop);
+    diagonal_adjoint(type, line, ScanMethod::steps, factor.data, states.data, initial, back.data, carried, gfactor.data, gdrive.data, ginitial, log2_norm, exponent, stop);
     if (gdt || gx)
       machine_.each(rows * d.channels, SelectiveInputAdjoint<T>{d, as<T>(dt), as<T>(a), as<T>(x), as<T>(b), factor.data, gfactor.data, gdrive.data, as<T>(gdt), as<T>(gx)});
     if (ga) reduce(SelectiveRateTerm<T>{d, as<T>(dt), factor.data, gfactor.data}, d.channels * d.states, rows, as<T>(ga), 1.0, true);

@@ -23,7 +23,7 @@ double value(Unary f, double x) {
 
 }  // namespace
 
-void ReferenceBackend::diagonal(DType type, const DiagonalDims& d, Pace, const void* a_, const void* b, const void* initial, void* s, std::stop_token stop) {
+void ReferenceBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod, const void* a_, const void* b, const void* initial, void* s, std::stop_token stop) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     std::vector<wide_t<T>> state(static_cast<std::size_t>(d.width));
@@ -40,7 +40,7 @@ void ReferenceBackend::diagonal(DType type, const DiagonalDims& d, Pace, const v
   });
 }
 
-void ReferenceBackend::diagonal_adjoint(DType type, const DiagonalDims& d, Pace, const void* a_, const void* s, const void* initial, const void* g,
+void ReferenceBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod, const void* a_, const void* s, const void* initial, const void* g,
                                         const void* carried, void* ga_, void* gb, void* ginitial, double* log2_norm, int* exponent,
                                         std::stop_token stop) {
   with_type(type, [&](auto zero) {

@@ -5,9 +5,9 @@
 namespace reclab {
 namespace {
 
-class Gates final : public Rows {
+class GateValues final : public RecordedRows {
  public:
-  using Rows::Rows;
+  using RecordedRows::RecordedRows;
   Kinds kinds() const override { return {Kind::gate}; }
   double bytes_a_row() const override {
     double bytes = 0.0;
@@ -31,6 +31,6 @@ class Gates final : public Rows {
 }  // namespace
 
 namespace analyses {
-std::unique_ptr<Analysis> gates(Record& record) { return std::make_unique<Gates>(record); }
+std::unique_ptr<Analysis> gates(Record& record) { return std::make_unique<GateValues>(record); }
 }  // namespace analyses
 }  // namespace reclab

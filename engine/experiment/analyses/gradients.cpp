@@ -55,7 +55,7 @@ class Gradients final : public Analysis {
       series.resize(steps.size(), minus_infinity);
       for (auto row = at; row != steps.end() && *row < segment.first + segment.steps; ++row) {
         const std::int64_t t = *row - segment.first;
-        const double value = log2[static_cast<std::size_t>(state.backward ? segment.steps - 1 - t : t)];
+        const double value = log2[static_cast<std::size_t>(state.reversed ? segment.steps - 1 - t : t)];
         series[static_cast<std::size_t>(row - steps.begin())] = std::isinf(value) ? value : (value + scale) * log10_of_2;
       }
     }

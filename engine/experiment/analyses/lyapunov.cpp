@@ -104,9 +104,9 @@ class Frame {
 
 /// Sums of logarithms over the steps from one to another, of several directions: what came before is taken off a running sum. Compensated, so
 /// that a million terms cost no digits; a logarithm of zero is remembered by its step.
-class Sums {
+class GrowthSums {
  public:
-  explicit Sums(std::size_t n) : sum_(n), carry_(n), last_zero_(n, -1) {}
+  explicit GrowthSums(std::size_t n) : sum_(n), carry_(n), last_zero_(n, -1) {}
   void add(std::size_t i, double log, std::int64_t step) {
     if (log == -infinity) {
       last_zero_[i] = step;
@@ -177,7 +177,7 @@ class Lyapunov final : public Analysis {
     std::int64_t k = 0;                // exponents that are recorded; 0: too long
     std::vector<std::int64_t> steps;   // of the rows, as the layer goes: those of one that runs backward are turned round at the end
     std::vector<Frame> frames;         // one a block
-    Sums sums;
+    GrowthSums sums;
     std::vector<double> before;        // [rows, sums]: the sums at the step with which a row begins
     std::size_t begins = 0, row = 0;   // the next row to begin, and to end
     std::vector<double> values;        // [rows, k]
@@ -218,9 +218,9 @@ class Lyapunov final : public Analysis {
                                            ": ask for them with --record lyapunov.");
       }
       for (std::int64_t block = 0; block < own.of.count; ++block) own.frames.emplace_back(own.of.size, k);
-      own.sums = Sums(static_cast<std::size_t>(own.of.count * k));
+      own.sums = GrowthSums(static_cast<std::size_t>(own.of.count * k));
     } else {
-      own.sums = Sums(static_cast<std::size_t>(width));
+      own.sums = GrowthSums(static_cast<std::size_t>(width));
     }
     own.logs.resize(own.sums.size());
     const std::vector<std::int64_t>& all = record_.trace.steps;
@@ -228,7 +228,7 @@ class Lyapunov final : public Analysis {
     if (own.steps.size() < all.size())
       record_.note({Kind::lyapunov}, key_of(Kind::lyapunov, own.layer) + " has " + plural(std::ssize(own.steps), "row") + " of the " + std::to_string(all.size()) + " recorded, since a running mean moves slowly; --every " +
                                          std::to_string(record_.every) + " makes them all.");
-    if (record_.backward(own.layer)) {
+    if (record_.reversed(own.layer)) {
       for (std::int64_t& step : own.steps) step = record_.length() - 1 - step;
       std::ranges::reverse(own.steps);
     }
@@ -295,7 +295,7 @@ class Lyapunov final : public Analysis {
 
   bool put(LayerExponents& own) {
     if (own.k == 0) return false;
-    if (record_.backward(own.layer)) {
+    if (record_.reversed(own.layer)) {
       const auto rows = static_cast<std::ptrdiff_t>(own.steps.size());
       for (std::ptrdiff_t row = 0; row < rows / 2; ++row) std::swap_ranges(own.values.begin() + row * own.k, own.values.begin() + (row + 1) * own.k, own.values.begin() + (rows - 1 - row) * own.k);
       for (std::int64_t& step : own.steps) step = record_.length() - 1 - step;
@@ -303,7 +303,7 @@ class Lyapunov final : public Analysis {
     }
     TraceArray array = timed(key_of(Kind::lyapunov, own.layer), {own.k}, {{"rank", "", {}}}, "1/step",
                              std::string("Lyapunov exponents, natural logarithm a step, largest first: the mean over the steps up to this one") +
-                                 (record_.backward(own.layer) ? ", the layer running from the end to the start," : "") + " without their first quarter.");
+                                 (record_.reversed(own.layer) ? ", the layer running from the end to the start," : "") + " without their first quarter.");
     array.shape[0] = std::ssize(own.steps);
     if (own.steps != record_.trace.steps) array.steps = own.steps;
     record_.note_not_finite(array.key, own.steps, std::ssize(own.values), [&](std::size_t i) { return !std::isnan(own.values[i]) && own.values[i] != infinity; });

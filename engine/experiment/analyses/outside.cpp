@@ -7,9 +7,9 @@
 namespace reclab {
 namespace {
 
-class Outside final : public Rows {
+class Outside final : public RecordedRows {
  public:
-  using Rows::Rows;
+  using RecordedRows::RecordedRows;
   Kinds kinds() const override { return {Kind::input, Kind::output, Kind::target, Kind::mask}; }
   bool outside() const override { return true; }
   bool inside() const override { return false; }
@@ -28,7 +28,7 @@ class Outside final : public Rows {
   }
 
   void finish(std::int64_t rows) override {
-    Rows::finish(rows);
+    RecordedRows::finish(rows);
     const Sequence& sequence = record_.request.sequence;
     if (!rows || sequence.target_kind == TargetKind::none || record_.prepared.loss.kind() != LossKind::task) return;
     std::vector<double> target, mask;

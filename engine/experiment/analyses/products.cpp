@@ -126,7 +126,7 @@ class Products final : public Analysis {
     for (std::int64_t t = segment.steps - 1; t >= 0; --t) {
       record_.check();
       // A layer that runs backward goes on to the first step: its product is ds_0/ds_t.
-      const std::int64_t step = segment.first + (record_.backward(layer) ? segment.steps - 1 - t : t);
+      const std::int64_t step = segment.first + (record_.reversed(layer) ? segment.steps - 1 - t : t);
       const auto row = std::lower_bound(own.steps.begin(), own.steps.end(), step);
       if (row != own.steps.end() && *row == step) record_values(own, row - own.steps.begin());
       if (segment.first + t == 0) break;  // ds_T/ds_0 is recorded; the step before the first is not
@@ -172,7 +172,7 @@ class Products final : public Analysis {
   }
 
   void put(std::size_t layer, LayerProduct& own) {
-    const std::string product = record_.backward(layer) ? "ds_0/ds_t, the layer running from the end to the start" : "ds_T/ds_t";
+    const std::string product = record_.reversed(layer) ? "ds_0/ds_t, the layer running from the end to the start" : "ds_T/ds_t";
     const auto rows = static_cast<std::int64_t>(own.steps.size());
     const bool thin = own.steps != record_.trace.steps;
     TraceArray array = timed(key_of(Kind::jacobian, layer), {own.k}, {{"rank", "", {}}}, "log10", "log10 of the largest singular values of " + product + ".");

@@ -5,9 +5,9 @@
 namespace reclab {
 namespace {
 
-class States final : public Rows {
+class States final : public RecordedRows {
  public:
-  using Rows::Rows;
+  using RecordedRows::RecordedRows;
   Kinds kinds() const override { return {Kind::state}; }
   bool of_states() const override { return record_.wants(Kind::state); }
   double bytes_a_row() const override {
@@ -22,7 +22,7 @@ class States final : public Rows {
     for (std::size_t i = 0; i < network.states().size(); ++i)
       if (const auto& state = network.states()[i]; state.trajectory)
         add(timed(Rollout::state_key(state), state.row_shape(), axes_of(state.row_shape(), "unit"), "", state.text), network,
-            [i](const Network& n) { return n.states()[i].trajectory; }, state.backward);
+            [i](const Network& n) { return n.states()[i].trajectory; }, state.reversed);
   }
 };
 

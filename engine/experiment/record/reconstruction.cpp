@@ -20,11 +20,11 @@ constexpr double most_work = 2e9;
 
 }  // namespace
 
-Reconstruction::Reconstruction(const Network& network, std::size_t number, std::int64_t rows, bool continued) : Reconstruction(network, network.pasts()[number], rows, continued) {
+Reconstruction::Reconstruction(const Network& network, std::size_t number, std::int64_t rows, bool continued) : Reconstruction(network, network.histories()[number], rows, continued) {
   past_number_ = number;
 }
 
-Reconstruction::Reconstruction(const Network& network, const Network::PastVar& past, std::int64_t rows, bool continued)
+Reconstruction::Reconstruction(const Network& network, const Network::HistoryVar& past, std::int64_t rows, bool continued)
     : name_(std::to_string(past.layer) + "/" + past.state),
       basis_(past.basis),
       unknown_(note(past, std::numeric_limits<std::int64_t>::max(), continued)),
@@ -64,7 +64,7 @@ double Reconstruction::window(std::int64_t step) const {
 
 void Reconstruction::add(const Rollout::Segment& segment, const std::function<bool(std::int64_t)>& recorded, const std::stop_token& stop) {
   const Graph& graph = segment.network.graph();
-  const Var signal = segment.network.pasts()[past_number_].signal, state = segment.network.states()[state_number_].trajectory;
+  const Var signal = segment.network.histories()[past_number_].signal, state = segment.network.states()[state_number_].trajectory;
   const auto values = to_double(graph.backend(), signal.dtype(), graph.value(signal), segment.steps * copies_);
   past_.insert(past_.end(), values.begin(), values.end());
   for (std::int64_t t = 0; t < segment.steps; ++t) {
@@ -141,17 +141,17 @@ void Reconstruction::put(Trace& trace, std::int64_t rows, const std::function<bo
     places.push_back(0.5 - 0.5 * std::cos(angle));  // close at the ends, where polynomials turn fastest
     seen.push_back(finite ? basis_.window * (1.0 - places.back()) : places.back());
   }
-  std::vector<double> values(static_cast<std::size_t>(points * order_)), turned(values.size());
+  std::vector<double> values(static_cast<std::size_t>(points * order_)), transposed(values.size());
   basis_.values(places, values);
   for (std::int64_t i = 0; i < points; ++i)
     for (std::int64_t k = 0; k < order_; ++k)
-      turned[static_cast<std::size_t>(i * order_ + k)] = values[static_cast<std::size_t>(k * points + i)];
+      transposed[static_cast<std::size_t>(i * order_ + k)] = values[static_cast<std::size_t>(k * points + i)];
   const std::string unit = finite ? "steps ago" : "share of the past";
   array(basis, {points, order_}, {{"place", unit, {}}, {basis_.coefficient, "", {}}}, "",
         "The functions whose coefficients " + state +
             " holds, from the oldest end of the window to now: the signal there is about the sum of "
             "basis times state.",
-        std::move(turned));
+        std::move(transposed));
   array(basis + "/place", {points}, {{"place", "", {}}}, unit,
         finite ? "Where " + basis + " is given, in steps before the end of the present step, whose middle is half a step ago."
                : "Where " + basis + " is given: 0 the beginning, 1 the end of the present step.",
@@ -166,7 +166,7 @@ void Reconstruction::put(Trace& trace, std::int64_t rows, const std::function<bo
         "How far back the state reaches." + (known ? std::string() : " NaN where this is not known. " + unknown_), reach_);
 }
 
-std::string Reconstruction::note(const Network::PastVar& past, std::int64_t length, bool continued) {
+std::string Reconstruction::note(const Network::HistoryVar& past, std::int64_t length, bool continued) {
   if (continued && past.basis.window <= 0.0)
     return "The past of state/" + std::to_string(past.layer) + "/" + past.state +
            " is not compared with its signal: this run begins with a state, and what came before is not known.";

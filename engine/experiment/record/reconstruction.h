@@ -30,12 +30,12 @@ class Reconstruction {
   void put(Trace& trace, std::int64_t rows, const std::function<bool(std::string_view)>& wants) const;
 
   /// Doubles that a row takes, for Probe::every.
-  static std::int64_t row_size(const Network::PastVar& past) { return 2 * past.signal.dim(-1) + 1; }
+  static std::int64_t row_size(const Network::HistoryVar& past) { return 2 * past.signal.dim(-1) + 1; }
   /// What is to be said of a run of that many steps; empty when the reconstruction is known throughout.
-  static std::string note(const Network::PastVar& past, std::int64_t length, bool continued);
+  static std::string note(const Network::HistoryVar& past, std::int64_t length, bool continued);
 
  private:
-  Reconstruction(const Network& network, const Network::PastVar& past, std::int64_t rows, bool continued);
+  Reconstruction(const Network& network, const Network::HistoryVar& past, std::int64_t rows, bool continued);
   double window(std::int64_t step) const;
   void compare(std::int64_t step, const std::vector<double>& state);
 

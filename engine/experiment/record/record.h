@@ -59,10 +59,10 @@ class Record {
   /// then it is known what is asked for.
   std::vector<std::int64_t> worth(const std::string& key, const std::vector<std::int64_t>& steps, double seconds_row);
 
-  bool backward(std::size_t layer) const { return probe().layers()[layer].backward; }
+  bool reversed(std::size_t layer) const { return probe().layers()[layer].reversed; }
   /// The number of a time step in the segment, as the layer counts.
   std::int64_t own_step(const Rollout::Segment& segment, std::size_t layer, std::int64_t step) const {
-    return backward(layer) ? segment.steps - 1 - (step - segment.first) : step - segment.first;
+    return reversed(layer) ? segment.steps - 1 - (step - segment.first) : step - segment.first;
   }
   bool per_step(std::size_t layer) const { return trace.info.spectra[layer].per_step; }
   /// No layer's transition changes with time or input: one network stands for all of time.

@@ -5,28 +5,28 @@
 
 namespace reclab {
 
-void Rows::add(TraceArray array, const Network& network, std::function<Var(const Network&)> of, bool backward) {
+void RecordedRows::add(TraceArray array, const Network& network, std::function<Var(const Network&)> of, bool backward) {
   if (!record_.wants(array.key)) return;
   Growing growing;
   growing.is_complex = is_complex(of(network).dtype());
   growing.array = std::move(array);
   growing.of = std::move(of);
-  growing.backward = backward;
+  growing.reversed = backward;
   growing_.push_back(std::move(growing));
 }
 
-const std::vector<double>* Rows::values(std::string_view key) const {
+const std::vector<double>* RecordedRows::values(std::string_view key) const {
   const auto found = std::ranges::find_if(growing_, [&](const Growing& one) { return one.array.key == key; });
   return found == growing_.end() ? nullptr : &found->real;
 }
 
-void Rows::forward(const Rollout::Segment& segment) {
+void RecordedRows::forward(const Rollout::Segment& segment) {
   const Graph& graph = segment.network.graph();
   for (std::int64_t t = 0; t < segment.steps; ++t) {
     if (!record_.is_recorded(segment.first + t)) continue;
     for (Growing& growing : growing_) {
       const Var own = growing.of(segment.network);
-      const std::int64_t size = count(own.shape()) / segment.steps, row = growing.backward ? segment.steps - 1 - t : t;
+      const std::int64_t size = count(own.shape()) / segment.steps, row = growing.reversed ? segment.steps - 1 - t : t;
       if (growing.is_complex) {
         const auto values = to_complex(graph.backend(), own.dtype(), graph.value(own), size, row * size);
         growing.complex.insert(growing.complex.end(), values.begin(), values.end());
@@ -38,7 +38,7 @@ void Rows::forward(const Rollout::Segment& segment) {
   }
 }
 
-void Rows::finish(std::int64_t rows) {
+void RecordedRows::finish(std::int64_t rows) {
   for (Growing& growing : growing_) {
     growing.array.shape[0] = rows;
     const auto size = static_cast<std::size_t>(growing.array.size());

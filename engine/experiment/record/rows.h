@@ -10,7 +10,7 @@
 namespace reclab {
 
 /// An analysis that records variables of the network, a row for each recorded step.
-class Rows : public Analysis {
+class RecordedRows : public Analysis {
  public:
   using Analysis::Analysis;
   void forward(const Rollout::Segment& segment) override;
@@ -29,7 +29,7 @@ class Rows : public Analysis {
     std::function<Var(const Network&)> of;
     std::vector<double> real;
     std::vector<std::complex<double>> complex;
-    bool is_complex = false, backward = false;
+    bool is_complex = false, reversed = false;
   };
   std::vector<Growing> growing_;
 };

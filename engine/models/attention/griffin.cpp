@@ -42,7 +42,7 @@ Architecture griffin() {
       for (std::int64_t i = 0; i < D / 4; ++i) frequencies.push_back(std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(D / 2)));
       const Var angle = parts::angles(l, frequencies);
       const auto half_turned = [&](Var z) {
-        const Var both[] = {parts::turned(slice(z, -1, 0, D / 2), angle, false), slice(z, -1, D / 2, D)};
+        const Var both[] = {parts::rotated(slice(z, -1, 0, D / 2), angle, false), slice(z, -1, D / 2, D)};
         return concat(both, -1);
       };
       const Var q = half_turned(parts::by_head(l, hawk::normal_linear(l, name + "proj_q", u, b.width, 1.0, false, "W_q, rows by head"), heads));

@@ -61,8 +61,8 @@ Architecture transformer() {
       std::vector<double> frequencies;
       for (std::int64_t i = 0; i < D / 2; ++i) frequencies.push_back(std::pow(h.real("rotary_base"), -2.0 * static_cast<double>(i) / static_cast<double>(D)));
       const Var angle = parts::angles(l, frequencies);
-      q = parts::turned(q, angle, true);
-      k = parts::turned(k, angle, true);
+      q = parts::rotated(q, angle, true);
+      k = parts::rotated(k, angle, true);
     }
     const Var read = attention(l, {"k", {heads, D}, "The key that each step appends to the cache."}, {"v", {heads, D}, "The value that each step appends to the cache."},
                                  q / std::sqrt(static_cast<double>(D)), k, v, window);

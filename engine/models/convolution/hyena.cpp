@@ -59,7 +59,7 @@ Var activated(const std::string& name, Var x) {
 Var hyena_operator(Layer& l, Var u) {
   const Hyper& h = l.hyper;
   const std::int64_t D = h.integer("width"), O = h.integer("order"), filters = O - 1;
-  const std::int64_t taps = std::min(h.integer("l_max"), l.past() + l.steps());
+  const std::int64_t taps = std::min(h.integer("l_max"), l.cached_steps() + l.steps());
   const Var p = parts::linear(l, "in_proj", u, (O + 1) * D, "W_in: rows of x_0, x_1, .., x_{O−1}, then v, D each");
   const auto q = split(parts::short_convolution(l, "short_filter", "short_filter", p, h.integer("short_filter_order")), -1, O + 1);
   std::vector<Var> x;

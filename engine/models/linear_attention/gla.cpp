@@ -12,9 +12,9 @@
 namespace reclab::architectures {
 namespace {
 
-struct Sizes {
+struct GlaSizes {
   std::int64_t width, heads, kv_heads, key, value;  // key and value: of all heads
-  explicit Sizes(const Hyper& h)
+  explicit GlaSizes(const Hyper& h)
       : width(h.integer("width")),
         heads(h.integer("heads")),
         kv_heads(h.integer("kv_heads") ? h.integer("kv_heads") : heads),
@@ -52,7 +52,7 @@ Architecture gla() {
   a.reference = {{"layers.{n}.*", "*"}, {"norm.*", "final/norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
-    const Sizes s(h);
+    const GlaSizes s(h);
     if (s.key < 1 || s.value < 1 || s.key % s.heads || s.value % s.heads)
       throw Error("gla: heads = " + h.text("heads") + " does not divide the key size " + std::to_string(s.key) + " and the value size " + std::to_string(s.value) +
                       ": choose a common divisor, or other expand_k and expand_v.",
@@ -64,7 +64,7 @@ Architecture gla() {
 
   a.layer = [](Layer& l, Var u) {
     const Hyper& h = l.hyper;
-    const Sizes s(h);
+    const GlaSizes s(h);
     const std::int64_t T = l.steps(), B = l.batch(), shared = s.heads / s.kv_heads, dk = s.key / s.heads, dv = s.value / s.heads;
     const double eps = h.real("norm_eps");
     const bool block = h.choice("block") == "residual", gated = h.flag("output_gate");

@@ -81,8 +81,8 @@ Architecture retnet() {
     for (std::int64_t j = 0; j < heads; ++j) log_gamma.push_back(std::log1p(-std::pow(2.0, -5.0 - static_cast<double>(j))));
     if (h.flag("rotation")) {
       const Var angles = parts::angles(l, frequencies);
-      q = parts::turned(q, angles, true);
-      k = parts::turned(k, angles, true);
+      q = parts::rotated(q, angles, true);
+      k = parts::rotated(k, angles, true);
     }
     const Var decay = u.graph->constant({heads, 1}, log_gamma);
     Var o = outer(l, {"S", {heads, dk, V / heads}, "The decayed sum of k vᵀ of each head, [key, value]."}, q, k, v, decay);

@@ -14,11 +14,11 @@
 namespace reclab::architectures {
 namespace {
 
-struct Stage {
+struct BlockWeights {
   Var ln_1, ln_1_bias, c_attn, c_attn_bias, c_proj, c_proj_bias, ln_2, ln_2_bias, c_fc, c_fc_bias, mlp_proj, mlp_proj_bias;
 };
 struct Stack {
-  std::vector<Stage> stages;
+  std::vector<BlockWeights> stages;
   Var wpe, ln_f, ln_f_bias;
   std::int64_t heads;
   double eps;
@@ -34,7 +34,7 @@ Stack declare(Layer& l) {
     made.wpe = l.parameter("wpe.weight", {h.integer("segment") + 2 * M, d}, small, "What is added to row i of a segment with its memory in front and behind; starts N(0, 0.02²).");
   for (std::int64_t i = 0; i < depth; ++i) {
     const std::string at = "h." + std::to_string(i) + ".";
-    Stage s;
+    BlockWeights s;
     s.ln_1 = l.parameter(at + "ln_1.weight", {d}, one, "Scale of the norm before the attention; starts at 1.");
     s.ln_1_bias = l.parameter(at + "ln_1.bias", {d}, zero, "Its shift; starts at 0.");
     s.c_attn = l.parameter(at + "attn.c_attn.weight", {d, 3 * d}, small, "W_qkv, columns q, k, v, each by head," + starts);
@@ -59,7 +59,7 @@ Var run(const Stack& stack, Var Z) {
   const std::int64_t B = Z.dim(0), rows = Z.dim(1), d = Z.dim(2), heads = stack.heads, D = d / heads;
   const int swap[] = {0, 2, 1, 3};
   if (stack.wpe) Z = Z + slice(stack.wpe, 0, 0, rows);
-  for (const Stage& s : stack.stages) {
+  for (const BlockWeights& s : stack.stages) {
     const auto qkv = split(matmul(layer_norm(Z, s.ln_1, s.ln_1_bias, stack.eps), s.c_attn) + s.c_attn_bias, -1, 3);
     const auto by_head = [&](Var x) { return reshape(permute(reshape(x, {B, rows, heads, D}), swap), {B * heads, rows, D}); };
     SoftmaxAttention a;

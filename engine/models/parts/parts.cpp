@@ -65,7 +65,7 @@ Var angles(Layer& l, const std::vector<double>& frequencies) {
   return position * position.graph->constant({n}, frequencies);
 }
 
-Var turned(Var x, Var angles, bool interleaved) {
+Var rotated(Var x, Var angles, bool interleaved) {
   const std::int64_t n = x.dim(-1) / 2;
   const Shape whole = x.shape();
   const Var c = cos(angles), s = sin(angles);

@@ -52,6 +52,6 @@ Var one_plus(Layer& l, const std::string& name, std::int64_t n);
 /// The angles position * frequency_i, [steps, batch, 1, n].
 Var angles(Layer& l, const std::vector<double>& frequencies);
 /// Turns each pair (2i, 2i + 1) (interleaved) or (i, i + n) of the last axis of [steps, batch, heads, 2n] by angle i.
-Var turned(Var x, Var angles, bool interleaved);
+Var rotated(Var x, Var angles, bool interleaved);
 
 }  // namespace reclab::parts

@@ -15,7 +15,7 @@
 namespace reclab::architectures {
 namespace {
 
-struct Transition {
+struct LegsStep {
   Var A, B;  // [steps, N, N] and [steps, N]
 };
 
@@ -25,7 +25,7 @@ struct Transition {
 /// diagonal and -a r_n r_k / ((a+n+1)(a+k+1)) times the product of (a-j)/(a+j+1) over k < j < n below it. exp(A log 1/ρ) is ρ^(n+1) and
 /// -r_n r_k ρ^(k+1) (1-ρ) J(2ρ-1)/(n-k), J the Jacobi polynomial of degree n-k-1 with exponents 1 and 2k+1. All rules leave a constant
 /// input's state e_0 as it is, so B̄ = e_0 - Ā e_0.
-Transition legs(const std::string& rule, std::int64_t N, Var tau, double longest) {
+LegsStep legs(const std::string& rule, std::int64_t N, Var tau, double longest) {
   Graph& graph = *tau.graph;
   const std::int64_t T = tau.dim(0);
   const auto table = [&](Shape shape, auto&& value) {
@@ -55,7 +55,7 @@ Transition legs(const std::string& rule, std::int64_t N, Var tau, double longest
     return concat(rows, 1);
   };
 
-  Transition made;
+  LegsStep made;
   Var lost;  // what e_0 loses of itself in a step
   if (rule == "forward") {
     lost = reciprocal(t);
@@ -169,7 +169,7 @@ Architecture hippo_legs() {
     const std::int64_t H = l.hyper.integer("width"), N = l.hyper.integer("order") ? l.hyper.integer("order") : H, T = l.steps(),
                        batch = l.batch(), in = x.dim(-1);
     const Var time = reshape(slice(l.position(), 1, 0, 1), {T, 1}) + static_cast<double>(l.hyper.integer("init_t"));
-    const Transition step = legs(l.hyper.choice("discretisation"), N, time, static_cast<double>(l.hyper.integer("l_max")));
+    const LegsStep step = legs(l.hyper.choice("discretisation"), N, time, static_cast<double>(l.hyper.integer("l_max")));
     const PastBasis past = legs_past(l.hyper.choice("discretisation"), l.hyper.integer("init_t"), l.hyper.integer("l_max"));
     if (l.hyper.choice("input") == "direct") {
       const Var c = linear(l, {"c", {in, N}, "The Legendre coefficients of each channel's past, lowest first."},

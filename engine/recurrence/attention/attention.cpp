@@ -8,25 +8,25 @@
 #include "array/error.h"
 #include "autodiff/ops.h"
 #include "recurrence/attention/drawing.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 
 namespace reclab {
 namespace {
 
 constexpr std::int64_t block_rows = 64;
 
-struct Sizes {
-  std::int64_t batch = 0, steps = 0, past = 0, key = 0, value = 0, distances = 0, rows = 1, window = 0;
+struct AttentionSizes {
+  std::int64_t batch = 0, steps = 0, cached_steps = 0, key = 0, value = 0, distances = 0, rows = 1, window = 0;
 };
 
 /// What both kinds share: matrix products between blocks of rows of one array and all columns that they see.
 class Blocks : public Operation {
  public:
-  Blocks(DType type, const Sizes& s) : type_(type), s_(s) {}
+  Blocks(DType type, const AttentionSizes& s) : type_(type), s_(s) {}
 
  protected:
   DType type_;
-  Sizes s_;
+  AttentionSizes s_;
 
   std::size_t bytes(std::int64_t n) const { return static_cast<std::size_t>(n) * bytes_of(type_); }
   const void* at(const void* p, std::int64_t offset) const { return static_cast<const char*>(p) + bytes(offset); }
@@ -52,12 +52,12 @@ class Blocks : public Operation {
     for (std::int64_t first = 0; first < s_.steps; first += s_.rows) {
       if (stop.stop_requested()) throw Cancelled();
       const std::int64_t rows = std::min(s_.rows, s_.steps - first);
-      body(first, rows, s_.past + first + rows);
+      body(first, rows, s_.cached_steps + first + rows);
     }
   }
 };
 
-class Softmax final : public Blocks, public OverTime {
+class Softmax final : public Blocks, public HasEvaluationOrder {
  public:
   using Blocks::Blocks;
   bool low = false, relative = false, held = false;
@@ -67,12 +67,12 @@ class Softmax final : public Blocks, public OverTime {
     each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
       const std::int64_t from = start(first), columns = end - from;
       void* p = probabilities(c.backend, c.in, first, rows, from, columns);
-      apply(c.backend, p, rows, columns, at(c.in[2], from * s_.value), s_.past + s_.steps, s_.value, c.out[0], s_.steps, first, false);
+      apply(c.backend, p, rows, columns, at(c.in[2], from * s_.value), s_.cached_steps + s_.steps, s_.value, c.out[0], s_.steps, first, false);
     });
   }
   void backward(const BackwardCall& c) override {
     Backend& b = c.backend;
-    const std::int64_t all = s_.past + s_.steps;
+    const std::int64_t all = s_.cached_steps + s_.steps;
     const std::size_t at_relative = low ? 4 : 3, at_held = at_relative + (relative ? 2 : 0);
     each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
       const std::int64_t from = start(first), columns = end - from;
@@ -83,7 +83,7 @@ class Softmax final : public Blocks, public OverTime {
       if (c.grad_in[0]) apply(b, g, rows, columns, at(c.in[1], from * s_.key), all, s_.key, c.grad_in[0], s_.steps, first, true);
       if (relative) {
         void* far = scratch_[2].resize(b, type_, s_.batch * rows * s_.distances);
-        b.by_distance_adjoint(type_, s_.batch, rows, columns, s_.distances, s_.past + first - from, g, far);
+        b.by_distance_adjoint(type_, s_.batch, rows, columns, s_.distances, s_.cached_steps + first - from, g, far);
         if (c.grad_in[at_relative]) apply(b, far, rows, s_.distances, c.in[at_relative + 1], s_.distances, s_.key, c.grad_in[at_relative], s_.steps, first, true);
         if (c.grad_in[at_relative + 1]) apply_transposed(b, far, rows, s_.distances, c.in[at_relative], s_.steps, first, s_.key, c.grad_in[at_relative + 1], s_.distances);
       }
@@ -108,7 +108,7 @@ class Softmax final : public Blocks, public OverTime {
   }
   void tangent(const TangentCall& c) override {
     Backend& b = c.backend;
-    const std::int64_t all = s_.past + s_.steps;
+    const std::int64_t all = s_.cached_steps + s_.steps;
     const std::size_t at_relative = low ? 4 : 3, at_held = at_relative + (relative ? 2 : 0);
     each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
       const std::int64_t from = start(first), columns = end - from, block = s_.batch * rows * columns;
@@ -132,7 +132,7 @@ class Softmax final : public Blocks, public OverTime {
         b.zero(far, bytes(s_.batch * rows * s_.distances));
         if (c.tangent_in[at_relative]) scores(b, c.tangent_in[at_relative], s_.steps, first, rows, c.in[at_relative + 1], s_.distances, s_.distances, s_.key, far, true);
         if (c.tangent_in[at_relative + 1]) scores(b, c.in[at_relative], s_.steps, first, rows, c.tangent_in[at_relative + 1], s_.distances, s_.distances, s_.key, far, true);
-        b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.past + first - from, far, g);
+        b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.cached_steps + first - from, far, g);
       }
       b.softmax_adjoint(type_, s_.batch * rows, columns, p, g);  // a softmax's Jacobian is symmetric; g: of the probabilities now
       apply(b, g, rows, columns, at(c.in[2], from * s_.value), all, s_.value, c.tangent_out[0], s_.steps, first, false);
@@ -151,23 +151,23 @@ class Softmax final : public Blocks, public OverTime {
     });
   }
   Cost cost() const override {
-    double columns_seen = static_cast<double>(s_.past) + 0.5 * static_cast<double>(s_.steps + 1);
+    double columns_seen = static_cast<double>(s_.cached_steps) + 0.5 * static_cast<double>(s_.steps + 1);
     if (s_.window) columns_seen = std::min(columns_seen, static_cast<double>(s_.window + s_.rows / 2));
     const double pairs = static_cast<double>(s_.batch) * static_cast<double>(s_.steps) * columns_seen;
-    const double rows = static_cast<double>(s_.batch * s_.steps), columns = static_cast<double>(s_.batch * (s_.past + s_.steps));
+    const double rows = static_cast<double>(s_.batch * s_.steps), columns = static_cast<double>(s_.batch * (s_.cached_steps + s_.steps));
     return {pairs * (2.0 * static_cast<double>(s_.key + s_.value) + 5.0),
             static_cast<double>(bytes_of(type_)) * (rows + columns) * static_cast<double>(s_.key + s_.value)};
   }
-  Course course() const override {
+  EvaluationOrder evaluation_order() const override {
     const bool streaming = s_.rows == 1;
-    return {.form = streaming ? Form::sequential : Form::attention, .draw = streaming ? drawing::rows : drawing::pairs, .steps = s_.steps, .past = s_.past, .window = s_.window,
-            .weights = relative ? Course::Weights::other : Course::Weights::softmax, .bounded = low};
+    return {.form = streaming ? Form::sequential : Form::attention, .draw = streaming ? drawing::rows : drawing::pairs, .steps = s_.steps, .cached_steps = s_.cached_steps, .window = s_.window,
+            .weights = relative ? EvaluationOrder::Weights::other : EvaluationOrder::Weights::softmax, .bounded = low};
   }
 
  private:
   DeviceArray scratch_[5];
   /// The first column that a block from row `first` on takes.
-  std::int64_t start(std::int64_t first) const { return s_.window ? std::max<std::int64_t>(0, s_.past + first - (s_.window - 1)) : 0; }
+  std::int64_t start(std::int64_t first) const { return s_.window ? std::max<std::int64_t>(0, s_.cached_steps + first - (s_.window - 1)) : 0; }
   /// A number of a column a row, counted from column `from` on.
   const void* moved(Backend& b, const void* numbers, std::int64_t first, std::int64_t rows, std::int64_t from) {
     if (from == 0) return at(numbers, first);
@@ -177,19 +177,19 @@ class Softmax final : public Blocks, public OverTime {
   }
   void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
     void* p = scratch_[0].resize(b, type_, s_.batch * rows * columns);
-    scores(b, in[0], s_.steps, first, rows, at(in[1], from * s_.key), s_.past + s_.steps, columns, s_.key, p);
+    scores(b, in[0], s_.steps, first, rows, at(in[1], from * s_.key), s_.cached_steps + s_.steps, columns, s_.key, p);
     if (relative) {
       const std::size_t at_relative = low ? 4 : 3;
       void* far = scratch_[2].resize(b, type_, s_.batch * rows * s_.distances);
       scores(b, in[at_relative], s_.steps, first, rows, in[at_relative + 1], s_.distances, s_.distances, s_.key, far);
-      b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.past + first - from, far, p);
+      b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.cached_steps + first - from, far, p);
     }
-    b.softmax(type_, s_.batch, rows, columns, s_.past + first - from, low ? moved(b, in[3], first, rows, from) : nullptr, p);
+    b.softmax(type_, s_.batch, rows, columns, s_.cached_steps + first - from, low ? moved(b, in[3], first, rows, from) : nullptr, p);
     return p;
   }
 };
 
-class Weighted final : public Blocks, public OverTime {
+class Weighted final : public Blocks, public HasEvaluationOrder {
  public:
   using Blocks::Blocks;
   void forward(const ForwardCall& c) override {
@@ -242,8 +242,8 @@ class Weighted final : public Blocks, public OverTime {
     const double t = static_cast<double>(s_.steps), d = static_cast<double>(s_.key + s_.value), n = static_cast<double>(s_.batch);
     return {n * t * (t + 1.0) * (d + 1.0), 2.0 * n * t * d * static_cast<double>(bytes_of(type_))};
   }
-  Course course() const override {
-    return {.form = Form::attention, .draw = drawing::pairs, .steps = s_.steps, .weights = Course::Weights::decayed};
+  EvaluationOrder evaluation_order() const override {
+    return {.form = Form::attention, .draw = drawing::pairs, .steps = s_.steps, .weights = EvaluationOrder::Weights::decayed};
   }
 
  private:
@@ -259,7 +259,7 @@ class Weighted final : public Blocks, public OverTime {
 }  // namespace
 
 Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
-  Sizes s{a.q.dim(0), a.q.dim(1), a.k.dim(1) - a.q.dim(1), a.q.dim(2), a.v.dim(2), a.rel ? a.rel.dim(1) : 0, streaming ? 1 : block_rows, a.window};
+  AttentionSizes s{a.q.dim(0), a.q.dim(1), a.k.dim(1) - a.q.dim(1), a.q.dim(2), a.v.dim(2), a.rel ? a.rel.dim(1) : 0, streaming ? 1 : block_rows, a.window};
   assert(!a.window || a.low);
   assert(a.k.dim(2) == s.key && a.v.dim(1) == a.k.dim(1) && a.k.dim(0) == s.batch && a.v.dim(0) == s.batch);
   auto operation = std::make_unique<Softmax>(a.q.dtype(), s);
@@ -274,7 +274,7 @@ Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
 }
 
 Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low) {
-  const Sizes s{q.dim(0), q.dim(1), 0, q.dim(2), v.dim(2), 0, block_rows};
+  const AttentionSizes s{q.dim(0), q.dim(1), 0, q.dim(2), v.dim(2), 0, block_rows};
   assert(k.shape() == q.shape() && v.dim(1) == s.steps && count(row.shape()) == s.batch * s.steps && count(column.shape()) == s.batch * s.steps);
   return q.graph->apply(std::make_unique<Weighted>(q.dtype(), s), {q, k, v, row, column, row_low, column_low}, {{Shape{s.batch, s.steps, s.value}, q.dtype()}})[0];
 }

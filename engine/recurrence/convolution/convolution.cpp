@@ -10,12 +10,12 @@
 #include "autodiff/ops.h"
 #include "recurrence/attention/drawing.h"
 #include "recurrence/convolution/drawing.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 
 namespace reclab {
 namespace {
 
-class Convolve final : public Operation, public OverTime {
+class Convolve final : public Operation, public HasEvaluationOrder {
  public:
   Convolve(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels) : type_(type), steps_(steps), batch_(batch), channels_(channels) {}
   void forward(const ForwardCall& c) override {
@@ -40,7 +40,7 @@ class Convolve final : public Operation, public OverTime {
     const double n = static_cast<double>(steps_ * batch_ * channels_);
     return {10.0 * n * std::log2(2.0 * static_cast<double>(steps_)), 2.0 * n * static_cast<double>(bytes_of(type_))};
   }
-  Course course() const override { return {.form = Form::convolution, .draw = drawing::transforms, .steps = steps_}; }
+  EvaluationOrder evaluation_order() const override { return {.form = Form::convolution, .draw = drawing::transforms, .steps = steps_}; }
 
  private:
   DType type_;
@@ -50,7 +50,7 @@ class Convolve final : public Operation, public OverTime {
 
 /// The taps are taken some at a time: group g holds those of g * group .. g * group + group - 1 steps ago, and acts on the rows that are late
 /// enough to have one of them. Zeros stand in front of the first input, so that a row's sum is the same whatever came before is held or not.
-class Direct final : public Operation, public OverTime {
+class Direct final : public Operation, public HasEvaluationOrder {
  public:
   Direct(DType type, std::int64_t all, std::int64_t steps, std::int64_t batch, std::int64_t channels, std::int64_t taps)
       : type_(type), all_(all), steps_(steps), batch_(batch), channels_(channels), taps_(taps) {}
@@ -90,13 +90,13 @@ class Direct final : public Operation, public OverTime {
     if (du && dk) c.backend.add_scaled(type_, steps_ * row(), 0, other, c.tangent_out[0], true);
   }
   Cost cost() const override {
-    const double past = static_cast<double>(all_ - steps_), taps = static_cast<double>(taps_);
+    const double cached_steps = static_cast<double>(all_ - steps_), taps = static_cast<double>(taps_);
     double pairs = 0.0;
-    for (std::int64_t t = 0; t < steps_; ++t) pairs += std::min(taps, past + static_cast<double>(t + 1));
+    for (std::int64_t t = 0; t < steps_; ++t) pairs += std::min(taps, cached_steps + static_cast<double>(t + 1));
     return {2.0 * pairs * static_cast<double>(row()), static_cast<double>((all_ + steps_) * row() + channels_ * taps_) * static_cast<double>(bytes_of(type_))};
   }
-  Course course() const override {
-    return {.draw = drawing::rows, .steps = steps_, .past = all_ - steps_, .window = taps_, .weights = Course::Weights::other};
+  EvaluationOrder evaluation_order() const override {
+    return {.draw = drawing::rows, .steps = steps_, .cached_steps = all_ - steps_, .window = taps_, .weights = EvaluationOrder::Weights::other};
   }
 
  private:
@@ -138,10 +138,10 @@ class Direct final : public Operation, public OverTime {
   std::int64_t input_row(std::int64_t first, std::int64_t taps, std::int64_t from) const { return group_ - 1 + all_ - steps_ + from - (first + taps - 1); }
   template <class F>
   void each_group(const std::stop_token& stop, const F& body) const {
-    const std::int64_t past = all_ - steps_;
+    const std::int64_t cached_steps = all_ - steps_;
     for (std::int64_t first = 0; first < std::min(taps_, all_); first += group_) {
       if (stop.stop_requested()) throw Cancelled();
-      body(first, std::min(group_, taps_ - first), std::max<std::int64_t>(0, first - past));
+      body(first, std::min(group_, taps_ - first), std::max<std::int64_t>(0, first - cached_steps));
     }
   }
 };
@@ -162,7 +162,7 @@ Var convolve_directly(Var kernel, Var u, std::int64_t steps) {
 Var convolution(Layer& layer, const std::string& name, Var kernel, Var u, const std::string& text) {
   layer.offer({Form::convolution});
   layer.run_as_one();
-  const std::int64_t before = layer.past(), all = before + layer.steps(), channels = u.dim(-1), taps = kernel.dim(1);
+  const std::int64_t before = layer.cached_steps(), all = before + layer.steps(), channels = u.dim(-1), taps = kernel.dim(1);
   assert(kernel.dim(0) == channels && u.shape().size() == 3);
   const Var initial = layer.graph().leaf(LeafKind::variable, {before, layer.batch(), channels}, u.dtype());
   Var joined = u;

@@ -4,7 +4,7 @@
 namespace reclab::drawing {
 
 void transforms(Plan& plan, const Drawn& f) {
-  const std::int64_t T = f.course.steps;
+  const std::int64_t T = f.order.steps;
   std::int64_t size = 1, rounds = 0;
   for (; size < 2 * T; size *= 2) ++rounds;
   const auto kernel = values_of(f.in[0]), input = values_of(f.in[1]), out = values_of(f.out[0]);

@@ -31,7 +31,7 @@ Primitive convolution() {
   p.timed.hyper = {width(32)};
   p.timed.arguments = [](const Hyper& h) { return std::vector<Argument>{{h.integer("width")}}; };
   p.timed.layer = [](Layer& l, Var x) {
-    const std::int64_t n = l.hyper.integer("width"), taps = l.steps() + l.past();
+    const std::int64_t n = l.hyper.integer("width"), taps = l.steps() + l.cached_steps();
     const Var rate = l.parameter("log_lambda", {n, 1}, init::uniform(-0.1, 0.0), "Logarithm of λ; starts uniform in −0.1 to 0.");
     std::vector<double> ages;
     for (std::int64_t j = 0; j < taps; ++j) ages.push_back(static_cast<double>(j));

@@ -6,10 +6,10 @@
 namespace reclab::drawing {
 
 void rewrites(Plan& plan, const Drawn& f) {
-  const std::int64_t T = f.course.steps, chunk = drawn_chunk(f.course.chunk, T), chunks = (T + chunk - 1) / chunk;
-  const Rows q(f.in[0]), k(f.in[1]), v(f.in[2]), beta(f.in[3]);
+  const std::int64_t T = f.order.steps, chunk = drawn_chunk(f.order.chunk, T), chunks = (T + chunk - 1) / chunk;
+  const InputRows q(f.in[0]), k(f.in[1]), v(f.in[2]), beta(f.in[3]);
   const std::int64_t n = q.width, entry = k.most_active(T), column = v.most_active(T);
-  const auto dot = [n](const Rows& x, std::int64_t t, const Rows& y, std::int64_t s) {
+  const auto dot = [n](const InputRows& x, std::int64_t t, const InputRows& y, std::int64_t s) {
     double sum = 0.0;
     for (std::int64_t i = 0; i < n; ++i) sum += x(t, i) * y(s, i);
     return sum;
@@ -75,7 +75,7 @@ void rewrites(Plan& plan, const Drawn& f) {
     }
   }
   plan.why = "Inside a chunk a triangular system says what each step really writes, all chunks at once; what came before the chunk is one memory, which alone goes "
-             "from chunk to chunk." + chunks_said("chunks", f.course.chunk, chunk);
+             "from chunk to chunk." + chunks_said("chunks", f.order.chunk, chunk);
   plan.unit = "pieces";
   plan.entry = "Of the first head: a value, a query times a key, entry (" + std::to_string(entry) + ", " + std::to_string(column) + ") of the memory, or column " +
                std::to_string(column) + " of what is read.";

@@ -7,7 +7,7 @@
 #include "array/order.h"
 #include "autodiff/ops.h"
 #include "recurrence/convolution/convolution.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/diagonal/drawing.h"
 
@@ -17,9 +17,9 @@ namespace {
 const void* at(const void* base, std::size_t bytes) { return static_cast<const char*>(base) + bytes; }
 void* at(void* base, std::size_t bytes) { return static_cast<char*>(base) + bytes; }
 
-class Diagonal final : public Memory, public OverTime {
+class Diagonal final : public Memory, public HasEvaluationOrder {
  public:
-  Diagonal(DType type, Pace pace, const DiagonalDims& dims, std::int64_t batch) : type_(type), pace_(pace), d_(dims), batch_(batch) {}
+  Diagonal(DType type, ScanMethod method, const DiagonalDims& dims, std::int64_t batch) : type_(type), method_(method), d_(dims), batch_(batch) {}
 
   void show(std::int64_t groups, bool invariant, DType type) {
     groups_ = groups;
@@ -42,18 +42,18 @@ class Diagonal final : public Memory, public OverTime {
     backend_ = &c.backend;
     a_ = c.in[0];
     if (groups_) shown_ = c.in[3];
-    c.backend.diagonal(type_, d_, pace_, c.in[0], c.in[1], c.in[2], c.out[0], c.stop);
+    c.backend.diagonal(type_, d_, method_, c.in[0], c.in[1], c.in[2], c.out[0], c.stop);
   }
   void backward(const BackwardCall& c) override {
     log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(d_.steps)));
     const void* carried = carried_.empty() ? nullptr : carried_[0];
     if (!carried) exponent_ = 0;
     int power = exponent_;
-    c.backend.diagonal_adjoint(type_, d_, pace_, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1], c.grad_in[2],
+    c.backend.diagonal_adjoint(type_, d_, method_, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1], c.grad_in[2],
                                log2_norms_[0].data(), &exponent_, c.stop);
     // A scan is in plain numbers; where they end, the norms are followed further step by step.
-    if (pace_ != Pace::steps && std::any_of(log2_norms_[0].begin(), log2_norms_[0].end(), [](double x) { return std::isinf(x); }))
-      c.backend.diagonal_adjoint(type_, d_, Pace::steps, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, nullptr, nullptr, nullptr,
+    if (method_ != ScanMethod::steps && std::any_of(log2_norms_[0].begin(), log2_norms_[0].end(), [](double x) { return std::isinf(x); }))
+      c.backend.diagonal_adjoint(type_, d_, ScanMethod::steps, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, nullptr, nullptr, nullptr,
                                  log2_norms_[0].data(), &power, c.stop);
   }
   void tangent(const TangentCall& c) override {  // ds_t = a_t ds_{t-1} + (da_t s_{t-1} + db_t)
@@ -77,26 +77,26 @@ class Diagonal final : public Memory, public OverTime {
       if (d_.steps > 1) multiply(d_.steps - 1, c.out[0], d_.period ? da : entries(da, d_.width), entries(moved, d_.width));
       b.add_scaled(type_, n, 0, moved, drive, true);
     }
-    b.diagonal(type_, d_, pace_, c.in[0], drive, c.tangent_in[2], c.tangent_out[0], c.stop);
+    b.diagonal(type_, d_, method_, c.in[0], drive, c.tangent_in[2], c.tangent_out[0], c.stop);
   }
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.width), each = is_complex(type_) ? 8.0 : 2.0;
     const double arrays = d_.period ? 2.0 : 3.0;
-    const double passes = pace_ == Pace::steps ? 0.0 : pace_ == Pace::chunks ? 2.0 : 2.0 * std::log2(static_cast<double>(d_.steps) + 1.0);
-    return {(pace_ == Pace::steps ? 1.0 : 3.0) * each * n, (arrays + passes) * n * static_cast<double>(bytes_of(type_))};
+    const double passes = method_ == ScanMethod::steps ? 0.0 : method_ == ScanMethod::chunks ? 2.0 : 2.0 * std::log2(static_cast<double>(d_.steps) + 1.0);
+    return {(method_ == ScanMethod::steps ? 1.0 : 3.0) * each * n, (arrays + passes) * n * static_cast<double>(bytes_of(type_))};
   }
-  Course course() const override {
-    switch (pace_) {
-      case Pace::tree: return {.form = Form::scan, .draw = drawing::tree, .steps = d_.steps, .diagonal_scan = true};
-      case Pace::chunks: return {.form = Form::chunkwise, .draw = drawing::chunks, .steps = d_.steps, .chunk = order::diagonal_chunk, .diagonal_scan = true};
-      case Pace::steps: break;
+  EvaluationOrder evaluation_order() const override {
+    switch (method_) {
+      case ScanMethod::tree: return {.form = Form::scan, .draw = drawing::tree, .steps = d_.steps, .diagonal_scan = true};
+      case ScanMethod::chunks: return {.form = Form::chunkwise, .draw = drawing::chunks, .steps = d_.steps, .chunk = order::diagonal_chunk, .diagonal_scan = true};
+      case ScanMethod::steps: break;
     }
     return {.draw = drawing::diagonal, .steps = d_.steps};
   }
 
  private:
   DType type_;
-  Pace pace_;
+  ScanMethod method_;
   DiagonalDims d_;
   std::int64_t batch_;
   Backend* backend_ = nullptr;
@@ -107,9 +107,9 @@ class Diagonal final : public Memory, public OverTime {
   DType shown_type_ = DType::f64;
 };
 
-class Vandermonde final : public Operation {
+class VandermondeOperation final : public Operation {
  public:
-  Vandermonde(DType type, std::int64_t channels, std::int64_t modes, std::int64_t steps) : type_(type), channels_(channels), modes_(modes), steps_(steps) {}
+  VandermondeOperation(DType type, std::int64_t channels, std::int64_t modes, std::int64_t steps) : type_(type), channels_(channels), modes_(modes), steps_(steps) {}
   void forward(const ForwardCall& c) override { c.backend.vandermonde(type_, channels_, modes_, steps_, c.in[0], c.in[1], c.out[0]); }
   void backward(const BackwardCall& c) override {
     c.backend.vandermonde_adjoint(type_, channels_, modes_, steps_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
@@ -156,13 +156,13 @@ class Vandermonde final : public Operation {
 Var vandermonde(Var w, Var a, std::int64_t steps) {
   const std::int64_t channels = a.dim(0), modes = a.dim(1);
   assert(is_complex(a.dtype()) && w.dtype() == a.dtype() && w.shape() == a.shape());
-  return a.graph->apply(std::make_unique<Vandermonde>(a.dtype(), channels, modes, steps), {w, a}, {{Shape{channels, steps}, a.dtype()}})[0];
+  return a.graph->apply(std::make_unique<VandermondeOperation>(a.dtype(), channels, modes, steps), {w, a}, {{Shape{channels, steps}, a.dtype()}})[0];
 }
 
 /// Knows the transition of a bank that is run as a convolution; passes its input through.
-class Witness final : public Memory {
+class TransitionOnly final : public Memory {
  public:
-  Witness(DType type, std::int64_t width) : type_(type), width_(width) {}
+  TransitionOnly(DType type, std::int64_t width) : type_(type), width_(width) {}
   Transition transition() const override { return Transition::diagonal(width_, false); }
   void factors(std::int64_t, std::span<std::complex<double>> factors) override {
     std::ranges::copy(to_complex(*backend_, type_, a_, std::ssize(factors)), factors.begin());
@@ -189,7 +189,7 @@ class Witness final : public Memory {
 };
 
 std::pair<Memory*, Var> witness(Var a) {
-  auto operation = std::make_unique<Witness>(a.dtype(), count(a.shape()));
+  auto operation = std::make_unique<TransitionOnly>(a.dtype(), count(a.shape()));
   Memory* memory = operation.get();
   return {memory, a.graph->apply(std::move(operation), {a}, {{a.shape(), a.dtype()}})[0]};
 }
@@ -230,7 +230,7 @@ MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var
   }
   DiagonalDims dims{steps, count(state), invariant ? count(a.shape()) : 0};
   assert(invariant ? count(state) / batch == count(a.shape()) : a.shape() == b.shape());
-  auto operation = std::make_unique<Diagonal>(b.dtype(), form == Form::scan ? Pace::tree : form == Form::chunkwise ? Pace::chunks : Pace::steps, dims, batch);
+  auto operation = std::make_unique<Diagonal>(b.dtype(), form == Form::scan ? ScanMethod::tree : form == Form::chunkwise ? ScanMethod::chunks : ScanMethod::steps, dims, batch);
   vars.memory = operation.get();
   std::vector<Var> inputs{a, b, vars.initial[0]};
   if (shown) {

@@ -16,7 +16,7 @@ struct Factors {
   std::int64_t entry = 0;
 
   explicit Factors(const Drawn& f) {
-    const std::int64_t T = f.course.steps;
+    const std::int64_t T = f.order.steps;
     const auto factors = values_of(f.in[0]), drive = values_of(f.in[1]), start = values_of(f.in[2]), states = values_of(f.out[0]);
     const std::int64_t width = std::ssize(states) / T, period = std::ssize(factors);
     entry = most_active(states, width);
@@ -82,7 +82,7 @@ void tree(Plan& plan, const Drawn& f) {
   std::int64_t round = 0;
   bool fresh = false;
   // A round without a pair is none.
-  order::tree(f.course.steps, [&] { fresh = true; }, [&](std::int64_t earlier, std::int64_t later) {
+  order::tree(f.order.steps, [&] { fresh = true; }, [&](std::int64_t earlier, std::int64_t later) {
     round += std::exchange(fresh, false) ? 1 : 0;
     places.compose(earlier, later, round);
   });
@@ -93,15 +93,15 @@ void tree(Plan& plan, const Drawn& f) {
 }
 
 void chunks(Plan& plan, const Drawn& f) {
-  const std::int64_t chunk = drawn_chunk(f.course.chunk, f.course.steps);
+  const std::int64_t chunk = drawn_chunk(f.order.chunk, f.order.steps);
   const Factors x(f);
   const int given = plan.kind("element", Place::point, "the factor a and the drive b of this step, computed for all steps at once"),
             composed = plan.kind("composition", Place::point, composition);
   Places places(plan, x, given, composed);
-  order::chunks(f.course.steps, chunk, [&](std::int64_t t) { places.compose(t - 1, t, t % chunk); },
+  order::chunks(f.order.steps, chunk, [&](std::int64_t t) { places.compose(t - 1, t, t % chunk); },
                 [&](std::int64_t last, std::int64_t t) { places.compose(last, t, chunk - 1 + (last + 1) / chunk); });
   plan.why = "All chunks run side by side as if each began from nothing; then the last state of each is carried into the next, whose steps take it in all at once." +
-             chunks_said("chunks", f.course.chunk, chunk);
+             chunks_said("chunks", f.order.chunk, chunk);
   plan.unit = "compositions";
   plan.entry = of_entry("The drive b that the composed steps add", f, x.entry);
 }

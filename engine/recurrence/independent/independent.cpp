@@ -7,7 +7,7 @@
 #include "array/device_array.h"
 #include "array/host.h"
 #include "autodiff/ops.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 #include "recurrence/plan.h"
 #include "recurrence/step/step.h"
 
@@ -33,7 +33,7 @@ Var applied(Activation f, Var x) {
   return x;
 }
 
-class Independent final : public Memory, public OverTime {
+class Independent final : public Memory, public HasEvaluationOrder {
  public:
   Independent(Unary f, DType type, std::int64_t steps, std::int64_t batch, std::int64_t n) : f_(f), type_(type), d_{steps, batch * n, n} {}
 
@@ -61,7 +61,7 @@ class Independent final : public Memory, public OverTime {
     out_ = c.out[0];
     Slopes own(*this, b, 0, d_.steps);
     DeviceArray adjoint = zeros(b, d_.steps), with_state = c.grad_in[1] ? zeros(b, d_.steps) : DeviceArray();
-    b.diagonal_adjoint(type_, {d_.steps, d_.width, 0}, Pace::steps, own.transition.data(), c.out[0], c.in[2], c.grad_out[0], carried, with_state.data(),
+    b.diagonal_adjoint(type_, {d_.steps, d_.width, 0}, ScanMethod::steps, own.transition.data(), c.out[0], c.in[2], c.grad_out[0], carried, with_state.data(),
                        adjoint.data(), c.grad_in[2], log2_norms_[0].data(), &exponent_, c.stop);
     Shape shape;
     const Broadcast alike = broadcast({d_.steps * d_.width}, {d_.steps * d_.width}, shape);
@@ -93,13 +93,13 @@ class Independent final : public Memory, public OverTime {
     }
     if (dx) b.add_scaled(type_, n, 0, dx, drive.data(), true);
     b.binary(Binary::multiply, type_, broadcast({n}, {n}, shape), own.slope.data(), drive.data(), drive.data());
-    b.diagonal(type_, {d_.steps, d_.width, 0}, Pace::steps, own.transition.data(), drive.data(), c.tangent_in[2], c.tangent_out[0], c.stop);
+    b.diagonal(type_, {d_.steps, d_.width, 0}, ScanMethod::steps, own.transition.data(), drive.data(), c.tangent_in[2], c.tangent_out[0], c.stop);
   }
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.width);
     return {3.0 * n, 2.0 * n * static_cast<double>(bytes_of(type_))};
   }
-  Course course() const override { return {.draw = drawing::steps, .steps = d_.steps}; }
+  EvaluationOrder evaluation_order() const override { return {.draw = drawing::steps, .steps = d_.steps}; }
 
  private:
   Unary f_;

@@ -12,7 +12,7 @@
 #include "autodiff/ops.h"
 #include "recurrence/chunks.h"
 #include "recurrence/convolution/convolution.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 #include "recurrence/linear/carried.h"
 #include "recurrence/linear/drawing.h"
 #include "recurrence/linear/krylov.h"
@@ -35,7 +35,7 @@ struct DenseDims {
 };
 
 /// x_t = x_{t-1} M_t + b_t for rows x: M = A^T. Sequences are [groups, steps, rows, n], matrices [groups or steps, n, n].
-class Dense final : public Memory, public OverTime {
+class Dense final : public Memory, public HasEvaluationOrder {
  public:
   Dense(DType type, bool chunked, const DenseDims& dims) : type_(type), chunked_(chunked), d_(dims) {
     while (chunk_ * chunk_ < d_.steps) chunk_ *= 2;
@@ -167,7 +167,7 @@ class Dense final : public Memory, public OverTime {
                                          : static_cast<double>(d_.groups) * std::log2(static_cast<double>(chunk_));
     return {2.0 * n * n * (passes * all + n * products), passes * size * (2.0 * all * n + matrices * n * n)};
   }
-  Course course() const override {
+  EvaluationOrder evaluation_order() const override {
     if (!chunked_) return {.draw = drawing::steps, .steps = d_.steps};
     return {.form = Form::scan, .draw = drawing::matrices, .steps = d_.steps, .chunk = chunk_, .groups = d_.groups};
   }
@@ -192,16 +192,16 @@ class Dense final : public Memory, public OverTime {
     return at(matrices, static_cast<std::size_t>(d_.varying ? t : g) * square());
   }
 
-  /// What the adjoint is multiplied with: a time-invariant matrix is turned once, then read along its rows.
+  /// What the adjoint is multiplied with: a time-invariant matrix is transposed once, then read along its rows.
   const void* back(Backend& b, const void* matrices) {
     if (d_.varying) return matrices;
-    Strided turned;
-    turned.rank = 2;
-    turned.size[0] = turned.size[1] = turned.stride[1] = d_.n;
-    turned.stride[0] = 1;
-    turned.elements = d_.n * d_.n;
+    Strided transposed;
+    transposed.rank = 2;
+    transposed.size[0] = transposed.size[1] = transposed.stride[1] = d_.n;
+    transposed.stride[0] = 1;
+    transposed.elements = d_.n * d_.n;
     char* to = entries(turned_, b, d_.n * d_.n);
-    b.gather(type_, turned, matrices, to, false);
+    b.gather(type_, transposed, matrices, to, false);
     return to;
   }
 

@@ -6,9 +6,9 @@
 namespace reclab::drawing {
 
 void matrices(Plan& plan, const Drawn& f) {
-  const std::int64_t T = f.course.steps, chunk = std::max<std::int64_t>(1, f.course.chunk), chunks = (T + chunk - 1) / chunk;
+  const std::int64_t T = f.order.steps, chunk = std::max<std::int64_t>(1, f.order.chunk), chunks = (T + chunk - 1) / chunk;
   const auto M = values_of(f.in[0]), drive = values_of(f.in[1]), initial = values_of(f.in[2]);
-  const std::int64_t n = f.in[0].dim(-1), row = std::ssize(drive) / (f.course.groups * T), square = n * n;
+  const std::int64_t n = f.in[0].dim(-1), row = std::ssize(drive) / (f.order.groups * T), square = n * n;
   const bool varying = f.in[0].shape().size() == 4;
   // Of the first sequence: rows x, x_t = x_{t-1} M_t + b_t.
   using Row = std::vector<Complex>;

@@ -12,7 +12,7 @@
 #include "autodiff/ops.h"
 #include "recurrence/chunks.h"
 #include "recurrence/convolution/convolution.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 #include "recurrence/linear/carried.h"
 #include "recurrence/linear/krylov.h"
 #include "recurrence/plan.h"
@@ -22,7 +22,7 @@ namespace {
 
 /// The low-rank recurrence, with pairs of real numbers in place of complex ones where its product of two vectors is applied:
 /// h <- a h + m (r . h) + drive with m, r [channels, 2 modes] real.
-class LowRank final : public Memory, public OverTime {
+class LowRank final : public Memory, public HasEvaluationOrder {
  public:
   LowRank(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, std::int64_t modes)
       : type_(type), real_(real_of(type)), steps_(steps), batch_(batch), channels_(channels), modes_(modes) {}
@@ -52,7 +52,7 @@ class LowRank final : public Memory, public OverTime {
     a_ = c.in[0];
     r_ = c.in[1];
     m_ = c.in[2];
-    void* turned = turned_.resize(b, type_, entries());
+    void* applied = applied_.resize(b, type_, entries());
     void* read = read_.resize(b, real_, batch_ * channels_);
     b.copy(c.out[0], c.in[3], static_cast<std::size_t>(steps_) * row());
     const Broadcast by_step = over_time(1);
@@ -60,8 +60,8 @@ class LowRank final : public Memory, public OverTime {
       if (t % 256 == 0 && c.stop.stop_requested()) throw Cancelled();
       const void* before = t ? step(static_cast<const void*>(c.out[0]), t - 1) : static_cast<const char*>(c.in[4]);
       void* now = step(c.out[0], t);
-      b.binary(Binary::multiply, type_, by_step, before, a_, turned);
-      b.add_scaled(type_, entries(), 0, turned, now, true);
+      b.binary(Binary::multiply, type_, by_step, before, a_, applied);
+      b.add_scaled(type_, entries(), 0, applied, now, true);
       dot(b, before, r_, read);
       spread(b, read, m_, now);
     }
@@ -72,7 +72,7 @@ class LowRank final : public Memory, public OverTime {
     const void* carried = carried_.empty() ? nullptr : carried_[0];
     auto* lambda = static_cast<char*>(lambda_.resize(b, type_, steps_ * entries()));
     void* now = now_.resize(b, type_, entries());
-    void* start = turned_.resize(b, type_, entries());
+    void* start = applied_.resize(b, type_, entries());
     void* read = read_.resize(b, real_, batch_ * channels_);
     const Broadcast by_step = over_time(1);
     log2_norms_.assign(1, std::vector<double>(static_cast<std::size_t>(steps_)));
@@ -152,14 +152,14 @@ class LowRank final : public Memory, public OverTime {
     const double n = static_cast<double>(steps_ * batch_ * channels_ * modes_);
     return {16.0 * n, 2.0 * n * static_cast<double>(bytes_of(type_))};
   }
-  Course course() const override { return {.draw = drawing::steps, .steps = steps_}; }
+  EvaluationOrder evaluation_order() const override { return {.draw = drawing::steps, .steps = steps_}; }
 
  private:
   DType type_, real_;
   std::int64_t steps_, batch_, channels_, modes_;
   Backend* backend_ = nullptr;
   const void *a_ = nullptr, *r_ = nullptr, *m_ = nullptr;
-  DeviceArray turned_, read_, lambda_, now_;
+  DeviceArray applied_, read_, lambda_, now_;
 
   std::int64_t entries() const { return batch_ * channels_ * modes_; }
   std::size_t row() const { return static_cast<std::size_t>(entries()) * bytes_of(type_); }

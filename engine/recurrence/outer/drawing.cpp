@@ -7,10 +7,10 @@
 namespace reclab::drawing {
 
 void blocks(Plan& plan, const Drawn& f) {
-  const std::int64_t T = f.course.steps, chunk = drawn_chunk(f.course.chunk, T), chunks = (T + chunk - 1) / chunk;
-  const Rows q(f.in[0]), k(f.in[1]), v(f.in[2]);
+  const std::int64_t T = f.order.steps, chunk = drawn_chunk(f.order.chunk, T), chunks = (T + chunk - 1) / chunk;
+  const InputRows q(f.in[0]), k(f.in[1]), v(f.in[2]);
   const std::int64_t n = q.width, entry = k.most_active(T), column = v.most_active(T);
-  std::optional<Rows> log_decay;
+  std::optional<InputRows> log_decay;
   if (f.in.size() > 3) log_decay.emplace(f.in[3]);
   const bool invariant = log_decay && f.in[3].shape().size() < 4;
   /// The decay of the steps first to last together.
@@ -73,7 +73,7 @@ void blocks(Plan& plan, const Drawn& f) {
     plan[node].row = t;
   }
   plan.why = "Inside a chunk every step looks at every earlier one, all pairs at once; what came before the chunk is one memory, which alone goes from chunk to chunk." +
-             chunks_said("chunks", f.course.chunk, chunk);
+             chunks_said("chunks", f.order.chunk, chunk);
   plan.unit = "pieces";
   plan.entry = "Of the first head: a value, a score, entry (" + std::to_string(entry) + ", " + std::to_string(column) + ") of the memory, or column " +
                std::to_string(column) + " of what is read.";

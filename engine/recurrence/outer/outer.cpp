@@ -8,7 +8,7 @@
 #include "recurrence/attention/drawing.h"
 #include "recurrence/chunks.h"
 #include "recurrence/composed.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/outer/drawing.h"
 #include "recurrence/outer/outer.h"
@@ -16,7 +16,7 @@
 namespace reclab {
 namespace {
 
-class Outer final : public Memory, public OverTime {
+class Outer final : public Memory, public HasEvaluationOrder {
  public:
   Outer(DType type, bool attention, bool record, const OuterDims& dims, std::int64_t batch)
       : type_(type), attention_(attention), record_(record), d_(dims), batch_(batch) {}
@@ -68,7 +68,7 @@ class Outer final : public Memory, public OverTime {
     const double size = static_cast<double>(bytes_of(type_));
     return {attention_ ? h * t * (t + 1.0) * (k + v) : 4.0 * t * h * k * v, (2.0 * k + 2.0 * v) * t * h * size};
   }
-  Course course() const override {
+  EvaluationOrder evaluation_order() const override {
     if (attention_) return {.form = Form::attention, .draw = drawing::pairs, .steps = d_.steps};
     return {.draw = drawing::steps, .steps = d_.steps};
   }
@@ -82,14 +82,14 @@ class Outer final : public Memory, public OverTime {
 };
 
 /// The memory with decays or without, a chunk of steps at a time, or with decays step by step: nothing is kept of its single steps.
-class Gated final : public Memory, public OverTime {
+class Gated final : public Memory, public HasEvaluationOrder {
  public:
   /// `in`: q, k, v and the decays, for who draws it.
   Gated(DType type, const GatedDims& dims, bool decayed, std::vector<Var> in) : type_(type), d_(dims), decayed_(decayed), in_(std::move(in)) {}
 
-  Course course() const override {
-    if (d_.pace == Pace::steps) return {.draw = drawing::steps, .steps = d_.steps};
-    return {.form = Form::chunkwise, .draw = drawing::blocks, .steps = d_.steps, .chunk = chunk, .weights = Course::Weights::decayed, .in = in_};
+  EvaluationOrder evaluation_order() const override {
+    if (d_.method == ScanMethod::steps) return {.draw = drawing::steps, .steps = d_.steps};
+    return {.form = Form::chunkwise, .draw = drawing::blocks, .steps = d_.steps, .chunk = chunk, .weights = EvaluationOrder::Weights::decayed, .in = in_};
   }
 
   Transition transition() const override { return Transition::none("nothing is kept of this form's single steps"); }
@@ -110,7 +110,7 @@ class Gated final : public Memory, public OverTime {
   }
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.heads), k = static_cast<double>(d_.key), v = static_cast<double>(d_.value);
-    const double flops = d_.pace == Pace::steps ? 5.0 * k * v : 4.0 * k * v + static_cast<double>(chunk) * (k + v);
+    const double flops = d_.method == ScanMethod::steps ? 5.0 * k * v : 4.0 * k * v + static_cast<double>(chunk) * (k + v);
     return {n * flops, n * (2.0 * k + 2.0 * v + (decayed_ ? static_cast<double>(d_.decays) : 0.0)) * static_cast<double>(bytes_of(type_))};
   }
 
@@ -164,13 +164,13 @@ std::unique_ptr<Composed> Gated::composed() const {
   });
 }
 
-OuterVars gated(Graph& graph, Pace pace, Var q, Var k, Var v, Var log_decay) {
+OuterVars gated(Graph& graph, ScanMethod method, Var q, Var k, Var v, Var log_decay) {
   const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
   OuterVars vars;
   vars.initial = {graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
   std::vector<Var> inputs{q, k, v, vars.initial[0]};
   if (log_decay) inputs.push_back(log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, batch, 1, 1}) : log_decay);
-  auto operation = std::make_unique<Gated>(v.dtype(), GatedDims{steps, batch * heads, key, value, log_decay ? log_decay.dim(-1) : 1, pace}, static_cast<bool>(log_decay),
+  auto operation = std::make_unique<Gated>(v.dtype(), GatedDims{steps, batch * heads, key, value, log_decay ? log_decay.dim(-1) : 1, method}, static_cast<bool>(log_decay),
                                            log_decay ? std::vector<Var>{q, k, v, log_decay} : std::vector<Var>{q, k, v});
   vars.memory = operation.get();
   const auto made = graph.apply(std::move(operation), std::move(inputs), {{v.shape(), v.dtype()}, {vars.initial[0].shape(), v.dtype()}});
@@ -183,10 +183,10 @@ OuterVars gated(Graph& graph, Pace pace, Var q, Var k, Var v, Var log_decay) {
 OuterVars quadratic(Graph& graph, Var q, Var k, Var v, Var log_decay) {
   const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3), all = batch * heads;
   const int heads_first[] = {1, 2, 0, 3};
-  const auto turned = [&](Var x) { return reshape(permute(x, heads_first), {all, steps, x.dim(3)}); };
+  const auto by_heads = [&](Var x) { return reshape(permute(x, heads_first), {all, steps, x.dim(3)}); };
   const auto start = chunks::start(graph, {batch, heads, key, value}, v.dtype());
-  const Var Q = turned(q), K = turned(k), V = turned(v), first = reshape(start.state, {all, key, value});
-  const auto [sums, low] = chunks::sums(turned(at_each_step(graph, log_decay, steps) + chunks::zeros(graph, {batch, 1, 1})), 1);  // [all, steps, 1]
+  const Var Q = by_heads(q), K = by_heads(k), V = by_heads(v), first = reshape(start.state, {all, key, value});
+  const auto [sums, low] = chunks::sums(by_heads(at_each_step(graph, log_decay, steps) + chunks::zeros(graph, {batch, 1, 1})), 1);  // [all, steps, 1]
   const Var last_sum = slice(sums, 1, steps - 1, steps), last_low = slice(low, 1, steps - 1, steps);
   const Var read = weighted_attention(Q, K, V, sums, -sums, low, -low) + matmul(Q * exp(sums), first);
   const int time_first[] = {2, 0, 1, 3};
@@ -203,10 +203,10 @@ OuterVars quadratic(Graph& graph, Var q, Var k, Var v, Var log_decay) {
 
 OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, bool record, Var shown) {
   assert(k.shape() == q.shape() && v.dim(2) == q.dim(2));
-  if (form == Form::chunkwise) return gated(graph, Pace::chunks, q, k, v, log_decay);
+  if (form == Form::chunkwise) return gated(graph, ScanMethod::chunks, q, k, v, log_decay);
   if (!log_decay) return summed(graph, form == Form::attention, q, k, v, record && form != Form::attention);
   if (form == Form::attention && log_decay.dim(-1) == 1) return quadratic(graph, q, k, v, log_decay);
-  if (form == Form::sequential && !record) return gated(graph, Pace::steps, q, k, v, log_decay);
+  if (form == Form::sequential && !record) return gated(graph, ScanMethod::steps, q, k, v, log_decay);
   return stepwise(graph, form == Form::scan ? Form::scan : Form::sequential, q, k, v, log_decay, shown);
 }
 

@@ -6,20 +6,20 @@
 namespace reclab::drawing {
 
 void segments(Plan& plan, const Drawn& f) {
-  const std::int64_t T = f.course.steps;
+  const std::int64_t T = f.order.steps;
   const int given = plan.kind("input", Place::point, "what the layer computed for this step alone; all steps at once"),
             segment = plan.kind("segment", Place::box, "attention among the steps of a segment and the memory before it, all at once; it makes the memory after it");
   std::vector<int> element;
   for (std::int64_t t = 0; t < T; ++t) element.push_back(plan.add(given, 0, t, t));
   int before = -1;
   std::int64_t round = 0;
-  for (std::int64_t first = -f.course.past; first < T; first += f.course.chunk) {
-    const std::int64_t from = std::max<std::int64_t>(0, first), last = std::min(T, first + f.course.chunk) - 1;
+  for (std::int64_t first = -f.order.cached_steps; first < T; first += f.order.chunk) {
+    const std::int64_t from = std::max<std::int64_t>(0, first), last = std::min(T, first + f.order.chunk) - 1;
     std::vector<int> needs(element.begin() + from, element.begin() + last + 1);
     if (before >= 0) needs.push_back(before);
     before = plan.add(segment, ++round, from, last, needs);
   }
-  plan.why = "Segments of " + std::to_string(f.course.chunk) + " steps go one after another, since each begins from the memory that the one before it left; inside a segment all steps run at once.";
+  plan.why = "Segments of " + std::to_string(f.order.chunk) + " steps go one after another, since each begins from the memory that the one before it left; inside a segment all steps run at once.";
   plan.unit = "segments";
   plan.entry = "";
 }

@@ -4,7 +4,7 @@
 #include <cassert>
 
 #include "autodiff/ops.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 #include "recurrence/segments/drawing.h"
 #include "recurrence/segments/segments.h"
 #include "recurrence/step/step.h"
@@ -13,16 +13,16 @@ namespace reclab {
 namespace {
 
 /// Which memory stands after each step: 0 is that of the start, k that which the k-th segment left.
-struct Schedule {
-  std::int64_t length = 1, past = 0, steps = 0;  ///< past: steps of the unfinished segment that came before
-  std::int64_t after(std::int64_t t) const { return (past + t + 1) / length; }
+struct SegmentSchedule {
+  std::int64_t length = 1, cached_steps = 0, steps = 0;  ///< cached: steps of the unfinished segment that came before
+  std::int64_t after(std::int64_t t) const { return (cached_steps + t + 1) / length; }
 };
 
 /// Passes the memory of the start on to the recurrence over segments, whose adjoint comes back as a mantissa and a power of two, and knows
 /// the adjoint of the memory of each step. There is no transition from step to step.
-class Held final : public Memory, public OverTime {
+class SegmentMemory final : public Memory, public HasEvaluationOrder {
  public:
-  Held(DType type, std::int64_t n, const Schedule& schedule) : type_(type), n_(n), schedule_(schedule) {}
+  SegmentMemory(DType type, std::int64_t n, const SegmentSchedule& schedule) : type_(type), n_(n), schedule_(schedule) {}
   void follow(const Memory* segments) { segments_ = segments; }
   Transition transition() const override { return Transition::none("the memory changes once a segment"); }
   void forward(const ForwardCall& c) override { c.backend.copy(c.out[0], c.in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
@@ -39,19 +39,19 @@ class Held final : public Memory, public OverTime {
   }
   void tangent(const TangentCall& c) override { c.backend.copy(c.tangent_out[0], c.tangent_in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
   Cost cost() const override { return {}; }
-  Course course() const override { return {.draw = drawing::segments, .steps = schedule_.steps, .chunk = schedule_.length, .past = schedule_.past}; }
+  EvaluationOrder evaluation_order() const override { return {.draw = drawing::segments, .steps = schedule_.steps, .chunk = schedule_.length, .cached_steps = schedule_.cached_steps}; }
 
  private:
   DType type_;
   std::int64_t n_;
-  Schedule schedule_;
+  SegmentSchedule schedule_;
   const Memory* segments_ = nullptr;
 };
 
 /// The memory after each step, from that of the start and those that the segments left; for the record alone.
-class Spread final : public Operation {
+class RepeatOverSteps final : public Operation {
  public:
-  Spread(DType type, std::int64_t n, const Schedule& schedule) : size_(static_cast<std::size_t>(n) * bytes_of(type)), schedule_(schedule) {}
+  RepeatOverSteps(DType type, std::int64_t n, const SegmentSchedule& schedule) : size_(static_cast<std::size_t>(n) * bytes_of(type)), schedule_(schedule) {}
   void forward(const ForwardCall& c) override { spread(c.backend, c.in, c.out[0]); }
   void backward(const BackwardCall&) override {}
   void tangent(const TangentCall& c) override { spread(c.backend, c.tangent_in, c.tangent_out[0]); }
@@ -61,7 +61,7 @@ class Spread final : public Operation {
 
  private:
   std::size_t size_;
-  Schedule schedule_;
+  SegmentSchedule schedule_;
 
   void spread(Backend& backend, std::span<const void* const> in, void* to) const {
     for (std::int64_t t = 0; t < schedule_.steps; ++t) {
@@ -87,8 +87,8 @@ Var swapped(Var x) {
 Var segments(Layer& layer, const StateSpec& memory, Var first, Var x, std::int64_t length, const SegmentFunction& segment) {
   layer.run_as_one();
   Graph& graph = layer.graph();
-  const std::int64_t B = layer.batch(), unread = layer.past() % length, all = unread + layer.steps(), full = all / length, rest = all % length, features = x.dim(-1);
-  const Schedule schedule{length, unread, layer.steps()};
+  const std::int64_t B = layer.batch(), unread = layer.cached_steps() % length, all = unread + layer.steps(), full = all / length, rest = all % length, features = x.dim(-1);
+  const SegmentSchedule schedule{length, unread, layer.steps()};
 
   // At the start of the sequence the memory is a parameter, later what was carried over: `started` is 0 or 1.
   Shape shape = memory.shape, ones(memory.shape.size() + 1, 1);
@@ -96,8 +96,8 @@ Var segments(Layer& layer, const StateSpec& memory, Var first, Var x, std::int64
   ones[0] = B;
   const Var started = reshape(sign(slice(layer.position(), 0, 0, 1)), ones), carried = graph.leaf(LeafKind::variable, shape, graph.real());
   const Var start = first * (1.0 - started) + carried * started;
-  auto operation = std::make_unique<Held>(graph.real(), count(shape), schedule);
-  Held* held = operation.get();
+  auto operation = std::make_unique<SegmentMemory>(graph.real(), count(shape), schedule);
+  SegmentMemory* held = operation.get();
   const Var begin = graph.apply(std::move(operation), {start}, {{shape, graph.real()}})[0];
 
   const Var before = graph.leaf(LeafKind::variable, {unread, B, features}, x.dtype());
@@ -126,7 +126,7 @@ Var segments(Layer& layer, const StateSpec& memory, Var first, Var x, std::int64
 
   shape.insert(shape.begin(), layer.steps());
   const Var trajectory =
-      layer.records() ? graph.apply(std::make_unique<Spread>(graph.real(), count(shape) / layer.steps(), schedule), spread, {{shape, graph.real()}})[0] : Var{};
+      layer.records() ? graph.apply(std::make_unique<RepeatOverSteps>(graph.real(), count(shape) / layer.steps(), schedule), spread, {{shape, graph.real()}})[0] : Var{};
   layer.declare({memory}, {held, {carried}, {trajectory}, {now}});
   layer.carry({.name = "segment", .text = "The layer's inputs since the start of the unfinished segment.", .shape = {features}, .initial = before, .final_state = unfinished, .growing = true, .period = length});
   return slice(reads.size() == 1 ? reads[0] : concat(reads, 0), 0, unread, all);

@@ -6,7 +6,7 @@
 #include "array/host.h"
 #include "autodiff/ops.h"
 #include "recurrence/composed.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/plan.h"
 #include "recurrence/selective/selective.h"
@@ -14,7 +14,7 @@
 namespace reclab {
 namespace {
 
-class Selective final : public Memory, public OverTime {
+class Selective final : public Memory, public HasEvaluationOrder {
  public:
   Selective(DType type, const SelectiveDims& dims, bool record) : type_(type), d_(dims), record_(record) {}
 
@@ -46,7 +46,7 @@ class Selective final : public Memory, public OverTime {
     const double rows = static_cast<double>(d_.steps * d_.batch), channels = static_cast<double>(d_.channels), states = static_cast<double>(d_.states);
     return {rows * channels * (40.0 * states + 1.0), rows * (3.0 * channels + 2.0 * states + (record_ ? channels * states : 0.0)) * static_cast<double>(bytes_of(type_))};
   }
-  Course course() const override { return {.draw = drawing::steps, .steps = d_.steps}; }
+  EvaluationOrder evaluation_order() const override { return {.draw = drawing::steps, .steps = d_.steps}; }
 
  private:
   DType type_;

@@ -16,7 +16,7 @@ constexpr double least_error = -17.0;  // log10 of what is drawn as no error
 void iterations(Plan& plan, const Drawn& f) {
   const Watched& watched = f.watched;
   const auto& truth = f.truth;
-  const std::int64_t T = f.course.steps, stretch = drawn_chunk(f.course.chunk, T), whole = T / stretch * stretch;
+  const std::int64_t T = f.order.steps, stretch = drawn_chunk(f.order.chunk, T), whole = T / stretch * stretch;
   plan.drawing = "iterations";
   const std::int64_t width = std::ssize(truth[0]) / T, entry = most_active(truth[0], width);
   const int guess = plan.kind("guess", Place::point, "zero, before the first iteration"),
@@ -76,12 +76,12 @@ void iterations(Plan& plan, const Drawn& f) {
     }
     for (std::int64_t t = 0; t < T; ++t) plan[at(t)].value = value(t);
   }
-  const bool quasi = f.course.form == Form::quasi_newton, scanned = watched.diagonal.back();
+  const bool quasi = f.order.form == Form::quasi_newton, scanned = watched.diagonal.back();
   const std::string count = std::to_string(std::ssize(watched.states) - 1) + (watched.states.size() == 2 ? " iteration" : " iterations");
   plan.why = "Every iteration puts a straight line in each step's place, all steps at once, and solves them by a scan: " + count + " over the whole sequence " +
              "instead of " + std::to_string(T) + " steps in a row. " +
-             (quasi ? "The slopes are the Jacobian's diagonal alone." + std::string() : f.course.form == Form::newton ? "At least one more step from the start is exact after each." : "An iteration that would be worse is halved.") +
-             (quasi || scanned ? "" : chunks_said("stretches", f.course.chunk, stretch));
+             (quasi ? "The slopes are the Jacobian's diagonal alone." + std::string() : f.order.form == Form::newton ? "At least one more step from the start is exact after each." : "An iteration that would be worse is halved.") +
+             (quasi || scanned ? "" : chunks_said("stretches", f.order.chunk, stretch));
   plan.unit = "evaluations and compositions";
   plan.entry = of_entry("The state that the iteration gives the step", f, entry);
   if (const NewtonReport* report = f.memory->newton(); report && !report->converged)

@@ -107,7 +107,7 @@ class Solver {
         DiagonalDims dims;
         dims.steps = T_;
         dims.width = B_ * n_;
-        b_.diagonal(type_, dims, Pace::tree, diagonal_.data(), packed_residual(), nullptr, error_.data(), c_.stop);
+        b_.diagonal(type_, dims, ScanMethod::tree, diagonal_.data(), packed_residual(), nullptr, error_.data(), c_.stop);
       } else {
         packed_residual();
         solve();

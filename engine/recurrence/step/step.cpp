@@ -12,7 +12,7 @@
 #include "array/device_array.h"
 #include "array/error.h"
 #include "autodiff/ops.h"
-#include "recurrence/course.h"
+#include "recurrence/evaluation_order.h"
 #include "recurrence/step/drawing.h"
 #include "recurrence/step/newton.h"
 #include "recurrence/step/step.h"
@@ -25,7 +25,7 @@ constexpr std::int64_t block = 64;  // steps that a device records at once, and 
 constexpr std::int64_t ahead = 4;   // blocks that may wait on the device: a cancelled run ends when they have
 constexpr std::size_t most_recordings = 8;
 
-class Step final : public Memory, public OverTime {
+class Step final : public Memory, public HasEvaluationOrder {
  public:
   Step(Graph& outer, Form form, std::int64_t steps, std::int64_t batch, std::vector<StateShape> states, std::vector<Shape> tokens, CellFunction function)
       : outer_(outer), steps_(steps), batch_(batch), state_shapes_(std::move(states)), token_shapes_(std::move(tokens)), function_(std::move(function)) {
@@ -93,7 +93,7 @@ class Step final : public Memory, public OverTime {
   }
   const NewtonReport* newton() const override { return newton_ ? &report_ : nullptr; }
   void watch(NewtonWatch watch) override { watch_ = std::move(watch); }
-  Course course() const override {
+  EvaluationOrder evaluation_order() const override {
     if (newton_) return {.form = report_.form, .draw = drawing::iterations, .steps = steps_, .chunk = newton_stretch};
     return {.draw = drawing::steps, .steps = steps_};
   }

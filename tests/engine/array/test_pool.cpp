@@ -12,20 +12,20 @@
 
 namespace {
 
-using reclab::Pool;
+using reclab::MemoryPool;
 
 /// Gives so many bytes at most, aligned as cudaMalloc does.
 struct Source {
   std::size_t most = std::size_t{1} << 40, given = 0;
   int asked = 0, refused = 0;
   std::map<void*, std::size_t> pieces;
-  Pool pool{[this](std::size_t bytes) -> void* {
+  MemoryPool pool{[this](std::size_t bytes) -> void* {
               ++asked;
               if (given + bytes > most) {
                 ++refused;
                 return nullptr;
               }
-              void* memory = std::aligned_alloc(Pool::alignment, bytes);
+              void* memory = std::aligned_alloc(MemoryPool::alignment, bytes);
               pieces[memory] = bytes;
               given += bytes;
               return memory;
@@ -70,9 +70,9 @@ TEST_CASE("small blocks are cut from slabs, and none of them overlap") {
 TEST_CASE("blocks are aligned to 256 and waste at most a quarter") {
   Source source;
   for (std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{255}, std::size_t{256}, std::size_t{257}, std::size_t{1025}, std::size_t{5000}, std::size_t{70001}, 3 * MiB + 1}) {
-    CHECK_EQUAL(reinterpret_cast<std::uintptr_t>(source.pool.allocate(bytes)) % Pool::alignment, std::uintptr_t{0});
-    CHECK(Pool::size_of(bytes) >= bytes && Pool::size_of(bytes) % Pool::alignment == 0);
-    if (bytes > 1024) CHECK(static_cast<double>(Pool::size_of(bytes)) <= 1.25 * static_cast<double>(bytes));
+    CHECK_EQUAL(reinterpret_cast<std::uintptr_t>(source.pool.allocate(bytes)) % MemoryPool::alignment, std::uintptr_t{0});
+    CHECK(MemoryPool::size_of(bytes) >= bytes && MemoryPool::size_of(bytes) % MemoryPool::alignment == 0);
+    if (bytes > 1024) CHECK(static_cast<double>(MemoryPool::size_of(bytes)) <= 1.25 * static_cast<double>(bytes));
   }
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("trimming keeps slabs in which something is in use, and what is in the
   source.pool.release(unused);
   source.pool.release(large);
   source.pool.trim();
-  CHECK_EQUAL(source.given, Pool::slab_bytes);
+  CHECK_EQUAL(source.given, MemoryPool::slab_bytes);
   CHECK(source.pool.allocate(2000) == unused);
   for (int i = 0; i < 500; ++i) CHECK(kept[i] == 7);
   source.pool.release(kept);
@@ -140,12 +140,12 @@ TEST_CASE("random use neither leaks nor mixes blocks up") {
         CHECK(!live.contains(block));
         live[block] = {bytes, static_cast<char>(i)};
         block[0] = block[bytes - 1] = static_cast<char>(i);
-        in_use += Pool::size_of(bytes);
+        in_use += MemoryPool::size_of(bytes);
       } else if (!live.empty()) {
         auto one = live.lower_bound(live.begin()->first + static_cast<std::ptrdiff_t>(rng.uniform(0.0, 1e7)));
         if (one == live.end()) one = live.begin();
         CHECK(one->first[0] == one->second.second && one->first[one->second.first - 1] == one->second.second);
-        in_use -= Pool::size_of(one->second.first);
+        in_use -= MemoryPool::size_of(one->second.first);
         source.pool.release(one->first);
         live.erase(one);
       }
@@ -162,7 +162,7 @@ TEST_CASE("random use neither leaks nor mixes blocks up") {
 TEST_CASE("a pool that ends gives everything back") {
   std::size_t pieces = 0;
   {
-    Pool pool([&](std::size_t bytes) { ++pieces; return std::aligned_alloc(Pool::alignment, bytes); }, [&](void* memory) { --pieces; std::free(memory); });
+    MemoryPool pool([&](std::size_t bytes) { ++pieces; return std::aligned_alloc(MemoryPool::alignment, bytes); }, [&](void* memory) { --pieces; std::free(memory); });
     pool.allocate(10);
     pool.allocate(MiB);
     CHECK_EQUAL(pieces, std::size_t{2});

@@ -188,7 +188,7 @@ TEST_CASE("the exponents of every preset sum to the mean logarithm of |det ds_t/
       const TraceArray* spectrum = trace->find(key_of(Kind::spectrum, static_cast<std::int64_t>(layer)));
       CHECK_SAYS(array->row_size() == spectrum->row_size() && array->shape[0] == 24, preset.id + " " + array->key);
       const auto n = static_cast<std::size_t>(array->row_size());
-      const bool backward = trace->info.each_layer[layer].backward;
+      const bool backward = trace->info.each_layer[layer].reversed;
       // By the layer's own time.
       const auto at = [&](std::size_t t) { return backward ? 23 - t : t; };
       long double sum = 0.0L;
@@ -237,7 +237,7 @@ TEST_CASE("a triangular matrix has the logarithms of its diagonal, and -infinity
 
 TEST_CASE("a layer that runs backward has its exponents from the end on") {
   const TracePtr trace = run_quietly(request_for("elman", 200, {{"width", "6"}, {"direction", "backward"}, {"activation", "identity"}, {"spectral_radius", "0.8"}}));
-  CHECK(trace->info.each_layer[0].backward);
+  CHECK(trace->info.each_layer[0].reversed);
   CHECK_CLOSE(exponents(*trace)[0], std::log(0.8), 1e-12);
   // With tanh the first rows, which are the ends of the means, differ less than the last ones, which are of few steps.
   const TracePtr bent = run_quietly(request_for("elman", 200, {{"width", "6"}, {"direction", "backward"}}));

@@ -91,7 +91,7 @@ struct Subject {
       : architecture(architecture_of(builtin_registry(), preset)), hyper(hyper_of(builtin_registry(), preset)), probe(*architecture, hyper, {.input = 1}), parameters(probe.initialise(1)) {}
   Model model() const { return {*architecture, hyper, parameters, cpu_backend(), DType::f64}; }
   bool backward() const {
-    return std::ranges::any_of(probe.layers(), [](const Network::LayerInfo& layer) { return layer.backward; });
+    return std::ranges::any_of(probe.layers(), [](const Network::LayerInfo& layer) { return layer.reversed; });
   }
 };
 

@@ -64,7 +64,7 @@ SWEEP_ARCHITECTURES("a sequence has the same bits in segments of any length", ar
   NetworkOptions one;
   one.input = sequence.width;
   const Network network(architecture, hyper, one);
-  if (network.whole()) throw test::Skip("it takes a sequence as one segment");
+  if (network.needs_one_segment()) throw test::Skip("it takes a sequence as one segment");
   const Model model(architecture, hyper, network.initialise(1), cpu_backend(), DType::f64);
   const auto made = [&](std::int64_t segment) {
     Rollout::Options options;
@@ -83,7 +83,7 @@ SWEEP_ARCHITECTURES("a sequence has the same bits in segments of any length", ar
 
 TEST_CASE("most architectures take a sequence in segments") {
   const auto& all = builtin_registry().all();
-  const auto cut = std::ranges::count_if(all, [](const Architecture& architecture) { return !Network(architecture, Hyper(architecture.hyper), {}).whole(); });
+  const auto cut = std::ranges::count_if(all, [](const Architecture& architecture) { return !Network(architecture, Hyper(architecture.hyper), {}).needs_one_segment(); });
   CHECK_SAYS(2 * cut > std::ssize(all), std::to_string(cut));
 }
 
@@ -104,7 +104,7 @@ SWEEP_PRESETS("a run that is cut anywhere and continued from its exported state 
     for (const char* file : {"state.npz", "state.safetensors"}) {
       second.state = folder / file;
       const RunResult rest = run(builtin_registry(), second, {}, {});
-      if (std::ranges::any_of(rest.trace->info.each_layer, &LayerInfo::backward)) {
+      if (std::ranges::any_of(rest.trace->info.each_layer, &LayerInfo::reversed)) {
         // It would have to know what comes after the part, and says that it does not.
         const auto& notes = rest.trace->info.notes;
         CHECK_SAYS(std::ranges::any_of(notes, [](const std::string& note) { return note.find("run backward begin at the last step") != std::string::npos; }), preset.id);

@@ -83,7 +83,7 @@ class Loss {
       const std::size_t bytes = static_cast<std::size_t>(count(state.initial.shape())) * bytes_of(state.initial.dtype());
       zeros_.emplace_back(bytes / sizeof(double));
       graph.bind(state.initial, zeros_.back().data());
-      if (state.beside) graph.bind(state.beside, zeros_.back().data());
+      if (state.plain_initial) graph.bind(state.plain_initial, zeros_.back().data());
     }
   }
 

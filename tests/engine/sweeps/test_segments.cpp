@@ -34,7 +34,7 @@ Gradients gradients_of(const Architecture& architecture, const Hyper& hyper, Los
   Rollout rollout(model, Batch(sequence, loss), options);
   CHECK(!rollout.forward({}, {}));
   Gradients found;
-  found.whole = rollout.network().whole();
+  found.whole = rollout.network().needs_one_segment();
   auto& input = found.all["input"];
   input.resize(sequence.input.size());
   rollout.backward([&](const Rollout::Segment& s, int scale) {

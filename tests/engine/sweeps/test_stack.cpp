@@ -174,7 +174,7 @@ SWEEP_ARCHITECTURES("both directions by layer: of one layer they are both, of tw
   by_layer.set.emplace_back("layers", "2");
   const auto two = finished(by_layer);
   CHECK_EQUAL(two->info.layers, 2 * a->info.layers);
-  for (int layer = 0; layer < 4; ++layer) CHECK_EQUAL(two->info.each_layer[static_cast<std::size_t>(layer)].backward, layer % 2 == 1);
+  for (int layer = 0; layer < 4; ++layer) CHECK_EQUAL(two->info.each_layer[static_cast<std::size_t>(layer)].reversed, layer % 2 == 1);
   // What the next step holds reaches the first output through a layer that runs backward.
   RunRequest other = by_layer;
   other.sequence.own().input[2] += 0.5;
@@ -196,7 +196,7 @@ TEST_CASE("a stack of unlike layers is its parts, one fed with the other's outpu
   const std::vector<std::string> names{"gru", "gru", "lru", "lru backward", "transformer"};
   for (std::size_t i = 0; i < names.size(); ++i) {
     CHECK_EQUAL(all->info.each_layer[i].name, names[i]);
-    CHECK_EQUAL(all->info.each_layer[i].backward, i == 3);
+    CHECK_EQUAL(all->info.each_layer[i].reversed, i == 3);
   }
   CHECK(all->find("param/encoder2/weight")->shape == Shape({8, 12}));  // 2 x 6 outputs below, a width of 8 above
 

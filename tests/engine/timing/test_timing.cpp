@@ -254,7 +254,7 @@ TEST_CASE("a bare pass computes what a full one does") {
     for (const std::int64_t segment : {90, 25}) {
       std::vector<double> input[2];
       for (const bool bare : {false, true}) {
-        Rollout rollout(model, Batch(sequence, loss), {.segment = segment, .record = false, .bare = bare});
+        Rollout rollout(model, Batch(sequence, loss), {.segment = segment, .record = false, .timing_only = bare});
         for (int again = 0; again < 2; ++again) {
           CHECK(!rollout.forward({}, {}));
           input[bare].assign(sequence.input.size(), 0.0);

@@ -16,7 +16,7 @@ inline void diagonal_parity(Backend& other) {
                          // around the widths of warps and blocks, and numbers that nothing divides
                          Size{1, 1, 0}, Size{31, 31, 0}, Size{32, 33, 11}, Size{33, 32, 0}, Size{61, 7, 7}, Size{1023, 3, 0}, Size{1024, 5, 5}, Size{1025, 1, 0}, Size{3, 1023, 0}, Size{2, 1024, 512},
                          Size{3, 1025, 205}})
-      for (const Pace pace : {Pace::steps, Pace::tree, Pace::chunks})
+      for (const ScanMethod method : {ScanMethod::steps, ScanMethod::tree, ScanMethod::chunks})
         for (const bool started : {false, true}) {
           const DiagonalDims d{s.steps, s.width, s.period};
           const std::int64_t n = s.steps * s.width, na = s.period ? s.period : n;
@@ -26,16 +26,16 @@ inline void diagonal_parity(Backend& other) {
           try {
             parity.run([&](Backend& backend, const Parity::Pointers& p, Parity::Host& norms) {
               void* start = started ? p[initial] : nullptr;
-              backend.diagonal(type, d, pace, p[a], p[b], start, p[out], {});
-              int exponent = pace != Pace::steps ? -3 : 0;
-              backend.diagonal_adjoint(type, d, pace, p[a], p[out], start, p[g], started ? p[carried] : nullptr, p[ga], p[gb], p[ginitial], norms.data(), &exponent, {});
+              backend.diagonal(type, d, method, p[a], p[b], start, p[out], {});
+              int exponent = method != ScanMethod::steps ? -3 : 0;
+              backend.diagonal_adjoint(type, d, method, p[a], p[out], start, p[g], started ? p[carried] : nullptr, p[ga], p[gb], p[ginitial], norms.data(), &exponent, {});
               CHECK_EQUAL(exponent, 0);
-              backend.diagonal_adjoint(type, d, pace, p[a], p[out], start, p[g], nullptr, nullptr, p[gb], nullptr, nullptr, nullptr, {});
-              backend.diagonal_adjoint(type, d, pace, p[a], p[out], start, p[g], p[carried], p[ga], nullptr, p[ginitial], nullptr, nullptr, {});
+              backend.diagonal_adjoint(type, d, method, p[a], p[out], start, p[g], nullptr, nullptr, p[gb], nullptr, nullptr, nullptr, {});
+              backend.diagonal_adjoint(type, d, method, p[a], p[out], start, p[g], p[carried], p[ga], nullptr, p[ginitial], nullptr, nullptr, {});
               return 0;
             }, static_cast<std::size_t>(s.steps), real_of(type) == DType::f32 ? 1e-4 : 1e-11);
           } catch (const Failure& failure) {
-            throw Failure(name_of(type) + ", " + std::to_string(s.steps) + " steps of " + std::to_string(s.width) + ", period " + std::to_string(s.period) + (pace != Pace::steps ? ", scan" : "") + (started ? ", from a state" : "") +
+            throw Failure(name_of(type) + ", " + std::to_string(s.steps) + " steps of " + std::to_string(s.width) + ", period " + std::to_string(s.period) + (method != ScanMethod::steps ? ", scan" : "") + (started ? ", from a state" : "") +
                           ": " + failure.what());
           }
         }
@@ -57,7 +57,7 @@ inline void renormalised_parity(Backend& other) {
         parity.in_units(ginitial);
         parity.run([&](Backend& backend, const Parity::Pointers& p, Parity::Host& norms) {
           int exponent = explode ? 300 : -300;
-          backend.diagonal_adjoint(type, d, Pace::steps, p[a], p[s], p[initial], p[g], p[carried], nullptr, nullptr, p[ginitial], norms.data(), &exponent, {});
+          backend.diagonal_adjoint(type, d, ScanMethod::steps, p[a], p[s], p[initial], p[g], p[carried], nullptr, nullptr, p[ginitial], norms.data(), &exponent, {});
           CHECK_SAYS(std::abs(exponent) > 1000, std::to_string(exponent));
           return exponent;
         }, static_cast<std::size_t>(d.steps), real_of(type) == DType::f32 ? 2e-4 : 1e-11);

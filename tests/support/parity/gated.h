@@ -8,7 +8,7 @@ namespace reclab::test {
 
 /// Decays a head, a key dimension and none; from near 1 to far below the range, where the initial memory's adjoint comes in units of its own;
 /// with the final memory's adjoint in plain units, in others, and without it.
-inline void gated_parity(Backend& other, Pace pace) {
+inline void gated_parity(Backend& other, ScanMethod method) {
   struct Size {
     std::int64_t steps, heads, key, value;
   };
@@ -16,12 +16,12 @@ inline void gated_parity(Backend& other, Pace pace) {
     for (const Size s : {Size{1, 1, 1, 1}, Size{15, 3, 5, 7}, Size{31, 2, 31, 1}, Size{32, 1, 1, 33}, Size{33, 2, 32, 31}, Size{61, 5, 3, 13}, Size{97, 1, 64, 67}, Size{300, 1, 17, 130}, Size{1023, 2, 3, 1}, Size{1024, 1, 1, 5}, Size{1025, 1, 2, 2}})
       for (const std::int64_t decays : {std::int64_t{0}, std::int64_t{1}, s.key})
         for (const double strength : {1e-6, 0.2, 5.0, 300.0}) {
-          if (decays == 0 && (strength != 0.2 || pace == Pace::steps)) continue;
+          if (decays == 0 && (strength != 0.2 || method == ScanMethod::steps)) continue;
           const bool started = strength != 1e-6, far = strength >= 5.0;
           const int unit = strength == 5.0 || decays == 0 ? 90 : 0;
           // What comes in within a chunk decays in plain units up to its start: what it leaves below the type's range is compared as what it is, zero.
-          const bool in_units = pace == Pace::steps || strength != 300.0;
-          const GatedDims d{s.steps, s.heads, s.key, s.value, decays == 0 ? 1 : decays, pace};
+          const bool in_units = method == ScanMethod::steps || strength != 300.0;
+          const GatedDims d{s.steps, s.heads, s.key, s.value, decays == 0 ? 1 : decays, method};
           const std::int64_t keys = s.steps * s.heads * s.key, values = s.steps * s.heads * s.value, size = s.heads * s.key * s.value;
           Parity parity(other, 31);
           std::vector<double> logs, late(static_cast<std::size_t>(values), 0.0);
@@ -49,8 +49,8 @@ inline void gated_parity(Backend& other, Pace pace) {
           }
         }
 }
-inline void gated_chunks_parity(Backend& other) { gated_parity(other, Pace::chunks); }
-inline void gated_steps_parity(Backend& other) { gated_parity(other, Pace::steps); }
+inline void gated_chunks_parity(Backend& other) { gated_parity(other, ScanMethod::chunks); }
+inline void gated_steps_parity(Backend& other) { gated_parity(other, ScanMethod::steps); }
 
 inline std::vector<ParityCase> gated_parity_cases() {
   return {{"gated: the memory in chunks, and its adjoints", gated_chunks_parity},

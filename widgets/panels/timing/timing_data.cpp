@@ -72,7 +72,7 @@ Timings timingsOf(const Trace& trace) {
       return values;
     };
     const auto fit = [&](const std::string& name) {
-      return Fit{single(at + name), single(at + name + "_low"), single(at + name + "_high")};
+      return Exponent{single(at + name), single(at + name + "_low"), single(at + name + "_high")};
     };
     form.low = column("low");
     form.high = column("high");
@@ -215,7 +215,7 @@ QByteArray timingsAsCsv(const Timings& timings) {
                                  form.iterations[i],    form.converged[i]})
         text += ',' + csvNumber(value);
       text += ',' + csvNumber(form.seconds.fit.low) + ',' + csvNumber(form.seconds.fit.high);
-      for (const Fit& fit : {form.forward.fit, form.backward.fit, form.memory.fit})
+      for (const Exponent& fit : {form.forward.fit, form.backward.fit, form.memory.fit})
         text += ',' + csvNumber(fit.value) + ',' + csvNumber(fit.low) + ',' + csvNumber(fit.high);
       for (const double value : {timings.triad, timings.cached, timings.flops, timings.lyapunov, timings.noise, timings.batch()})
         text += ',' + csvNumber(value);

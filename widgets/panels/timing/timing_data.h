@@ -14,14 +14,14 @@ namespace reclab {
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 /// A fitted exponent and its 90 % band.
-struct Fit {
+struct Exponent {
   double value = unknown, low = unknown, high = unknown;
 };
 
 /// One quantity of a form, a value for each of its lengths, with the 90 % band, or the quartiles where there is none.
 struct Measured {
   std::vector<double> value, low, high;
-  Fit fit;
+  Exponent fit;
   bool known() const;  ///< at one length at least
 };
 

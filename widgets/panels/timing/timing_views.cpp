@@ -52,7 +52,7 @@ QString power(double value) {
 }
 
 /// "  ∝ T¹·⁰² [0.98, 1.05]"
-QString exponentText(const Fit& fit) {
+QString exponentText(const Exponent& fit) {
   if (!std::isfinite(fit.value)) return {};
   const auto two = [](double value) { return QString::number(value, 'f', 2).replace(u'-', QStringLiteral("−")); };
   QString text = QStringLiteral("  ∝ T") + superscript(QString::number(fit.value, 'f', 2));
@@ -207,7 +207,7 @@ void TimingPanel::drawAgainstLength(const Quantity& quantity) {
     const auto add = [&](const QString& key, const QString& name, const Measured& seconds, Qt::PenStyle style) {
       const Measured values = quantity(form, seconds);
       if (!values.known()) return;
-      Fit fit = values.fit;
+      Exponent fit = values.fit;
       if (brief) fit.low = fit.high = unknown;
       legend_->add(key, name + exponentText(fit), QPen(theme.series(form.place), 2, style), addMeasured(i, values, style),
                    name + exponentText(values.fit) + u'\n' + of_band);

@@ -49,9 +49,9 @@ unsigned processors() {
   return std::thread::hardware_concurrency();
 }
 
-class Pool {
+class ThreadPool {
  public:
-  Pool() {
+  ThreadPool() {
     const unsigned all = std::max(1u, processors());
     of_ = static_cast<int>(std::min<unsigned>(all, most_parts));
     for (int i = 1; i < of_; ++i) try {
@@ -60,7 +60,7 @@ class Pool {
         of_ = i;
       }
   }
-  ~Pool() {
+  ~ThreadPool() {
     ending_ = true;
     round_.fetch_add(1);
     round_.notify_all();
@@ -157,8 +157,8 @@ class Pool {
 }  // namespace
 
 namespace {
-Pool& pool() {
-  static Pool only;
+ThreadPool& pool() {
+  static ThreadPool only;
   return only;
 }
 }  // namespace

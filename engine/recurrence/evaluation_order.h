@@ -9,14 +9,14 @@ namespace reclab {
 class Plan;
 struct Drawn;
 
-struct Course {
+struct EvaluationOrder {
   /// Adds the pieces of work to the plan (recurrence/plan.h); what the operation's inputs and outputs are depends on it.
   using Draw = void (*)(Plan& plan, const Drawn& drawn);
   Form form = Form::sequential;
   Draw draw = nullptr;
   std::int64_t steps = 0;   ///< 0: nothing of its own to be drawn
   std::int64_t chunk = 1;   ///< steps of a chunk, or of a segment
-  std::int64_t past = 0;    ///< what is read came before the first step
+  std::int64_t cached_steps = 0;    ///< what is read came before the first step
   std::int64_t window = 0;  ///< how far back a step reads; 0: to the start
   enum class Weights : std::uint8_t { plain, softmax, decayed, other } weights = Weights::plain;  ///< of reads of what came before: `other` needs more than q and k
   bool bounded = false;     ///< of the same: the fourth input is the first that each step reads
@@ -26,10 +26,10 @@ struct Course {
 };
 
 /// What an operation that goes over time is, beside an Operation.
-class OverTime {
+class HasEvaluationOrder {
  public:
-  virtual ~OverTime() = default;
-  virtual Course course() const = 0;
+  virtual ~HasEvaluationOrder() = default;
+  virtual EvaluationOrder evaluation_order() const = 0;
 };
 
 }  // namespace reclab
