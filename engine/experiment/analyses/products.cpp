@@ -16,7 +16,7 @@ namespace {
 constexpr double product_seconds = 60.0, product_operation = 8e-11;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-class Products final : public Analysis {
+class JacobianProducts final : public Analysis {
  public:
   using Analysis::Analysis;
   Kinds kinds() const override { return {Kind::jacobian, Kind::jacobian_min}; }
@@ -190,6 +190,6 @@ class Products final : public Analysis {
 }  // namespace
 
 namespace analyses {
-std::unique_ptr<Analysis> products(Record& record) { return std::make_unique<Products>(record); }
+std::unique_ptr<Analysis> products(Record& record) { return std::make_unique<JacobianProducts>(record); }
 }  // namespace analyses
 }  // namespace reclab
