@@ -114,6 +114,13 @@ class TestOpen : public test::WindowTest {
     const TracePtr before = session().trace();
     const auto sequence = session().setup().sequence;
     const int undoBefore = window_->undoStack()->count();
+    const auto reasons = [&] {  // why a panel has nothing to show, which those out of sight may
+      QStringList all;
+      for (PanelDock* dock : window_->area()->docks()) all << dock->panel()->emptyReason();
+      return all;
+    };
+    const QStringList reasonsBefore = reasons();
+    QVERIFY(reasonsBefore.contains(QString()));
     for (const auto& [name, text] : {std::pair<const char*, QByteArray>{"ragged.csv", "t,v\n1,2\n3\n"}, {"words.csv", "t,v\n1,two\n2,3\n"}, {"empty.csv", ""}}) {
       drop(written(name, text));
       QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains(name), name, patience);
@@ -124,7 +131,7 @@ class TestOpen : public test::WindowTest {
       QCOMPARE(window_->undoStack()->count(), undoBefore);
       QVERIFY(QApplication::activeModalWidget() == nullptr);
     }
-    for (PanelDock* dock : window_->area()->docks()) QVERIFY(dock->panel()->id() == "timing" || dock->panel()->id() == "steps" || dock->panel()->emptyReason().isEmpty());
+    QCOMPARE(reasons(), reasonsBefore);
   }
 
   void weightsOfOnesOwnRun() {
