@@ -1,26 +1,40 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "recurrence/chunks.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace reclab::chunks {
 
-void OpaqueMemory::forward(const ForwardCall& c) { c.backend.copy(c.out[0], c.in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
+void OpaqueMemory::forward(const ForwardCall& c) {
+  for (void* out : c.out) c.backend.copy(out, c.in[0], static_cast<std::size_t>(n_) * bytes_of(type_));
+}
 
 void OpaqueMemory::backward(const BackwardCall& c) {
   assert((carried_.empty() || !carried_[0]) && "chunks cover the whole sequence");
   exponent_ = inner_ ? inner_->exponent() : 0;
-  if (c.grad_in[0]) c.backend.add_scaled(type_, n_, 0, c.grad_out[0], c.grad_in[0], true);
+  if (!c.grad_in[0]) return;
+  const int own = exponent_;  // the power of two that the memory's adjoint comes in
+  if (own) {
+    const int carried = c.backend.exponent(type_, n_, c.grad_out[0]), read = c.backend.exponent(type_, n_, c.grad_out[1]);
+    if (read != no_exponent && carried != infinite_exponent && read != infinite_exponent) exponent_ = carried == no_exponent ? read : std::max(carried + own, read);
+  }
+  c.backend.add_scaled(type_, n_, own - exponent_, c.grad_out[0], c.grad_in[0], true);
+  c.backend.add_scaled(type_, n_, -exponent_, c.grad_out[1], c.grad_in[0], true);
 }
 
-void OpaqueMemory::tangent(const TangentCall& c) { c.backend.copy(c.tangent_out[0], c.tangent_in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
+void OpaqueMemory::tangent(const TangentCall& c) {
+  for (void* out : c.tangent_out) c.backend.copy(out, c.tangent_in[0], static_cast<std::size_t>(n_) * bytes_of(type_));
+}
 
 Start start(Graph& graph, const Shape& shape, DType type) {
   Start made;
   made.leaf = graph.leaf(LeafKind::variable, shape, type);
   auto operation = std::make_unique<OpaqueMemory>(type, count(shape));
   made.memory = operation.get();
-  made.state = graph.apply(std::move(operation), {made.leaf}, {{shape, type}})[0];
+  const auto both = graph.apply(std::move(operation), {made.leaf}, {{shape, type}, {shape, type}});
+  made.state = both[0];
+  made.read = both[1];
   return made;
 }
 

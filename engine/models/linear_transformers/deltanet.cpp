@@ -97,7 +97,7 @@ Architecture deltanet() {
         k = k / (recalled + 1e-5);
       }
     }
-    Var read = delta(l, {"S", {heads, E, D}, "The fast weights of each head, [key, value]."}, q, k, slice(all, -1, 2 * D, 3 * D), beta);
+    Var read = delta(l, {"S", {heads, E, D}, "The fast weights of each head, [key, value]."}, {q, k, slice(all, -1, 2 * D, 3 * D), beta});
     if (overlap) read = read / overlap;
     const Var o = parts::flat(l, h.flag("output_scale") ? read / std::sqrt(static_cast<double>(D)) : read);
     const Var y = parts::linear(l, "dec_attn.o_net", o, d, {small, {}, "W_o", "starts N(0, init_std²)"});

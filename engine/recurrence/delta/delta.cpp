@@ -7,6 +7,7 @@
 #include "recurrence/chunks.h"
 #include "recurrence/delta/delta.h"
 #include "recurrence/delta/drawing.h"
+#include "recurrence/diagonal/diagonal.h"
 #include "recurrence/step/step.h"
 
 namespace reclab {
@@ -51,63 +52,162 @@ Var unit_lower_inverse(Var a) {
   return a.graph->apply(std::make_unique<UnitLowerInverse>(a.dtype(), count(a.shape()) / (n * n), n), {a}, {{a.shape(), a.dtype()}})[0];
 }
 
-OuterVars chunkwise(Graph& graph, Var q, Var k, Var v, Var beta) {
-  const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
-  const std::int64_t chunk = std::min<std::int64_t>(32, steps);
-  const Var Q = chunks::split(q, chunk), K = chunks::split(k, chunk), V = chunks::split(v, chunk), B = chunks::split(beta, chunk);
-  const auto start = chunks::start(graph, {batch, heads, key, value}, v.dtype());
-  start.memory->goes({.form = Form::chunkwise, .draw = drawing::rewrites, .steps = steps, .chunk = 32, .in = {q, k, v, beta}});
+Var row_of(Var x) { return chunks::with_axis(x, -2); }
+Var column_of(Var x) { return chunks::with_axis(x, -1); }
+
+Var at_each_step(Graph& graph, Var log_decay, std::int64_t steps, std::int64_t batch) {
+  return log_decay && log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, batch, 1, 1}) : log_decay;
+}
+
+/// What a chunk's steps lose of what came before: exp of sums of logarithms over the steps between, so that no exponent is above 0.
+struct ChunkDecay {
+  chunks::Sums sums;  // up to and with each step, [..., chunk, 1 or key]
+  explicit operator bool() const { return static_cast<bool>(sums.high); }
+
+  /// From the chunk's start to and with each step.
+  Var since_start() const { return exp(sums.high); }
+  /// The same without the step itself.
+  Var before_step() const { return exp(shifted(sums.high)); }
+  /// From behind each step to the chunk's end.
+  Var to_end() const { return exp(end(sums.high) - sums.high + (end(sums.low) - sums.low)); }
+  Var whole() const { return exp(end(sums.high)); }
+  /// x_t . y_s, decayed from behind step s to and with step t, or, where `read_before`, to the step before t. What is outside of the triangle, where
+  /// an exponent would be above 0, is not decayed.
+  Var products(Var x, Var y, bool read_before, Var triangle) const {
+    const Var high = read_before ? shifted(sums.high) : sums.high, low = read_before ? shifted(sums.low) : sums.low;
+    if (sums.high.dim(-1) == 1) return matmul_transposed(x, y) * exp((high - transpose(sums.high) + (low - transpose(sums.low))) * triangle);
+    const Var between = row_of(high) - chunks::with_axis(sums.high, -3) + (row_of(low) - chunks::with_axis(sums.low, -3));
+    return sum(exp(between * column_of(triangle)) * row_of(x) * chunks::with_axis(y, -3), -1);
+  }
+
+ private:
+  static Var end(Var x) { return slice(x, -2, x.dim(-2) - 1, x.dim(-2)); }
+  static Var shifted(Var x) {
+    const Var zero = affine(slice(x, -2, 0, 1), 0.0, 0.0);
+    if (x.dim(-2) == 1) return zero;
+    const Var parts[] = {zero, slice(x, -2, 0, x.dim(-2) - 1)};
+    return concat(parts, -2);
+  }
+};
+
+/// Inside a chunk a triangular system says what each step really writes, all chunks at once; the memory goes from chunk to chunk.
+OuterVars chunkwise(Graph& graph, Form form, const DeltaInputs& in) {
+  const std::int64_t steps = in.q.dim(0), batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3);
+  const Var log_decay = at_each_step(graph, in.log_decay, steps, batch);
+  const std::int64_t own = form == Form::attention ? steps : log_decay && log_decay.dim(-1) > 1 ? 16 : 32, chunk = std::min(own, steps);
+  const auto split = [&](Var x) { return x ? chunks::split(x, chunk) : Var{}; };
+  const Var Q = split(in.q), K = split(in.k), V = split(in.v), B = split(in.beta), R = in.recall ? split(in.recall) : K;
+  const ChunkDecay decay{log_decay ? chunks::sums(split(log_decay), -2) : chunks::Sums{}};
+  const auto start = chunks::start(graph, {batch, heads, key, value}, in.v.dtype());
+  start.memory->goes({.form = form, .draw = in.read_before ? drawing::rewrites_read_before : drawing::rewrites, .steps = steps, .chunk = own,
+                      .in = {in.q, in.k, in.v, in.beta, in.recall, log_decay}});
   // The chunk writes K^T (U - W S) with S the memory before it; T solves for what the steps of the chunk write over each other.
-  const Var scaled = K * B;
-  const Var T = unit_lower_inverse(matmul_transposed(scaled, K) * chunks::triangle(graph, chunk, 1.0, 0.0, true));
-  const Var W = matmul(T, scaled), U = matmul(T, V * B);
-  const StepVars over = step(graph, batch, {{"S", {heads, key, value}}}, {K, W, U},
+  const Var scaled = B ? R * B : R;
+  const auto products = [&](Var x, bool read_before, bool strictly) {
+    if (!decay) return matmul_transposed(x, K) * chunks::triangle(graph, chunk, 1.0, 0.0, strictly);
+    const Var triangle = chunks::triangle(graph, chunk, 1.0, 0.0, strictly);
+    return decay.products(x, K, read_before, triangle) * triangle;
+  };
+  const Var T = unit_lower_inverse(products(scaled, false, true));
+  const Var W = matmul(T, decay ? scaled * decay.since_start() : scaled), U = matmul(T, B ? V * B : V);
+  std::vector<Var> tokens{decay ? K * decay.to_end() : K, W, U};
+  if (decay) tokens.push_back(transpose(decay.whole()));
+  const StepVars over = step(graph, batch, {{"S", {heads, key, value}}}, tokens,
                              [](Cell&, std::span<const Var> chunk_of, std::span<const Var> s) {
                                const Var written = chunk_of[2] - matmul(chunk_of[1], s[0]);
-                               return std::vector<Var>{s[0] + matmul(transpose(chunk_of[0]), written)};
+                               return std::vector<Var>{(chunk_of.size() > 3 ? s[0] * chunk_of[3] : s[0]) + matmul(transpose(chunk_of[0]), written)};
                              },
                              {start.state});
   start.memory->follow(over.memory);
-  const Var S = chunks::before(start.state, over.trajectories[0]);
-  const Var weights = matmul_transposed(Q, K) * chunks::triangle(graph, chunk, 1.0, 0.0);
+  const Var S = chunks::before(start.read, over.trajectories[0]);
+  const Var weights = products(Q, in.read_before, in.read_before);
+  const Var seeing = decay ? Q * (in.read_before ? decay.before_step() : decay.since_start()) : Q;
   OuterVars vars;
   vars.memory = start.memory;
   vars.initial = {start.leaf};
   vars.trajectories = {Var{}};
   vars.finals = over.finals;
-  vars.output = chunks::join(matmul(Q, S) + matmul(weights, U - matmul(W, S)), steps);
+  vars.output = chunks::join(matmul(seeing, S) + matmul(weights, U - matmul(W, S)), steps);
   return vars;
 }
+
+/// Tells the transitions of the steps, which are a multiple of the identity and a product of two vectors.
+void tell_transitions(Graph& graph, const StepVars& stepped, const DeltaInputs& in, Var log_decay) {
+  const auto adopted = [&](Var x) { return x ? graph.adopt(x) : Var{}; };
+  let_be_low_rank(stepped, 1, [&graph, k = adopted(in.k), beta = adopted(in.beta), recall = adopted(in.recall), decay = adopted(log_decay)](
+                                  std::int64_t t, std::span<double> scale, std::span<double> left, std::span<double> right) {
+    const std::int64_t batch = k.dim(1), heads = k.dim(2), key = k.dim(3);
+    const auto row = [&](Var of, std::int64_t n) { return to_double(graph.backend(), of.dtype(), graph.value(of), n, t * batch * n); };
+    const std::vector<double> keys = row(k, heads * key), shares = beta ? row(beta, heads) : std::vector<double>(static_cast<std::size_t>(heads), 1.0);
+    std::ranges::fill(scale, 1.0);
+    if (decay) std::ranges::transform(row(decay, heads), scale.begin(), [](double x) { return std::exp(x); });
+    std::ranges::copy(recall ? row(recall, heads * key) : keys, right.begin());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const std::size_t head = i / static_cast<std::size_t>(key);
+      left[i] = -shares[head] * keys[i];
+      if (decay) left[i] *= scale[head];
+    }
+  });
+}
+
+OuterVars sequential(Graph& graph, const DeltaInputs& in) {
+  const std::int64_t steps = in.q.dim(0), batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3);
+  const Var log_decay = at_each_step(graph, in.log_decay, steps, batch);
+  std::vector<Var> tokens;
+  const auto token = [&](Var x) {  // its place among the tokens; -1 where there is none
+    if (!x) return -1;
+    tokens.push_back(x);
+    return static_cast<int>(std::ssize(tokens)) - 1;
+  };
+  const int k = token(in.k), v = token(in.v), beta = token(in.beta), recall = token(in.recall), keep = token(log_decay ? exp(log_decay) : Var{}),
+            q = token(in.read_before ? in.q : Var{});
+  const StepVars stepped = step(graph, batch, {{"S", {heads, key, value}}}, tokens,
+                                [=](Cell&, std::span<const Var> u, std::span<const Var> s) {
+                                  const auto at = [&](int place) { return u[static_cast<std::size_t>(place)]; };
+                                  const Var held = keep < 0 ? s[0] : s[0] * column_of(at(keep));
+                                  const Var row = row_of(at(recall < 0 ? k : recall)), column = column_of(at(k));
+                                  const Var missing = row_of(at(v)) - matmul(row, held);
+                                  std::vector<Var> made{held + column * (beta < 0 ? missing : missing * row_of(at(beta)))};
+                                  if (q >= 0) made.push_back(sum(s[0] * column_of(at(q)), -2));
+                                  return made;
+                                },
+                                {}, Form::sequential, Sees::own_column);
+  if (!log_decay || log_decay.dim(-1) == 1) tell_transitions(graph, stepped, in, log_decay);
+  OuterVars vars;
+  static_cast<MemoryVars&>(vars) = stepped;
+  vars.output = in.read_before ? stepped.reads[0] : sum(vars.trajectories[0] * column_of(in.q), -2);
+  return vars;
+}
+
+bool by_key(Var log_decay) { return log_decay && log_decay.dim(-1) > 1; }
 
 }  // namespace
 
-OuterVars delta(Graph& graph, Form form, Var q, Var k, Var v, Var beta) {
-  const std::int64_t batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
-  assert(k.shape() == q.shape() && v.dim(2) == heads && beta.dim(3) == 1);
-  if (form == Form::chunkwise) return chunkwise(graph, q, k, v, beta);
-  const StepVars stepped = step(graph, batch, {{"S", {heads, key, value}}}, {k, v, beta},
-                                [](Cell&, std::span<const Var> u, std::span<const Var> s) {
-                                  const Var row = chunks::with_axis(u[0], -2), column = chunks::with_axis(u[0], -1);
-                                  const Var missing = chunks::with_axis(u[1], -2) - matmul(row, s[0]);
-                                  return std::vector<Var>{s[0] + column * (missing * chunks::with_axis(u[2], -2))};
-                                },
-                                {}, Form::sequential, Sees::own_column);
-  let_be_low_rank(stepped, 1, [&graph, k = graph.adopt(k), beta = graph.adopt(beta), batch, heads, key](std::int64_t t, std::span<double> scale, std::span<double> left, std::span<double> right) {
-    const auto row = [&](Var of, std::int64_t n) { return to_double(graph.backend(), of.dtype(), graph.value(of), n, t * batch * n); };
-    const std::vector<double> keys = row(k, heads * key), shares = row(beta, heads);
-    std::ranges::fill(scale, 1.0);
-    std::ranges::copy(keys, right.begin());
-    for (std::size_t i = 0; i < keys.size(); ++i) left[i] = -shares[i / static_cast<std::size_t>(key)] * keys[i];
-  });
+OuterVars delta(Graph& graph, Form form, const DeltaInputs& in) {
+  assert(in.k.shape() == in.q.shape() && in.v.dim(2) == in.q.dim(2) && (!in.beta || in.beta.dim(3) == 1) && (!in.recall || in.recall.shape() == in.k.shape()));
+  if (form == Form::chunkwise || (form == Form::attention && !by_key(in.log_decay))) return chunkwise(graph, form, in);
+  return sequential(graph, in);
+}
+
+OuterVars delta_by_entry(Graph& graph, Form form, Var q, Var k, Var v) {
+  const Var column = column_of(k), wide = column + chunks::zeros(graph, {v.dim(3)});
   OuterVars vars;
-  static_cast<MemoryVars&>(vars) = stepped;
-  vars.output = sum(vars.trajectories[0] * chunks::with_axis(q, -1), -2);
+  static_cast<MemoryVars&>(vars) = diagonal(graph, form, 1.0 - wide, column * row_of(v));
+  vars.output = sum(vars.trajectories[0] * column_of(q), -2);
   return vars;
 }
 
-Var delta(Layer& layer, const StateSpec& state, Var q, Var k, Var v, Var beta) {
+Var delta(Layer& layer, const StateSpec& state, const DeltaInputs& in) {
   layer.offer({Form::chunkwise});
-  const OuterVars vars = delta(layer.graph(), layer.form(), q, k, v, beta);
+  if (!by_key(in.log_decay)) layer.offer({Form::attention});
+  const OuterVars vars = delta(layer.graph(), layer.form(), in);
+  layer.declare({state}, vars);
+  return vars.output;
+}
+
+Var delta_by_entry(Layer& layer, const StateSpec& state, Var q, Var k, Var v) {
+  layer.offer({Form::scan, Form::chunkwise});
+  const OuterVars vars = delta_by_entry(layer.graph(), layer.form(), q, k, v);
   layer.declare({state}, vars);
   return vars.output;
 }
