@@ -59,16 +59,22 @@ struct DiagonalDims {
 /// How a recurrence goes over time: step by step, as a tree, or in chunks that are joined by their last states.
 enum class ScanMethod : std::uint8_t { steps, tree, chunks };
 
-/// S_t = S_{t-1} + k_t v_t^T, o_t = S_t^T q_t for `heads` independent memories (batch included), over `steps` steps.
+/// Whether a step reads a memory as it is after the step's own update, or as it was before.
+enum class ReadOrder : std::uint8_t { after, before };
+
+/// S_t = S_{t-1} + k_t v_t^T, o_t = S_t^T q_t (read before: S_{t-1}^T q_t) for `heads` independent memories (batch included), over `steps` steps.
 struct OuterDims {
   std::int64_t steps = 0, heads = 0, key = 0, value = 0;
+  ReadOrder read = ReadOrder::after;
 };
 
-/// S_t = exp(a_t) * S_{t-1} + k_t v_t^T, o_t = S_t^T q_t, a_t <= 0 for each key dimension or one for all, [steps, heads, decays].
+/// S_t = exp(a_t) * S_{t-1} + k_t v_t^T, o_t = S_t^T q_t (read before: S_{t-1}^T q_t), a_t <= 0 for each key dimension or one for all, [steps, heads,
+/// decays].
 struct GatedDims {
   std::int64_t steps = 0, heads = 0, key = 0, value = 0;
   std::int64_t decays = 1;  ///< a head: 1, or as many as key dimensions
   ScanMethod method = ScanMethod::chunks;  ///< or steps, with decays alone
+  ReadOrder read = ReadOrder::after;
 };
 
 /// h_t[c, n] = exp(dt_t[c] a[c, n]) h_{t-1}[c, n] + dt_t[c] x_t[c] b_t[n], y_t[c] = sum_n h_t[c, n] c_t[n] (A. Gu, T. Dao, Mamba, 2023): dt, x and

@@ -420,7 +420,7 @@ Row gated_attention(const std::string& name, const std::vector<std::int64_t>& le
       const Shape shape{T, 1, heads, size};
       const Var q = one->leaf("q", shape, normal(rng, count(shape), 1.0 / std::sqrt(static_cast<double>(size)))), k = one->leaf("k", shape, normal(rng, count(shape))),
                 v = one->leaf("v", shape, normal(rng, count(shape))), decay = one->leaf("log_decay", shape, uniform(rng, count(shape), -0.1, 0.0));
-      const OuterVars memory = outer(*one->graph, form, q, k, v, decay, false);
+      const OuterVars memory = outer(*one->graph, form, {q, k, v, decay}, false);
       one->output = memory.output;
       one->ready(false);
       one->zero_states(memory);

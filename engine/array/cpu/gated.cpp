@@ -24,6 +24,23 @@ using namespace tiles;
 constexpr Index kept_every = 16;  // chunks between two memories that the way back starts from
 constexpr Index value_slab = 64;  // columns of the memory that one thread takes through all of time
 
+/// What the chunk from step t on reads, to the outputs of all heads.
+template <class T>
+void write_reads(const PaddedRows<T>& of, Index t, const T* read, T* o) {
+  const Index first = of.read_from(t);
+  for (Index r = 0; r < std::min(chunk, of.d.steps - first); ++r) std::copy_n(read + r * of.value, of.values, o + of.row(first + r) * of.d.value + of.first_value);
+}
+/// Where the memory is read before its update: step 0 reads the initial one.
+template <class T>
+void write_first_read(const PaddedRows<T>& of, const T* initial, T* o) {
+  const GatedDims& d = of.d;
+  if (d.read == ReadOrder::after) return;
+  for (Index j = of.first_value; j < of.first_value + of.values; ++j) {
+    T sum(0);
+    for (Index i = 0; initial && i < d.key; ++i) sum += of.q_in[of.head * d.key + i] * initial[(of.head * d.key + i) * d.value + j];
+    o[of.head * d.value + j] = sum;
+  }
+}
 template <class T>
 void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, T* o, T* final_state, Index h, Index from, Index n, const std::stop_token& stop) {
   const Index key = padded<T>(d.key), value = padded<T>(n);
@@ -31,11 +48,12 @@ void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T
   PaddedRows<T> rows(d, q, k, v, log_decay, h, from, n, room);
   T *memory = room.take(key * value), *read = room.take(chunk * value);
   pad(initial ? initial + h * d.key * d.value + from : nullptr, d.key, n, d.value, memory, key, value);
+  write_first_read(rows, initial, o);
   for (Index t = 0; t < d.steps; t += chunk) {
     poll(stop);
     rows.read(t, true);
     take_steps<Onto::rows, true>(Steps<T>{key, value, rows.e, rows.k, rows.v, rows.q, memory, read});
-    for (Index r = 0; r < std::min(chunk, d.steps - t); ++r) std::copy_n(read + r * value, n, o + rows.row(t + r) * d.value + from);
+    write_reads(rows, t, read, o);
   }
   for (Index i = 0; final_state && i < d.key; ++i) std::copy_n(memory + i * value, n, final_state + (h * d.key + i) * d.value + from);
 }
@@ -53,6 +71,7 @@ void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_
     T *memory = room.take(key * value), *low = room.take(log_decay ? 0 : key * value), *written = room.take(log_decay ? 0 : key * value), *read = room.take(chunk * value), *scores = room.take(chunk * chunk);
     pad(initial ? initial + h * d.key * d.value + from : nullptr, d.key, n, d.value, memory, key, value);
     if (!log_decay) std::fill(low, low + key * value, T(0));
+    write_first_read(rows, initial, o);
     for (Index t = 0; t < d.steps; t += chunk) {
       poll(stop);
       rows.load(t, true);
@@ -64,7 +83,7 @@ void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_
         multiply<Onto::rows>(key, value, more);
       else
         add_exactly(key, value, more, low, written);
-      for (Index r = 0; r < std::min(chunk, d.steps - t); ++r) std::copy_n(read + r * value, n, o + rows.row(t + r) * d.value + from);
+      write_reads(rows, t, read, o);
     }
     for (Index i = 0; final_state && i < d.key; ++i) std::copy_n(memory + i * value, n, final_state + (h * d.key + i) * d.value + from);
   });
@@ -274,7 +293,7 @@ void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v,
       poll(stop);
       const Index t = c * chunk;
       rows.read(t, true);
-      rows.fill_values(go, t, g);
+      rows.fill_reads(go, t, g);
       for (Index i = 0; i < key; i += lanes<T>) {
         Vector<T> product = at(rows.e + i);
         for (Index r = 1; r < chunk; ++r) product *= at(rows.e + r * key + i);
@@ -327,7 +346,7 @@ void gated_steps_adjoint(const GatedDims& d, const T* q, const T* k, const T* v,
         join();
         for (Index j = 0; j < value; ++j) lambda[j * key + i] = fresh[j];
       }
-      add_rows(rows, t, own_gq, key, d.key, gq);
+      add_rows(rows, rows.read_from(t), own_gq, key, d.key, gq);
       add_rows(rows, t, own_gk, key, d.key, gk);
       add_rows(rows, t, own_gv, value, d.value, gv);
       add_decays(rows, t, through, glog_decay);
@@ -349,8 +368,17 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
   assert(d.method == ScanMethod::chunks || (d.method == ScanMethod::steps && log_decay));
   parallel(d.heads, [&](Index h) {
     const auto end = [&](Index i, const T* row, int power) {
+      const T *first_go = go + h * d.value, *first_q = q + h * d.key;
+      for (Index j = 0; d.read == ReadOrder::before && gq && initial && j < d.value; ++j) gq[h * d.key + i] += initial[h * all + i * d.value + j] * first_go[j];
       if (!ginitial) return;
-      std::copy_n(row, d.value, ends.data() + h * all + i * d.value);
+      T* to = ends.data() + h * all + i * d.value;
+      if (d.read == ReadOrder::after) {
+        std::copy_n(row, d.value, to);
+      } else {  // step 0 has read it too
+        for (Index j = 0; j < d.value; ++j) to[j] = first_q[i] * first_go[j];
+        power = add_decayed(d.value, row, 0.0, power, to);
+        row = to;
+      }
       if (exponent_of(d.value, row) != no_exponent) powers[static_cast<std::size_t>(h * d.key + i)] = power;
     };
     if (d.method == ScanMethod::steps) return gated_steps_adjoint(d, q, k, v, log_decay, initial, go, gfinal, unit, gq, gk, gv, glog_decay, h, end, stop);
@@ -397,7 +425,7 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
         const Index t = c * chunk;
         const T* memory = memories + (c - first) * size;
         rows.load(t, true);
-        rows.fill_values(go, t, g);
+        rows.fill_reads(go, t, g);
         const T *lambda = adjoint.rows, *transposed = adjoint.columns;
         if (!adjoint.plain) {
           adjoint.unscale(plain_rows, plain_columns);
@@ -440,7 +468,7 @@ void gated_adjoint(const GatedDims& d, const T* q, const T* k, const T* v, const
           else
             add_scores_adjoint<T, vectors, false>(rows.q + i, rows.k + i, nullptr, key, gscores, own_gq + i, own_gk + i, nullptr, nullptr);
         });
-        add_rows(rows, t, own_gq, key, d.key, gq);
+        add_rows(rows, rows.read_from(t), own_gq, key, d.key, gq);
         add_rows(rows, t, own_gk, key, d.key, gk);
         add_rows(rows, t, own_gv, value, d.value, gv);
         if (log_decay) add_decays(rows, t, through, glog_decay);

@@ -314,9 +314,13 @@ struct PaddedRows {
     }
   }
   void fill_values(const T* from, Index t, T* to) const { fill(from, t, d.value, first_value, values, to, value); }
+  /// Where the memory is read before its update, what it is after step t is read by the next step: so the chunk from step t on is that of the
+  /// reads from read_from(t) on, and the memory before the first step is left, read by step 0.
+  Index read_from(Index t) const { return d.read == ReadOrder::before ? t + 1 : t; }
+  void fill_reads(const T* from, Index t, T* to) const { fill_values(from, read_from(t), to); }
   /// In: keys and decays of the chunk from step t on.
   void read(Index t, bool queries) {
-    if (queries) fill(q_in, t, d.key, 0, d.key, q, key);
+    if (queries) fill(q_in, read_from(t), d.key, 0, d.key, q, key);
     fill(k_in, t, d.key, 0, d.key, k, key);
     fill_values(v_in, t, v);
     if (!a_in) return;

@@ -35,6 +35,7 @@ void CpuBackend::outer(DType type, const OuterDims& d, bool attention, const voi
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t size = d.key * d.value;
+    const std::int64_t own = d.read == ReadOrder::after ? 1 : 0;  // steps that a read sees beside those before it
     // Sums over all of time are kept in double: a long memory in float would lose what its reads differ in.
     cpu::Scratch<double> memory(static_cast<std::size_t>(size)), read(static_cast<std::size_t>(d.value));
     for (std::int64_t h = 0; h < d.heads; ++h) {
@@ -53,7 +54,7 @@ void CpuBackend::outer(DType type, const OuterDims& d, bool attention, const voi
           if (initial_)
             for (std::int64_t i = 0; i < d.key; ++i)
               for (std::int64_t j = 0; j < d.value; ++j) o[j] += double(q[i]) * as<T>(initial_)[h * size + i * d.value + j];
-          for (std::int64_t u = 0; u <= t; ++u) {
+          for (std::int64_t u = 0; u < t + own; ++u) {
             const T* k = key_at(k_, u);
             double score = 0;
             for (std::int64_t i = 0; i < d.key; ++i) score += double(q[i]) * k[i];
@@ -66,8 +67,9 @@ void CpuBackend::outer(DType type, const OuterDims& d, bool attention, const voi
           for (std::int64_t i = 0; i < d.key; ++i) {
             double* row = memory.data() + i * d.value;
             const double key = k[i], query = q[i];
+            for (std::int64_t j = 0; !own && j < d.value; ++j) o[j] += query * row[j];
             for (std::int64_t j = 0; j < d.value; ++j) row[j] += key * v[j];
-            for (std::int64_t j = 0; j < d.value; ++j) o[j] += query * row[j];
+            for (std::int64_t j = 0; own && j < d.value; ++j) o[j] += query * row[j];
           }
           if (states_) narrow(memory, as<T>(states_) + (t * d.heads + h) * size);
         }
@@ -85,7 +87,7 @@ void CpuBackend::outer_adjoint(DType type, const OuterDims& d, bool attention, c
                                std::stop_token stop) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
-    const std::int64_t size = d.key * d.value;
+    const std::int64_t size = d.key * d.value, own = d.read == ReadOrder::after ? 1 : 0;
     cpu::Scratch<double> memory(static_cast<std::size_t>(size));
     cpu::Scratch<double> gv(static_cast<std::size_t>(d.value));
     cpu::Scratch<double> squares(log2_norm ? static_cast<std::size_t>(d.steps) : 0, 0.0);
@@ -100,7 +102,7 @@ void CpuBackend::outer_adjoint(DType type, const OuterDims& d, bool attention, c
           const T* q = key_at(q_, t);
           const T* go = value_at(go_, t);
           std::fill(gq.begin(), gq.end(), 0.0);
-          for (std::int64_t u = 0; u <= t; ++u) {
+          for (std::int64_t u = 0; u < t + own; ++u) {
             const T* k = key_at(k_, u);
             const T* v = value_at(v_, u);
             double score = 0, gscore = 0;
@@ -147,19 +149,20 @@ void CpuBackend::outer_adjoint(DType type, const OuterDims& d, bool attention, c
         std::fill(memory.begin(), memory.end(), T(0));
       for (std::int64_t t = 0; t < d.steps; ++t) {
         poll(stop);
-        add_outer(d, key_at(k_, t), value_at(v_, t), memory.data());
+        if (own) add_outer(d, key_at(k_, t), value_at(v_, t), memory.data());
         const T* go = value_at(go_, t);
         for (std::int64_t i = 0; i < d.key; ++i) {
           double sum = 0;
           for (std::int64_t j = 0; j < d.value; ++j) sum += memory[static_cast<std::size_t>(i * d.value + j)] * go[j];
           key_at(gq_, t)[i] += static_cast<T>(sum);
         }
+        if (!own) add_outer(d, key_at(k_, t), value_at(v_, t), memory.data());
       }
       std::fill(memory.begin(), memory.end(), T(0));
       if (carried_) std::copy(as<T>(carried_) + h * size, as<T>(carried_) + (h + 1) * size, memory.begin());
       for (std::int64_t t = d.steps - 1; t >= 0; --t) {
         poll(stop);
-        add_outer(d, key_at(q_, t), value_at(go_, t), memory.data());
+        if (own) add_outer(d, key_at(q_, t), value_at(go_, t), memory.data());
         const T* k = key_at(k_, t);
         const T* v = value_at(v_, t);
         std::fill(gv.begin(), gv.end(), 0.0);
@@ -174,6 +177,7 @@ void CpuBackend::outer_adjoint(DType type, const OuterDims& d, bool attention, c
         for (std::int64_t j = 0; j < d.value; ++j) value_at(gv_, t)[j] += static_cast<T>(gv[static_cast<std::size_t>(j)]);
         if (log2_norm)
           for (const double x : memory) squares[static_cast<std::size_t>(t)] += x * x;
+        if (!own) add_outer(d, key_at(q_, t), value_at(go_, t), memory.data());
       }
       if (ginitial_)
         for (std::int64_t i = 0; i < size; ++i) as<T>(ginitial_)[h * size + i] += static_cast<T>(memory[static_cast<std::size_t>(i)]);

@@ -274,6 +274,49 @@ struct AddTransposedInUnits {
   }
 };
 
+/// Where the memory is read before its update, what it is after a step is read by the next one, and the initial one by step 0: o_0.
+template <class T>
+struct FirstRead {
+  const T *q, *initial;
+  T* o;
+  Index key, value;
+  RECLAB_HD void operator()(Index index) const {
+    const Index h = index / value, j = index % value;
+    T sum(0);
+    for (Index i = 0; initial && i < key; ++i) sum += q[h * key + i] * initial[(h * key + i) * value + j];
+    o[index] = sum;
+  }
+};
+/// The adjoint of q_0.
+template <class T>
+struct FirstReadQuery {
+  const T *go, *initial;
+  T* gq;
+  Index key, value;
+  RECLAB_HD void operator()(Index index) const {
+    T sum(0);
+    for (Index j = 0; j < value; ++j) sum += initial[index * value + j] * go[index / key * value + j];
+    gq[index] += sum;
+  }
+};
+/// What it adds to the adjoint lambda 2^powers of the initial memory, [heads, key, value] or transposed.
+template <class T>
+struct FirstReadMemory {
+  const T *q, *go;
+  double* lambda;
+  int* powers;
+  Index key, value;
+  bool transposed;
+  RECLAB_HD void operator()(Index index) const {
+    const Index j = index % value, i = index / value % key, h = index / value / key, cell = transposed ? (h * value + j) * key + i : index;
+    double state = lambda[cell];
+    int power = powers[cell];
+    add_in_units(static_cast<double>(q[h * key + i]) * static_cast<double>(go[h * value + j]), state, power);
+    lambda[cell] = state;
+    powers[cell] = power;
+  }
+};
+
 // ---- Launches ----------------------------------------------------------------------------------------------------------------------
 
 /// k decayed to the end of its chunk, the memory before each chunk and, in `memory`, after the last.
@@ -298,11 +341,19 @@ void KernelBackend<Machine>::gated_steps(GatedSteps<T> f, const std::stop_token&
     machine_.each(f.g.d.heads * f.columns, f);
   }
 }
-/// Returns the power of two that ginitial is in units of.
+/// x [steps, rows] one step earlier, zeros in the last one.
+template <class Machine>
+template <class T>
+void KernelBackend<Machine>::step_earlier(const T* x, Index steps, Index rows, T* to) {
+  const Index later = (steps - 1) * rows;
+  if (later) copy(to, x + rows, static_cast<std::size_t>(later) * sizeof(T));
+  machine_.zero(to + later, static_cast<std::size_t>(rows) * sizeof(T));
+}
+/// Returns the power of two that ginitial is in units of. first_q and first_go: what step 0 reads the initial memory with, where that is not q's and go's.
 template <class Machine>
 template <class T>
 int KernelBackend<Machine>::gated_steps_adjoint(const Gates<T>& g, const T* q, const T* k, const T* v, const T* initial, const T* go, const T* gfinal, int unit, T* gq, T* gk, T* gv, T* ga, T* ginitial,
-                                                bool in_units, const std::stop_token& stop) {
+                                                bool in_units, const T* first_q, const T* first_go, const std::stop_token& stop) {
   const GatedDims& d = g.d;
   const OuterDims dims{d.steps, d.heads, d.key, d.value};
   const Index size = d.heads * d.key * d.value, rows = d.heads * d.key;
@@ -345,6 +396,7 @@ int KernelBackend<Machine>::gated_steps_adjoint(const Gates<T>& g, const T* q, c
     if (ga) reduce(SumTerm<double>{through.data, length, 1}, (there.to - there.from) * d.heads * d.decays, length, ga + there.from * d.heads * d.decays, 1.0, true);
   }
   if (!ginitial) return 0;
+  if (first_q) machine_.each(size, FirstReadMemory<T>{first_q, first_go, lambda.data, powers.data, d.key, d.value, true});
   const int power = in_units ? common_unit(lambda.data, powers.data, size) : 0;
   machine_.each(size, AddTransposedInUnits<T>{lambda.data, powers.data, ginitial, d.key, d.value, power});
   return power;
@@ -364,6 +416,17 @@ void KernelBackend<Machine>::gated(DType type, const GatedDims& d, const void* q
     using T = decltype(zero);
     const Gates<T> g{d, as<T>(log_decay)};
     const Index keys = d.steps * d.heads * d.key, size = d.heads * d.key * d.value;
+    if (d.read == ReadOrder::before) {
+      const Index row = d.heads * d.value, later = (d.steps - 1) * row;
+      Scratch<T> next_q(machine_, keys), next_o(machine_, d.steps * row);
+      step_earlier(as<T>(q), d.steps, d.heads * d.key, next_q.data);
+      GatedDims after = d;
+      after.read = ReadOrder::after;
+      gated(type, after, next_q.data, k, v, log_decay, initial, next_o.data, final_state, stop);
+      machine_.each(row, FirstRead<T>{as<T>(q), as<T>(initial), as<T>(o), d.key, d.value});
+      if (later) copy(as<T>(o) + row, next_o.data, static_cast<std::size_t>(later) * sizeof(T));
+      return;
+    }
     if (d.method == ScanMethod::steps) {
       Scratch<double> memory(machine_, size);
       start_memory(as<T>(initial), memory.data, size);
@@ -389,10 +452,31 @@ void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const
     using T = decltype(zero);
     const Gates<T> g{d, as<T>(log_decay)};
     const int unit = gfinal && exponent ? *exponent : 0;
+    const bool before = d.read == ReadOrder::before;
+    const Index key_row = d.heads * d.key, value_row = d.heads * d.value, later = before ? (d.steps - 1) * key_row : 0;
+    const void *first_q = before ? q : nullptr, *first_go = before ? go : nullptr;
+    void* to_gq = gq;
+    Scratch<T> next_q(machine_, before ? d.steps * key_row : 0), next_go(machine_, before ? d.steps * value_row : 0), next_gq(machine_, before && gq ? d.steps * key_row : 0);
+    if (before) {
+      step_earlier(as<T>(q), d.steps, key_row, next_q.data);
+      step_earlier(as<T>(go), d.steps, value_row, next_go.data);
+      q = next_q.data;
+      go = next_go.data;
+      if (gq) {
+        machine_.zero(next_gq.data, static_cast<std::size_t>(d.steps * key_row) * sizeof(T));
+        gq = next_gq.data;
+      }
+    }
+    const auto later_queries = [&] {
+      if (!before || !to_gq) return;
+      if (initial) machine_.each(key_row, FirstReadQuery<T>{as<T>(first_go), as<T>(initial), as<T>(to_gq), d.key, d.value});
+      if (later) machine_.each(later, AddScaled<T>{next_gq.data, as<T>(to_gq) + key_row, T(1), 0, true, true});
+    };
     if (d.method == ScanMethod::steps) {
       const int power = gated_steps_adjoint(g, as<T>(q), as<T>(k), as<T>(v), as<T>(initial), as<T>(go), as<T>(gfinal), unit, as<T>(gq), as<T>(gk), as<T>(gv), as<T>(glog_decay),
-                                            as<T>(ginitial), exponent != nullptr, stop);
+                                            as<T>(ginitial), exponent != nullptr, as<T>(first_q), as<T>(first_go), stop);
       if (exponent) *exponent = power;
+      later_queries();
       return;
     }
     const Index keys = d.steps * d.heads * d.key, pairs = d.steps * d.heads * g.chunk, size = d.heads * d.key * d.value, chunks = g.chunks();
@@ -416,6 +500,8 @@ void KernelBackend<Machine>::gated_adjoint(DType type, const GatedDims& d, const
     if (glog_decay)
       machine_.each(d.steps * d.heads * d.decays,
                     GatedDecayAdjoint<T>{g, as<T>(q), as<T>(k), gscores.data, starts.data, ends.data, left.data, right.data, as<T>(glog_decay)});
+    later_queries();
+    if (before && ginitial) machine_.each(size, FirstReadMemory<T>{as<T>(first_q), as<T>(first_go), memory.data, powers.data, d.key, d.value, false});
     const int power = exponent && ginitial ? common_unit(memory.data, powers.data, size) : 0;
     if (exponent) *exponent = power;
     if (ginitial) machine_.each(size, AddInUnits<T>{memory.data, powers.data, as<T>(ginitial), power});

@@ -164,7 +164,9 @@ class KernelBackend final : public Backend {
   void gated_steps(GatedSteps<T> f, const std::stop_token& stop);
   template <class T>
   int gated_steps_adjoint(const Gates<T>& g, const T* q, const T* k, const T* v, const T* initial, const T* go, const T* gfinal, int unit, T* gq, T* gk, T* gv, T* ga, T* ginitial,
-                          bool in_units, const std::stop_token& stop);
+                          bool in_units, const T* first_q, const T* first_go, const std::stop_token& stop);
+  template <class T>
+  void step_earlier(const T* x, Index steps, Index rows, T* to);
   int common_unit(const double* x, const int* exponents, Index n);
 
   // Convolution

@@ -12,17 +12,18 @@ namespace reclab::kernel {
 
 // ---- Kernels -----------------------------------------------------------------------------------------------------------------------
 
-/// Zeroes what lies above the diagonal of square attention: entry (row, u) of a matrix whose first row is step `first`.
+/// Zeroes what lies above the diagonal of square attention, or on it too: entry (row, u) of a matrix whose first row is step `first`.
 template <class T>
 struct Causal {
   T* x;
   Index rows, columns, first;
+  ReadOrder read;
   RECLAB_HD void operator()(Index i) const {
-    if (i % columns > first + i / columns % rows) x[i] = T(0);
+    if (i % columns >= first + i / columns % rows + (read == ReadOrder::after ? 1 : 0)) x[i] = T(0);
   }
 };
 
-/// M[h, r, p] += x_t[h, r] y_t[h, p], then out_t[h, p] = (or +=) sum_r M[h, r, p] z_t[h, r], for steps in order: a thread a column (h, p).
+/// M[h, r, p] += x_t[h, r] y_t[h, p], and out_t[h, p] = (or +=) sum_r M[h, r, p] z_t[h, r] after it or before it, for steps in order: a thread a column (h, p).
 /// Outputs, and the adjoints of queries, keys and values, are all of this kind. M is a sum over all of time: kept in double, or a long
 /// memory in float would lose what its reads differ in.
 template <class T>
@@ -32,6 +33,7 @@ struct OuterPass {
   double *memory, *squares;  // squares [steps, heads, columns] of M's column, may be null
   Index steps, heads, rows, columns, from, to;
   bool backward, accumulate;
+  ReadOrder read;
   RECLAB_HD void operator()(Index index) const {
     const Index h = index / columns, p = index % columns;
     double* column = memory + h * rows * columns + p;
@@ -40,11 +42,11 @@ struct OuterPass {
       const auto factor = static_cast<double>(y[at * columns + p]);
       double sum = 0.0, square = 0.0;
       for (Index r = 0; r < rows; ++r) {
-        const double cell = column[r * columns] + static_cast<double>(x[at * rows + r]) * factor;
+        const double before = column[r * columns], cell = before + static_cast<double>(x[at * rows + r]) * factor, seen = read == ReadOrder::after ? cell : before;
         column[r * columns] = cell;
-        sum += cell * static_cast<double>(z[at * rows + r]);
+        sum += seen * static_cast<double>(z[at * rows + r]);
         if (states) states[(at * rows + r) * columns + p] = static_cast<T>(cell);
-        square += cell * cell;
+        square += seen * seen;
       }
       T& to_out = out[at * columns + p];
       to_out = accumulate ? to_out + static_cast<T>(sum) : static_cast<T>(sum);
@@ -118,7 +120,7 @@ void KernelBackend<Machine>::outer(DType type, const OuterDims& d, bool attentio
       Scratch<double> memory(machine_, size);
       start_memory(as<T>(initial), memory.data, size);
       pass(OuterPass<T>{as<T>(k), as<T>(v), as<T>(q), as<T>(o), as<T>(states), memory.data, nullptr, d.steps, d.heads, d.key, d.value, 0,
-                        0, false, false},
+                        0, false, false, d.read},
            stop);
       if (final_state) machine_.each(size, Convert<double, T>{memory.data, as<T>(final_state)});
       return;
@@ -130,7 +132,7 @@ void KernelBackend<Machine>::outer(DType type, const OuterDims& d, bool attentio
       const Index rows = std::min(rows_of<T>(d), d.steps - first), columns = first + rows;
       const auto square = h.square(scores.data, rows, columns);
       multiply(h.keys(q, first, rows), h.keys(k, 0, columns).transposed(), square, false);
-      machine_.each(d.heads * rows * columns, Causal<T>{scores.data, rows, columns, first});
+      machine_.each(d.heads * rows * columns, Causal<T>{scores.data, rows, columns, first, d.read});
       multiply(square, h.values(v, 0, columns), h.values(o, first, rows), false);
       if (initial) multiply(h.keys(q, first, rows), h.memory(initial), h.values(o, first, rows), true);
     }
@@ -152,7 +154,7 @@ void KernelBackend<Machine>::outer_adjoint(DType type, const OuterDims& d, bool 
       Scratch<T> scores(machine_, d.heads * rows_of<T>(d) * d.steps);
       const auto causal = [&](const auto& left, const auto& right, const auto& square, Index first) {
         multiply(left, right.transposed(), square, false);
-        machine_.each(d.heads * square.rows * square.columns, Causal<T>{scores.data, square.rows, square.columns, first});
+        machine_.each(d.heads * square.rows * square.columns, Causal<T>{scores.data, square.rows, square.columns, first, d.read});
       };
       for (Index first = 0; first < d.steps; first += rows_of<T>(d)) {
         poll(stop, first);
@@ -181,16 +183,16 @@ void KernelBackend<Machine>::outer_adjoint(DType type, const OuterDims& d, bool 
     // The queries' adjoint on the way there, with the memory rebuilt; keys and values on the way back, with its adjoint.
     start_transposed(d, as<T>(initial), memory.data);
     pass(OuterPass<T>{as<T>(v), as<T>(k), as<T>(go), as<T>(gq), nullptr, memory.data, nullptr, d.steps, d.heads, d.value, d.key, 0, 0,
-                      false, true},
+                      false, true, d.read},
          stop);
     start_transposed(d, as<T>(carried), memory.data);
     pass(OuterPass<T>{as<T>(go), as<T>(q), as<T>(v), as<T>(gk), nullptr, memory.data, nullptr, d.steps, d.heads, d.value, d.key, 0, 0,
-                      true, true},
+                      true, true, d.read},
          stop);
     start_memory(as<T>(carried), memory.data, size);
     Scratch<double> squares(machine_, log2_norm ? d.steps * d.heads * d.value : 0);
     pass(OuterPass<T>{as<T>(q), as<T>(go), as<T>(k), as<T>(gv), nullptr, memory.data, squares.data, d.steps, d.heads, d.key, d.value, 0,
-                      0, true, true},
+                      0, true, true, d.read},
          stop);
     if (ginitial) reduce(SumTerm<double>{memory.data, 1, 1}, size, 1, as<T>(ginitial), 1.0, true);
     if (log2_norm) {

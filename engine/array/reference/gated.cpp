@@ -45,7 +45,7 @@ void ReferenceBackend::gated(DType type, const GatedDims& d, const void* q, cons
       for (Index t = 0; t < d.steps; ++t)
         for (Index j = 0; j < d.value; ++j) {
           double read = 0.0;
-          for (Index i = 0; i < d.key; ++i) read += memories[static_cast<std::size_t>((t + 1) * size + i * d.value + j)] * wide(as<T>(q)[(t * d.heads + h) * d.key + i]);
+          for (Index i = 0; i < d.key; ++i) read += memories[static_cast<std::size_t>((d.read == ReadOrder::before ? t : t + 1) * size + i * d.value + j)] * wide(as<T>(q)[(t * d.heads + h) * d.key + i]);
           as<T>(o)[(t * d.heads + h) * d.value + j] = narrow<T>(read);
         }
       for (Index c = 0; final_state && c < size; ++c) as<T>(final_state)[h * size + c] = narrow<T>(memories[static_cast<std::size_t>(d.steps * size + c)]);
@@ -75,13 +75,15 @@ void ReferenceBackend::gated_adjoint(DType type, const GatedDims& d, const void*
           for (Index j = 0; j < d.value; ++j) {
             const double before = memories[static_cast<std::size_t>(t * size + i * d.value + j)], after = memories[static_cast<std::size_t>((t + 1) * size + i * d.value + j)];
             Ranged<double>& own = lambda[static_cast<std::size_t>(h * size + i * d.value + j)];
-            own = own + Ranged<double>(wide(q[i]) * wide(go[j]));
+            const Ranged<double> read(wide(q[i]) * wide(go[j]));
+            if (d.read == ReadOrder::after) own = own + read;
             const double plain = own.plain();
-            of_q += after * wide(go[j]);
+            of_q += (d.read == ReadOrder::before ? before : after) * wide(go[j]);
             of_k += plain * wide(v[j]);
             of_v[static_cast<std::size_t>(j)] += plain * wide(k[i]);
             own = own * decay;
             of_decay += (own * before).plain();
+            if (d.read == ReadOrder::before) own = own + read;
           }
           if (gq) add(as<T>(gq)[row * d.key + i], of_q);
           if (gk) add(as<T>(gk)[row * d.key + i], of_k);

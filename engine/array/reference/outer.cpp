@@ -22,8 +22,9 @@ void ReferenceBackend::outer(DType type, const OuterDims& d, bool, const void* q
           double read = 0.0;
           for (Index i = 0; i < d.key; ++i) {
             double& cell = memory[static_cast<std::size_t>(i * d.value + j)];
+            const double before = cell;
             cell += wide(as<T>(k)[row * d.key + i]) * wide(as<T>(v)[row * d.value + j]);
-            read += cell * wide(as<T>(q)[row * d.key + i]);
+            read += (d.read == ReadOrder::before ? before : cell) * wide(as<T>(q)[row * d.key + i]);
             if (states) as<T>(states)[row * size + i * d.value + j] = narrow<T>(cell);
           }
           as<T>(o)[row * d.value + j] = narrow<T>(read);
@@ -52,8 +53,9 @@ void ReferenceBackend::outer_adjoint(DType type, const OuterDims& d, bool attent
         for (Index i = 0; i < d.key; ++i) {
           double sum = 0.0;
           for (Index j = 0; j < d.value; ++j) {
+            const double before = memory[at(i, j)];
             memory[at(i, j)] += wide(as<T>(k)[row * d.key + i]) * wide(as<T>(v)[row * d.value + j]);
-            sum += memory[at(i, j)] * wide(as<T>(go)[row * d.value + j]);
+            sum += (d.read == ReadOrder::before ? before : memory[at(i, j)]) * wide(as<T>(go)[row * d.value + j]);
           }
           add(as<T>(gq)[row * d.key + i], sum);
         }
@@ -62,11 +64,12 @@ void ReferenceBackend::outer_adjoint(DType type, const OuterDims& d, bool attent
       for (Index i = 0; carried && i < size; ++i) lambda[static_cast<std::size_t>(i)] = wide(as<T>(carried)[h * size + i]);
       for (Index t = d.steps - 1; t >= 0; --t) {
         const Index row = t * d.heads + h;
-        for (Index i = 0; i < d.key; ++i)
-          for (Index j = 0; j < d.value; ++j) {
-            lambda[at(i, j)] += wide(as<T>(q)[row * d.key + i]) * wide(as<T>(go)[row * d.value + j]);
-            squares[static_cast<std::size_t>(t)] += lambda[at(i, j)] * lambda[at(i, j)];
-          }
+        const auto read = [&] {
+          for (Index i = 0; i < d.key; ++i)
+            for (Index j = 0; j < d.value; ++j) lambda[at(i, j)] += wide(as<T>(q)[row * d.key + i]) * wide(as<T>(go)[row * d.value + j]);
+        };
+        if (d.read == ReadOrder::after) read();
+        for (const double x : lambda) squares[static_cast<std::size_t>(t)] += x * x;
         for (Index i = 0; i < d.key; ++i) {
           double sum = 0.0;
           for (Index j = 0; j < d.value; ++j) sum += lambda[at(i, j)] * wide(as<T>(v)[row * d.value + j]);
@@ -77,6 +80,7 @@ void ReferenceBackend::outer_adjoint(DType type, const OuterDims& d, bool attent
           for (Index i = 0; i < d.key; ++i) sum += lambda[at(i, j)] * wide(as<T>(k)[row * d.key + i]);
           add(as<T>(gv)[row * d.value + j], sum);
         }
+        if (d.read == ReadOrder::before) read();
       }
       for (Index i = 0; ginitial && i < size; ++i) add(as<T>(ginitial)[h * size + i], lambda[static_cast<std::size_t>(i)]);
     }

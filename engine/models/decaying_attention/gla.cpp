@@ -94,8 +94,8 @@ Architecture gla() {
     const auto heads = [&](Var z, std::int64_t d) { return parts::repeated_heads(reshape(z, {T, B, s.kv_heads, d}), shared); };
     const Var by_head = heads(decay, dk);
     l.gate("forget", exp(by_head), 0.0, 1.0, "exp(a): how much of each key dimension of the memory is kept.");
-    const Var read = outer(l, {"S", {s.heads, dk, dv}, "The memory of each head, [key, value]."}, reshape(mapped(q), {T, B, s.heads, dk}) / std::sqrt(static_cast<double>(dk)),
-                             heads(mapped(k), dk), heads(v, dv), by_head);
+    const Var read = outer(l, {"S", {s.heads, dk, dv}, "The memory of each head, [key, value]."}, {reshape(mapped(q), {T, B, s.heads, dk}) / std::sqrt(static_cast<double>(dk)),
+                             heads(mapped(k), dk), heads(v, dv), by_head});
     Var o = h.flag("norm") ? parts::unit_rms(read, eps) : read;
     if (h.flag("norm") && h.flag("norm_affine"))
       o = o * l.parameter(gated ? "attn.g_norm_swish_gate.weight" : "attn.g_norm.weight", {dv}, init::constant(1.0), "Scale of the norm by head, the same for all heads; starts at 1.");

@@ -85,7 +85,7 @@ Architecture retnet() {
       k = parts::rotated(k, angles, true);
     }
     const Var decay = u.graph->constant({heads, 1}, log_gamma);
-    Var o = outer(l, {"S", {heads, dk, V / heads}, "The decayed sum of k vᵀ of each head, [key, value]."}, q, k, v, decay);
+    Var o = outer(l, {"S", {heads, dk, V / heads}, "The decayed sum of k vᵀ of each head, [key, value]."}, {q, k, v, decay});
     if (h.choice("normaliser") != "none") {  // c_t = (1 - γ^{t+1})/(1 - γ), which is 0/0 in numbers where γ is next to 1
       const Var passed = reshape(l.position(), {l.steps(), l.batch(), 1, 1}) + 1.0;
       const Var row = sqrt(mean_exp(decay) / (passed * mean_exp(passed * decay)));

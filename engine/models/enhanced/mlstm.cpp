@@ -75,9 +75,9 @@ Architecture mlstm() {
     l.gate("forget", exp(keep), 0.0, 1.0, "exp(log σ(f̃) + m_{t-1} − m_t): what multiplies the stored memory.");
     const auto by_head = [&](Var z) { return reshape(z, {T, B, heads, D}); };
     const Var each = reshape(write, {T, B, heads, 1}), K = by_head(k) * each / std::sqrt(static_cast<double>(D)), Q = by_head(q), decay = reshape(keep, {T, B, heads, 1}), shown = sigmoid(f);
-    const Var read = outer(l, {"C", {heads, D, D}, "The matrix memory of each head, [key, value], divided by e^m."}, Q, K, by_head(v), decay, shown);
+    const Var read = outer(l, {"C", {heads, D, D}, "The matrix memory of each head, [key, value], divided by e^m."}, {.q = Q, .k = K, .v = by_head(v), .key_decay = decay, .shown = shown});
     const Var ones = affine(slice(each, -1, 0, 1), 0.0, 1.0);
-    const Var weight = outer(l, {"n", {heads, D}, "The normaliser of each head, divided by e^m."}, Q, K, ones, decay, shown);
+    const Var weight = outer(l, {"n", {heads, D}, "The normaliser of each head, divided by e^m."}, {.q = Q, .k = K, .v = ones, .key_decay = decay, .shown = shown});
     // e^-m neither 0, which would leave 0/0 where nothing was recalled, nor infinite, which has no slope.
     const Var least = exp_in_range(-minimum(reshape(m, {T, B, heads, 1}), m.dtype() == DType::f64 ? 700.0 : 85.0));
     const Var hidden = read / (maximum(abs(weight), least) + h.real("eps"));

@@ -191,7 +191,7 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
 
 class Weighted final : public Blocks, public HasEvaluationOrder {
  public:
-  using Blocks::Blocks;
+  Weighted(DType type, const AttentionSizes& sizes, ReadOrder read) : Blocks(type, sizes), read_(read) {}
   void forward(const ForwardCall& c) override {
     each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
       void* p = weights(c.backend, c.in, first, rows, columns);
@@ -243,10 +243,11 @@ class Weighted final : public Blocks, public HasEvaluationOrder {
     return {n * t * (t + 1.0) * (d + 1.0), 2.0 * n * t * d * static_cast<double>(bytes_of(type_))};
   }
   EvaluationOrder evaluation_order() const override {
-    return {.form = Form::attention, .draw = drawing::pairs, .steps = s_.steps, .weights = EvaluationOrder::Weights::decayed};
+    return {.form = Form::attention, .draw = drawing::pairs, .steps = s_.steps, .weights = EvaluationOrder::Weights::decayed, .read = read_};
   }
 
  private:
+  ReadOrder read_;
   DeviceArray scratch_[2];
   void* weights(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t columns) {
     void* p = scratch_[0].resize(b, type_, s_.batch * rows * columns);
@@ -273,10 +274,10 @@ Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
   return a.q.graph->apply(std::move(operation), inputs, {{Shape{s.batch, s.steps, s.value}, a.q.dtype()}})[0];
 }
 
-Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low) {
+Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low, ReadOrder read) {
   const AttentionSizes s{q.dim(0), q.dim(1), 0, q.dim(2), v.dim(2), 0, block_rows};
   assert(k.shape() == q.shape() && v.dim(1) == s.steps && count(row.shape()) == s.batch * s.steps && count(column.shape()) == s.batch * s.steps);
-  return q.graph->apply(std::make_unique<Weighted>(q.dtype(), s), {q, k, v, row, column, row_low, column_low}, {{Shape{s.batch, s.steps, s.value}, q.dtype()}})[0];
+  return q.graph->apply(std::make_unique<Weighted>(q.dtype(), s, read), {q, k, v, row, column, row_low, column_low}, {{Shape{s.batch, s.steps, s.value}, q.dtype()}})[0];
 }
 
 Var heads_first(Var x) {

@@ -21,8 +21,9 @@ struct SoftmaxAttention {
 Var softmax_attention(const SoftmaxAttention& a, bool streaming);
 
 /// o_i = sum_{j <= i} (q_i . k_j) e^{row_i + column_j} v_j; row and column [batch, steps], their sums never far above 0 for j <= i. What
-/// their rounding left out, row_low and column_low, is added to the exponents; gradients go to row and column.
-Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low);
+/// their rounding left out, row_low and column_low, is added to the exponents; gradients go to row and column. `read`, for who draws it: before,
+/// where row i is what step i + 1 reads.
+Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low, ReadOrder read = ReadOrder::after);
 
 /// As a part of a layer: softmax attention over all that came before, or the last `window` steps (0: all): q [steps, batch, heads, key] with its
 /// scale, k and v [steps, batch, kv_heads, d], each kv head serving heads/kv_heads query heads in a row. The rows of k and v are the states that

@@ -11,6 +11,9 @@ namespace {
 void reads(Plan& plan, const Drawn& f, bool at_once) {
   const EvaluationOrder& course = f.order;
   const std::int64_t T = course.steps;
+  const bool before = course.read == ReadOrder::before;
+  // A decayed read of what was there before is made as that of the step before, with this step's query.
+  const std::int64_t shift = before && course.weights == EvaluationOrder::Weights::decayed ? 1 : 0;
   const bool direct = !at_once && course.weights == EvaluationOrder::Weights::other && f.in.size() == 2;
   const auto out = values_of(f.out[0]);
   const std::int64_t width = f.out[0].shape().size() == 3 && !direct ? f.out[0].dim(2) : std::ssize(out) / T;  // of one step, of one head where heads come first
@@ -38,19 +41,20 @@ void reads(Plan& plan, const Drawn& f, bool at_once) {
     std::int64_t first = low.empty() ? 0 : std::max<std::int64_t>(0, static_cast<std::int64_t>(low[static_cast<std::size_t>(t)].real()) - course.cached_steps);
     if (course.window) first = std::max(first, t - course.window + 1);
     std::vector<int> needs;
-    for (std::int64_t s = first; s <= t; ++s) {
+    for (std::int64_t s = first; s < t + (before ? 0 : 1); ++s) {
       needs.push_back(element[static_cast<std::size_t>(s)]);
       if (!at_once) continue;
       double weight = 0.0;
-      for (std::int64_t i = 0; i < q->width; ++i) weight += (*q)(t, i) * (*k)(course.cached_steps + s, i);
+      for (std::int64_t i = 0; i < q->width; ++i) weight += (*q)(t - shift, i) * (*k)(course.cached_steps + s, i);
       if (course.weights == EvaluationOrder::Weights::decayed)
-        weight *= std::exp((extra[0][static_cast<std::size_t>(t)] + extra[1][static_cast<std::size_t>(s)] + (extra[2][static_cast<std::size_t>(t)] + extra[3][static_cast<std::size_t>(s)])).real());
+        weight *= std::exp((extra[0][static_cast<std::size_t>(t - shift)] + extra[1][static_cast<std::size_t>(s)] + (extra[2][static_cast<std::size_t>(t - shift)] + extra[3][static_cast<std::size_t>(s)])).real());
       if (course.weights == EvaluationOrder::Weights::other) weight = none;
       std::vector<int> pair{element[static_cast<std::size_t>(s)]};
       if (s != t) pair.push_back(element[static_cast<std::size_t>(t)]);
       needs.push_back(plan.add(score, 1, s, t, pair, weight));
     }
-    plan.add(output, at_once ? 2 : t + 1, first, t, needs, out[static_cast<std::size_t>(t * width + column)]);
+    if (needs.empty()) needs.push_back(element[static_cast<std::size_t>(t)]);
+    plan.add(output, at_once ? 2 : t + 1, first, t, needs, t < shift ? Complex(none) : out[static_cast<std::size_t>((t - shift) * width + column)]);
   }
   plan.why = at_once ? "No step waits for another: each reads what came before by itself, so all scores are made at once, and then all rows. That takes work for every pair of steps."
                      : std::string("Row after row, as when a sequence is made step by step: each reads what came before and is then kept itself.") +

@@ -3,9 +3,11 @@
 #include <cassert>
 #include <cmath>
 
+#include "array/device_array.h"
 #include "array/host.h"
 #include "array/order.h"
 #include "autodiff/ops.h"
+#include "recurrence/chunks.h"
 #include "recurrence/convolution/convolution.h"
 #include "recurrence/evaluation_order.h"
 #include "recurrence/diagonal/diagonal.h"
@@ -26,6 +28,8 @@ class Diagonal final : public Memory, public HasEvaluationOrder {
     shown_invariant_ = invariant;
     shown_type_ = type;
   }
+  /// Says that the graph reads the initial state beside this operation, after it.
+  void read_initial() { initial_is_read_ = true; }
   bool time_invariant() const { return groups_ ? shown_invariant_ : d_.period > 0; }
   Transition transition() const override { return Transition::diagonal(d_.width / batch_, !time_invariant()); }
   void factors(std::int64_t t, std::span<std::complex<double>> factors) override {
@@ -49,8 +53,16 @@ class Diagonal final : public Memory, public HasEvaluationOrder {
     const void* carried = carried_.empty() ? nullptr : carried_[0];
     if (!carried) exponent_ = 0;
     int power = exponent_;
+    // What reads it beside has left its part in plain units; the recurrence's own may have another one.
+    const void* read = initial_is_read_ && c.grad_in[2] ? read_.resize(c.backend, type_, d_.width) : nullptr;
+    if (read) {
+      const std::size_t bytes = static_cast<std::size_t>(d_.width) * bytes_of(type_);
+      c.backend.copy(read_.data(), c.grad_in[2], bytes);
+      c.backend.zero(c.grad_in[2], bytes);
+    }
     c.backend.diagonal_adjoint(type_, d_, method_, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, c.grad_in[0], c.grad_in[1], c.grad_in[2],
                                log2_norms_[0].data(), &exponent_, c.stop);
+    if (read) add_plain(c.backend, read, c.grad_in[2]);
     // A scan is in plain numbers; where they end, the norms are followed further step by step.
     if (method_ != ScanMethod::steps && std::any_of(log2_norms_[0].begin(), log2_norms_[0].end(), [](double x) { return std::isinf(x); }))
       c.backend.diagonal_adjoint(type_, d_, ScanMethod::steps, c.in[0], c.out[0], c.in[2], c.grad_out[0], carried, nullptr, nullptr, nullptr,
@@ -79,6 +91,18 @@ class Diagonal final : public Memory, public HasEvaluationOrder {
     }
     b.diagonal(type_, d_, method_, c.in[0], drive, c.tangent_in[2], c.tangent_out[0], c.stop);
   }
+  /// y, in units of 2^exponent_, = itself and x, in plain ones. The unit stays or becomes 1, or is that of the larger where neither holds both.
+  void add_plain(Backend& b, const void* x, void* y) {
+    const int own = exponent_ == 0 ? 0 : b.exponent(type_, d_.width, y), added = exponent_ == 0 ? 0 : b.exponent(type_, d_.width, x);
+    int unit = exponent_;
+    if (own == no_exponent || added == infinite_exponent || own == infinite_exponent)
+      unit = 0;
+    else if (added != no_exponent && exponent_ != 0)
+      unit = std::abs(std::max(own + exponent_, added)) > 32 ? std::max(own + exponent_, added) : 0;
+    if (unit != exponent_) b.add_scaled(type_, d_.width, exponent_ - unit, y, y, false);
+    b.add_scaled(type_, d_.width, -unit, x, y, true);
+    exponent_ = unit;
+  }
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.width), each = is_complex(type_) ? 8.0 : 2.0;
     const double arrays = d_.period ? 2.0 : 3.0;
@@ -99,6 +123,8 @@ class Diagonal final : public Memory, public HasEvaluationOrder {
   ScanMethod method_;
   DiagonalDims d_;
   std::int64_t batch_;
+  bool initial_is_read_ = false;
+  DeviceArray read_;
   Backend* backend_ = nullptr;
   const void* a_ = nullptr;
   const void* shown_ = nullptr;
@@ -241,6 +267,13 @@ MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var
   vars.trajectories = graph.apply(std::move(operation), std::move(inputs), {{b.shape(), b.dtype()}});
   vars.finals = {last(vars.trajectories[0])};
   return vars;
+}
+
+Var states_before(const MemoryVars& vars) {
+  auto* operation = dynamic_cast<Diagonal*>(vars.memory);
+  assert(operation);
+  operation->read_initial();
+  return chunks::before(vars.initial[0], vars.trajectories[0]);
 }
 
 BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u) {

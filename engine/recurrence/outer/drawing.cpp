@@ -12,6 +12,7 @@ void blocks(Plan& plan, const Drawn& f) {
   const std::int64_t n = q.width, entry = k.most_active(T), column = v.most_active(T);
   std::optional<InputRows> log_decay;
   if (f.in.size() > 3) log_decay.emplace(f.in[3]);
+  const std::int64_t own = f.order.read == ReadOrder::after ? 1 : 0;  // whether a step reads what it writes
   const bool invariant = log_decay && f.in[3].shape().size() < 4;
   /// The decay of the steps first to last together.
   const auto decay = [&](std::int64_t first, std::int64_t last, std::int64_t i) {
@@ -52,9 +53,9 @@ void blocks(Plan& plan, const Drawn& f) {
     const std::int64_t c = t / chunk, first = c * chunk;
     std::vector<int> needs;
     double sum = 0.0;
-    for (std::int64_t s = first; s <= t; ++s) {
+    for (std::int64_t s = first; s < t + own; ++s) {
       double weight = 0.0;
-      for (std::int64_t i = 0; i < n; ++i) weight += q(t, i) * k(s, i) * decay(s + 1, t, i);
+      for (std::int64_t i = 0; i < n; ++i) weight += q(t, i) * k(s, i) * decay(s + 1, t - 1 + own, i);
       std::vector<int> pair{el(s)};
       if (s != t) pair.push_back(el(t));
       needs.push_back(plan.add(score, 1, s, t, pair, weight));
@@ -63,12 +64,13 @@ void blocks(Plan& plan, const Drawn& f) {
     }
     if (c) {
       double seen = 0.0;
-      for (std::int64_t i = 0; i < n; ++i) seen += q(t, i) * decay(first, t, i) * held[static_cast<std::size_t>(c)][static_cast<std::size_t>(i)];
+      for (std::int64_t i = 0; i < n; ++i) seen += q(t, i) * decay(first, t - 1 + own, i) * held[static_cast<std::size_t>(c)][static_cast<std::size_t>(i)];
       const int node = plan.add(read, chunks + 2, 0, first - 1, {memories[static_cast<std::size_t>(c)], el(t)}, seen);
       plan[node].row = t;
       needs.push_back(node);
       sum += seen;
     }
+    if (needs.empty()) needs.push_back(el(t));
     const int node = plan.add(output, chunks + 3, 0, t, needs, sum);
     plan[node].row = t;
   }

@@ -69,7 +69,7 @@ class Outer final : public Memory, public HasEvaluationOrder {
     return {attention_ ? h * t * (t + 1.0) * (k + v) : 4.0 * t * h * k * v, (2.0 * k + 2.0 * v) * t * h * size};
   }
   EvaluationOrder evaluation_order() const override {
-    if (attention_) return {.form = Form::attention, .draw = drawing::pairs, .steps = d_.steps};
+    if (attention_) return {.form = Form::attention, .draw = drawing::pairs, .steps = d_.steps, .read = d_.read};
     return {.draw = drawing::steps, .steps = d_.steps};
   }
 
@@ -89,7 +89,7 @@ class Gated final : public Memory, public HasEvaluationOrder {
 
   EvaluationOrder evaluation_order() const override {
     if (d_.method == ScanMethod::steps) return {.draw = drawing::steps, .steps = d_.steps};
-    return {.form = Form::chunkwise, .draw = drawing::blocks, .steps = d_.steps, .chunk = chunk, .weights = EvaluationOrder::Weights::decayed, .in = in_};
+    return {.form = Form::chunkwise, .draw = drawing::blocks, .steps = d_.steps, .chunk = chunk, .weights = EvaluationOrder::Weights::decayed, .read = d_.read, .in = in_};
   }
 
   Transition transition() const override { return Transition::none("nothing is kept of this form's single steps"); }
@@ -130,11 +130,20 @@ Var at_each_step(Graph& graph, Var log_decay, std::int64_t steps) {
   return log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, 1, 1, 1}) : log_decay;
 }
 
-OuterVars summed(Graph& graph, bool attention, Var q, Var k, Var v, bool record) {
+/// x one step earlier, zeros in the last one.
+Var step_earlier(Var x) {
+  const Var none = affine(slice(x, 0, 0, 1), 0.0, 0.0);
+  if (x.dim(0) == 1) return none;
+  const Var parts[] = {slice(x, 0, 1, x.dim(0)), none};
+  return concat(parts, 0);
+}
+
+OuterVars summed(Graph& graph, bool attention, const OuterInputs& in, bool record) {
+  const Var q = in.q, k = in.k, v = in.v;
   const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
   OuterVars vars;
   vars.initial = {graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
-  auto operation = std::make_unique<Outer>(v.dtype(), attention, record, OuterDims{steps, batch * heads, key, value}, batch);
+  auto operation = std::make_unique<Outer>(v.dtype(), attention, record, OuterDims{steps, batch * heads, key, value, in.read}, batch);
   vars.memory = operation.get();
   std::vector<std::pair<Shape, DType>> outputs{{v.shape(), v.dtype()}, {Shape{batch, heads, key, value}, v.dtype()}};
   if (record) outputs.emplace_back(Shape{steps, batch, heads, key, value}, v.dtype());
@@ -146,11 +155,12 @@ OuterVars summed(Graph& graph, bool attention, Var q, Var k, Var v, bool record)
 }
 
 /// Every entry of the memory is a diagonal recurrence of its own, whose states are all there.
-OuterVars stepwise(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, Var shown) {
-  const Var decay = exp(chunks::with_axis(log_decay, -1)) + chunks::zeros(graph, {q.dim(3), v.dim(3)});
+OuterVars stepwise(Graph& graph, Form form, const OuterInputs& in) {
+  const Var decay = exp(chunks::with_axis(in.key_decay, -1)) + chunks::zeros(graph, {in.q.dim(3), in.v.dim(3)});
   OuterVars vars;
-  static_cast<MemoryVars&>(vars) = diagonal(graph, form, decay, chunks::with_axis(k, -1) * chunks::with_axis(v, -2), shown);
-  vars.output = sum(vars.trajectories[0] * chunks::with_axis(q, -1), -2);
+  static_cast<MemoryVars&>(vars) = diagonal(graph, form, decay, chunks::with_axis(in.k, -1) * chunks::with_axis(in.v, -2), in.shown);
+  const Var read = in.read == ReadOrder::before ? states_before(vars) : vars.trajectories[0];
+  vars.output = sum(read * chunks::with_axis(in.q, -1), -2);
   return vars;
 }
 
@@ -158,19 +168,21 @@ std::unique_ptr<Composed> Gated::composed() const {
   using Role = Composed::Role;
   std::vector<Composed::Input> inputs{{Role::sequence, {1, d_.heads, d_.key}}, {Role::sequence, {1, d_.heads, d_.key}}, {Role::sequence, {1, d_.heads, d_.value}}, {Role::state, {1, d_.heads, d_.key, d_.value}}};
   if (decayed_) inputs.push_back({Role::sequence, {1, d_.heads, d_.decays}});
-  return std::make_unique<Composed>(type_, std::move(inputs), [decayed = decayed_](Graph& graph, std::span<const Var> in) {
-    const OuterVars vars = decayed ? stepwise(graph, Form::sequential, in[0], in[1], in[2], in[4], {}) : summed(graph, false, in[0], in[1], in[2], true);
+  return std::make_unique<Composed>(type_, std::move(inputs), [decayed = decayed_, read = d_.read](Graph& graph, std::span<const Var> in) {
+    const OuterInputs of{.q = in[0], .k = in[1], .v = in[2], .key_decay = decayed ? in[4] : Var{}, .read = read};
+    const OuterVars vars = decayed ? stepwise(graph, Form::sequential, of) : summed(graph, false, of, true);
     return Composed::Made{vars.initial[0], vars.output, vars.trajectories[0]};
   });
 }
 
-OuterVars gated(Graph& graph, ScanMethod method, Var q, Var k, Var v, Var log_decay) {
+OuterVars gated(Graph& graph, ScanMethod method, const OuterInputs& in) {
+  const Var q = in.q, k = in.k, v = in.v, log_decay = in.key_decay;
   const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
   OuterVars vars;
   vars.initial = {graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
   std::vector<Var> inputs{q, k, v, vars.initial[0]};
   if (log_decay) inputs.push_back(log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, batch, 1, 1}) : log_decay);
-  auto operation = std::make_unique<Gated>(v.dtype(), GatedDims{steps, batch * heads, key, value, log_decay ? log_decay.dim(-1) : 1, method}, static_cast<bool>(log_decay),
+  auto operation = std::make_unique<Gated>(v.dtype(), GatedDims{steps, batch * heads, key, value, log_decay ? log_decay.dim(-1) : 1, method, in.read}, static_cast<bool>(log_decay),
                                            log_decay ? std::vector<Var>{q, k, v, log_decay} : std::vector<Var>{q, k, v});
   vars.memory = operation.get();
   const auto made = graph.apply(std::move(operation), std::move(inputs), {{v.shape(), v.dtype()}, {vars.initial[0].shape(), v.dtype()}});
@@ -180,15 +192,23 @@ OuterVars gated(Graph& graph, ScanMethod method, Var q, Var k, Var v, Var log_de
   return vars;
 }
 
-OuterVars quadratic(Graph& graph, Var q, Var k, Var v, Var log_decay) {
+OuterVars quadratic(Graph& graph, const OuterInputs& in) {
+  const Var q = in.q, v = in.v;
   const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3), all = batch * heads;
+  const bool before = in.read == ReadOrder::before;
   const int heads_first[] = {1, 2, 0, 3};
   const auto by_heads = [&](Var x) { return reshape(permute(x, heads_first), {all, steps, x.dim(3)}); };
   const auto start = chunks::start(graph, {batch, heads, key, value}, v.dtype());
-  const Var Q = by_heads(q), K = by_heads(k), V = by_heads(v), first = reshape(start.state, {all, key, value});
-  const auto [sums, low] = chunks::sums(by_heads(at_each_step(graph, log_decay, steps) + chunks::zeros(graph, {batch, 1, 1})), 1);  // [all, steps, 1]
+  // What is read before an update is what the step before reads after its own.
+  const Var Q = by_heads(before ? step_earlier(q) : q), K = by_heads(in.k), V = by_heads(v), first = reshape(start.state, {all, key, value});
+  const auto [sums, low] = chunks::sums(by_heads(at_each_step(graph, in.key_decay, steps) + chunks::zeros(graph, {batch, 1, 1})), 1);  // [all, steps, 1]
   const Var last_sum = slice(sums, 1, steps - 1, steps), last_low = slice(low, 1, steps - 1, steps);
-  const Var read = weighted_attention(Q, K, V, sums, -sums, low, -low) + matmul(Q * exp(sums), first);
+  Var read = weighted_attention(Q, K, V, sums, -sums, low, -low, in.read) + matmul(Q * exp(sums), first);
+  if (before) {
+    const Var first_read = matmul(slice(by_heads(q), 1, 0, 1), first);
+    const Var parts[] = {first_read, steps > 1 ? slice(read, 1, 0, steps - 1) : Var{}};
+    read = concat(std::span(parts, steps > 1 ? 2 : 1), 1);
+  }
   const int time_first[] = {2, 0, 1, 3};
   OuterVars vars;
   vars.memory = start.memory;
@@ -199,22 +219,30 @@ OuterVars quadratic(Graph& graph, Var q, Var k, Var v, Var log_decay) {
   return vars;
 }
 
-}  // namespace
-
-OuterVars outer(Graph& graph, Form form, Var q, Var k, Var v, Var log_decay, bool record, Var shown) {
-  assert(k.shape() == q.shape() && v.dim(2) == q.dim(2));
-  if (form == Form::chunkwise) return gated(graph, ScanMethod::chunks, q, k, v, log_decay);
-  if (!log_decay) return summed(graph, form == Form::attention, q, k, v, record && form != Form::attention);
-  if (form == Form::attention && log_decay.dim(-1) == 1) return quadratic(graph, q, k, v, log_decay);
-  if (form == Form::sequential && !record) return gated(graph, ScanMethod::steps, q, k, v, log_decay);
-  return stepwise(graph, form == Form::scan ? Form::scan : Form::sequential, q, k, v, log_decay, shown);
+OuterVars memory_of(Graph& graph, Form form, const OuterInputs& in, bool record) {
+  if (form == Form::chunkwise) return gated(graph, ScanMethod::chunks, in);
+  if (!in.key_decay) return summed(graph, form == Form::attention, in, record && form != Form::attention);
+  if (form == Form::attention && in.key_decay.dim(-1) == 1) return quadratic(graph, in);
+  if (form == Form::sequential && !record) return gated(graph, ScanMethod::steps, in);
+  return stepwise(graph, form == Form::scan ? Form::scan : Form::sequential, in);
 }
 
-Var outer(Layer& layer, const StateSpec& state, Var q, Var k, Var v, Var log_decay, Var shown) {
+}  // namespace
+
+OuterVars outer(Graph& graph, Form form, const OuterInputs& in, bool record) {
+  assert(in.k.shape() == in.q.shape() && in.v.dim(2) == in.q.dim(2));
+  assert(!in.bonus || in.read == ReadOrder::before);
+  OuterVars vars = memory_of(graph, form, in, record);
+  // The step's own token is a product of its query, key and value alone: no form needs more of it.
+  if (in.bonus) vars.output = vars.output + chunks::with_axis(sum(in.q * in.k * in.bonus, -1), -1) * in.v;
+  return vars;
+}
+
+Var outer(Layer& layer, const StateSpec& state, const OuterInputs& in) {
   layer.offer({Form::chunkwise});
-  if (log_decay) layer.offer({Form::scan});
-  if (!log_decay || log_decay.dim(-1) == 1) layer.offer({Form::attention});
-  const OuterVars vars = outer(layer.graph(), layer.form(), q, k, v, log_decay, layer.records(), shown);
+  if (in.key_decay) layer.offer({Form::scan});
+  if (!in.key_decay || in.key_decay.dim(-1) == 1) layer.offer({Form::attention});
+  const OuterVars vars = outer(layer.graph(), layer.form(), in, layer.records());
   layer.declare({state}, vars);
   return vars.output;
 }

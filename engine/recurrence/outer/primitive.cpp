@@ -2,6 +2,7 @@
 #include "recurrence/primitive.h"
 
 #include <cmath>
+#include <tuple>
 
 #include "recurrence/outer/outer.h"
 
@@ -21,20 +22,22 @@ std::vector<ExtremePrimitive> extremes() {
       return all;
     };
     // The sequential form keeps every state, or is one operation that keeps none.
-    for (const bool record : {true, false}) {
-      const auto made = [record](Bench& bench, Form form) {
-        const Var decay = bench.in.contains("g") ? bench["g"] : Var{};
-        return bench.keep(outer(bench.graph, form, bench["q"], bench["k"], bench["v"], decay, record)).output;
-      };
-      const std::string steps = std::to_string(T) + (record ? " steps, " : " steps, not recorded, ");
-      add(steps + "no decay", {Form::sequential, Form::chunkwise, Form::attention}, qkv, made);
-      add(steps + "a decay a head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
-          with(chosen("g", {T, 1, H, 1}, log_edges(), 4)), made);
-      add(steps + "a constant decay a head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
-          with({"g", {H, 1}, {-1e-9, std::log(1e-9)}}), made);
-      add(steps + "a decay a key", scans(), with(chosen("g", {T, 1, H, K}, log_edges(), 5)), made);
-      add(steps + "a constant decay a key", scans(), with(chosen("g", {H, K}, log_edges(), 6)), made);
-    }
+    for (const bool record : {true, false})
+      for (const ReadOrder read : {ReadOrder::after, ReadOrder::before}) {
+        const auto made = [record, read](Bench& bench, Form form) {
+          const Var decay = bench.in.contains("g") ? bench["g"] : Var{};
+          return bench.keep(outer(bench.graph, form, {bench["q"], bench["k"], bench["v"], decay, read}, record)).output;
+        };
+        const std::string steps = std::to_string(T) + (record ? " steps, " : " steps, not recorded, ") +
+                                  (read == ReadOrder::before ? "read before the update, " : "");
+        add(steps + "no decay", {Form::sequential, Form::chunkwise, Form::attention}, qkv, made);
+        add(steps + "a decay a head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
+            with(chosen("g", {T, 1, H, 1}, log_edges(), 4)), made);
+        add(steps + "a constant decay a head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
+            with({"g", {H, 1}, {-1e-9, std::log(1e-9)}}), made);
+        add(steps + "a decay a key", scans(), with(chosen("g", {T, 1, H, K}, log_edges(), 5)), made);
+        add(steps + "a constant decay a key", scans(), with(chosen("g", {H, K}, log_edges(), 6)), made);
+      }
   }
   return add.found;
 }
@@ -51,6 +54,8 @@ Primitive outer() {
   p.timed.hyper = heads();
   p.timed.hyper.push_back(
       hyper_choice("decay", "none", {"none", "scalar", "key"}, "G_t: ones, one factor a head, or one for each key dimension."));
+  p.timed.hyper.push_back(
+      hyper_choice("read", "after", {"after", "before"}, "Whether a step reads S_t, or S_{t-1} and its own token with a bonus of 1."));
   p.timed.spectrum = "the factors G_t";
   const auto decays = [](const Hyper& h) {
     return h.choice("decay") == "none" ? 0 : h.choice("decay") == "scalar" ? h.integer("heads") : h.integer("heads") * h.integer("key");
@@ -65,20 +70,28 @@ Primitive outer() {
     const Var q = next(of_heads(l, "key")), k = next(of_heads(l, "key")), v = next(of_heads(l, "value"));
     const std::string& decay = l.hyper.choice("decay");
     const Var log_decay = decay == "none" ? Var{} : next(decay == "scalar" ? Shape{l.hyper.integer("heads"), 1} : of_heads(l, "key"));
-    return flat(l, outer(l, memory_of_heads(l), q, k, v, log_decay));
+    const bool before = l.hyper.choice("read") == "before";
+    return flat(
+        l, outer(l, memory_of_heads(l),
+                 {q, k, v, log_decay, before ? ReadOrder::before : ReadOrder::after, before ? l.graph().constant({1}, {1.0}) : Var{}}));
   };
 
-  const auto outer_of = [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T, std::int64_t factors) {
-    const Var q = x.real({T, batch, 2, 4}), k = x.real({T, batch, 2, 4}), v = x.real({T, batch, 2, 3});
-    const OuterVars vars = outer(graph, form, q, k, v, factors ? x.real({T, batch, 2, factors}, -0.5, 0.0) : Var{}, false);
-    return made(x, vars, vars.output);
-  };
-  p.check("outer", {Form::sequential, Form::chunkwise, Form::attention},
-      [outer_of](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return outer_of(form, graph, x, T, 0); });
-  p.check("outer, decay by head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention},
-      [outer_of](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return outer_of(form, graph, x, T, 1); });
-  p.check("outer, decay by key", scans(),
-      [outer_of](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) { return outer_of(form, graph, x, T, 4); });
+  for (const auto& [decay, factors] :
+       std::vector<std::pair<std::string, std::int64_t>>{{"", 0}, {", decay by head", 1}, {", decay by key", 4}})
+    for (const auto& [reading, before, bonus] :
+         std::vector<std::tuple<std::string, bool, bool>>{{"", false, false}, {", read before", true, false}, {", bonus", true, true}}) {
+      std::vector<Form> forms{Form::sequential, Form::chunkwise};
+      if (factors) forms.insert(forms.begin() + 1, Form::scan);
+      if (factors < 2) forms.push_back(Form::attention);
+      p.check("outer" + decay + reading, forms, [factors, before, bonus](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+        const Var q = x.real({T, batch, 2, 4}), k = x.real({T, batch, 2, 4}), v = x.real({T, batch, 2, 3});
+        OuterInputs in{.q = q, .k = k, .v = v, .read = before ? ReadOrder::before : ReadOrder::after};
+        if (factors) in.key_decay = x.real({T, batch, 2, factors}, -0.5, 0.0);
+        if (bonus) in.bonus = x.real({2, 4});
+        const OuterVars vars = outer(graph, form, in, false);
+        return made(x, vars, vars.output);
+      });
+    }
 
   p.extremes = extremes;
   return p;

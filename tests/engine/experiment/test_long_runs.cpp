@@ -81,10 +81,10 @@ TEST_CASE("a million steps of a complex memory on the unit circle, of a matrix m
   CHECK(largest(values_of(turning, "output")) < 10.0);
   // S_t = S_{t-1} + k v with k v = 1e6: the read of a query 1e3 at the end is 1e15.
   const auto heads = [](Layer& l, Var x) { return reshape(x, {l.steps(), l.batch(), 1, 1}); };
-  const auto summed = run_layer([&](Layer& l, Var x) { return parts::flat(l, outer(l, {"S", {1, 1, 1}, "S"}, heads(l, x), heads(l, x), heads(l, x))); }, 1e3);
+  const auto summed = run_layer([&](Layer& l, Var x) { return parts::flat(l, outer(l, {"S", {1, 1, 1}, "S"}, {heads(l, x), heads(l, x), heads(l, x)})); }, 1e3);
   CHECK_CLOSE(values_of(summed, "output").back(), 1e15, 1e3);
   const auto decayed = run_layer([&](Layer& l, Var x) {
-    return parts::flat(l, outer(l, {"S", {1, 1, 1}, "S"}, heads(l, x), heads(l, x), heads(l, x), reshape(constant_like(x, -1e-9), {1, 1})));
+    return parts::flat(l, outer(l, {"S", {1, 1, 1}, "S"}, {heads(l, x), heads(l, x), heads(l, x), reshape(constant_like(x, -1e-9), {1, 1})}));
   }, 1e3);
   CHECK_CLOSE(values_of(decayed, "output").back(), 1e9 * std::expm1(-1e-3) / std::expm1(-1e-9), 1e6);
   const auto turned = run_layer([](Layer& l, Var x) {

@@ -101,7 +101,7 @@ TEST_CASE("what is carried into a decaying memory counts in the units that it co
             return leaves.back();
           };
           const Var q = leaf({T, 1, H, K}, -1.0, 1.0), k = leaf({T, 1, H, K}, -1.0, 1.0), v = leaf({T, 1, H, V}, -1.0, 1.0), log_decay = leaf({T, 1, H, decays}, -0.3, 0.0);
-          const OuterVars vars = outer(graph, form, q, k, v, log_decay, record);
+          const OuterVars vars = outer(graph, form, {q, k, v, log_decay}, record);
           graph.allocate(cpu_backend(), true);
           std::vector<double> start(static_cast<std::size_t>(H * K * V)), carried(start.size());
           for (double& x : start) x = rng.uniform(-1.0, 1.0);

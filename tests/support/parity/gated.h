@@ -8,7 +8,7 @@ namespace reclab::test {
 
 /// Decays a head, a key dimension and none; from near 1 to far below the range, where the initial memory's adjoint comes in units of its own;
 /// with the final memory's adjoint in plain units, in others, and without it.
-inline void gated_parity(Backend& other, ScanMethod method) {
+inline void gated_parity(Backend& other, ScanMethod method, ReadOrder read) {
   struct Size {
     std::int64_t steps, heads, key, value;
   };
@@ -21,7 +21,7 @@ inline void gated_parity(Backend& other, ScanMethod method) {
           const int unit = strength == 5.0 || decays == 0 ? 90 : 0;
           // What comes in within a chunk decays in plain units up to its start: what it leaves below the type's range is compared as what it is, zero.
           const bool in_units = method == ScanMethod::steps || strength != 300.0;
-          const GatedDims d{s.steps, s.heads, s.key, s.value, decays == 0 ? 1 : decays, method};
+          const GatedDims d{s.steps, s.heads, s.key, s.value, decays == 0 ? 1 : decays, method, read};
           const std::int64_t keys = s.steps * s.heads * s.key, values = s.steps * s.heads * s.value, size = s.heads * s.key * s.value;
           Parity parity(other, 31);
           std::vector<double> logs, late(static_cast<std::size_t>(values), 0.0);
@@ -49,12 +49,16 @@ inline void gated_parity(Backend& other, ScanMethod method) {
           }
         }
 }
-inline void gated_chunks_parity(Backend& other) { gated_parity(other, ScanMethod::chunks); }
-inline void gated_steps_parity(Backend& other) { gated_parity(other, ScanMethod::steps); }
+inline void gated_chunks_parity(Backend& other) { gated_parity(other, ScanMethod::chunks, ReadOrder::after); }
+inline void gated_steps_parity(Backend& other) { gated_parity(other, ScanMethod::steps, ReadOrder::after); }
+inline void gated_chunks_before_parity(Backend& other) { gated_parity(other, ScanMethod::chunks, ReadOrder::before); }
+inline void gated_steps_before_parity(Backend& other) { gated_parity(other, ScanMethod::steps, ReadOrder::before); }
 
 inline std::vector<ParityCase> gated_parity_cases() {
   return {{"gated: the memory in chunks, and its adjoints", gated_chunks_parity},
-          {"gated: the memory step by step, and its adjoints", gated_steps_parity}};
+          {"gated: the memory step by step, and its adjoints", gated_steps_parity},
+          {"gated: the memory in chunks, read before its update", gated_chunks_before_parity},
+          {"gated: the memory step by step, read before its update", gated_steps_before_parity}};
 }
 
 }  // namespace reclab::test

@@ -6,7 +6,7 @@
 
 namespace reclab::test {
 
-inline void outer_parity(Backend& other) {
+inline void outer_parity(Backend& other, ReadOrder read) {
   struct Size {
     std::int64_t steps, heads, key, value;
   };
@@ -15,7 +15,7 @@ inline void outer_parity(Backend& other) {
       for (const bool attention : {false, true})
         for (const bool started : {false, true}) {
           if (attention && s.steps > 1000) continue;
-          const OuterDims d{s.steps, s.heads, s.key, s.value};
+          const OuterDims d{s.steps, s.heads, s.key, s.value, read};
           const std::int64_t keys = s.steps * s.heads * s.key, values = s.steps * s.heads * s.value, size = s.heads * s.key * s.value;
           Parity parity(other, 13);
           const std::size_t q = parity.array(type, keys), k = parity.array(type, keys), v = parity.array(type, values), initial = parity.array(type, size), o = parity.array(type, values),
@@ -36,8 +36,12 @@ inline void outer_parity(Backend& other) {
         }
 }
 
+inline void outer_after_parity(Backend& other) { outer_parity(other, ReadOrder::after); }
+inline void outer_before_parity(Backend& other) { outer_parity(other, ReadOrder::before); }
+
 inline std::vector<ParityCase> outer_parity_cases() {
-  return {{"outer: the memory, stepped and as attention, and its adjoints", outer_parity}};
+  return {{"outer: the memory, stepped and as attention, and its adjoints", outer_after_parity},
+          {"outer: the memory read before its update, stepped and as attention, and its adjoints", outer_before_parity}};
 }
 
 }  // namespace reclab::test
