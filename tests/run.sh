@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installs what is missing, builds, and runs every test: the engine's in the build without Qt and VTK, then all others with a virtual display.
+# Installs what is missing, builds, and runs every test: the engine's in the build without Qt and VTK, then all others on virtual displays.
 # `tests/run.sh thorough` runs the sweeps over the models instead, with all their lengths and settings for every model.
 # `tests/run.sh baselines` makes the pictures of the panels anew that tests/widgets/baselines holds; those that look the same stay.
 set -euo pipefail
@@ -18,7 +18,7 @@ fi
 if [ "${1:-}" = baselines ]; then
   build release widgets_test_baselines
   step="the pictures were not made"
-  env -u DISPLAY -u WAYLAND_DISPLAY LIBGL_ALWAYS_SOFTWARE=1 RECLAB_BASELINES=renew xvfb-run -a -s "-screen 0 1920x1200x24" build/release/bin/widgets_test_baselines everyPanelLooksAsItsBaseline
+  LIBGL_ALWAYS_SOFTWARE=1 RECLAB_BASELINES=renew tests/support/own_display.sh build/release/bin/widgets_test_baselines everyPanelLooksAsItsBaseline
   step=""
   git status --short tests/widgets/baselines
   exit
@@ -33,5 +33,6 @@ for part in -LE -L; do  # the fast ones first
   ctest --test-dir build/engine-only $part sweep --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
 done
 step="a test failed; see build/release/Testing/Temporary/LastTest.log"
-xvfb-run -a -s "-screen 0 1920x1200x24" ctest --test-dir build/release -L "widgets|app" --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
+# Tests of windows mostly wait, each on a display of its own.
+ctest --test-dir build/release -L "widgets|app" --output-on-failure --no-tests=error -j "$((2 * $(nproc)))" </dev/null
 step=""

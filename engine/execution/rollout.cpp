@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::int64_t segment_bytes = std::int64_t{8} << 20;  // what stays in the caches between one operation and the next
 constexpr std::int64_t shortest_segment = 16;
+constexpr std::int64_t sample_steps = 32;  // from which is told what a step takes
 
 /// Between layers the adjoints of a segment share one power of two, so a segment must be short enough that none of them leaves the
 /// range of the number format on the way: with 256 steps (float: 64) they may lose more than a decade (half a decade) a step.
@@ -70,6 +71,11 @@ std::string sentence(const Divergence& bad) {
   return became + "between steps " + std::to_string(std::min(bad.step, bad.other)) + " and " + std::to_string(std::max(bad.step, bad.other));
 }
 
+std::int64_t Rollout::sampled_steps(std::int64_t length) {
+  constexpr std::int64_t short_enough = 512;  // a graph of more steps seldom is one segment
+  return length <= short_enough ? length : std::min(length, sample_steps);
+}
+
 Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
     : model_(model), batch_(batch), backend_(model.backend()), real_(model.real()), length_(batch.length()), timing_only_(options.timing_only), on_device_(options.timing_only || options.gradients == GradientsOn::device), elapsed_(model.backend()), weights_seen_(model.changes()) {
   const Architecture& architecture = model.architecture();
@@ -83,33 +89,46 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   build.batch = batch.size();
   build.timed = ElapsedTimes::uneven(batch);
   const std::int64_t length = length_;
-  build.steps = std::min(length, sample_steps);
-  std::optional<Network> built;
-  const Network& sample = options.sample && alike(options.sample->options(), build) ? *options.sample : built.emplace(architecture, model.hyper(), build);
-  const double each = static_cast<double>(sample.graph().planned_bytes(true)) / static_cast<double>(build.steps);
+  build.steps = sampled_steps(length);
+  const auto built = [&] { return std::make_shared<Network>(architecture, model.hyper(), build); };
+  std::shared_ptr<Network> first = options.network && alike(options.network->options(), build) ? options.network : built();
+  double each = static_cast<double>(first->graph().planned_bytes(true)) / static_cast<double>(build.steps);
   segment_ = options.segment;
-  if (!segment_ && (options.form != Form::sequential || sample.needs_one_segment())) {
+  if (!segment_ && (options.form != Form::sequential || first->needs_one_segment())) {
     segment_ = length;
     // Arrays and weights far from the limit have no scratch that would reach it.
     const double arrays = each * static_cast<double>(length), scratch_at_most = 15.0 * (arrays + static_cast<double>(model.bytes()));
     const double needed = arrays > static_cast<double>(most_bytes) || arrays + scratch_at_most <= static_cast<double>(most_bytes) ? arrays : memory_of(model, build, length);
     if (needed > static_cast<double>(most_bytes))
-      throw Error((sample.needs_one_segment() ? architecture.id : "The " + std::string(to_string(options.form)) + " form") + " takes all " + std::to_string(length) + " steps at once and would need " +
+      throw Error((first->needs_one_segment() ? architecture.id : "The " + std::string(to_string(options.form)) + " form") + " takes all " + std::to_string(length) + " steps at once and would need " +
                       std::to_string(static_cast<std::int64_t>(needed) >> 20) +
-                      " MiB: shorten the sequence" + (sample.needs_one_segment() ? "." : " or choose form sequential."),
+                      " MiB: shorten the sequence" + (first->needs_one_segment() ? "." : " or choose form sequential."),
                   {.parameter = "form", .value = std::string(to_string(options.form)), .range = "sequential"});
   }
-  if (!segment_)
-    segment_ = std::clamp(static_cast<std::int64_t>(static_cast<double>(segment_bytes) / each), shortest_segment, longest_segment(std::ssize(sample.layers()), real_));
+  const std::int64_t longest = longest_segment(std::ssize(first->layers()), real_);
+  // In a graph of `sample_steps` what does not grow with the steps counts as if it did, so a step takes at most so many times what it takes here.
+  const double at_most = each * std::max(1.0, static_cast<double>(build.steps) / static_cast<double>(sample_steps));
+  if (!segment_ && length <= longest && build.steps == length && at_most * static_cast<double>(length) <= static_cast<double>(segment_bytes)) segment_ = length;
+  if (!segment_) {
+    if (build.steps > sample_steps) {
+      build.steps = sample_steps;
+      each = static_cast<double>(built()->graph().planned_bytes(true)) / static_cast<double>(sample_steps);
+      build.steps = sampled_steps(length);
+    }
+    segment_ = std::clamp(static_cast<std::int64_t>(static_cast<double>(segment_bytes) / each), shortest_segment, longest);
+  }
   segment_ = std::min(segment_, length);
   segments_ = (length + segment_ - 1) / segment_;
-  build.steps = segment_;
-  full_ = std::make_unique<Network>(architecture, model.hyper(), build);
+  if (segment_ != build.steps) {
+    build.steps = segment_;
+    first = built();
+  }
+  full_ = std::move(first);
   require_equal_lengths(batch);
   full_->graph().allocate(backend_, true);
   if (length % segment_) {
     build.steps = length % segment_;
-    tail_ = std::make_unique<Network>(architecture, model.hyper(), build);
+    tail_ = built();
     tail_->graph().allocate(backend_, true);
   }
   assert(model.weights().size() == full_->parameters().size());

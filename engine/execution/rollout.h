@@ -52,11 +52,12 @@ class Rollout {
     /// parameters' gradients stay on the device.
     bool timing_only = false;
     GradientsOn gradients = GradientsOn::host;
-    /// The model's network of its first steps, at most sample_steps, where there is one already: what a step takes of memory is read off it, if it
-    /// is one of these options; otherwise, and without one, such a network is built.
-    const Network* sample = nullptr;
+    /// The model's network of sampled_steps(length) steps, where there is one already and nobody runs it. If it is one of these options, what a step
+    /// takes of memory is read off it, and if it is of all steps and they are one segment, the rollout runs it; otherwise networks are built.
+    std::shared_ptr<Network> network = {};
   };
-  static constexpr std::int64_t sample_steps = 32;
+  /// Of the first network that is built for a sequence: all that may be one segment, of a longer one some.
+  static std::int64_t sampled_steps(std::int64_t length);
   /// The model must outlive the rollout; the batch's sequences and losses until the next batch. Of several rollouts of one model each has arrays of its own
   /// and the model's weights. A change of the weights is seen by the next forward.
   Rollout(const Model& model, const Batch& batch, const Options& options);
@@ -136,7 +137,7 @@ class Rollout {
   DType real_;
   std::int64_t length_;
   bool timing_only_, on_device_;
-  std::unique_ptr<Network> full_, tail_;
+  std::shared_ptr<Network> full_, tail_;
   ElapsedTimes elapsed_;
   DeviceArray input_, seed_;             // [steps, batch, width] of all steps; dL/dy of a segment
   std::vector<std::vector<DeviceArray>> checkpoints_;  // [segment][state]

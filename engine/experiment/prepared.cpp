@@ -77,12 +77,12 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
       backend(backend_for(request, [&] { return work_of(architecture, hyper, loss, real, request); })) {
   assert(request.sequence->length >= 1 && request.sequence->width >= 1);
   NetworkOptions options;
-  options.steps = std::min(request.sequence->length, Rollout::sample_steps);
+  options.steps = Rollout::sampled_steps(request.sequence->length);
   options.input = request.sequence->width;
   options.head = loss.outputs();
   options.real = real;
   options.timed = uneven(request.sequence->time);
-  probe = std::make_unique<Network>(architecture, hyper, options);
+  probe = std::make_shared<Network>(architecture, hyper, options);
   parameters = probe->initialise(request.seed);
   if (!request.weights.empty())
     load_weights(request.weights, parameters, *probe, architecture, hyper);

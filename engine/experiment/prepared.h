@@ -32,7 +32,7 @@ struct Prepared {
   DType real;
   Backend& backend;
   std::string fitted;  // what to tell of a read-out that was fitted to the run's target; empty: none was
-  std::unique_ptr<Network> probe;  // its first steps: names and shapes, and what a step takes of memory (Rollout::Options::sample)
+  std::shared_ptr<Network> probe;  // names and shapes; the first rollout may run it (Rollout::Options::network)
 
   Prepared(const Registry& registry, const RunRequest& request);
   /// What a trace tells of who ran and where: names, hyper-parameters, device, precision, forms.

@@ -72,6 +72,7 @@ class Run {
   std::vector<std::unique_ptr<Analysis>> analyses_;
   TracePtr published_;
   Form form_ = Form::sequential;
+  std::shared_ptr<Network> unused_ = prepared_.probe;  // by any rollout
   std::optional<Model> model_;
   std::unique_ptr<Rollout> rollout_;
   std::map<std::string, std::vector<std::complex<double>>> states_;
@@ -164,11 +165,12 @@ class Run {
     options.form = form;
     // Norms of adjoints and transitions too are those of memories that keep their states.
     options.record = std::ranges::any_of(analyses_, [](const auto& analysis) { return analysis->of_states(); });
-    options.sample = prepared_.probe.get();
+    options.network = unused_;
     InitialState initial;
     if (!request_.state.empty()) initial = load_state(request_.state, *prepared_.probe);
     options.cached_steps = initial.cached_steps;
     auto made = std::make_unique<Rollout>(*model_, Batch(request_.sequence, prepared_.loss), options);
+    if (&made->network() == unused_.get()) unused_.reset();
     made->set_initial(initial.values);
     return made;
   }

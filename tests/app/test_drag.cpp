@@ -131,6 +131,12 @@ class TestDrag : public test::WindowTest {
     connect(gradients->plot(), &QCustomPlot::afterReplot, window_.get(), [&] { painted("gradients", inGradients); });
     connect(spectrum->plot(), &QCustomPlot::afterReplot, window_.get(), [&] { painted("spectrum", inSpectrum); });
 
+    int described = 0;
+    QString inCard;
+    connect(&session(), &SessionController::modelDescribed, window_.get(), [&](const ModelPtr& card) {
+      ++described;
+      inCard = plain(QString::fromStdString(card->hyper.text(key.toStdString())));
+    });
     Watch watch(window_->area());
     if (!gated) watch.empty.clear();
     const double from = static_cast<double>(slider->value()) / slider->maximum();
@@ -168,6 +174,9 @@ class TestDrag : public test::WindowTest {
     // A busy machine answers fewer, but it answers both.
     QVERIFY(static_cast<double>(ms["gradients"].size()) >= 0.15 * moves);
     QVERIFY(static_cast<double>(ms["spectrum"].size()) >= 0.15 * moves);
+    // The card follows when the hand rests, which a machine that stands still for a quarter of a second looks like too.
+    QVERIFY2(described < 0.2 * moves, qPrintable(QString::number(described)));
+    QTRY_COMPARE_WITH_TIMEOUT(inCard, plain(QString::fromStdString(session().setup().settings().back().second)), patience);
     // At rest everything is of what is set, in full, and nothing is dimmed.
     QCOMPARE(plain(hyperOf(session().trace(), key.toStdString())), plain(QString::fromStdString(session().setup().settings().back().second)));
     const TraceArray* eigenvalues = session().trace()->find("spectrum/0");

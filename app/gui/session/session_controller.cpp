@@ -44,6 +44,7 @@ void SessionController::connectRuns() {
       emit said(sentence, Tone::warning);
     emit runEnded(outcome);
   });
+  connect(&runs_, &RunWork::handRests, this, &SessionController::describe);
   connect(&runs_, &RunWork::rests, this, [this](Outcome outcome) {
     if (outcome == Outcome::finished && needs_of(visible_).has(Kind::schedule)) schedules_.start();  // a tab behind another is open too
   });
@@ -108,9 +109,15 @@ void SessionController::apply(const Setup& setup, bool live) {
   emit setupChanged();
   timings_.setupChanged();
   schedules_.setupChanged();
-  if (library_ && !setup_.preset.empty()) description_.describe(library_, setup_);
-  if (live) runs_.moved();
+  if (live)
+    runs_.moved();  // the card follows when the hand rests: it builds the model's graph once more
+  else
+    describe();
   runs_.start(live);
+}
+
+void SessionController::describe() {
+  if (library_ && !setup_.preset.empty()) description_.describe(library_, setup_);
 }
 
 std::optional<RunWork::Subject> SessionController::whatToRun(bool live) const {

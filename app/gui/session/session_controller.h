@@ -112,6 +112,7 @@ class SessionController : public QObject {
   void connectRuns();
   void connectOthers();
   bool ready() const { return library_ && setup_.sequence && !setup_.preset.empty(); }
+  void describe();
   std::optional<RunWork::Subject> whatToRun(bool live) const;
   TimingWork::Subject whatToTime() const;
   void showJoined();

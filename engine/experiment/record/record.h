@@ -31,7 +31,7 @@ class Record {
   double aside = 0.0;      ///< seconds on the way forward that are no part of the run itself
   std::int64_t every = 1;  ///< of so many steps one is recorded, and the last one
 
-  const Network& probe() const { return *prepared.probe; }  ///< its first steps: names and shapes
+  const Network& probe() const { return *prepared.probe; }  ///< names and shapes
   std::int64_t length() const { return request.sequence->length; }
   std::size_t layers() const { return trace.info.spectra.size(); }
   /// Whether --record, where it was given, names the key, something in front of it or behind it.

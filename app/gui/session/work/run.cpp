@@ -45,7 +45,10 @@ RunWork::RunWork(Desk& desk, std::function<std::optional<Subject>(bool live)> su
   for (QTimer* timer : {&rest_, &patience_}) timer->setSingleShot(true);
   rest_.setInterval(hand_rests);
   patience_.setInterval(live_patience);
-  connect(&rest_, &QTimer::timeout, this, [this] { start(false); });
+  connect(&rest_, &QTimer::timeout, this, [this] {
+    emit handRests();
+    start(false);
+  });
   connect(&patience_, &QTimer::timeout, this, [this] {
     if (liveWaits_) start(true);
   });
@@ -64,7 +67,7 @@ void RunWork::start(bool live) {
     return;
   }
   auto subject = subject_(live);
-  if (!live) rest_.stop();
+  if (!live) rest();
   if (!subject) return job_.announce(rest_.isActive());
   liveWaits_ = false;
   firstStage_ = true;
@@ -80,8 +83,14 @@ void RunWork::start(bool live) {
   if (!before) emit runningChanged(true);
 }
 
-void RunWork::stop() {
+void RunWork::rest() {
+  if (!rest_.isActive()) return;
   rest_.stop();
+  emit handRests();
+}
+
+void RunWork::stop() {
+  rest();
   liveWaits_ = false;
   job_.stop();
   job_.announce(false);

@@ -51,10 +51,12 @@ class RunWork : public QObject {
   void came(reclab::RunStage stage, std::shared_ptr<const reclab::Setup> of);
   void ended(reclab::Outcome outcome, QString sentence, double seconds);
   void rests(reclab::Outcome outcome);  ///< it ended, and no other is about to follow
+  void handRests();  ///< of a slider that moved
   void hasSettled();
 
  private:
   void end(const Ending& ending);
+  void rest();  ///< no more moves are waited for
   std::function<std::optional<Subject>(bool)> subject_;
   Job<RunKey, RunStage> job_;
   Probe asked_;
