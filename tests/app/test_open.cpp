@@ -8,8 +8,10 @@
 #include <QSettings>
 #include <QSignalSpy>
 #include <QTest>
+#include <QTreeWidget>
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "files/npz.h"
 #include "gui/session/files.h"
@@ -61,6 +63,20 @@ class TestOpen : public test::WindowTest {
     const auto& presets = session().library()->presets.presets();
     QVERIFY(presets.size() > 20);
     QCOMPARE(problemsOfPlaces(presets), QStringList());
+  }
+
+  void theTreeHasEveryPresetUnderItsFamily() {
+    const auto& presets = session().library()->presets.presets();
+    std::map<std::string, const QTreeWidgetItem*> heading;
+    for (const Preset& preset : presets) {
+      const QTreeWidgetItem* item = window_->models()->itemOf(QString::fromStdString(preset.id));
+      QVERIFY2(item != nullptr && item->parent() != nullptr, preset.id.c_str());
+      const auto first = heading.emplace(preset.family, item->parent()).first;
+      QVERIFY2(first->second == item->parent(), preset.id.c_str());
+    }
+    int leaves = 0;
+    for (const auto& [family, item] : heading) leaves += item->childCount();
+    QCOMPARE(leaves, static_cast<int>(presets.size()));
   }
 
   void aPresetThatLooksAtNoPanelIsToldAtTheStartAndOpens() {

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "array/error.h"
@@ -135,6 +137,36 @@ TEST_CASE("what shipped presets descend from is a preset or will be one, and is 
     }
   }
   CHECK_SAYS(links >= 20, std::to_string(links) + " links between presets");
+}
+
+TEST_CASE("no two presets show the same thing") {
+  const PresetLibrary library(builtin_registry(), {shipped});
+  // What is asked: of which sequence, where to look and what is measured there.
+  std::map<std::string, std::string> asked;
+  // What is answered: the outputs for one sequence.
+  std::map<std::vector<double>, std::string> answered;
+  RunRequest request;
+  request.sequence = make_task("noise", {.length = 40, .seed = 1});
+  request.probe.only = {"output"};
+  request.probe.kinds = {Kind::output};
+  for (const Preset& preset : library.presets()) {
+    std::string question = make_task(preset.task, preset.task_options()).source;
+    for (const std::string& place : preset.look_at) question += ", " + place;
+    std::vector<std::string> measures;
+    for (const Claim& claim : preset.claims) measures.push_back(claim.measure);
+    std::ranges::sort(measures);
+    for (const std::string& measure : measures) question += ", " + measure;
+    const auto [same, fresh] = asked.emplace(question, preset.id);
+    CHECK_SAYS(fresh, preset.id + " and " + same->second + " ask: " + question);
+    request.preset = preset;
+    const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
+    const TraceArray* output = trace->find("output");
+    CHECK_SAYS(output != nullptr && output->real, preset.id + ": " + trace->info.sentence);
+    std::vector<double> rounded;  // what a picture could tell apart
+    for (const double y : *output->real) rounded.push_back(std::round(y * 1e6));
+    const auto [alike, other] = answered.emplace(std::move(rounded), preset.id);
+    CHECK_SAYS(other, preset.id + " computes what " + alike->second + " does");
+  }
 }
 
 TEST_CASE("every architecture has a preset") {
