@@ -29,6 +29,7 @@ class Record:
         self.diagonal = {}  # layer -> a vector a step
         self.blocks = {}  # layer -> a list of square matrices a step
         self.constant = set()  # layers whose spectrum is one row
+        self.still = set()  # parameters that change nothing: their gradients are 0 exactly, what is computed is rounding, and left out
         self.singular = set()  # layers whose product has lost rank exactly: the smallest singular value computed is rounding, and left out
 
     def state(self, layer, name, value):
@@ -132,11 +133,11 @@ def close(actual, expected, tolerance, what):
     return error
 
 
-def check_second_form(name, forward, kind, values, x, output, gradients, seed):
+def check_second_form(name, forward, kind, values, x, output, gradients, seed, still=()):
     """An independent NumPy forward pass gives the same output, and its central difference along a random direction the same slope."""
     numbers = np.random.default_rng(seed + 1000)
     errors = [close(forward(values, x), output, 1e-10, f"{name}: second form's output")]
-    keys = ["input", *values]
+    keys = ["input", *(key for key in values if key not in still)]
     for key in keys:  # one direction a parameter, so that none can hide behind a larger one
         direction = numbers.standard_normal((x if key == "input" else values[key]).shape)
         slope = float(np.sum(direction * gradients[key]))
@@ -173,27 +174,30 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
     gradients = dict(zip(["input", *parameters], (gradient.numpy() for gradient in found)))
     of_states = iter(found[1 + len(parameters):])
 
+    for key in record.still:
+        assert np.max(np.abs(gradients[key])) <= 1e-14 * max(np.max(np.abs(gradient)) for gradient in gradients.values()), f"{name}: {key} does change something"
     said = []
     if second is not None:
-        errors = check_second_form(name, second, loss, values, x, output.detach().numpy(), gradients, seed)
+        errors = check_second_form(name, second, loss, values, x, output.detach().numpy(), gradients, seed, record.still)
         said.append("second form: output %.1e, gradients %.1e" % errors)
     if builtin is not None:
         their_output, their_gradients = builtin(values, x, loss)
         worst = close(output.detach().numpy(), their_output, 1e-12, f"{name}: output of PyTorch's layer")
-        for key, gradient in their_gradients.items():
+        for key, gradient in ((key, gradient) for key, gradient in their_gradients.items() if key not in record.still):
             worst = max(worst, close(gradients[key], gradient, 1e-11, f"{name}: PyTorch's gradient of {key}"))
         said.append("PyTorch's layer: %.1e" % worst)
     assert said, f"{name} is checked against nothing"
 
     meta = {"architecture": architecture, "set": settings, "loss": loss, "source": source}
-    if record.singular:  # exactly 0, and what is computed is noise
-        meta["undefined"] = [f"jacobian_min/{layer}" for layer in sorted(record.singular)]
+    if record.singular or record.still:  # exactly 0, and what is computed is noise
+        meta["undefined"] = [f"jacobian_min/{layer}" for layer in sorted(record.singular)] + [f"gradient/param/{key}" for key in sorted(record.still)]
     arrays = {"meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8), "input": x, "output": output.detach().numpy()}
     if time is not None:
         arrays["time"] = time
     for key, value in values.items():
         arrays[f"param/{key}"] = value
-        arrays[f"gradient/param/{key}"] = gradients[key]
+        if key not in record.still:
+            arrays[f"gradient/param/{key}"] = gradients[key]
     arrays["gradient/input"] = gradients["input"]
     for (layer, state), steps in record.states.items():
         arrays[f"state/{layer}/{state}"] = torch.stack(steps).detach().numpy()

@@ -247,6 +247,11 @@ const std::map<std::string, Measure>& measures() {
          for (std::size_t i = x.width; i < x.values.size(); ++i) least = std::min(least, x.values[i] - x.values[i - x.width]);
          return least;
        }},
+      // ARRAY: the share of entries that end below nine tenths of the most that they were
+      {"fallen",
+       [](const Subject& s, const Arguments& a) {
+         return over_entries(rows_of(s, a.at(0)), [](const std::vector<double>& x) { return x.back() < 0.9 * std::ranges::max(x) ? 1.0 : 0.0; });
+       }},
       // ARRAY: the mean of all entries' number of steps until they stay within a hundredth of their way about where they end
       {"lasts",
        [](const Subject& s, const Arguments& a) {

@@ -467,9 +467,14 @@ SWEEP_ARCHITECTURES("a file with the entries of its reference implementation is 
     }
     if (id == "unicornn") return (rest.starts_with("fc.") ? "net.DIs." : "net.RNNs.") + layer + "." + rest;
     if ((id == "hgrn" || id == "hgru") && rest == "lower_bounds") return "net." + rest;
+    if (id == "performer") {
+      const bool mixer = rest.starts_with("attention.");
+      const std::string at = "net.performer.net.layers." + layer + (mixer ? ".0." : ".1."), own = rest.substr(rest.find('.') + 1);
+      return at + (own.starts_with("norm.") ? "" : mixer ? "fn." : "fn.fn.") + own;
+    }
     if (id == "sru") return "net.rnn_lst." + layer + "." + rest;
     if (id == "on-lstm") return "net.cells." + layer + "." + rest;
-    return std::string("net.") + (id == "rwkv-4" || id == "mlstm" || id == "slstm" || id == "xlstm" || id == "rg-lru" ? "blocks." : "layers.") + layer + "." + rest;
+    return std::string("net.") + (id == "rwkv-4" || id == "mlstm" || id == "slstm" || id == "xlstm" || id == "rg-lru" || id == "ecoformer" ? "blocks." : "layers.") + layer + "." + rest;
   };
   request.seed = 5;
   request.weights = folder / "w.npz";
