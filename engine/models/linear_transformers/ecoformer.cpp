@@ -78,7 +78,7 @@ Architecture ecoformer() {
     const double floor = static_cast<double>(n + 1);
     const auto [read, weight] = parts::linear_read(l, codes, codes, v, "The sum of h vᵀ of each head, [bit, value].", "The sum of the codes of each head.");
     const Var one = affine(slice(v, -1, 0, 1), 0.0, 1.0);
-    const Var values = outer(l, {"V", {heads, D}, "The sum of all values of each head."}, one, one, v);
+    const Var values = outer(l, {"V", {heads, D}, "The sum of all values of each head."}, {one, one, v});
     const Var o = (read + values * floor) / (weight + reshape(l.position() + 1.0, {T, B, 1, 1}) * floor);
     const Var y = dense("attn.proj", parts::flat(l, o), d, "W_o, columns by head");
     if (!block) return y;

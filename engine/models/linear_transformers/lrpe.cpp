@@ -69,7 +69,7 @@ Architecture lrpe() {
         weight = made.weight;
       } else {
         const Var keys = position.at_position(k);
-        o = outer(l, {"S", {heads, keys.dim(-1), D}, "The sum of turned keys times values of each head, [key, value]."}, position.at_position(q), keys, v);
+        o = outer(l, {"S", {heads, keys.dim(-1), D}, "The sum of turned keys times values of each head, [key, value]."}, {position.at_position(q), keys, v});
       }
       if (weighed) o = o / parts::at_least(weight, 1e-6);
       o = parts::flat(l, o);

@@ -134,7 +134,7 @@ Architecture performer() {
       auto [read, weight] = parts::linear_read(l, features_q, features_k, v, memory + divided, sums + divided, kept, shown);
       if (kept && !waves && eps > 0.0) {
         const Var one = affine(slice(v, -1, 0, 1), 0.0, 1.0), of_eps = total(features_q) * (ratio * eps);
-        read = read + outer(l, {"V", {s.heads, s.key}, "The sum of all values of each head, which ε multiplies."}, one, one, v) * of_eps;
+        read = read + outer(l, {"V", {s.heads, s.key}, "The sum of all values of each head, which ε multiplies."}, {one, one, v}) * of_eps;
         weight = weight + reshape(l.position() + 1.0, {T, B, 1, 1}) * of_eps;
       }
       return std::tuple(read, weight, total(features_q));

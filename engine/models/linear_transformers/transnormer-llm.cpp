@@ -113,7 +113,7 @@ Architecture transnormer_llm() {
       for (double& rate : rates) rate *= -share;
       decay = u.graph->constant({heads, 1}, rates);
     }
-    const Var read = outer(l, {"S", {heads, k.dim(-1), D}, "The decayed sum of k vᵀ of each head, [key, value]; turned keys have all cosines, then all sines."}, q, k, v, decay);
+    const Var read = outer(l, {"S", {heads, k.dim(-1), D}, "The decayed sum of k vᵀ of each head, [key, value]; turned keys have all cosines, then all sines."}, {q, k, v, decay});
     const Var mixed = open * norm(l, "token_mixer.norm", tnl ? "layer" : type, parts::flat(l, read));
     const Var y = dense(tnl ? "token_mixer.o_proj" : "token_mixer.out_proj", mixed, d, "W_o, columns by head");
     if (!block) return y;

@@ -94,7 +94,7 @@ Architecture transnormer() {
         if (!softmax) o = read_norm(l, "self_attn.gated_rms_norm", h.choice("local_norm"), o);
       } else {
         const auto features = [&](Var y) { return parts::entrywise(h.choice("feature_map"), y); };
-        o = outer(l, {"S", {heads, D, D}, "The sum of φ(k) vᵀ of each head, [key, value]."}, features(q), features(k), v);
+        o = outer(l, {"S", {heads, D, D}, "The sum of φ(k) vᵀ of each head, [key, value]."}, {features(q), features(k), v});
         o = read_norm(l, "self_attn.layer_norm", h.choice("norm"), parts::flat(l, o));
       }
       return parts::linear(l, "self_attn.out_proj", o, d, {parts::xavier_uniform(d, d), init::constant(0.0), "W_o, columns by head", "starts Xavier uniform, its bias at 0"});

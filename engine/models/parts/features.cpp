@@ -70,8 +70,8 @@ Init orthogonal_rows(RowLength length) {
 LinearRead linear_read(Layer& l, Var q, Var k, Var v, const std::string& memory_text, const std::string& sum_text, Var log_decay, Var shown) {
   const std::int64_t heads = k.dim(2), key = k.dim(3), value = v.dim(3);
   const Var ones = affine(slice(v, -1, 0, 1), 0.0, 1.0);
-  const Var read = outer(l, {"S", {heads, key, value}, memory_text}, q, k, v, log_decay, shown);
-  return {read, outer(l, {"z", {heads, key}, sum_text}, q, k, ones, log_decay, shown)};
+  const Var read = outer(l, {"S", {heads, key, value}, memory_text}, {.q = q, .k = k, .v = v, .key_decay = log_decay, .shown = shown});
+  return {read, outer(l, {"z", {heads, key}, sum_text}, {.q = q, .k = k, .v = ones, .key_decay = log_decay, .shown = shown})};
 }
 
 void add_lrpe_rows(std::vector<HyperSpec>& table) {

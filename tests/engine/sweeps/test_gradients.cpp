@@ -279,6 +279,7 @@ std::vector<Settings> variants(const Architecture& architecture) {
       if (spec.key == "width" || spec.key == "state") small.emplace_back(spec.key, width);
       if (spec.key == "layers" || spec.key == "heads") small.emplace_back(spec.key, "2");
       if (spec.key == "inner") small.emplace_back(spec.key, "8");
+      if (spec.key == "features") small.emplace_back(spec.key, "5");
     }
     if (possible(architecture, small)) break;
   }
