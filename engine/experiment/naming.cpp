@@ -38,6 +38,13 @@ struct Spelling {
   Naming naming;
 };
 
+/// Whether a name is `pattern`, or ends with it below a prefix; "x.*" is all that stands below x.
+bool stands_in(const std::string& name, const std::string& pattern) {
+  if (!pattern.ends_with(".*")) return name == pattern || name.ends_with("." + pattern);
+  const std::string below = pattern.substr(0, pattern.size() - 1);
+  return name.starts_with(below) || name.find("." + below) != std::string::npos;
+}
+
 /// The number that a layer's parameters begin with; nothing for encoder, head and what comes after the last layer.
 std::optional<std::size_t> layer_of(const std::string& name) {
   const std::size_t slash = name.find('/');
@@ -194,7 +201,7 @@ NameMatch match_names(const Network& network, const FileShapes& file) {
   }
   const auto of_no_use = [&](const std::string& name) {  // counts and other buffers of the reference implementation
     return !of_trace && std::ranges::any_of(network.layers(), [&](const Network::LayerInfo& layer) {
-             return std::ranges::any_of(layer.architecture->reference, [&](const ReferenceName& row) { return row.ours.empty() && (name == row.theirs || name.ends_with("." + row.theirs)); });
+             return std::ranges::any_of(layer.architecture->reference, [&](const ReferenceName& row) { return row.ours.empty() && stands_in(name, row.theirs); });
            });
   };
   for (const auto& name : names)

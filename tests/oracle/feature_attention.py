@@ -45,7 +45,7 @@ def pairs(q, k, v, factors=1.0):
 
 def performer_sizes(s):
     D = s["width"] // s["heads"]
-    m = D if s.get("projection") == "none" else s.get("features", 64) or int(D * math.log(D))
+    m = D if s.get("projection") == "none" or s.get("kernel") == "separate" else s.get("features", 64) or int(D * math.log(D))
     return D, m
 
 
@@ -57,7 +57,7 @@ def performer_defaults(s):
 def performer_inputs(s, p, x):
     D, _ = performer_sizes(s)
     q, k, v = (by_head(affine(p, f"attention.to_{which}", x), s["heads"]) for which in "qkv")
-    scale = D ** -0.25 if s["normalise_data"] else 1.0
+    scale = D ** -0.25 if s["normalise_data"] and s["kernel"] != "separate" else 1.0
     return q * scale, k * scale, v
 
 
@@ -79,6 +79,8 @@ def function_of(ops, name, y):
 
 
 def performer_generalised(ops, s, p, q, k):
+    if s["kernel"] == "separate":
+        return ops.softmax(q, -1), ops.exp(k)
     if s["projection"] != "none":
         W = p["attention.fast_attention.projection_matrix"]
         q, k = q @ W.T, k @ W.T
@@ -91,7 +93,7 @@ def performer(record, layer, s, p, x):
     heads, D = s["heads"], v.shape[2]
     cancels = s["normaliser"] == "sum" and s["sum_eps"] == 0.0 and (s["kernel"] == "trigonometric" or s["feature_eps"] == 0.0)
     hold = (lambda y: y.detach()) if s["hold_maximum"] or cancels else (lambda y: y)
-    if s["kernel"] == "generalised":
+    if s["kernel"] in ("generalised", "separate"):
         q, k = performer_generalised(Torch, s, p, q, k)
         reads, weights = linear_loop(record, layer, q, k, v)
         return affine(p, "attention.to_out", flat(performer_divided(torch, s, reads, weights, q.sum(2))))
@@ -139,7 +141,7 @@ def performer_pairs(xp, s, p, x):
     """For each step anew what the reference computes of all steps up to it; in NumPy and, where maxima are held, in torch."""
     ops = Torch if xp is torch else Numpy
     q, k, v = performer_inputs(s, p, x)
-    if s["kernel"] == "generalised":
+    if s["kernel"] in ("generalised", "separate"):
         q, k = performer_generalised(ops, s, p, q, k)
         read, weight = pairs(q, k, v)
         return affine(p, "attention.to_out", flat(performer_divided(np, s, read, weight, q.sum(2))))
@@ -182,9 +184,9 @@ def performer_shapes(s, layer):
     for which in "qkv":
         shapes |= linear_shapes(f"attention.to_{which}", d, d, bias=s.get("qkv_bias", True))
     shapes |= linear_shapes("attention.to_out", d, d, bias=s.get("out_bias", True))
-    if s["projection"] != "none":
+    if s["projection"] != "none" and s["kernel"] != "separate":
         shapes |= {"attention.fast_attention.projection_matrix": ((m, D), 1.0)}
-    if s["stabiliser"] == "fixed" and s["kernel"] != "generalised":
+    if s["stabiliser"] == "fixed" and s["kernel"] not in ("generalised", "separate"):
         shapes |= {"attention.key_stabiliser": ((s["heads"],), 0.5, 0.7)}
     if s["block"] != "none":
         for part in ("attention", "feed_forward"):
@@ -395,7 +397,7 @@ class Sign(torch.autograd.Function):
 
 
 def ecoformer_defaults(s):
-    return {"bandwidth": "running", "straight_through": False, "qkv_bias": True, "final_norm": True} | s
+    return {"bandwidth": "running", "offset": "own", "straight_through": False, "qkv_bias": True, "final_norm": True} | s
 
 
 def ecoformer_kernel(xp, p, unit, sigma):
@@ -416,7 +418,8 @@ def ecoformer(record, layer, s, p, x):
     S, z, V, total, outputs = torch.zeros(heads, bits, D), torch.zeros(heads, bits), torch.zeros(heads, D), torch.zeros(heads), []
     for t in range(len(x)):
         running = s["bandwidth"] == "running"
-        record.transition(layer, torch.ones(S.numel() + z.numel() + V.numel() + (heads if running else 0)), constant=True)
+        every = s["offset"] == "all"
+        record.transition(layer, torch.ones(S.numel() + z.numel() + (V.numel() if every else 0) + (heads if running else 0)), constant=True)
         if running:
             total = record.state(layer, "distances", total + ((unit[t][:, None, :] - p["attn.fast_attention.ksh.anchor"][0]) ** 2).sum(-1).mean(-1))
         sigma = total / (t + 1) if running else p["attn.bandwidth"]
@@ -424,7 +427,7 @@ def ecoformer(record, layer, s, p, x):
         code = Sign.apply(raw) if s["straight_through"] else torch.sign(raw)
         S = record.state(layer, "S", S + code[:, :, None] * v[t][:, None, :])
         z = record.state(layer, "z", z + code)
-        V = record.state(layer, "V", V + v[t])
+        V = record.state(layer, "V", V + v[t]) if every else v[t]
         read, weight = (S * code[:, :, None]).sum(1) + (bits + 1) * V, (z * code).sum(1) + (bits + 1) * (t + 1)
         outputs.append((read / weight[:, None]).reshape(-1))
     return affine(p, "attn.proj", torch.stack(outputs))
@@ -440,8 +443,10 @@ def ecoformer_pairs(xp, s, p, x):
         sigma = p["attn.bandwidth"][None, :, None]
     raw = ecoformer_kernel(xp, p, unit, sigma)
     codes = Sign.apply(raw) if s["straight_through"] else xp.sign(raw)
-    weights = xp.tril(xp.einsum("thk,shk->hts", codes, codes) + s["bits"] + 1.0)
-    return affine(p, "attn.proj", flat(xp.einsum("hts,shv->thv", weights / weights.sum(-1)[..., None], v)))
+    plain = xp.tril(xp.einsum("thk,shk->hts", codes, codes))
+    weights = xp.tril(plain + s["bits"] + 1.0)
+    above = weights if s["offset"] == "all" else plain + (s["bits"] + 1.0) * xp.eye(len(x))
+    return affine(p, "attn.proj", flat(xp.einsum("hts,shv->thv", above / weights.sum(-1)[..., None], v)))
 
 
 def ecoformer_layer(ops, mixer, s, p, x):
@@ -493,6 +498,7 @@ def main():
     performer_case("performer-block", {"width": 4, "heads": 2, "layers": 2, "features": 3, "feed_forward": 5, "block": "residual"}, 12, 3, "mean", 508)
     scaled = {"width": 6, "heads": 2, "layers": 1, "features": 0, "feed_forward": 3, "norm": "scale", "glu": True, "final_norm": False, "block": "residual"}
     performer_case("performer-block-scale", scaled, 12, 6, "last", 529)
+    performer_case("performer-separate", small | {"kernel": "separate", "sum_eps": 1e-3}, 14, 6, "mean", 510)
     for seed, function in enumerate(["relu", "requ", "gelu", "exp", "elu+1", "sigmoid", "identity"], 511):
         general = {"width": 4, "heads": 2, "layers": 1, "features": 5, "kernel": "generalised", "function": function, "feature_eps": 1e-3 if function != "identity" else 1.0, "block": "none"}
         if function in ("elu+1", "exp"):
@@ -523,9 +529,9 @@ def main():
     base = {"width": 6, "heads": 2, "layers": 1, "bits": 5, "anchors": 4, "block": "none"}
     ecoformer_case("ecoformer", base, 18, 6, "last", 581)
     ecoformer_case("ecoformer-straight-through", base | {"straight_through": True, "layers": 2}, 12, 3, "mean", 582)
-    ecoformer_case("ecoformer-fixed", base | {"bandwidth": "fixed", "qkv_bias": False}, 14, 6, "mean", 583)
+    ecoformer_case("ecoformer-fixed", base | {"bandwidth": "fixed", "offset": "all", "qkv_bias": False}, 14, 6, "mean", 583)
     ecoformer_case("ecoformer-block", {"width": 4, "heads": 2, "layers": 2, "bits": 4, "anchors": 3, "feed_forward": 5, "block": "residual"}, 12, 3, "mean", 584)
-    ecoformer_case("ecoformer-block-bare", {"width": 4, "heads": 1, "layers": 1, "bits": 3, "anchors": 3, "final_norm": False, "block": "residual"}, 12, 4, "last", 585)
+    ecoformer_case("ecoformer-block-bare", {"width": 4, "heads": 1, "layers": 1, "bits": 3, "anchors": 3, "offset": "all", "final_norm": False, "block": "residual"}, 12, 4, "last", 585)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ namespace {
 struct PerformerSizes {
   std::int64_t width, heads, key, features;
   bool projected;
-  explicit PerformerSizes(const Hyper& h) : width(h.integer("width")), heads(h.integer("heads")), key(width / heads), features(h.integer("features")), projected(h.choice("projection") != "none") {
+  explicit PerformerSizes(const Hyper& h) : width(h.integer("width")), heads(h.integer("heads")), key(width / heads), features(h.integer("features")), projected(h.choice("projection") != "none" && h.choice("kernel") != "separate") {
     if (!features) features = std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(key) * std::log(static_cast<double>(key))));
     if (!projected) features = key;
   }
@@ -32,7 +32,7 @@ Architecture performer() {
   Architecture a;
   a.title = "Performer";
   a.equations = {"x̃ = x/D^¼ for queries and keys of each head, D = width/heads;  w₁ … w_m: rows of projection_matrix",
-                 "kernel=positive: φ(x)_r = m^(−½) (exp(w_r·x̃ − |x̃|²/2 − M) + ε);  kernel=trigonometric: φ(x) = m^(−½) exp(|x̃|²/2 − M) [cos(W x̃); sin(W x̃)];  kernel=generalised: φ(x)_r = f(w_r·x̃) + ε",
+                 "kernel=positive: φ(x)_r = m^(−½) (exp(w_r·x̃ − |x̃|²/2 − M) + ε);  kernel=trigonometric: φ(x) = m^(−½) exp(|x̃|²/2 − M) [cos(W x̃); sin(W x̃)];  kernel=generalised: φ(x)_r = f(w_r·x̃) + ε;  kernel=separate: φ(q) = softmax of q's entries, φ(k) = exp(k)",
                  "S_t = S_{t-1} + φ(k_t) v_tᵀ,  z_t = z_{t-1} + φ(k_t),  o_t = S_tᵀ φ(q_t)/(φ(q_t)·(z_t + ε_z))", "stabiliser=none: M = 0;  fixed: M is key_stabiliser for keys;  running: M_t = max over s ≤ t, r of w_r·k̃_s (of |k̃_s|²/2 where trigonometric) for keys, and S_t, z_t are those of M_t",
                  "with fixed or running, of a query M = max over r of w_r·q̃ (|q̃|²/2 where trigonometric, so that it has no exponential)", "block: x ← x + W_o o(norm(x)),  x ← x + w2(gelu(w1 norm(x)))"};
   a.notes = {"Names and shapes are those of performer-pytorch: performer.net.layers.{n}.0 is attention here, performer.net.layers.{n}.1 feed_forward, norm of the language model final/norm. Heads are the slow part of the rows of to_q, to_k and to_v and of the columns of to_out.weight; projection_matrix is the same for all heads, a buffer in PyTorch.",
@@ -42,10 +42,10 @@ Architecture performer() {
              "ε is 1e-4 in performer-pytorch and in the kernel function itself, 1e-6 through google-research's make_fast_softmax_attention, and 1e-3 in both for the generalised kernel, where google-research does not divide by D^¼ (normalise_data=no) and a head without projection is its default.",
              "normaliser=guarded is google-research's, R + 2ε_z where |R| ≤ ε_z; sum adds ε_z to each entry of z, 1e-6 in later versions of performer-pytorch and 0 before. Without ε and with normaliser=none the output is the unbiased estimate of Σ exp(q·k/√D) v.",
              "The memory is updated before it is read. Nothing is forgotten: all eigenvalues are 1. Drawn anew in training there; here it is drawn once, by the seed.",
-             "Local heads, the reversible stack and token and position embeddings of performer-pytorch are not part of the layer."};
+             "Entries below proj_updater are the same arrays once more. Local heads, the reversible stack and token and position embeddings of performer-pytorch are not part of the layer."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the width."), hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
              hyper_integer("features", "m", 64, 0, 65536, "Random features of a head (kernel=trigonometric has a cosine and a sine of each); 0: D log D, rounded down.", "features"),
-             hyper_choice("kernel", "positive", {"positive", "trigonometric", "generalised"}, "Which features: positive ones or waves, whose mean is the softmax kernel, or any function of the projection."),
+             hyper_choice("kernel", "positive", {"positive", "trigonometric", "generalised", "separate"}, "Which features: positive ones or waves, whose mean is the softmax kernel, any function of the projection, or without one a softmax of each query and exponentials of keys (no_projection)."),
              hyper_choice("function", "relu", {"relu", "requ", "gelu", "exp", "elu+1", "sigmoid", "identity"}, "f of the generalised kernel."),
              hyper_choice("projection", "orthogonal", {"orthogonal", "orthogonal-root", "independent", "none"},
                           "How the rows w are drawn: orthogonal in blocks of D with the lengths of Gaussian ones, or all of length √D, or independent; or no projection (generalised kernel alone)."),
@@ -59,7 +59,7 @@ Architecture performer() {
   a.spectrum = "the transition of the memory: the identity (of S and z undivided by e^M)";
   a.source = {"K. Choromanski, V. Likhosherstov, D. Dohan, X. Song, A. Gane, T. Sarlos, P. Hawkins, J. Davis, A. Mohiuddin, L. Kaiser, D. Belanger, L. Colwell, A. Weller", "Rethinking attention with performers", "ICLR",
               "https://arxiv.org/abs/2009.14794", 2020};
-  a.reference = {{"norm.*", "final/norm.*"}, {"calls_since_last_redraw", ""}};
+  a.reference = {{"norm.*", "final/norm.*"}, {"calls_since_last_redraw", ""}, {"proj_updater.*", ""}, {"fast_attention.projection_matrix", ""}};
   for (const std::string model : {"performer.", ""})  // the language model, and the stack alone
     for (const auto& [theirs, ours] : {std::pair("net.layers.{n}.0.fn.*", "attention.*"), std::pair("net.layers.{n}.0.*", "attention.*"), std::pair("net.layers.{n}.1.fn.fn.*", "feed_forward.*"), std::pair("net.layers.{n}.1.*", "feed_forward.*")})
       a.reference.push_back({model + theirs, ours});
@@ -68,7 +68,7 @@ Architecture performer() {
     if (h.integer("width") % h.integer("heads"))
       throw Error("performer: heads = " + h.text("heads") + " does not divide width = " + h.text("width") + ": choose a divisor.",
                   {.model = "performer", .parameter = "heads", .value = h.text("heads"), .range = "a divisor of width"});
-    if (h.choice("projection") == "none" && h.choice("kernel") != "generalised")
+    if (h.choice("projection") == "none" && h.choice("kernel") != "generalised" && h.choice("kernel") != "separate")
       throw Error("performer: projection = none leaves kernel = " + h.choice("kernel") + " without random features: choose another projection, or kernel = generalised.",
                   {.model = "performer", .parameter = "projection", .value = "none", .range = "orthogonal, orthogonal-root or independent"});
   };
@@ -77,7 +77,7 @@ Architecture performer() {
     const Hyper& h = l.hyper;
     const PerformerSizes s(h);
     const std::int64_t T = l.steps(), B = l.batch();
-    const bool block = h.choice("block") == "residual", generalised = h.choice("kernel") == "generalised", waves = h.choice("kernel") == "trigonometric";
+    const bool block = h.choice("block") == "residual", separate = h.choice("kernel") == "separate", generalised = h.choice("kernel") == "generalised", waves = h.choice("kernel") == "trigonometric";
     const std::string& stabiliser = h.choice("stabiliser");
     const double eps = h.real("feature_eps"), ratio = 1.0 / std::sqrt(static_cast<double>(s.features));
     const auto norm = [&](const std::string& name, Var x) {
@@ -87,7 +87,7 @@ Architecture performer() {
     };
     const Var x = block ? norm("attention", u) : u;
     const auto project = [&](const std::string& which, const std::string& role) { return parts::by_head(l, parts::linear(l, "attention.to_" + which, x, s.width, role + ", rows by head", h.flag("qkv_bias")), s.heads); };
-    const double scale = h.flag("normalise_data") ? std::pow(static_cast<double>(s.key), -0.25) : 1.0;
+    const double scale = h.flag("normalise_data") && !separate ? std::pow(static_cast<double>(s.key), -0.25) : 1.0;
     const Var q = project("q", "W_q") * scale, k = project("k", "W_k") * scale, v = project("v", "W_v");
     const std::string& how = h.choice("projection");
     const Init start = how == "independent" ? init::normal(1.0) : parts::orthogonal_rows(how == "orthogonal" ? parts::RowLength::gaussian : parts::RowLength::root);
@@ -97,8 +97,12 @@ Architecture performer() {
 
     const auto with_function = [&] {
       const auto features = [&](Var y) { return parts::entrywise(h.choice("function"), W ? linear(y, W) : y) + eps; };
-      const Var of_q = features(q);
-      const auto made = parts::linear_read(l, of_q, features(k), v, memory + ".", sums + ".");
+      const auto softmax = [&](Var y) {
+        const Var raised = exp(y - detach(parts::largest(y)));
+        return raised / total(raised);
+      };
+      const Var of_q = separate ? softmax(q) : features(q);
+      const auto made = parts::linear_read(l, of_q, separate ? exp(k) : features(k), v, memory + ".", sums + ".");
       return std::tuple(made.read, made.weight, total(of_q));
     };
     const auto with_softmax = [&] {
@@ -139,7 +143,7 @@ Architecture performer() {
       }
       return std::tuple(read, weight, total(features_q));
     };
-    auto [o, weight, of_query] = generalised ? with_function() : with_softmax();
+    auto [o, weight, of_query] = generalised || separate ? with_function() : with_softmax();
     if (h.choice("normaliser") == "sum") o = o / (weight + of_query * h.real("sum_eps"));
     if (h.choice("normaliser") == "guarded") o = o / (weight + (1.0 - relu(sign(abs(weight) - h.real("sum_eps")))) * (2.0 * h.real("sum_eps")));
     const Var y = parts::linear(l, "attention.to_out", parts::flat(l, o), s.width, "W_o, columns by head", h.flag("out_bias"));

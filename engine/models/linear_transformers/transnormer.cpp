@@ -74,6 +74,10 @@ Architecture transnormer() {
   a.spectrum = "the transition of the memory: the identity (none of a layer that attends within blocks)";
   a.source = {"Z. Qin, X. Han, W. Sun, D. Li, L. Kong, N. Barnes, Y. Zhong", "The devil in linear transformer", "EMNLP", "https://arxiv.org/abs/2210.10340", 2022};
   a.reference = parts::fairseq_names(false);
+  // Later versions of the code call both norms so; softmax has a norm there that it does not use.
+  a.reference.push_back({"layers.{n}.self_attn.norm.*", "self_attn.gated_rms_norm.*"});
+  for (const char* norm : {"norm", "gated_rms_norm"})
+    for (const char* entry : {"weight", "bias", "scale", "gate"}) a.reference.push_back({"self_attn." + std::string(norm) + "." + entry, ""});
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) { parts::heads_divide_width(h, "transnormer"); };
 
