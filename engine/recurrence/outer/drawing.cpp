@@ -10,14 +10,17 @@ void blocks(Plan& plan, const Drawn& f) {
   const std::int64_t T = f.order.steps, chunk = drawn_chunk(f.order.chunk, T), chunks = (T + chunk - 1) / chunk;
   const InputRows q(f.in[0]), k(f.in[1]), v(f.in[2]);
   const std::int64_t n = q.width, entry = k.most_active(T), column = v.most_active(T);
-  std::optional<InputRows> log_decay;
+  std::optional<InputRows> log_decay, value_decay;
   if (f.in.size() > 3) log_decay.emplace(f.in[3]);
+  if (f.in.size() > 4) value_decay.emplace(f.in[4]);
   const std::int64_t own = f.order.read == ReadOrder::after ? 1 : 0;  // whether a step reads what it writes
   const bool invariant = log_decay && f.in[3].shape().size() < 4;
-  /// The decay of the steps first to last together.
+  const bool value_invariant = value_decay && f.in[4].shape().size() < 4;
+  /// The decay of the steps first to last together, of key i in the column that is drawn.
   const auto decay = [&](std::int64_t first, std::int64_t last, std::int64_t i) {
     double sum = 0.0;
     for (std::int64_t t = first; log_decay && t <= last; ++t) sum += (*log_decay)(invariant ? 0 : t, log_decay->width > 1 ? i : 0);
+    for (std::int64_t t = first; value_decay && t <= last; ++t) sum += (*value_decay)(value_invariant ? 0 : t, column);
     return std::exp(sum);
   };
   plan.drawing = "triangle";

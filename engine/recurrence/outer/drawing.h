@@ -6,7 +6,8 @@
 
 namespace reclab::drawing {
 
-/// A matrix memory: scores within a chunk, the memory from chunk to chunk; inputs q, k, v and perhaps log_decay.
+/// A matrix memory: scores within a chunk, the memory from chunk to chunk; inputs q, k, v and perhaps the logarithms of
+/// decays by key, or by key and value.
 void blocks(Plan& plan, const Drawn& drawn);
 
 }  // namespace reclab::drawing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <cassert>
+#include <functional>
 
 #include "array/device_array.h"
 #include "autodiff/ops.h"
@@ -138,11 +139,11 @@ Var step_earlier(Var x) {
   return concat(parts, 0);
 }
 
-OuterVars summed(Graph& graph, bool attention, const OuterInputs& in, bool record) {
+OuterVars summed(Graph& graph, bool attention, const OuterInputs& in, bool record, Var initial = {}) {
   const Var q = in.q, k = in.k, v = in.v;
   const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
   OuterVars vars;
-  vars.initial = {graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
+  vars.initial = {initial ? initial : graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
   auto operation = std::make_unique<Outer>(v.dtype(), attention, record, OuterDims{steps, batch * heads, key, value, in.read}, batch);
   vars.memory = operation.get();
   std::vector<std::pair<Shape, DType>> outputs{{v.shape(), v.dtype()}, {Shape{batch, heads, key, value}, v.dtype()}};
@@ -154,13 +155,30 @@ OuterVars summed(Graph& graph, bool attention, const OuterInputs& in, bool recor
   return vars;
 }
 
+/// What each entry of the memory is multiplied with in a step: [heads, key, value] where it is the same in all, else [steps, batch, heads, key, value].
+Var factors(Graph& graph, const OuterInputs& in) {
+  Var log;
+  if (in.key_decay) log = chunks::with_axis(in.key_decay, -1);
+  if (in.value_decay) log = log ? log + chunks::with_axis(in.value_decay, -2) : chunks::with_axis(in.value_decay, -2);
+  const auto all = [&](Var x) {
+    x = x + chunks::zeros(graph, {in.q.dim(3), in.v.dim(3)});
+    if (x.shape().size() == 3) return x + chunks::zeros(graph, {in.q.dim(2), 1, 1});
+    return x + chunks::zeros(graph, {in.q.dim(0), in.q.dim(1), in.q.dim(2), 1, 1});
+  };
+  if (!in.phase) return in.value_decay ? all(exp(log)) : exp(log) + chunks::zeros(graph, {in.q.dim(3), in.v.dim(3)});
+  const Var phase = chunks::with_axis(in.phase, -1), x = is_complex(phase.dtype()) ? real(phase) : cos(phase), y = is_complex(phase.dtype()) ? imag(phase) : sin(phase);
+  if (!log) return complex(all(x), all(y));
+  const Var size = exp(log);
+  return complex(all(size * x), all(size * y));
+}
+
 /// Every entry of the memory is a diagonal recurrence of its own, whose states are all there.
 OuterVars stepwise(Graph& graph, Form form, const OuterInputs& in) {
-  const Var decay = exp(chunks::with_axis(in.key_decay, -1)) + chunks::zeros(graph, {in.q.dim(3), in.v.dim(3)});
+  const Var factor = factors(graph, in), written = chunks::with_axis(in.k, -1) * chunks::with_axis(in.v, -2);
   OuterVars vars;
-  static_cast<MemoryVars&>(vars) = diagonal(graph, form, decay, chunks::with_axis(in.k, -1) * chunks::with_axis(in.v, -2), in.shown);
-  const Var read = in.read == ReadOrder::before ? states_before(vars) : vars.trajectories[0];
-  vars.output = sum(read * chunks::with_axis(in.q, -1), -2);
+  static_cast<MemoryVars&>(vars) = diagonal(graph, form, factor, in.phase && !is_complex(written.dtype()) ? complex(written, affine(written, 0.0, 0.0)) : written, in.shown);
+  const Var state = in.read == ReadOrder::before ? states_before(vars) : vars.trajectories[0], query = chunks::with_axis(in.q, -1);
+  vars.output = sum(!in.phase ? state * query : is_complex(query.dtype()) ? real(state * query) : real(state) * query, -2);
   return vars;
 }
 
@@ -175,11 +193,11 @@ std::unique_ptr<Composed> Gated::composed() const {
   });
 }
 
-OuterVars gated(Graph& graph, ScanMethod method, const OuterInputs& in) {
+OuterVars gated(Graph& graph, ScanMethod method, const OuterInputs& in, Var initial = {}) {
   const Var q = in.q, k = in.k, v = in.v, log_decay = in.key_decay;
   const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3);
   OuterVars vars;
-  vars.initial = {graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
+  vars.initial = {initial ? initial : graph.leaf(LeafKind::variable, {batch, heads, key, value}, v.dtype())};
   std::vector<Var> inputs{q, k, v, vars.initial[0]};
   if (log_decay) inputs.push_back(log_decay.shape().size() < 4 ? log_decay + chunks::zeros(graph, {steps, batch, 1, 1}) : log_decay);
   auto operation = std::make_unique<Gated>(v.dtype(), GatedDims{steps, batch * heads, key, value, log_decay ? log_decay.dim(-1) : 1, method, in.read}, static_cast<bool>(log_decay),
@@ -192,23 +210,25 @@ OuterVars gated(Graph& graph, ScanMethod method, const OuterInputs& in) {
   return vars;
 }
 
-OuterVars quadratic(Graph& graph, const OuterInputs& in) {
+/// Where each step reads what the step before left: the reads after step t, of step t + 1, and before them what step 0 reads, [1, ...].
+Var step_later(Var first, Var reads, int axis) {
+  if (reads.dim(axis) == 1) return first;
+  const Var parts[] = {first, slice(reads, axis, 0, reads.dim(axis) - 1)};
+  return concat(parts, axis);
+}
+
+OuterVars quadratic(Graph& graph, const OuterInputs& in, Var initial = {}) {
   const Var q = in.q, v = in.v;
   const std::int64_t steps = q.dim(0), batch = q.dim(1), heads = q.dim(2), key = q.dim(3), value = v.dim(3), all = batch * heads;
   const bool before = in.read == ReadOrder::before;
   const int heads_first[] = {1, 2, 0, 3};
   const auto by_heads = [&](Var x) { return reshape(permute(x, heads_first), {all, steps, x.dim(3)}); };
-  const auto start = chunks::start(graph, {batch, heads, key, value}, v.dtype());
-  // What is read before an update is what the step before reads after its own.
+  const auto start = initial ? chunks::Start{initial, initial, initial, nullptr} : chunks::start(graph, {batch, heads, key, value}, v.dtype());
   const Var Q = by_heads(before ? step_earlier(q) : q), K = by_heads(in.k), V = by_heads(v), first = reshape(start.state, {all, key, value});
   const auto [sums, low] = chunks::sums(by_heads(at_each_step(graph, in.key_decay, steps) + chunks::zeros(graph, {batch, 1, 1})), 1);  // [all, steps, 1]
   const Var last_sum = slice(sums, 1, steps - 1, steps), last_low = slice(low, 1, steps - 1, steps);
   Var read = weighted_attention(Q, K, V, sums, -sums, low, -low, in.read) + matmul(Q * exp(sums), first);
-  if (before) {
-    const Var first_read = matmul(slice(by_heads(q), 1, 0, 1), first);
-    const Var parts[] = {first_read, steps > 1 ? slice(read, 1, 0, steps - 1) : Var{}};
-    read = concat(std::span(parts, steps > 1 ? 2 : 1), 1);
-  }
+  if (before) read = step_later(matmul(slice(by_heads(q), 1, 0, 1), first), read, 1);
   const int time_first[] = {2, 0, 1, 3};
   OuterVars vars;
   vars.memory = start.memory;
@@ -219,11 +239,146 @@ OuterVars quadratic(Graph& graph, const OuterInputs& in) {
   return vars;
 }
 
-OuterVars memory_of(Graph& graph, Form form, const OuterInputs& in, bool record) {
-  if (form == Form::chunkwise) return gated(graph, ScanMethod::chunks, in);
-  if (!in.key_decay) return summed(graph, form == Form::attention, in, record && form != Form::attention);
-  if (form == Form::attention && in.key_decay.dim(-1) == 1) return quadratic(graph, in);
-  if (form == Form::sequential && !record) return gated(graph, ScanMethod::steps, in);
+constexpr std::int64_t value_chunk = 16;
+
+EvaluationOrder by_value_order(Graph& graph, const OuterInputs& in) {
+  const Var no_decay = chunks::zeros(graph, {in.q.dim(2), 1});
+  return {.form = Form::chunkwise, .draw = drawing::blocks, .steps = in.q.dim(0), .chunk = value_chunk, .weights = EvaluationOrder::Weights::decayed, .read = in.read,
+          .in = {in.q, in.k, in.v, in.key_decay ? in.key_decay : no_decay, in.value_decay}};
+}
+
+/// Decays by value, in chunks of 16 steps: the memory is a diagonal recurrence from chunk to chunk, and each pair of steps in one is decayed by a
+/// sum of logarithms over the steps between.
+OuterVars by_value(Graph& graph, const OuterInputs& in, Var initial = {}) {
+  const std::int64_t steps = in.q.dim(0), batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3), chunk = std::min(value_chunk, steps);
+  const bool before = in.read == ReadOrder::before;
+  const auto each = [&](Var x) { return at_each_step(graph, x, steps) + chunks::zeros(graph, {batch, heads, 1}); };
+  const auto start = initial ? chunks::Start{initial, initial, initial, nullptr} : chunks::start(graph, {batch, heads, key, value}, in.v.dtype());
+  const Var state = start.state;
+  if (start.memory) start.memory->goes(by_value_order(graph, in));
+  const Var Q = chunks::split(before ? step_earlier(in.q) : in.q, chunk), K = chunks::split(in.k, chunk), V = chunks::split(in.v, chunk);  // [chunks, batch, heads, chunk, d]
+  const Var inside = chunks::with_axis(chunks::triangle(graph, chunk, 1.0, 0.0), -1);
+  struct Decays {
+    Var pairs;                        // [.., chunk, chunk, d]: from step s to t, 0 for s > t
+    Var since_start, until_end, all;  // [.., chunk, d], [.., chunk, d], [.., 1, d]
+  };
+  // Each exponent is the sum of the logarithms of the steps that it passes through, so that its adjoint goes to these alone.
+  const auto passes = [&](std::int64_t ways, const std::function<bool(std::int64_t way, std::int64_t step)>& through) {
+    std::vector<double> counted;
+    for (std::int64_t l = 0; l < chunk; ++l)
+      for (std::int64_t way = 0; way < ways; ++way) counted.push_back(through(way, l) ? 1.0 : 0.0);
+    return graph.constant({chunk, ways}, std::move(counted));
+  };
+  const Var between = passes(chunk * chunk, [&](std::int64_t way, std::int64_t l) { return way % chunk < l && l <= way / chunk; }),
+            up_to = passes(chunk, [](std::int64_t t, std::int64_t l) { return l <= t; }), after = passes(chunk, [](std::int64_t s, std::int64_t l) { return l > s; }),
+            whole = passes(1, [](std::int64_t, std::int64_t) { return true; });
+  const auto decays_of = [&](Var log) {
+    const Var steps_last = transpose(chunks::split(each(log), chunk));  // [.., d, chunk]
+    const auto decay = [&](Var way) { return exp(transpose(matmul(steps_last, way))); };
+    const Var all_pairs = decay(between);
+    Shape shape = all_pairs.shape();
+    shape.insert(shape.end() - 2, chunk);
+    shape[shape.size() - 2] = chunk;
+    return Decays{reshape(all_pairs, shape) * inside, decay(up_to), decay(after), decay(whole)};
+  };
+  const Decays of_value = decays_of(in.value_decay);
+  Var scores, left = Q, right = K, factor = transpose(of_value.all);  // of [key, value], transposed below
+  if (in.key_decay) {
+    const Decays of_key = decays_of(in.key_decay);
+    scores = sum(of_key.pairs * chunks::with_axis(Q, -2) * chunks::with_axis(K, -3), -1);
+    left = Q * of_key.since_start;
+    right = K * of_key.until_end;
+    factor = factor * of_key.all;
+  } else {
+    scores = matmul_transposed(Q, K);
+  }
+  const Var written = matmul(transpose(right), V * of_value.until_end);
+  const MemoryVars memory = diagonal_from(graph, Form::sequential, transpose(factor + chunks::zeros(graph, {value, key})), written, state);
+  if (start.memory) start.memory->follow(memory.memory);
+  Var read = chunks::join(of_value.since_start * matmul(left, states_before(memory)) + sum(chunks::with_axis(scores, -1) * of_value.pairs * chunks::with_axis(V, -3), -2), steps);
+  if (before) {
+    const Var first = matmul(reshape(slice(in.q, 0, 0, 1), {batch, heads, 1, key}), state);
+    read = step_later(reshape(first, {1, batch, heads, value}), read, 0);
+  }
+  OuterVars vars;
+  vars.memory = start.memory ? start.memory : memory.memory;
+  vars.initial = {start.leaf};
+  vars.trajectories = {Var{}};
+  vars.finals = memory.finals;
+  vars.output = read;
+  return vars;
+}
+
+/// Cosine and sine of Theta_t, the sum of the phases up to step t.
+std::pair<Var, Var> turned_by(Graph& graph, const OuterInputs& in) {
+  const std::int64_t steps = in.q.dim(0), heads = in.q.dim(2);
+  if (is_complex(in.phase.dtype())) {  // of numbers on the unit circle the product
+    const Var factor = at_each_step(graph, in.phase, steps), none = affine(factor, 0.0, 0.0);
+    const Var one = affine(real(slice(none, 0, 0, 1)), 0.0, 1.0), first = reshape(complex(one, affine(one, 0.0, 0.0)), Shape(factor.shape().begin() + 1, factor.shape().end()));
+    const Var product = diagonal_from(graph, Form::scan, factor, none, first).trajectories[0];
+    return {real(product), imag(product)};
+  }
+  // The sum's rounding is turned by too, so an angle is as good after many turns as in the first.
+  const auto [sums, low] = chunks::sums(at_each_step(graph, in.phase, steps) + chunks::zeros(graph, {heads, 1}), 0);
+  return {cos(sums) * cos(low) - sin(sums) * sin(low), sin(sums) * cos(low) + cos(sums) * sin(low)};
+}
+
+/// What a form that has no complex memory makes of one that turns: S_t = e^{i Theta_t} (W_t - i W'_t), Theta_t the sum of the phases up to step t,
+/// so that W and W' are real memories of keys k cos Theta and k sin Theta, and the reads those of queries turned alike.
+OuterVars turning(Graph& graph, const OuterInputs& in, const std::function<OuterVars(const OuterInputs&, Var initial)>& real_memory) {
+  const std::int64_t batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3);
+  const auto [c, s] = turned_by(graph, in);
+  Var c_read = c, s_read = s;
+  if (in.read == ReadOrder::before) {
+    const Var one = slice(c, 0, 0, 1);
+    c_read = step_later(affine(one, 0.0, 1.0), c, 0);
+    s_read = step_later(affine(one, 0.0, 0.0), s, 0);
+  }
+  const auto pair = [](Var x, Var y, int axis) {
+    const Var parts[] = {x, y};
+    return concat(parts, axis);
+  };
+  OuterInputs turned = in;
+  turned.phase = {};
+  if (is_complex(in.q.dtype())) {
+    const Var x = real(in.q), y = imag(in.q);
+    turned.q = pair(x * c_read - y * s_read, x * s_read + y * c_read, -1);
+  } else {
+    turned.q = pair(in.q * c_read, in.q * s_read, -1);
+  }
+  if (is_complex(in.k.dtype())) {
+    const Var x = real(in.k), y = imag(in.k);
+    turned.k = pair(x * c + y * s, x * s - y * c, -1);
+  } else {
+    turned.k = pair(in.k * c, in.k * s, -1);
+  }
+  if (in.key_decay && in.key_decay.dim(-1) > 1) turned.key_decay = pair(in.key_decay, in.key_decay, -1);
+  const auto start = chunks::start(graph, {batch, heads, key, value}, complex_of(in.v.dtype()));
+  const OuterVars made = real_memory(turned, pair(real(start.state), -imag(start.state), -2));
+  start.memory->follow(made.memory);
+  if (in.value_decay) start.memory->goes(by_value_order(graph, turned));
+  const Var final_memory = made.finals[0], x = slice(final_memory, -2, 0, key), y = slice(final_memory, -2, key, 2 * key), last_c = chunks::with_axis(last(c), -1), last_s = chunks::with_axis(last(s), -1);
+  OuterVars vars;
+  vars.memory = start.memory;
+  vars.initial = {start.leaf};
+  vars.trajectories = {Var{}};
+  vars.finals = {complex(x * last_c + y * last_s, x * last_s - y * last_c)};
+  vars.output = made.output;
+  return vars;
+}
+
+bool has_quadratic_form(const OuterInputs& in) { return !in.value_decay && (!in.key_decay || in.key_decay.dim(-1) == 1); }
+
+OuterVars memory_of(Graph& graph, Form form, const OuterInputs& in, bool record, Var initial = {}) {
+  if (in.phase) {
+    if (form == Form::chunkwise || (form == Form::attention && has_quadratic_form(in)))
+      return turning(graph, in, [&](const OuterInputs& turned, Var from) { return memory_of(graph, form, turned, false, from); });
+    return stepwise(graph, form == Form::scan ? Form::scan : Form::sequential, in);
+  }
+  if (form == Form::chunkwise) return in.value_decay ? by_value(graph, in, initial) : gated(graph, ScanMethod::chunks, in, initial);
+  if (!in.key_decay && !in.value_decay) return summed(graph, form == Form::attention, in, record && form != Form::attention, initial);
+  if (form == Form::attention && has_quadratic_form(in)) return quadratic(graph, in, initial);
+  if (form == Form::sequential && !record && !in.value_decay) return gated(graph, ScanMethod::steps, in);
   return stepwise(graph, form == Form::scan ? Form::scan : Form::sequential, in);
 }
 
@@ -232,16 +387,20 @@ OuterVars memory_of(Graph& graph, Form form, const OuterInputs& in, bool record)
 OuterVars outer(Graph& graph, Form form, const OuterInputs& in, bool record) {
   assert(in.k.shape() == in.q.shape() && in.v.dim(2) == in.q.dim(2));
   assert(!in.bonus || in.read == ReadOrder::before);
+  assert(in.phase || (!is_complex(in.q.dtype()) && !is_complex(in.k.dtype())));
   OuterVars vars = memory_of(graph, form, in, record);
   // The step's own token is a product of its query, key and value alone: no form needs more of it.
-  if (in.bonus) vars.output = vars.output + chunks::with_axis(sum(in.q * in.k * in.bonus, -1), -1) * in.v;
+  if (in.bonus) {
+    const Var weight = sum(in.q * in.k * in.bonus, -1);
+    vars.output = vars.output + chunks::with_axis(is_complex(weight.dtype()) ? real(weight) : weight, -1) * in.v;
+  }
   return vars;
 }
 
 Var outer(Layer& layer, const StateSpec& state, const OuterInputs& in) {
   layer.offer({Form::chunkwise});
-  if (in.key_decay) layer.offer({Form::scan});
-  if (!in.key_decay || in.key_decay.dim(-1) == 1) layer.offer({Form::attention});
+  if (in.key_decay || in.value_decay || in.phase) layer.offer({Form::scan});
+  if (has_quadratic_form(in)) layer.offer({Form::attention});
   const OuterVars vars = outer(layer.graph(), layer.form(), in, layer.records());
   layer.declare({state}, vars);
   return vars.output;
