@@ -6,8 +6,7 @@
 
 #include "array/error.h"
 #include "models/parts/parts.h"
-#include "recurrence/outer/outer.h"
-#include "recurrence/step/step.h"
+#include "recurrence/outer/normalised.h"
 
 namespace reclab::architectures {
 namespace {
@@ -68,19 +67,13 @@ Architecture mlstm() {
     const Var f = parts::linear(l, "xlstm.mlstm_cell.fgate", qkv, heads,
                                 {init::constant(0.0), init::each([=](Rng&, std::int64_t j) { return 3.0 + most * static_cast<double>(j); }), "W_f, columns q, k, v", "starts at 0, its bias from 3 to 6 over the heads"});
     const Var lf = log_sigmoid(f);
-    const Var m = step(l, {{"m", {heads}, "The stabiliser: the exponent that C and n are divided by.", true}}, {lf, i},
-                         [](Cell&, std::span<const Var> t, std::span<const Var> s) { return std::vector<Var>{maximum(t[0] + s[0], t[1])}; })[0];
-    const Var standing = lf + l.before(m), top = maximum(standing, i);
-    const Var keep = standing - top, write = l.gate("input", exp(i - top), 0.0, 1.0, "exp(ĩ − m): how strongly this step writes, in units of e^m.");
-    l.gate("forget", exp(keep), 0.0, 1.0, "exp(log σ(f̃) + m_{t-1} − m_t): what multiplies the stored memory.");
+    const StabilisedGates gates = stabilised(l, {"m", {heads}, "The stabiliser: the exponent that C and n are divided by.", true}, lf, i);
+    const Var write = l.gate("input", gates.write, 0.0, 1.0, "exp(ĩ − m): how strongly this step writes, in units of e^m.");
+    l.gate("forget", exp(gates.keep), 0.0, 1.0, "exp(log σ(f̃) + m_{t-1} − m_t): what multiplies the stored memory.");
     const auto by_head = [&](Var z) { return reshape(z, {T, B, heads, D}); };
-    const Var each = reshape(write, {T, B, heads, 1}), K = by_head(k) * each / std::sqrt(static_cast<double>(D)), Q = by_head(q), decay = reshape(keep, {T, B, heads, 1}), shown = sigmoid(f);
-    const Var read = outer(l, {"C", {heads, D, D}, "The matrix memory of each head, [key, value], divided by e^m."}, {.q = Q, .k = K, .v = by_head(v), .key_decay = decay, .shown = shown});
-    const Var ones = affine(slice(each, -1, 0, 1), 0.0, 1.0);
-    const Var weight = outer(l, {"n", {heads, D}, "The normaliser of each head, divided by e^m."}, {.q = Q, .k = K, .v = ones, .key_decay = decay, .shown = shown});
-    // e^-m neither 0, which would leave 0/0 where nothing was recalled, nor infinite, which has no slope.
-    const Var least = exp_in_range(-minimum(reshape(m, {T, B, heads, 1}), m.dtype() == DType::f64 ? 700.0 : 85.0));
-    const Var hidden = read / (maximum(abs(weight), least) + h.real("eps"));
+    const Var each = reshape(write, {T, B, heads, 1}), K = by_head(k) * each / std::sqrt(static_cast<double>(D)), Q = by_head(q), decay = reshape(gates.keep, {T, B, heads, 1}), shown = sigmoid(f);
+    const Var hidden = normalised_outer(l, {"C", {heads, D, D}, "The matrix memory of each head, [key, value], divided by e^m."}, {"n", {heads, D}, "The normaliser of each head, divided by e^m."},
+                                        {.q = Q, .k = K, .v = by_head(v), .key_decay = decay, .shown = shown}, denominator::size_at_least(reshape(gates.unit(), {T, B, heads, 1}), h.real("eps")));
     const Var normed = h.flag("norm") ? parts::flat(l, parts::normalised(hidden, 1e-5)) * parts::one_plus(l, "xlstm.mlstm_cell.outnorm.weight", I) : parts::flat(l, hidden);
     const Var skip = l.parameter("xlstm.learnable_skip", {I}, init::constant(1.0), "What of the convolution's output is added; starts at 1.");
     const Var open = l.gate("output", silu(both[1]), 0.0, 0.0, "silu(z): what multiplies the output; unbounded above.");

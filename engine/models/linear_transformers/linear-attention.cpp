@@ -6,7 +6,7 @@
 
 #include "array/error.h"
 #include "models/architecture.h"
-#include "recurrence/outer/outer.h"
+#include "recurrence/outer/normalised.h"
 
 namespace reclab::architectures {
 
@@ -48,10 +48,8 @@ Architecture linear_attention() {
     const Var q = elu(reshape(project("query", "queries", x), by_head)) + 1.0;
     const Var keys = elu(reshape(project("key", "keys", x), by_head)) + 1.0;
     const Var v = reshape(project("value", "values", x), by_head);
-    const Var ones = affine(slice(v, -1, 0, 1), 0.0, 1.0);
-    const Var read = outer(l, {"S", {heads, key, key}, "The sum of φ(k) vᵀ of each head, [key, value]."}, {q, keys, v});
-    const Var weight = outer(l, {"z", {heads, key}, "The sum of φ(k) of each head: the normaliser."}, {q, keys, ones});
-    const Var out = project("out", "output", reshape(read / (weight + 1e-6), {l.steps(), l.batch(), d}), "columns");
+    const Var read = normalised_outer(l, {"S", {heads, key, key}, "The sum of φ(k) vᵀ of each head, [key, value]."}, {"z", {heads, key}, "The sum of φ(k) of each head: the normaliser."}, {q, keys, v}, denominator::plus(1e-6));
+    const Var out = project("out", "output", reshape(read, {l.steps(), l.batch(), d}), "columns");
     if (l.hyper.choice("block") == "none") return out;
 
     const auto norm = [&](const std::string& name, Var y) {
