@@ -4,7 +4,7 @@
 // B. Peng et al., Eagle and Finch: RWKV with matrix-valued states and dynamic recurrence, COLM 2024. Names and conventions of RWKV-LM's RWKV-v5, x060.
 #include <cmath>
 
-#include "models/parts/rwkv.h"
+#include "models/low_rank/rwkv.h"
 #include "recurrence/outer/outer.h"
 
 namespace reclab::architectures {

@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "models/parts/rwkv.h"
+// What RWKV's fifth and sixth versions share: tokens that are mixed with the one before, ways of starting, the norm by head and the feed-forward part.
+#pragma once
 
 #include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
 
 #include "array/error.h"
+#include "models/parts/parts.h"
 
 namespace reclab::parts::rwkv {
 
-Depth::Depth(const Layer& l) {
+/// Where a layer stands in its stack: up goes from 0 to 1, down from 1 to almost 0.
+struct Depth {
+  double up, down;
+  explicit Depth(const Layer& l);
+};
+
+inline Depth::Depth(const Layer& l) {
   const double depth = static_cast<double>(l.hyper.integer("layers")), layer = static_cast<double>(l.index());
   up = depth > 1.0 ? layer / (depth - 1.0) : 0.0;
   down = 1.0 - layer / depth;
 }
 
-std::vector<HyperSpec> hyper() {
+/// The hyper-parameters that both versions have.
+inline std::vector<HyperSpec> hyper() {
   return {hyper_integer("width", "C", 64, 1, 4096, "Channels.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
           hyper_integer("attention_width", "A", 0, 0, 65536, "Keys and values of all heads; 0: the width.", "channels"),
           hyper_integer("head_size", "N", 16, 1, 1024, "Size of a head, of its keys and of its values; must divide the attention's width (the reference has 64).", "channels"),
@@ -24,27 +36,31 @@ std::vector<HyperSpec> hyper() {
           draws_only(hyper_flag("zero_init", false, "Whether W_o, and W_v and W_r of the feed-forward part, start at 0 as in the reference.")),
           hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or TimeMix alone.")};
 }
-std::int64_t attention_width(const Hyper& h) { return h.integer("attention_width") ? h.integer("attention_width") : h.integer("width"); }
-std::int64_t feed_forward_width(const Hyper& h) {
+inline std::int64_t attention_width(const Hyper& h) { return h.integer("attention_width") ? h.integer("attention_width") : h.integer("width"); }
+inline std::int64_t feed_forward_width(const Hyper& h) {
   if (h.integer("feed_forward")) return h.integer("feed_forward");
   const std::int64_t width = h.integer("width"), whole = static_cast<std::int64_t>(3.5 * static_cast<double>(width)) / 32 * 32;
   return whole ? whole : 4 * width;
 }
-void check(const std::string& model, const Hyper& h) {
+/// Throws Error unless the heads divide the attention's width.
+inline void check(const std::string& model, const Hyper& h) {
   if (attention_width(h) % h.integer("head_size") == 0) return;
   throw Error(model + ": head_size = " + h.text("head_size") + " does not divide the attention's width " + std::to_string(attention_width(h)) + ": choose a divisor.",
               {.model = model, .parameter = "head_size", .value = h.text("head_size"), .range = "a divisor of the attention's width"});
 }
 
-Var matrix(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role, double gain) {
+/// name.weight of a projection: orthogonal with this gain, or, where the gain is 0, at 0 as in the reference or uniform in ±1/√in.
+inline Var matrix(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role, double gain) {
   const bool zero = l.hyper.flag("zero_init");
   const Init start = gain > 0.0 ? init::orthogonal(gain) : zero ? init::constant(0.0) : torch_uniform(x.dim(-1));
   return linear(l, name, x, out, {start, {}, role, gain > 0.0 ? "starts orthogonal" + std::string(gain == 1.0 ? "" : ", times 0.1") : zero ? "starts at 0" : "starts uniform in ±1/√in"});
 }
 
-Var shifted(Layer& l, const std::string& buffer, Var x) { return slice(l.history(buffer, x, 1, "The input of the step before."), 0, 0, l.steps()); }
+/// The sequence one step later, the first one that of the step before the segment.
+inline Var shifted(Layer& l, const std::string& buffer, Var x) { return slice(l.history(buffer, x, 1, "The input of the step before."), 0, 0, l.steps()); }
 
-Var share(Layer& l, const std::string& name, bool of_before, const std::function<double(double)>& start_of_current, std::int64_t channels) {
+/// A parameter [1, 1, C]: the share of the current token in what a projection reads (version 5), or of the one before (6).
+inline Var share(Layer& l, const std::string& name, bool of_before, const std::function<double(double)>& start_of_current, std::int64_t channels) {
   const double n = static_cast<double>(channels);
   return l.parameter(name, {1, 1, channels},
                      init::each([=](Rng&, std::int64_t i) {
@@ -55,26 +71,30 @@ Var share(Layer& l, const std::string& name, bool of_before, const std::function
                          "; starts by a power of the channel's number.");
 }
 
-double decay_start(const Depth& depth, std::int64_t n, std::int64_t all) {
+/// The logarithm of −w as it starts, of entry n of all heads; and u.
+inline double decay_start(const Depth& depth, std::int64_t n, std::int64_t all) {
   return all == 1 ? -6.0 : -6.0 + 5.0 * std::pow(static_cast<double>(n) / static_cast<double>(all - 1), 0.7 + 1.3 * depth.up);
 }
-double bonus_start(const Depth& depth, std::int64_t n, std::int64_t all) {
+inline double bonus_start(const Depth& depth, std::int64_t n, std::int64_t all) {
   return (all == 1 ? depth.up : depth.up * (1.0 - static_cast<double>(n) / static_cast<double>(all - 1))) + 0.1 * static_cast<double>((n + 1) % 3 - 1);
 }
 
-Var norm_by_head(Layer& l, const std::string& name, Var read, double divisor, double eps) {
+/// The norm by head of what was read [steps, batch, heads, size], divided by `divisor` before, flat, with name.weight and name.bias.
+inline Var norm_by_head(Layer& l, const std::string& name, Var read, double divisor, double eps) {
   const std::int64_t all = read.dim(2) * read.dim(3);
   const double start = std::pow(static_cast<double>(l.index() + 1) / static_cast<double>(l.hyper.integer("layers")), 0.7);
   const Var scale = l.parameter(name + ".weight", {all}, init::constant(start), "Scale of the norm by head; starts at ((layer + 1)/L)^0.7.");
   const Var shift = l.parameter(name + ".bias", {all}, init::constant(0.0), "Shift of the norm by head; starts at 0.");
   return flat(l, normalised(divisor == 1.0 ? read : read / divisor, eps)) * scale + shift;
 }
-Var output(Layer& l, Var read, Var gate_input, double divisor, double eps) {
+/// W_o of the gated reads.
+inline Var output(Layer& l, Var read, Var gate_input, double divisor, double eps) {
   const Var open = l.gate("output", silu(matrix(l, "att.gate", gate_input, attention_width(l.hyper), "W_g", 0.1)), 0.0, 0.0, "silu(W_g x): what multiplies the reads; unbounded above.");
   return matrix(l, "att.output", norm_by_head(l, "att.ln_x", read, divisor, eps) * open, l.hyper.integer("width"), "W_o", 0.0);
 }
 
-Var feed_forward(Layer& l, Var x, bool of_before) {
+/// ChannelMix, or MishGLU; `of_before`: how the shares are told.
+inline Var feed_forward(Layer& l, Var x, bool of_before) {
   const std::int64_t C = l.hyper.integer("width"), F = feed_forward_width(l.hyper);
   const double down = Depth(l).down;
   const Var before = shifted(l, "ffn_x", x), step = before - x;
@@ -96,12 +116,13 @@ Var feed_forward(Layer& l, Var x, bool of_before) {
   return open * matrix(l, "ffn.value", k, C, "W_v of ChannelMix", 0.0);
 }
 
-Var block(Layer& l, Var x, bool of_before, const std::function<Var(Var)>& time_mix) {
+/// The block around a time mix, and the norm after the last one.
+inline Var block(Layer& l, Var x, bool of_before, const std::function<Var(Var)>& time_mix) {
   if (l.hyper.choice("block") == "none") return time_mix(x);
   if (l.index() == 0) x = layer_norm(l, "ln0", x);
   x = x + time_mix(layer_norm(l, "ln1", x));
   return x + feed_forward(l, layer_norm(l, "ln2", x), of_before);
 }
-Var finish(Layer& l, Var x) { return l.hyper.choice("block") == "residual" && l.hyper.flag("final_norm") ? layer_norm(l, "ln_out", x) : x; }
+inline Var finish(Layer& l, Var x) { return l.hyper.choice("block") == "residual" && l.hyper.flag("final_norm") ? layer_norm(l, "ln_out", x) : x; }
 
 }  // namespace reclab::parts::rwkv
