@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <iostream>
 #include <limits>
@@ -20,6 +19,7 @@
 #include "parameters/nearest.h"
 #include "models/registry.h"
 #include "options.h"
+#include "progress_line.h"
 #include "text.h"
 #include "timing/primitives.h"
 #include "timing/timing.h"
@@ -27,35 +27,18 @@
 #include "trace/writers.h"
 
 namespace reclab::cli {
+
+int cancelled(const std::string& where) {
+  std::cout.flush();
+  std::cerr << "cancelled " << where << "; nothing was exported" << std::endl;
+  // Gigabytes of a record are given back faster by ending than by taking them apart.
+  _exit(interrupted_status);
+}
+
 namespace {
 
 using Json = nlohmann::ordered_json;
 constexpr std::int64_t longest = std::int64_t{1} << 40;
-
-/// The line at the bottom of a terminal while something runs; nothing where standard error is none.
-class ProgressLine {
- public:
-  ~ProgressLine() { clear(); }
-  Progress callback() {
-    if (!isatty(STDERR_FILENO)) return {};
-    return [this](double fraction, std::string_view stage) {
-      const auto now = std::chrono::steady_clock::now();
-      if (now - last_ < std::chrono::milliseconds(50)) return;
-      last_ = now;
-      shown_ = true;
-      std::fprintf(stderr, "\r\033[K%3.0f %%  %.*s", 100.0 * fraction, static_cast<int>(stage.size()), stage.data());
-      std::fflush(stderr);
-    };
-  }
-  void clear() {
-    if (shown_) std::fputs("\r\033[K", stderr);
-    shown_ = false;
-  }
-
- private:
-  std::chrono::steady_clock::time_point last_;
-  bool shown_ = false;
-};
 
 bool yes_or_no(const std::string& option, const std::string& text, bool standard) {
   if (text.empty()) return standard;
@@ -214,13 +197,6 @@ void take_sizes(const ModelOptions& options, RunRequest& request, bool tell = tr
     if (tell) std::cout << "The weights set " << key << " = " << value << ".\n";
     request.set.emplace_back(key, value);
   }
-}
-
-int cancelled(const std::string& where) {
-  std::cout.flush();
-  std::cerr << "cancelled " << where << "; nothing was exported" << std::endl;
-  // Gigabytes of a record are given back faster by ending than by taking them apart.
-  _exit(interrupted_status);
 }
 
 Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(); }

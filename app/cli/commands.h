@@ -58,6 +58,13 @@ struct BenchOptions : ModelOptions {
 };
 int bench(const BenchOptions& options, Interrupt& interrupt);
 
+struct ComplexitiesOptions {
+  std::vector<std::string> ids, lengths;  ///< ids: of the presets in the tables; all where there are none
+  std::string file;
+  bool json = false;
+};
+int complexities(const ComplexitiesOptions& options, Interrupt& interrupt);
+
 struct TaskOptionsText {
   std::string name, length, seed, standardise, file;
   std::vector<std::string> set;
@@ -70,6 +77,8 @@ struct CheckDeviceOptions {
 /// 0 when the CUDA device agrees with the CPU or there is none, 1 when it does not.
 int check_device(const CheckDeviceOptions& options, Interrupt& interrupt);
 
+/// After Ctrl-C: says so and ends the program.
+int cancelled(const std::string& where);
 /// A user's mistake in an option, one sentence.
 [[noreturn]] void usage_error(const std::string& option, const std::string& sentence);
 

@@ -134,6 +134,17 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     status = bench(bench_options, interrupt);
   });
 
+  ComplexitiesOptions complexities_options;
+  sub = app.add_subcommand("complexities", "The survey's tables of complexities beside exponents of time and memory that are measured here");
+  sub->add_option("id", complexities_options.ids, "Presets of the tables (all)")->type_name("ID");
+  sub->add_option("--lengths", complexities_options.lengths, "Lengths to time (512,1024,...,16384)")->delimiter(',')->type_name("A,B");
+  sub->add_option("--export", complexities_options.file, "A CSV file, or JSON by its name")->type_name("FILE");
+  sub->add_flag("--json", complexities_options.json, "For scripts");
+  sub->callback([&] {
+    interrupt.watch();
+    status = complexities(complexities_options, interrupt);
+  });
+
   TaskOptionsText task_options;
   sub = app.add_subcommand("task", "Write a synthetic sequence to a file");
   std::vector<std::string> names;
@@ -179,7 +190,7 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     signal(SIGPIPE, SIG_DFL);
     raise(SIGPIPE);
   }
-  const bool exported = !run_options.folder.empty() || !bench_options.file.empty() || !task_options.file.empty();
+  const bool exported = !run_options.folder.empty() || !bench_options.file.empty() || !complexities_options.file.empty() || !task_options.file.empty();
   return complain("standard output cannot be written; is it closed, or the disk full?" + std::string(exported ? " The export is whole." : ""));
 }
 

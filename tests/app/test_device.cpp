@@ -14,7 +14,7 @@
 
 #include "checks/check_device.h"
 #include "faulty_machine.h"
-#include "gui/views/device_dialog.h"
+#include "gui/dialogs/device_dialog.h"
 #include "gui/views/status_line.h"
 #include "gui/window/main_window.h"
 #include "models/registry.h"

@@ -20,7 +20,8 @@
 #include "files/archive.h"
 #include "gui/session/kept_setup.h"
 #include "gui/session/pins.h"
-#include "gui/views/device_dialog.h"
+#include "gui/dialogs/complexity_dialog.h"
+#include "gui/dialogs/device_dialog.h"
 #include "gui/views/scrubber.h"
 #include "gui/window/main_window.h"
 #include "gui/window/panel_area.h"
@@ -187,6 +188,13 @@ void MainWindow::buildMenus() {
   shown->addSeparator();
   for (FlatDock* dock : docks_) shown->addAction(dock->toggleViewAction());
   view->addAction(add("map", "map", tr("Map of the literature"), QKeySequence(tr("Ctrl+M")), [this] { showMap({}); }));
+  view->addAction(add("complexities", "table", tr("Tables of complexities…"), {}, [this] {
+    if (!session_->library()) return;
+    auto* dialog = new ComplexityDialog(session_->library(), chooser_, this, &session_->desk());
+    connect(dialog, &ComplexityDialog::picked, this, &MainWindow::pickModel);
+    dialog->open();
+  }));
+  action("complexities")->setToolTip(tr("How time and memory grow with the length: what the survey states, and what is measured"));
   view->addAction(add("resetLayout", "reset", tr("Reset layout"), {}, [this] { resetLayout(); }));
   view->addSeparator();
   view->addAction(add("nextPart", {}, tr("Keyboard to the next part"), {}, [this] { focusNextPart(false); }));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "gui/views/device_dialog.h"
+#include "gui/dialogs/device_dialog.h"
 
 #include <QApplication>
 #include <QDialogButtonBox>
