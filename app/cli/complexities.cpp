@@ -37,7 +37,7 @@ std::string with_band(const Banded& band) { return number_text(band.value, 3) + 
 
 void print(const std::vector<ComplexityRow>& rows) {
   TextTable table(2);
-  table.row({"model", "form", "time", "as L^", "measured (90 %)", "memory", "as L^", "measured"});
+  table.row({"model", "form", "time", "as L^", "measured", "memory", "as L^", "measured"});
   for (const ComplexityRow& row : rows)
     table.row({row.model, row.form, row.stated_time, number_text(row.stated_time_exponent, 3), with_band(row.time), row.stated_space,
                number_text(row.stated_space_exponent, 3), number_text(row.space.value, 3)});

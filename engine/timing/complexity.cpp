@@ -25,14 +25,14 @@ double log_linear(double length, double) { return length * std::log2(length); }
 double log_linear_product(double length, double width) { return length * width * (std::log2(length) + width); }
 
 constexpr std::string_view whole_pass = "The survey counts the state that a step keeps; here it is a whole pass, whose inputs and outputs alone are L d.";
-constexpr std::string_view in_segments = "A pass step by step is cut in segments, whose arrays are used again: only inputs, outputs and a state a segment grow.";
+constexpr std::string_view in_segments = "A pass step by step is cut in segments, whose arrays are used again: inputs, outputs and a state a segment grow.";
 
 constexpr StatedComplexity stated[] = {
     {2, "2", "Recurrent net", true, "L d²", "L d", linear, linear, "elman", "sequential", "", in_segments},
     {2, "3", "Transformer", false, "L² d", "L² + L d", quadratic, quadratic_space, "transformer", "attention", "",
      "The scores of a query are made, used and given up row by row here, so the L × L of them are never held."},
     {2, "3.1", "Linear transformer", true, "L d²", "L d + d²", linear, linear_space, "linear-attention", "chunkwise", "", ""},
-    {2, "3.2", "RWKV", true, "L d", "d", linear, constant, "rwkv-4", "chunkwise", "", whole_pass},
+    {2, "3.2", "RWKV", true, "L d", "d", linear, constant, "rwkv-4", "sequential", "", in_segments},
     {2, "3.3", "Transformer-XL", true, "T² d", "T² + T m", linear, constant, "transformer-xl", "sequential",
      "The survey counts a segment of T steps; a sequence has L / T of them.", "The survey counts a segment; its arrays are used again by the next, and inputs and outputs grow."},
     {2, "3.4", "RetNet", true, "L d²", "d²", linear, constant, "retnet", "chunkwise", "", whole_pass},
@@ -40,7 +40,7 @@ constexpr StatedComplexity stated[] = {
     {3, "4", "S4", true, "L d²", "L d", linear, linear, "s4", "convolution", "", ""},
     {3, "4", "Hyena", true, "L d (log L + d)", "L log L d", log_linear_product, log_linear, "hyena", "convolution", "",
      "The filters are made once for all steps, so what the transforms hold grows as L; their log L is of work, not of memory."},
-    {3, "4", "Mamba", true, "L d", "d", linear, constant, "mamba", "scan", "", whole_pass},
+    {3, "4", "Mamba", true, "L d", "d", linear, constant, "mamba", "sequential", "", in_segments},
 };
 
 /// Slope of log y against log x, by least squares.
