@@ -90,7 +90,7 @@ Architecture gla() {
     const Var low = parts::linear(l, "attn.gk_proj.0", x, h.integer("gate_rank"), {wide, Init{}, "W₀ of the decay", "starts N(0, gate_std²)"});
     Var decay = log_sigmoid(parts::linear(l, "attn.gk_proj.1", low, s.key / shared, {wide, init::constant(0.0), "W₁ of the decay, rows by head", "starts N(0, gate_std²)"})) / h.real("gate_normaliser");
     if (h.real("clamp_min") < 0.0) decay = -minimum(-decay, -h.real("clamp_min"));
-    const auto mapped = [&](Var z) { return h.choice("feature_map") == "relu" ? relu(z) : h.choice("feature_map") == "silu" ? silu(z) : z; };
+    const auto mapped = [&](Var z) { return parts::activation(h.choice("feature_map"), z); };
     const auto heads = [&](Var z, std::int64_t d) { return parts::repeated_heads(reshape(z, {T, B, s.kv_heads, d}), shared); };
     const Var by_head = heads(decay, dk);
     l.gate("forget", exp(by_head), 0.0, 1.0, "exp(a): how much of each key dimension of the memory is kept.");

@@ -99,7 +99,7 @@ Architecture retnet() {
     o = parts::flat(l, o);
     if (h.choice("gate") != "none") {
       const Var g = project("retention.g_proj", x, V, "W_g of the output gate, rows by head", gain, "2^−2.5");
-      o = l.gate("output", h.choice("gate") == "swish" ? silu(g) : gelu(g), 0.0, 0.0, "The activated W_g x that multiplies the output; unbounded above.") * o;
+      o = l.gate("output", parts::activation(h.choice("gate"), g), 0.0, 0.0, "The activated W_g x that multiplies the output; unbounded above.") * o;
     }
     const Var y = project("retention.out_proj", o, d, "W_out", 0.5 * shrink, "½" + less);
     if (!block) return y;
@@ -112,7 +112,7 @@ Architecture retnet() {
       return parts::linear(l, name, w, out, {init::uniform(-bound, bound), {}, role, "starts uniform in ±1/√in" + (shrunk ? less : "")});
     };
     const Var first = feed("ffn.fc1", z, F, "W₁ of the feed-forward part", true);
-    const Var active = h.choice("activation") == "gelu" ? gelu(first) : h.choice("activation") == "swish" ? silu(first) : relu(first);
+    const Var active = parts::activation(h.choice("activation"), first);
     const Var out = after * alpha + feed("ffn.fc2", active * feed("ffn.gate", z, F, "W_gate of the feed-forward part", false), d, "W₂ of the feed-forward part", true);
     return prenorm ? out : parts::rms_norm(l, "final_layer_norm", out, eps);
   };

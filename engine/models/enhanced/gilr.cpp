@@ -29,7 +29,7 @@ Architecture gilr() {
     const Var b = l.parameter("fc.b", {2 * H}, glorot ? parts::xavier_uniform(2 * H, 2 * H) : init::constant(0.0), "b, gate, then impulse; starts uniform in ±√(3/(2H)), or at 0.");
     const auto both = split(matmul(x, W) + b, -1, 2);
     const std::string& f = l.hyper.choice("activation");
-    const Var v = both[1], phi = f == "elu" ? elu(v) : f == "tanh" ? tanh(v) : f == "relu" ? relu(v) : v;
+    const Var v = both[1], phi = parts::activation(f, v);
     const Var g = l.gate("forget", sigmoid(both[0]), 0.0, 1.0, "g_t: how much of the state is kept; the rest of it is replaced.");
     const Var written = l.gate("impulse", phi, f == "tanh" ? -1.0 : 0.0, f == "tanh" ? 1.0 : 0.0, "φ(v): what replaces the rest.");
     // 1 - g from its own sigmoid: next to 1 the difference would have no digits left.

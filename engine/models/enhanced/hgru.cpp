@@ -14,19 +14,6 @@ namespace {
 
 std::vector<std::string> activations() { return {"silu", "gelu", "relu", "elu", "sigmoid", "exp", "leak", "1+elu", "2+elu", "none"}; }
 
-Var activated(const std::string& name, Var x) {
-  if (name == "silu") return silu(x);
-  if (name == "gelu") return gelu(x);
-  if (name == "relu") return relu(x);
-  if (name == "elu") return elu(x);
-  if (name == "sigmoid") return sigmoid(x);
-  if (name == "exp") return exp(x);
-  if (name == "leak") return relu(x) - 0.01 * relu(-x);
-  if (name == "1+elu") return 1.0 + elu(x);
-  if (name == "2+elu") return 2.0 + elu(x);
-  return x;
-}
-
 }  // namespace
 
 Architecture hgru() {
@@ -58,7 +45,7 @@ Architecture hgru() {
     const bool block = h.choice("block") == "residual", prenorm = h.flag("prenorm"), bias = h.flag("bias");
     const std::string own = "self_attn.hgru.", act = h.choice("activation");
     const Var x = block && prenorm ? parts::layer_norm(l, "self_attn_layer_norm", u) : u;
-    const Var c = reshape(activated(act, parts::linear(l, own + "input_proj", x, 2 * d, "W_in, rows Re, Im of each channel in turn", bias)), {T, B, d, 2});
+    const Var c = reshape(parts::activation(act, parts::linear(l, own + "input_proj", x, 2 * d, "W_in, rows Re, Im of each channel in turn", bias)), {T, B, d, 2});
     const auto gates = parts::bounded_gate(parts::linear(l, own + "lambda_proj", x, d, "W_λ of the forget gate", bias), h.flag("lower_bound") ? parts::lower_bound(l, d, 1.0) : Var{});
     const Var forget = l.gate("forget", gates.forget, 0.0, 1.0, "λ: the modulus of what multiplies the state; from the second layer on not below that layer's bound.");
     const Var theta = reshape(l.parameter(own + "theta", {1, 1, d}, init::each([=](Rng&, std::int64_t k) { return std::pow(10000.0, -2.0 * static_cast<double>(k) / static_cast<double>(d)); }),
@@ -67,15 +54,15 @@ Architecture hgru() {
     const Var part[] = {reshape(slice(c, -1, 0, 1), {T, B, d}), reshape(slice(c, -1, 1, 2), {T, B, d})};
     const Var state = diagonal(l, {"h", {d}, "The complex state."}, complex(forget * cos(theta), forget * sin(theta)), complex(gates.write * part[0], gates.write * part[1]));
     const Var both[] = {real(state), imag(state)};
-    const Var open = l.gate("output", activated(act, parts::linear(l, own + "gate", x, 2 * d, "W_g of the output gate, rows of all real parts, then of all imaginary ones", bias)), 0.0, 0.0,
+    const Var open = l.gate("output", parts::activation(act, parts::linear(l, own + "gate", x, 2 * d, "W_g of the output gate, rows of all real parts, then of all imaginary ones", bias)), 0.0, 0.0,
                             "act(W_g x + b): what multiplies the normalised state; unbounded.");
     const Var y = parts::linear(l, own + "out_proj", parts::layer_norm(l, own + "norm", concat(both, -1)) * open, d, "W_o", bias);
     if (!block) return y;
     const auto after = [&](const std::string& norm, Var z) { return prenorm ? z : parts::layer_norm(l, norm, z); };
     const Var between = after("self_attn_layer_norm", u + y), v = prenorm ? parts::layer_norm(l, "final_layer_norm", between) : between;
     const std::int64_t F = h.integer("feed_forward") ? h.integer("feed_forward") : std::max<std::int64_t>(1, 8 * d / 3);
-    const Var unit = activated(h.choice("glu_activation"), parts::linear(l, "glu.l1", v, F, "l1, whose activation multiplies")) * parts::linear(l, "glu.l2", v, F, "l2");
-    return after("final_layer_norm", between + activated(h.choice("final_activation"), parts::linear(l, "glu.l3", unit, d, "l3")));
+    const Var unit = parts::activation(h.choice("glu_activation"), parts::linear(l, "glu.l1", v, F, "l1, whose activation multiplies")) * parts::linear(l, "glu.l2", v, F, "l2");
+    return after("final_layer_norm", between + parts::activation(h.choice("final_activation"), parts::linear(l, "glu.l3", unit, d, "l3")));
   };
   a.finish = [](Layer& l, Var x) {
     const Hyper& h = l.hyper;

@@ -17,7 +17,6 @@ namespace {
 Activation activation_of(const std::string& name) {
   return name == "relu" ? Activation::relu : name == "tanh" ? Activation::tanh : Activation::sigmoid;
 }
-Var applied(const std::string& name, Var x) { return name == "relu" ? relu(x) : name == "tanh" ? tanh(x) : name == "sigmoid" ? sigmoid(x) : affine(x, 1.0, 0.0); }
 
 }  // namespace
 
@@ -62,7 +61,7 @@ Architecture indrnn() {
     const StateSpec state{"h", {H}, norm == "within" ? "The hidden state after nonlinearity and norm." : "The hidden state after the nonlinearity."};
     const std::string f = l.hyper.choice("activation");
     if (norm == "within")
-      return step(l, {state}, {drive}, [=](Cell&, std::span<const Var> now, std::span<const Var> h) { return std::vector<Var>{bn(applied(f, now[0] + u * h[0]))}; },
+      return step(l, {state}, {drive}, [=](Cell&, std::span<const Var> now, std::span<const Var> h) { return std::vector<Var>{bn(parts::activation(f, now[0] + u * h[0]))}; },
                   Sees::own_entry)[0];
     const Var h = f == "identity" ? diagonal(l, state, u, drive) : independent(l, state, activation_of(f), drive, u);  // what is linear has more forms
     return norm == "after" ? bn(h) : h;

@@ -41,7 +41,7 @@ Architecture li_gru() {
       const auto rows = split(now[0] + linear(s[0], U), -1, 2);
       const Var z = cell.gate("update", sigmoid(rows[1]), 0.0, 1.0, "z: how much of the old state is kept.");
       const bool bounded = f == "tanh" || f == "sin";
-      const Var candidate = f == "tanh" ? tanh(rows[0]) : f == "sin" ? sin(rows[0]) : f == "relu" ? relu(rows[0]) : maximum(rows[0], 0.01 * rows[0]);
+      const Var candidate = parts::activation(f, rows[0]);
       cell.gate("candidate", candidate, bounded ? -1.0 : 0.0, bounded ? 1.0 : 0.0, bounded ? "c: what may be written." : "c: what may be written; unbounded above.");
       return std::vector<Var>{z * s[0] + (1.0 - z) * candidate};
     })[0];

@@ -90,9 +90,7 @@ Architecture slstm() {
     const Init shift = h.flag("ffn_bias") ? init::constant(0.0) : Init{};
     const Var normed = parts::normalised(after, 1e-5) * parts::one_plus(l, "ffn_norm.weight", H);
     const auto both = reclab::split(parts::linear(l, "ffn.proj_up", normed, 2 * F, {init::normal(small), shift, "W_up: rows of the activated part, then of the other", "starts N(0, 2/(5H))"}), -1, 2);
-    const std::string& f_of = h.choice("activation");
-    const auto selu = [](Var v) { return 1.0507009873554804934193349852946 * (relu(v) + 1.6732632423543772848170429916717 * minimum(elu(v), 0.0)); };
-    const Var active = f_of == "gelu" ? gelu(both[0]) : f_of == "relu" ? relu(both[0]) : f_of == "relu^2" ? square(relu(both[0])) : f_of == "swish" ? silu(both[0]) : f_of == "sigmoid" ? sigmoid(both[0]) : selu(both[0]);
+    const Var active = parts::activation(h.choice("activation"), both[0]);
     return after + parts::linear(l, "ffn.proj_down", active * both[1], H, {init::normal(2.0 / (depth * std::sqrt(static_cast<double>(H)))), shift, "W_down", "starts N(0, (2/(L√H))²)"});
   };
   a.finish = [](Layer& l, Var x) {

@@ -6,6 +6,7 @@
 
 #include "array/error.h"
 #include "models/architecture.h"
+#include "models/parts/parts.h"
 #include "recurrence/outer/normalised.h"
 
 namespace reclab::architectures {
@@ -65,7 +66,7 @@ Architecture linear_attention() {
     const Var W2 = l.parameter("linear2.weight", {d, F}, init::uniform(-f, f), "W₂; starts uniform in ±1/√d_ff.");
     const Var b2 = l.parameter("linear2.bias", {d}, init::uniform(-f, f), "b₂; starts uniform in ±1/√d_ff.");
     const Var hidden = linear(y, W1, b1);
-    return norm("norm2", y + linear(l.hyper.choice("activation") == "relu" ? relu(hidden) : gelu(hidden), W2, b2));
+    return norm("norm2", y + linear(parts::activation(l.hyper.choice("activation"), hidden), W2, b2));
   };
   a.finish = [](Layer& l, Var x) {
     if (l.hyper.choice("block") == "none" || !l.hyper.flag("final_norm")) return x;

@@ -52,10 +52,6 @@ Var filter(Layer& l, std::int64_t taps, std::int64_t channels) {
   return k;
 }
 
-Var activated(const std::string& name, Var x) {
-  return name == "gelu" ? gelu(x) : name == "relu" ? relu(x) : name == "tanh" ? tanh(x) : x;
-}
-
 Var hyena_operator(Layer& l, Var u) {
   const Hyper& h = l.hyper;
   const std::int64_t D = h.integer("width"), O = h.integer("order"), filters = O - 1;
@@ -73,7 +69,7 @@ Var hyena_operator(Layer& l, Var u) {
     const Var y = convolution(l, "long_filter" + std::to_string(o), reshape(slice(k, 1, o, o + 1), {D, taps}), v, "All inputs of a long convolution.");
     v = bias ? y + v * reshape(slice(bias, 1, o, o + 1), {D}) : y;
   }
-  return parts::linear(l, "out_proj", activated(h.choice("activation"), v * x[0]), D, "W_out");
+  return parts::linear(l, "out_proj", parts::activation(h.choice("activation"), v * x[0]), D, "W_out");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "models/parts/matrices.h"
+#include "models/parts/parts.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::architectures {
@@ -55,7 +56,7 @@ Architecture antisymmetric_rnn() {
     const std::string f = l.hyper.choice("activation");
     return step(l, {{"h", {H}, "The hidden state."}}, tokens, [=](Cell& cell, std::span<const Var> u_t, std::span<const Var> s) {
       const Var turned = linear(s[0], R), sum = turned + u_t[0];
-      Var change = f == "tanh" ? tanh(sum) : f == "relu" ? relu(sum) : affine(sum, 1.0, 0.0);
+      Var change = parts::activation(f, sum);
       if (gated) change = cell.gate("gate", sigmoid(turned + u_t[1]), 0.0, 1.0, "The input gate z: which share of its step a unit takes.") * change;
       return std::vector<Var>{s[0] + epsilon * change};
     })[0];

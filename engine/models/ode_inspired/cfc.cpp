@@ -34,14 +34,6 @@ Plain plain(Layer& l, const std::string& name, std::int64_t in, std::int64_t out
   return {W, l.parameter(name + ".bias", {out}, parts::torch_uniform(in), "The bias of " + name + "; starts uniform in ±1/√in.")};
 }
 
-Var activated(const std::string& f, Var x) {
-  if (f == "silu") return silu(x);
-  if (f == "relu") return relu(x);
-  if (f == "tanh") return tanh(x);
-  if (f == "gelu") return gelu(x);
-  return 1.7159 * tanh(0.666 * x);
-}
-
 }  // namespace
 
 Architecture cfc() {
@@ -112,8 +104,8 @@ Architecture cfc() {
       }
       std::vector<Var> made;  // f, and where there is a gate g and what it is made of
       if (depth) {
-        Var v = activated(f, u[0] + linear(h, of_both[0].W_h));
-        for (const Plain& map : inner) v = activated(f, linear(v, map.W, map.b));
+        Var v = parts::activation(f, u[0] + linear(h, of_both[0].W_h));
+        for (const Plain& map : inner) v = parts::activation(f, linear(v, map.W, map.b));
         for (const Plain& map : heads) made.push_back(linear(v, map.W, map.b));
       } else {
         for (std::size_t i = 0; i < of_both.size(); ++i) made.push_back(u[i] + linear(h, of_both[i].W_h));

@@ -39,7 +39,7 @@ Architecture ctrnn() {
     const Var time = tau == "fixed" ? Var{} : softplus(l.parameter("tau", {tau == "shared" ? 1 : H}, init::constant(constant), "tau, of which τ is the softplus; starts at time_constant."));
     const Var drive = matmul(x, slice(W, 0, 0, in)), elapsed = l.elapsed();
     const Var W_s = feedback ? slice(W, 0, in, rows) : Var{};
-    const auto phi = [f](Var v) { return f == "tanh" ? tanh(v) : f == "sigmoid" ? sigmoid(v) : f == "relu" ? relu(v) : affine(v, 1.0, 0.0); };
+    const auto phi = [f](Var v) { return parts::activation(f, v); };
     std::vector<Var> tokens{of_sum ? drive + b : drive};
     if (elapsed) tokens.push_back(elapsed);
     const parts::OdeSolver solver = parts::solver_of(l.hyper);

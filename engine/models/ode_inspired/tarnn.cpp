@@ -60,7 +60,7 @@ Architecture tarnn() {
         Var size = N > 1 ? slice(u[3], -1, k, k + 1) : sizes[static_cast<std::size_t>(k)];
         if (elapsed) size = size * u[time_at];
         const Var sum = matmul(h, U1) + c;
-        const Var F = (f == "relu" ? relu(sum) : f == "tanh" ? tanh(sum) : sigmoid(sum)) - h + beside;
+        const Var F = parts::activation(f, sum) - h + beside;
         h = h + size * (outside ? F - h : g * F);
       }
       return std::vector<Var>{outside ? (1.0 - g) * old + g * h : h};

@@ -28,19 +28,11 @@ Derivative::Derivative(Layer& l, const std::string& name, Var x, std::int64_t wi
   }
 }
 
-Var Derivative::activated(Var x) const {
-  if (activation_ == "relu") return relu(x);
-  if (activation_ == "elu") return elu(x);
-  if (activation_ == "softplus") return softplus(x);
-  if (activation_ == "silu") return silu(x);
-  return tanh(x);
-}
-
 Var Derivative::operator()(Var s, Var given) const {
   for (std::size_t i = 0; i < maps_.size(); ++i) {
     s = reclab::linear(s, maps_[i].first, maps_[i].second);
     if (i == 0 && given) s = given + s;
-    if (i + 1 < maps_.size()) s = activated(s);
+    if (i + 1 < maps_.size()) s = activation(activation_, s);
   }
   return bounded_ ? tanh(s) : s;
 }

@@ -24,7 +24,6 @@ class Derivative {
   Var operator()(Var s, Var given = {}) const;
 
  private:
-  Var activated(Var x) const;
   std::string activation_;
   bool bounded_;
   Var token_;

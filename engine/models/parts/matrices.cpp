@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "models/parts/matrices.h"
 
-#include <cassert>
 #include <cmath>
 #include <numbers>
+
+#include "models/parts/parts.h"
 
 namespace reclab::parts {
 namespace {
@@ -40,11 +41,7 @@ Var modrelu(Var x, Var b) { return sign(x) * relu(abs(x) + b); }
 
 std::vector<std::string> nonlinearities() { return {"modrelu", "tanh", "relu", "identity"}; }
 Var nonlinearity(const std::string& name, Var x, Var b) {
-  if (name == "modrelu") return modrelu(x, b);
-  if (name == "tanh") return tanh(x);
-  if (name == "relu") return relu(x);
-  assert(name == "identity");
-  return affine(x, 1.0, 0.0);
+  return name == "modrelu" ? modrelu(x, b) : activation(name, x);
 }
 
 Init skew_blocks(std::function<double(Rng&)> draw) {

@@ -2,6 +2,7 @@
 #include "models/parts/parts.h"
 
 #include <cmath>
+#include <map>
 
 namespace reclab::parts {
 
@@ -22,6 +23,34 @@ Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const Lin
 Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role, bool bias) {
   const Init start = torch_uniform(x.dim(-1));
   return linear(l, name, x, out, Linear{start, bias ? start : Init{}, role, "starts uniform in ±1/√in, as its bias"});
+}
+
+Var activation(const std::string& name, Var x) {
+  using Function = Var (*)(Var);
+  static const std::map<std::string, Function> table{
+      {"identity", [](Var v) { return v; }},
+      {"id", [](Var v) { return v; }},
+      {"none", [](Var v) { return v; }},
+      {"relu", [](Var v) { return relu(v); }},
+      {"leaky_relu", [](Var v) { return maximum(v, 0.01 * v); }},
+      {"leak", [](Var v) { return relu(v) - 0.01 * relu(-v); }},
+      {"relu^2", [](Var v) { return square(relu(v)); }},
+      {"tanh", [](Var v) { return tanh(v); }},
+      {"lecun_tanh", [](Var v) { return 1.7159 * tanh(0.666 * v); }},
+      {"sigmoid", [](Var v) { return sigmoid(v); }},
+      {"logistic", [](Var v) { return sigmoid(v); }},
+      {"silu", [](Var v) { return silu(v); }},
+      {"swish", [](Var v) { return silu(v); }},
+      {"gelu", [](Var v) { return gelu(v); }},
+      {"elu", [](Var v) { return elu(v); }},
+      {"1+elu", [](Var v) { return 1.0 + elu(v); }},
+      {"2+elu", [](Var v) { return 2.0 + elu(v); }},
+      {"selu", [](Var v) { return 1.0507009873554804934193349852946 * (relu(v) + 1.6732632423543772848170429916717 * minimum(elu(v), 0.0)); }},
+      {"softplus", [](Var v) { return softplus(v); }},
+      {"exp", [](Var v) { return exp(v); }},
+      {"sin", [](Var v) { return sin(v); }},
+  };
+  return table.at(name)(x);
 }
 
 Var layer_norm(Layer& l, const std::string& name, Var x, double eps, bool bias) {

@@ -24,6 +24,11 @@ Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const Lin
 /// The usual one: both uniform in +-1/sqrt(in).
 Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role, bool bias = true);
 
+/// f(x): identity, id or none, relu, leaky_relu and leak (both of slope 0.01 below 0), relu^2, tanh,
+/// lecun_tanh (1.7159 tanh(0.666 x)), sigmoid or logistic, silu or swish, gelu, elu, 1+elu, 2+elu, selu, softplus, exp, sin.
+/// Which of them a model takes is what its table says.
+Var activation(const std::string& name, Var x);
+
 /// Layer norm over the last axis with name.weight and, with bias, name.bias.
 Var layer_norm(Layer& l, const std::string& name, Var x, double eps = 1e-5, bool bias = true);
 /// x / sqrt(mean x^2 + eps) * name.weight.

@@ -9,13 +9,12 @@
 #include "algebra/eigen.h"
 #include "array/error.h"
 #include "models/architecture.h"
+#include "models/parts/parts.h"
 #include "recurrence/noise.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 namespace {
-
-Var applied(const std::string& f, Var x) { return f == "tanh" ? tanh(x) : f == "relu" ? relu(x) : affine(x, 1.0, 0.0); }
 
 /// Each entry with the probability `density` one of +-scale, else 0.
 Init sparse_signs(double scale, double density) {
@@ -122,11 +121,11 @@ Architecture echo_state() {
     std::vector<Var> tokens;
     const bool shaken = has_noise("state");
     const auto next = [=](Var pre, std::span<const Var> now, Var before) {  // r, or s in the external form
-      Var fresh = external ? pre : applied(f, pre);
+      Var fresh = external ? pre : parts::activation(f, pre);
       if (leak != 1.0) fresh = (1.0 - leak) * before + leak * fresh;
       return shaken ? fresh + now[1] : fresh;
     };
-    const auto seen = [=](Var state) { return external ? applied(f, state) : state; };
+    const auto seen = [=](Var state) { return external ? parts::activation(f, state) : state; };
     const auto features = [=](Var r, Var u) {
       if (!read_input) return r;
       const Var parts[] = {r, u};
@@ -144,7 +143,7 @@ Architecture echo_state() {
       if (has_noise("feedback")) drive = drive + linear(noisy("feedback", M), Wfb);
     }
     const Var teacher = M ? l.teacher() : Var{};
-    if (teacher) drive = drive + linear(applied(g, teacher), Wfb);
+    if (teacher) drive = drive + linear(parts::activation(g, teacher), Wfb);
     tokens.push_back(drive);
     if (shaken) tokens.push_back(noisy("state", N));
     if (!M || teacher) {
@@ -153,7 +152,7 @@ Architecture echo_state() {
     }
     if (read_input) tokens.push_back(x);
     return step(l, {state, {"y", {M}, "The outputs, which are fed back."}}, tokens, [=](Cell&, std::span<const Var> now, std::span<const Var> s) {
-      const Var made = next(now[0] + linear(seen(s[0]), W) + linear(applied(g, s[1]), Wfb), now, s[0]);
+      const Var made = next(now[0] + linear(seen(s[0]), W) + linear(parts::activation(g, s[1]), Wfb), now, s[0]);
       return std::vector<Var>{made, linear(features(seen(made), now.back()), Wout, Wout_bias)};
     })[1];
   };

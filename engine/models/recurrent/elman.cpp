@@ -5,6 +5,7 @@
 
 #include "array/error.h"
 #include "models/architecture.h"
+#include "models/parts/parts.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::architectures {
@@ -107,7 +108,7 @@ Architecture elman() {
     const std::string f = l.hyper.choice("activation");
     return step(l, {{"h", {H}, "The hidden state after the nonlinearity."}}, {u}, [=](Cell&, std::span<const Var> u_t, std::span<const Var> s) {
       const Var sum = u_t[0] + linear(s[0], W_hh);
-      return std::vector<Var>{f == "tanh" ? tanh(sum) : f == "relu" ? relu(sum) : affine(sum, 1.0, 0.0)};
+      return std::vector<Var>{parts::activation(f, sum)};
     })[0];
   };
   return a;

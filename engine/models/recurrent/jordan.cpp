@@ -5,14 +5,10 @@
 #include <cmath>
 
 #include "models/architecture.h"
+#include "models/parts/parts.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::architectures {
-namespace {
-
-Var applied(const std::string& f, Var x) { return f == "tanh" ? tanh(x) : f == "logistic" ? sigmoid(x) : f == "relu" ? relu(x) : affine(x, 1.0, 0.0); }
-
-}  // namespace
 
 Architecture jordan() {
   Architecture a;
@@ -45,10 +41,10 @@ Architecture jordan() {
     const std::string f = l.hyper.choice("activation"), g = l.hyper.choice("output_activation");
     const Var drive = linear(x, W_ih, b_h);
     const auto output = [=](Cell& cell, Var u, Var c) {
-      const Var h = applied(f, u + linear(c, W_ch));
+      const Var h = parts::activation(f, u + linear(c, W_ch));
       const bool low = f == "tanh", bounded = low || f == "logistic";
       cell.gate("hidden", h, low ? -1.0 : 0.0, bounded ? 1.0 : 0.0, "h: the hidden units, no part of the state.");
-      return applied(g, linear(h, W_hy, b_y));
+      return parts::activation(g, linear(h, W_hy, b_y));
     };
     const StateSpec context{"c", {M}, mu == 0.0 ? "The context: the last output." : "The context: a fading sum of outputs."};
     if (mu == 0.0) return step(l, {context}, {drive}, [=](Cell& cell, std::span<const Var> u, std::span<const Var> c) { return std::vector<Var>{output(cell, u[0], c[0])}; })[0];

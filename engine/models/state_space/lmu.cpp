@@ -10,6 +10,7 @@
 
 #include "models/architecture.h"
 #include "models/parts/legendre.h"
+#include "models/parts/parts.h"
 #include "recurrence/linear/linear.h"
 #include "recurrence/step/step.h"
 
@@ -251,7 +252,7 @@ Architecture lmu() {
                  Var h = matmul(s[1], W_h) + matmul(reshape(m, {copies, M * q}), W_m);
                  if (t.size() > 1) h = h + t[1];
                  if (b) h = h + b;
-                 return std::vector<Var>{m, activation == "tanh" ? tanh(h) : activation == "relu" ? relu(h) : h};
+                 return std::vector<Var>{m, parts::activation(activation, h)};
                });
     l.reconstruction(
         "m",
