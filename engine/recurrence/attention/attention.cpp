@@ -299,10 +299,29 @@ Var attention(Layer& layer, const SoftmaxAttention& a) {
   return softmax_attention(a, layer.form() == Form::sequential);
 }
 
+namespace {
+
+/// All rows so far, carried over and not recorded; gradients pass, as to the rows of a cache.
+Var grown(Layer& layer, const StateSpec& state, Var x) {
+  layer.run_as_one();
+  Shape shape = x.shape();
+  shape[0] = layer.cached_steps();
+  const Var initial = layer.graph().leaf(LeafKind::variable, shape, x.dtype());
+  const Var both[] = {initial, x};
+  const Var joined = shape[0] ? concat(both, 0) : affine(x, 1.0, 0.0);
+  layer.carry({.name = state.name, .text = state.text, .shape = state.shape, .initial = initial, .final_state = joined, .growing = true});
+  return joined;
+}
+
+}  // namespace
+
 Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q, Var k, Var v, std::int64_t window) {
   const std::int64_t heads = q.dim(2), shared = heads / k.dim(2);
   // The rows that are appended get nodes of their own, so that their adjoints count what reads the cache and nothing else.
-  const auto kept = [&](const StateSpec& state, Var x) { return window ? layer.history(state, x, window - 1) : layer.cache(state, affine(x, 1.0, 0.0)); };
+  const auto kept = [&](const StateSpec& state, Var x) {
+    if (state.auxiliary) return window ? layer.history(state.name, x, window - 1, state.text) : grown(layer, state, x);
+    return window ? layer.history(state, x, window - 1) : layer.cache(state, affine(x, 1.0, 0.0));
+  };
   SoftmaxAttention a;
   const Var keys = kept(key, k), values = kept(value, v);
   a.q = heads_first(q);

@@ -27,7 +27,7 @@ Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Va
 
 /// As a part of a layer: softmax attention over all that came before, or the last `window` steps (0: all): q [steps, batch, heads, key] with its
 /// scale, k and v [steps, batch, kv_heads, d], each kv head serving heads/kv_heads query heads in a row. The rows of k and v are the states that
-/// each step appends. Returns the reads [steps, batch, heads, value]. Forms: sequential (row by row over the cache), attention (quadratic).
+/// each step appends; where the specs are auxiliary they are buffers, neither recorded nor what takes the layer's transition away. Returns the reads [steps, batch, heads, value]. Forms: sequential (row by row over the cache), attention (quadratic).
 Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q, Var k, Var v, std::int64_t window);
 /// softmax_attention, row by row in the sequential form, in blocks of rows in the form attention.
 Var attention(Layer& layer, const SoftmaxAttention& a);
