@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "array/error.h"
-#include "models/parts/encoder_layer.h"
+#include "models/parts/layers/encoder_layer.h"
 #include "models/parts/parts.h"
-#include "models/parts/torch_cell.h"
+#include "models/parts/layers/torch_cell.h"
 #include "recurrence/attention/attention.h"
 #include "recurrence/step/step.h"
 

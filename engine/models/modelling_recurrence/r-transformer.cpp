@@ -7,7 +7,7 @@
 
 #include "array/error.h"
 #include "models/parts/parts.h"
-#include "models/parts/torch_cell.h"
+#include "models/parts/layers/torch_cell.h"
 #include "recurrence/attention/attention.h"
 
 namespace reclab::architectures {

@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "array/error.h"
-#include "models/parts/encoder_layer.h"
+#include "models/parts/layers/encoder_layer.h"
 #include "models/parts/parts.h"
 #include "recurrence/attention/attention.h"
 #include "recurrence/diagonal/diagonal.h"

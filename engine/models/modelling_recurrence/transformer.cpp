@@ -3,7 +3,7 @@
 // A. Vaswani et al., Attention is all you need, NeurIPS 2017. Names and conventions of torch.nn.TransformerEncoderLayer with a causal mask.
 #include <cmath>
 
-#include "models/parts/encoder_layer.h"
+#include "models/parts/layers/encoder_layer.h"
 #include "models/parts/parts.h"
 #include "recurrence/attention/attention.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "models/parts/encoder_layer.h"
+#include "models/parts/layers/encoder_layer.h"
 
 #include <cmath>
 
