@@ -40,7 +40,7 @@ struct Spelling {
 
 /// Whether a name is `pattern`, or ends with it below a prefix; "x.*" is all that stands below x.
 bool stands_in(const std::string& name, const std::string& pattern) {
-  if (!pattern.ends_with(".*")) return name == pattern || name.ends_with("." + pattern);
+  if (!pattern.ends_with(".*")) return name == pattern || name.ends_with("." + pattern) || name.ends_with("/" + pattern);
   const std::string below = pattern.substr(0, pattern.size() - 1);
   return name.starts_with(below) || name.find("." + below) != std::string::npos;
 }
