@@ -44,20 +44,33 @@ def pairs(q, k, v, factors=1.0):
 # -------------------------------------------------------------------------------------------------------------- Performer
 
 def performer_sizes(s):
-    D = s["width"] // s["heads"]
+    D = s.get("head_dim", 0) or s["width"] // s["heads"]
     m = D if s.get("projection") == "none" or s.get("kernel") == "separate" else s.get("features", 64) or int(D * math.log(D))
     return D, m
 
 
 def performer_defaults(s):
     return {"kernel": "positive", "function": "relu", "projection": "orthogonal", "stabiliser": "running", "hold_maximum": False, "feature_eps": 1e-4,
-            "normalise_data": True, "normaliser": "sum", "sum_eps": 0.0, "norm": "layer", "glu": False, "final_norm": True} | s
+            "rotary": False, "normalise_data": True, "normaliser": "sum", "sum_eps": 0.0, "norm": "layer", "glu": False, "final_norm": True} | s
+
+
+def turned(x):
+    """Neighbours as real and imaginary parts of numbers that turn with the step."""
+    steps, heads, D = x.shape
+    xp = torch if isinstance(x, torch.Tensor) else np
+    angle = xp.arange(steps)[:, None, None] * 10000.0 ** (-2.0 * xp.arange(D // 2) / D)
+    pairs_of = x.reshape(steps, heads, D // 2, 2)
+    real, imaginary = pairs_of[..., 0], pairs_of[..., 1]
+    c, s = xp.cos(angle), xp.sin(angle)
+    return xp.stack([real * c - imaginary * s, real * s + imaginary * c], -1).reshape(steps, heads, D)
 
 
 def performer_inputs(s, p, x):
     D, _ = performer_sizes(s)
     q, k, v = (by_head(affine(p, f"attention.to_{which}", x), s["heads"]) for which in "qkv")
     scale = D ** -0.25 if s["normalise_data"] and s["kernel"] != "separate" else 1.0
+    if s["rotary"]:
+        q, k = turned(q), turned(k)
     return q * scale, k * scale, v
 
 
@@ -182,8 +195,8 @@ def performer_shapes(s, layer):
     F = s.get("feed_forward", 0) or 4 * d
     shapes = {}
     for which in "qkv":
-        shapes |= linear_shapes(f"attention.to_{which}", d, d, bias=s.get("qkv_bias", True))
-    shapes |= linear_shapes("attention.to_out", d, d, bias=s.get("out_bias", True))
+        shapes |= linear_shapes(f"attention.to_{which}", s["heads"] * D, d, bias=s.get("qkv_bias", True))
+    shapes |= linear_shapes("attention.to_out", d, s["heads"] * D, bias=s.get("out_bias", True))
     if s["projection"] != "none" and s["kernel"] != "separate":
         shapes |= {"attention.fast_attention.projection_matrix": ((m, D), 1.0)}
     if s["stabiliser"] == "fixed" and s["kernel"] not in ("generalised", "separate"):
@@ -498,6 +511,7 @@ def main():
     performer_case("performer-block", {"width": 4, "heads": 2, "layers": 2, "features": 3, "feed_forward": 5, "block": "residual"}, 12, 3, "mean", 508)
     scaled = {"width": 6, "heads": 2, "layers": 1, "features": 0, "feed_forward": 3, "norm": "scale", "glu": True, "final_norm": False, "block": "residual"}
     performer_case("performer-block-scale", scaled, 12, 6, "last", 529)
+    performer_case("performer-rotary", small | {"rotary": True, "head_dim": 4, "features": 5}, 12, 6, "mean", 535)
     performer_case("performer-separate", small | {"kernel": "separate", "sum_eps": 1e-3}, 14, 6, "mean", 510)
     for seed, function in enumerate(["relu", "requ", "gelu", "exp", "elu+1", "sigmoid", "identity"], 511):
         general = {"width": 4, "heads": 2, "layers": 1, "features": 5, "kernel": "generalised", "function": function, "feature_eps": 1e-3 if function != "identity" else 1.0, "block": "none"}
