@@ -8,7 +8,6 @@
 #include "models/parts/fairseq.h"
 #include "models/parts/features.h"
 #include "models/parts/parts.h"
-#include "recurrence/diagonal/diagonal.h"
 #include "recurrence/outer/outer.h"
 
 namespace reclab::architectures {
@@ -41,7 +40,7 @@ Architecture lrpe() {
 
   a.layer = [](Layer& l, Var u) {
     const Hyper& h = l.hyper;
-    const std::int64_t d = h.integer("width"), heads = h.integer("heads"), D = d / heads, T = l.steps(), B = l.batch();
+    const std::int64_t d = h.integer("width"), heads = h.integer("heads"), D = d / heads;
     return parts::fairseq_layer(l, u, [&](Var x) {
       const auto project = [&](const std::string& which, const std::string& role) {
         return parts::by_head(l, parts::linear(l, "self_attn." + which + "_proj", x, d, {parts::xavier_uniform(d, d, 1.0 / std::sqrt(2.0)), parts::torch_uniform(d), role + ", rows by head", "starts Xavier uniform with gain 1/√2, its bias uniform in ±1/√d"}), heads);
@@ -53,16 +52,10 @@ Architecture lrpe() {
       if (h.choice("frame") == "turning") {
         const auto of_q = position.phasors(q), of_k = position.phasors(k);
         const std::int64_t n = of_k.theta.dim(0);
-        // Each entry of the memory is a diagonal recurrence; the sum of keys is one more column, of a value that is always 1.
-        const auto read = [&](const char* name, const char* text, Var values) {
-          const std::int64_t m = values.dim(-1);
-          const Var turn = reshape(of_k.theta, {n, 1}) + u.graph->constant({heads, n, m}, std::vector<double>(static_cast<std::size_t>(heads * n * m), 0.0));
-          const auto written = [&](Var key) { return reshape(key, {T, B, heads, n, 1}) * reshape(values, {T, B, heads, 1, m}); };
-          const Var S = diagonal(l, {name, {heads, n, m}, text}, complex(cos(turn), sin(turn)), complex(written(of_k.re), -written(of_k.im)));
-          return sum(real(S) * reshape(of_q.re, {T, B, heads, n, 1}) - imag(S) * reshape(of_q.im, {T, B, heads, n, 1}), -2);
-        };
-        o = read("S", "The memory of each head in the frame that turns, [key, value].", v);
-        if (weighed) weight = read("z", "The sum of the keys of each head in that frame, [key, 1].", affine(slice(v, -1, 0, 1), 0.0, 1.0));
+        const Var turn = of_k.theta + u.graph->constant({heads, n}, std::vector<double>(static_cast<std::size_t>(heads * n), 0.0));
+        const Var queries = complex(of_q.re, of_q.im), keys = complex(of_k.re, -of_k.im), one = affine(slice(v, -1, 0, 1), 0.0, 1.0);
+        o = outer(l, {"S", {heads, n, D}, "The memory of each head in the frame that turns, [key, value]."}, {.q = queries, .k = keys, .v = v, .phase = turn});
+        if (weighed) weight = outer(l, {"z", {heads, n, 1}, "The sum of the keys of each head in that frame, [key, 1]."}, {.q = queries, .k = keys, .v = one, .phase = turn});
       } else if (weighed) {
         const auto made = parts::linear_read(l, position.at_position(q), position.at_position(k), v, "The sum of turned keys times values of each head, [key, value].", "The sum of turned keys of each head: the normaliser.");
         o = made.read;
