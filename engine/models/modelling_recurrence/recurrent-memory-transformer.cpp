@@ -103,12 +103,13 @@ Architecture recurrent_memory_transformer() {
     const std::int64_t d = l.hyper.integer("width"), M = l.hyper.integer("memory"), segment = l.hyper.integer("segment");
     const Var first = l.parameter("memory", {M, d}, init::normal(0.02), "m at the start of the sequence; starts N(0, 0.02²).");
     const Stack stack = declare(l);
-    return segments(l, {"memory", {M, d}, "The memory tokens."}, first, x, segment, [=](Var m, Var tokens) {
+    return segments(l, {{"memory", {M, d}, "The memory tokens."}}, {first}, x, segment, [=](Cell&, std::span<const Var> memory, Var tokens) {
       const std::int64_t n = tokens.dim(1);
+      const Var m = memory[0];
       std::vector<Var> rows{m, tokens};
       if (n == segment) rows.push_back(m);  // the rows that become the next memory see all others and are seen by none
       const Var H = run(stack, concat(rows, 1));
-      return SegmentResult{slice(H, 1, M, M + n), n == segment ? slice(H, 1, M + n, 2 * M + n) : Var{}};
+      return SegmentResult{slice(H, 1, M, M + n), n == segment ? std::vector<Var>{slice(H, 1, M + n, 2 * M + n)} : std::vector<Var>{}};
     });
   };
   return a;

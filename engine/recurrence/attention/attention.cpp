@@ -257,7 +257,39 @@ class Weighted final : public Blocks, public HasEvaluationOrder {
   }
 };
 
+class SoftmaxRows final : public Operation {
+ public:
+  SoftmaxRows(DType type, std::int64_t rows, std::int64_t columns) : type_(type), rows_(rows), columns_(columns) {}
+  void forward(const ForwardCall& c) override {
+    c.backend.copy(c.out[0], c.in[0], bytes());
+    c.backend.softmax(type_, rows_, 1, columns_, columns_ - 1, nullptr, c.out[0]);
+  }
+  void backward(const BackwardCall& c) override {
+    if (!c.grad_in[0]) return;
+    void* g = scratch_.resize(c.backend, type_, rows_ * columns_);
+    c.backend.copy(g, c.grad_out[0], bytes());
+    c.backend.softmax_adjoint(type_, rows_, columns_, c.out[0], g);
+    c.backend.add_scaled(type_, rows_ * columns_, 0, g, c.grad_in[0], true);
+  }
+  void tangent(const TangentCall& c) override {  // a softmax's Jacobian is symmetric
+    c.backend.copy(c.tangent_out[0], c.tangent_in[0], bytes());
+    c.backend.softmax_adjoint(type_, rows_, columns_, c.out[0], c.tangent_out[0]);
+  }
+  Cost cost() const override { return {5.0 * static_cast<double>(rows_ * columns_), 2.0 * static_cast<double>(bytes())}; }
+
+ private:
+  DType type_;
+  std::int64_t rows_, columns_;
+  DeviceArray scratch_;
+  std::size_t bytes() const { return static_cast<std::size_t>(rows_ * columns_) * bytes_of(type_); }
+};
+
 }  // namespace
+
+Var softmax_rows(Var scores) {
+  const std::int64_t columns = scores.dim(-1);
+  return scores.graph->apply(std::make_unique<SoftmaxRows>(scores.dtype(), count(scores.shape()) / columns, columns), {scores}, {{scores.shape(), scores.dtype()}})[0];
+}
 
 Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
   AttentionSizes s{a.q.dim(0), a.q.dim(1), a.k.dim(1) - a.q.dim(1), a.q.dim(2), a.v.dim(2), a.rel ? a.rel.dim(1) : 0, streaming ? 1 : block_rows, a.window};

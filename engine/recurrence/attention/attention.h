@@ -20,6 +20,9 @@ struct SoftmaxAttention {
 };
 Var softmax_attention(const SoftmaxAttention& a, bool streaming);
 
+/// The softmax over the last axis, for scores that are few enough to be an array: e^{x_j} / sum_j e^{x_j}. A score of -1e30 is one that is not seen.
+Var softmax_rows(Var scores);
+
 /// o_i = sum_{j <= i} (q_i . k_j) e^{row_i + column_j} v_j; row and column [batch, steps], their sums never far above 0 for j <= i. What
 /// their rounding left out, row_low and column_low, is added to the exponents; gradients go to row and column. `read`, for who draws it: before,
 /// where row i is what step i + 1 reads.

@@ -56,6 +56,11 @@ Primitive attention() {
     return std::vector<Var>{softmax_attention(a, form == Form::sequential)};
   });
 
+  p.check("softmax of rows", {Form::sequential}, [](Form, Graph&, RandomLeaves& x, std::int64_t T) {
+    const Var q = x.real({batch, T, 4}), k = x.real({batch, 5, 4}), v = x.real({batch, 5, 3});
+    return std::vector<Var>{matmul(softmax_rows(matmul_transposed(q, k)), v)};
+  });
+
   p.extremes = extremes;
   return p;
 }

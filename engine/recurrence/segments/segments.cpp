@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A recurrence whose step is a segment of time. A sequence that goes on inside a segment computes that segment again from its start, so
 // that the same rows are made from the same numbers wherever a run was cut.
+#include <algorithm>
 #include <cassert>
 
 #include "autodiff/ops.h"
 #include "recurrence/evaluation_order.h"
 #include "recurrence/segments/drawing.h"
 #include "recurrence/segments/segments.h"
-#include "recurrence/step/step.h"
 
 namespace reclab {
 namespace {
@@ -22,33 +22,44 @@ struct SegmentSchedule {
 /// the adjoint of the memory of each step. There is no transition from step to step.
 class SegmentMemory final : public Memory, public HasEvaluationOrder {
  public:
-  SegmentMemory(DType type, std::int64_t n, const SegmentSchedule& schedule) : type_(type), n_(n), schedule_(schedule) {}
+  SegmentMemory(DType type, std::vector<std::int64_t> sizes, const SegmentSchedule& schedule) : type_(type), sizes_(std::move(sizes)), schedule_(schedule) {}
   void follow(const Memory* segments) { segments_ = segments; }
   Transition transition() const override { return Transition::none("the memory changes once a segment"); }
-  void forward(const ForwardCall& c) override { c.backend.copy(c.out[0], c.in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
-  void backward(const BackwardCall& c) override {
-    assert((carried_.empty() || !carried_[0]) && "the sequence is run as one");
-    const int power = segments_ ? segments_->exponent() : 0;
-    const double first = c.backend.log2_norm(type_, n_, c.grad_out[0], power);
-    log2_norms_.assign(1, {});
-    for (std::int64_t t = 0; t < schedule_.steps; ++t) {
-      const std::int64_t k = schedule_.after(t);
-      log2_norms_[0].push_back(k ? segments_->log2_norms()[0][static_cast<std::size_t>(k - 1)] : first);
-    }
-    if (c.grad_in[0]) c.backend.add_scaled(type_, n_, power, c.grad_out[0], c.grad_in[0], true);
+  void forward(const ForwardCall& c) override {
+    for (std::size_t i = 0; i < sizes_.size(); ++i) c.backend.copy(c.out[i], c.in[i], bytes(i));
   }
-  void tangent(const TangentCall& c) override { c.backend.copy(c.tangent_out[0], c.tangent_in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
+  void backward(const BackwardCall& c) override {
+    assert(std::ranges::none_of(carried_, [](const void* adjoint) { return adjoint != nullptr; }) && "the sequence is run as one");
+    const int power = segments_ ? segments_->exponent() : 0;
+    log2_norms_.assign(sizes_.size(), {});
+    for (std::size_t i = 0; i < sizes_.size(); ++i) {
+      const double first = c.backend.log2_norm(type_, sizes_[i], c.grad_out[i], power);
+      for (std::int64_t t = 0; t < schedule_.steps; ++t) {
+        const std::int64_t k = schedule_.after(t);
+        log2_norms_[i].push_back(k ? segments_->log2_norms()[i][static_cast<std::size_t>(k - 1)] : first);
+      }
+      if (c.grad_in[i]) c.backend.add_scaled(type_, sizes_[i], power, c.grad_out[i], c.grad_in[i], true);
+    }
+  }
+  void tangent(const TangentCall& c) override {
+    for (std::size_t i = 0; i < sizes_.size(); ++i)
+      if (c.tangent_in[i])
+        c.backend.copy(c.tangent_out[i], c.tangent_in[i], bytes(i));
+      else
+        c.backend.zero(c.tangent_out[i], bytes(i));
+  }
   Cost cost() const override { return {}; }
   EvaluationOrder evaluation_order() const override { return {.draw = drawing::segments, .steps = schedule_.steps, .chunk = schedule_.length, .cached_steps = schedule_.cached_steps}; }
 
  private:
   DType type_;
-  std::int64_t n_;
+  std::vector<std::int64_t> sizes_;
   SegmentSchedule schedule_;
   const Memory* segments_ = nullptr;
+  std::size_t bytes(std::size_t i) const { return static_cast<std::size_t>(sizes_[i]) * bytes_of(type_); }
 };
 
-/// The memory after each step, from that of the start and those that the segments left; for the record alone.
+/// What stands after each step, from what stands at the start and what the segments made; for the record alone.
 class RepeatOverSteps final : public Operation {
  public:
   RepeatOverSteps(DType type, std::int64_t n, const SegmentSchedule& schedule) : size_(static_cast<std::size_t>(n) * bytes_of(type)), schedule_(schedule) {}
@@ -84,52 +95,108 @@ Var swapped(Var x) {
 
 }  // namespace
 
-Var segments(Layer& layer, const StateSpec& memory, Var first, Var x, std::int64_t length, const SegmentFunction& segment) {
+SegmentVars segments(Graph& graph, std::int64_t batch, const std::vector<StateShape>& memory, const std::vector<Var>& begin, Var x, std::int64_t unread, std::int64_t length,
+                     const SegmentFunction& segment, bool record, const std::vector<SegmentGate>& gates) {
+  const std::int64_t all = x.dim(0), steps = all - unread, full = all / length, rest = all % length, features = x.dim(-1);
+  const SegmentSchedule schedule{length, unread, steps};
+  std::vector<std::int64_t> sizes;
+  std::vector<std::pair<Shape, DType>> shapes;
+  for (const Var b : begin) {
+    sizes.push_back(count(b.shape()));
+    shapes.emplace_back(b.shape(), graph.real());
+  }
+  auto operation = std::make_unique<SegmentMemory>(graph.real(), sizes, schedule);
+  SegmentMemory* held = operation.get();
+  SegmentVars made;
+  made.memory = held;
+  const std::vector<Var> started = graph.apply(std::move(operation), begin, shapes);
+  made.finals = started;
+
+  // What each step finds, repeated from what stood at the start (none: it is as the segments left it) and what the segments made.
+  const auto repeated = [&](Var start, Var of_segments) {
+    Shape shape = start.shape();
+    const std::int64_t n = count(shape);
+    shape.insert(shape.begin(), steps);
+    std::vector<Var> in{start};
+    if (of_segments) in.push_back(of_segments);
+    return graph.apply(std::make_unique<RepeatOverSteps>(graph.real(), n, schedule), in, {{shape, graph.real()}})[0];
+  };
+  std::vector<Var> reads, left(memory.size());
+  StepVars vars;
+  if (full) {
+    const int axes[] = {0, 2, 1, 3};
+    const Var tokens = permute(reshape(slice(x, 0, 0, full * length), {full, length, batch, features}), axes);
+    vars = step(graph, batch, memory, {tokens},
+                [&](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
+                  SegmentResult result = segment(cell, s, u[0]);
+                  std::vector<Var> next = std::move(result.memory);
+                  next.push_back(result.reads);
+                  return next;
+                },
+                started);
+    held->follow(vars.memory);
+    left = vars.trajectories;
+    made.finals = vars.finals;
+    reads.push_back(reshape(permute(vars.reads[0], axes), {full * length, batch, -1}));
+  }
+  if (rest) {
+    Cell cell;
+    reads.push_back(swapped(segment(cell, made.finals, swapped(slice(x, 0, all - rest, all))).reads));
+  }
+  made.reads = reads.size() == 1 ? reads[0] : concat(reads, 0);
+  if (!record) made.trajectories.resize(memory.size());
+  for (std::size_t i = 0; record && i < memory.size(); ++i) made.trajectories.push_back(repeated(started[i], left[i]));
+  if (gates.empty()) return made;
+  // The gates of a full segment, also where there is none yet, so that their names and shapes are known.
+  if (!full) {
+    std::vector<CellGate> named;
+    Graph& inner = graph;
+    Cell cell;
+    std::vector<double> nothing(static_cast<std::size_t>(batch * length * features), 0.0);
+    segment(cell, started, inner.constant({batch, length, features}, std::move(nothing)));
+    vars.gates = std::move(cell.gates());
+  }
+  for (const SegmentGate& gate : gates)
+    for (CellGate& g : vars.gates) {
+      if (g.name != gate.name) continue;
+      const Shape shape = full ? Shape(g.trajectory.shape().begin() + 1, g.trajectory.shape().end()) : g.inner.shape();
+      const Var before = graph.constant(shape, std::vector<double>(static_cast<std::size_t>(count(shape)), gate.before));
+      g.trajectory = repeated(before, full ? g.trajectory : Var{});
+      made.gates.push_back(g);
+    }
+  return made;
+}
+
+Var segments(Layer& layer, const std::vector<StateSpec>& memory, const std::vector<Var>& first, Var x, std::int64_t length, const SegmentFunction& segment,
+             const std::vector<SegmentGate>& gates) {
   layer.run_as_one();
   Graph& graph = layer.graph();
-  const std::int64_t B = layer.batch(), unread = layer.cached_steps() % length, all = unread + layer.steps(), full = all / length, rest = all % length, features = x.dim(-1);
-  const SegmentSchedule schedule{length, unread, layer.steps()};
+  const std::int64_t B = layer.batch(), unread = layer.cached_steps() % length, all = unread + layer.steps(), features = x.dim(-1);
 
   // At the start of the sequence the memory is a parameter, later what was carried over: `started` is 0 or 1.
-  Shape shape = memory.shape, ones(memory.shape.size() + 1, 1);
-  shape.insert(shape.begin(), B);
-  ones[0] = B;
-  const Var started = reshape(sign(slice(layer.position(), 0, 0, 1)), ones), carried = graph.leaf(LeafKind::variable, shape, graph.real());
-  const Var start = first * (1.0 - started) + carried * started;
-  auto operation = std::make_unique<SegmentMemory>(graph.real(), count(shape), schedule);
-  SegmentMemory* held = operation.get();
-  const Var begin = graph.apply(std::move(operation), {start}, {{shape, graph.real()}})[0];
-
+  const Var at = sign(slice(layer.position(), 0, 0, 1));
+  std::vector<Var> begin, initial;
+  std::vector<StateShape> shapes;
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    Shape shape = memory[i].shape, ones(memory[i].shape.size() + 1, 1);
+    shape.insert(shape.begin(), B);
+    ones[0] = B;
+    const Var started = reshape(at, ones);
+    initial.push_back(graph.leaf(LeafKind::variable, shape, graph.real()));
+    begin.push_back(first[i] * (1.0 - started) + initial.back() * started);
+    shapes.push_back({memory[i].name, memory[i].shape});
+  }
   const Var before = graph.leaf(LeafKind::variable, {unread, B, features}, x.dtype());
   if (unread) {
     const Var parts[] = {before, x};
     x = concat(parts, 0);
   }
-  std::vector<Var> reads, spread{begin};
-  Var now = begin;
-  if (full) {
-    const int axes[] = {0, 2, 1, 3};
-    const Var tokens = permute(reshape(slice(x, 0, 0, full * length), {full, length, B, features}), axes);
-    const StepVars vars = step(graph, B, {{memory.name, memory.shape}}, {tokens},
-                                       [&](Cell&, std::span<const Var> u, std::span<const Var> s) {
-                                         const SegmentResult result = segment(s[0], u[0]);
-                                         return std::vector<Var>{result.memory, result.reads};
-                                       },
-                                       {begin});
-    held->follow(vars.memory);
-    spread.push_back(vars.trajectories[0]);
-    now = vars.finals[0];
-    reads.push_back(reshape(permute(vars.reads[0], axes), {full * length, B, -1}));
-  }
-  const Var unfinished = slice(x, 0, all - rest, all);
-  if (rest) reads.push_back(swapped(segment(now, swapped(unfinished)).reads));
-
-  shape.insert(shape.begin(), layer.steps());
-  const Var trajectory =
-      layer.records() ? graph.apply(std::make_unique<RepeatOverSteps>(graph.real(), count(shape) / layer.steps(), schedule), spread, {{shape, graph.real()}})[0] : Var{};
-  layer.declare({memory}, {held, {carried}, {trajectory}, {now}});
-  layer.carry({.name = "segment", .text = "The layer's inputs since the start of the unfinished segment.", .shape = {features}, .initial = before, .final_state = unfinished, .growing = true, .period = length});
-  return slice(reads.size() == 1 ? reads[0] : concat(reads, 0), 0, unread, all);
+  SegmentVars vars = segments(graph, B, shapes, begin, x, unread, length, segment, layer.records(), gates);
+  vars.initial = initial;
+  for (const CellGate& g : vars.gates) layer.gate(g.name, g.trajectory, g.low, g.high, g.text);
+  layer.declare(memory, vars);
+  layer.carry({.name = "segment", .text = "The layer's inputs since the start of the unfinished segment.", .shape = {features}, .initial = before, .final_state = slice(x, 0, all - all % length, all), .growing = true, .period = length});
+  return slice(vars.reads, 0, unread, all);
 }
 
 }  // namespace reclab

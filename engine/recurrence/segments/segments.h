@@ -3,18 +3,40 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "recurrence/layer.h"
+#include "recurrence/step/step.h"
 
 namespace reclab {
 
 struct SegmentResult {
-  Var reads, memory;
+  Var reads;
+  std::vector<Var> memory;  ///< one a state; none where the segment is not full
 };
-/// From `memory` [batch, ...] and the tokens of one segment [batch, n, features] (n = length, fewer in the last one) to the reads
-/// [batch, n, out] and, when the segment is full, the new memory.
-using SegmentFunction = std::function<SegmentResult(Var memory, Var tokens)>;
-/// `first`: the memory at the start of the sequence, without batch. Returns the reads [steps, batch, out]. The sequence is then run as one.
-Var segments(Layer& layer, const StateSpec& memory, Var first, Var x, std::int64_t length, const SegmentFunction& segment);
+/// From the `memory` [batch, ...], one a state, and the tokens of one segment [batch, n, features] (n = length, fewer in the last one) to the
+/// reads [batch, n, out] and, when the segment is full, the new memory. A gate that it names with the cell is one of the whole segment, [batch, ...].
+using SegmentFunction = std::function<SegmentResult(Cell& cell, std::span<const Var> memory, Var tokens)>;
+
+/// The gates of a segment's function at each step: those of the last full segment, `before` where there was none.
+struct SegmentGate {
+  std::string name;
+  double before = 1.0;
+};
+
+struct SegmentVars : MemoryVars {
+  Var reads;                        ///< [unread + steps, batch, out]
+  std::vector<CellGate> gates;      ///< trajectories [steps, batch, ...], of those that were asked for; without gradient
+};
+/// In a graph: from the memory `begin` [batch, ...] over `x` [unread + steps, batch, features], whose first `unread` steps are those of the
+/// unfinished segment that came before. Trajectories, of the `steps` alone, are made where `record` says so; `initial` is left empty.
+SegmentVars segments(Graph& graph, std::int64_t batch, const std::vector<StateShape>& memory, const std::vector<Var>& begin, Var x, std::int64_t unread, std::int64_t length,
+                     const SegmentFunction& segment, bool record, const std::vector<SegmentGate>& gates = {});
+
+/// As a part of a layer. `first`: each memory at the start of the sequence, without batch. Returns the reads [steps, batch, out]. The sequence is
+/// then run as one. The gates that `segment` names are those of `gates`.
+Var segments(Layer& layer, const std::vector<StateSpec>& memory, const std::vector<Var>& first, Var x, std::int64_t length, const SegmentFunction& segment,
+             const std::vector<SegmentGate>& gates = {});
 
 }  // namespace reclab

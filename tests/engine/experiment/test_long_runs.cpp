@@ -117,8 +117,8 @@ TEST_CASE("segments: a memory that is handed on thousands of times, by a factor 
   for (const double factor : {1.0 - 1e-9, 1e-9}) {
     const auto trace = run_layer([&](Layer& l, Var x) {
       const Var first = l.parameter("first", {1, 1}, init::constant(1.0), "the first memory");
-      return segments(l, {"memory", {1, 1}, "the memory"}, first, x, 4, [&](Var m, Var tokens) {
-        return SegmentResult{tokens + m, tokens.dim(1) == 4 ? m * factor : Var{}};
+      return segments(l, {{"memory", {1, 1}, "the memory"}}, {first}, x, 4, [&](Cell&, std::span<const Var> m, Var tokens) {
+        return SegmentResult{tokens + m[0], tokens.dim(1) == 4 ? std::vector<Var>{m[0] * factor} : std::vector<Var>{}};
       });
     }, 1e-30, "f64", 8000);
     CHECK_CLOSE(values_of(trace, "output").back(), std::pow(factor, 1999.0) + 1e-30, factor == 1e-9 ? 1e-40 : 1e-12);
