@@ -101,7 +101,8 @@ Architecture recurrent_attention_network() {
     const Glu cell_glu(l, "cell_glu", d, d);
     const Norm residual_norm(l, "cell_residual_layernorm", d);
     const Var start = reshape(first, {1, d}), starts[] = {start, start, affine(start, 0.0, 0.0)};
-    const Var reads = segments(l, {"cell", {3, d}, "The cell that the window reads, the one that the window before left, and whether there was one."}, concat(starts, 0), x, window, [=](Var m, Var tokens) {
+    const Var reads = segments(l, {{"cell", {3, d}, "The cell that the window reads, the one that the window before left, and whether there was one."}}, {concat(starts, 0)}, x, window, [=](Cell&, std::span<const Var> states, Var tokens) {
+      const Var m = states[0];
       const std::int64_t batch = tokens.dim(0), n = tokens.dim(1), rows = n + 1;
       const Var cell = slice(m, 1, 0, 1), last = slice(m, 1, 1, 2), begun = slice(m, 1, 2, 3), both[] = {cell, tokens};
       const Var Z = concat_norm(concat(both, 1));
@@ -127,10 +128,10 @@ Architecture recurrent_attention_network() {
       const Var Y = encode.norm(active(encode.o(reshape(permute(reshape(read, {batch, heads, rows, D}), swap), {batch, rows, heads * D}))) + encode.glu(Z));
       const Var fresh = Norm::unit(slice(Y, 1, 0, 1), eps), outputs = Norm::unit(slice(Y, 1, 1, rows), eps);
       const Var spread = last + affine(outputs, 0.0, 0.0), out[] = {outputs, spread};
-      if (n < window) return SegmentResult{concat(out, -1), Var{}};
+      if (n < window) return SegmentResult{concat(out, -1), {}};
       const Var next = begun * residual_norm(fresh + cell_glu(last)) + (1.0 - begun) * fresh;
       const Var memory[] = {next, fresh, affine(begun, 0.0, 1.0)};
-      return SegmentResult{concat(out, -1), concat(memory, 1)};
+      return SegmentResult{concat(out, -1), {concat(memory, 1)}};
     });
     const Var outputs = slice(reads, -1, 0, d), cells = slice(reads, -1, d, 2 * d);
     if (!h.flag("memory_review")) return Norm(l, "output_layernorm", d)(outputs);

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What models that go from segment to segment see of the past.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "models/registry.h"
+#include "test.h"
+
+using namespace reclab;
+
+namespace {
+
+using Numbers = std::vector<double>;
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+/// Eight columns of noise.
+RunRequest request_for(const std::string& architecture, std::int64_t steps, Settings set) {
+  RunRequest request;
+  request.preset.id = request.preset.title = request.preset.architecture = architecture;
+  request.set = std::move(set);
+  const Sequence noise = make_task("noise", {.length = steps * 8, .seed = 11});
+  Sequence& made = request.sequence.own();
+  made.name = made.source = "noise";
+  made.length = steps;
+  made.width = 8;
+  made.input.assign(noise.input.begin(), noise.input.begin() + steps * 8);
+  for (std::int64_t t = 0; t < steps; ++t) made.time.push_back(static_cast<double>(t));
+  for (int j = 0; j < 8; ++j) {
+    made.names.push_back("x" + std::to_string(j));
+    made.mean.push_back(0.0);
+    made.deviation.push_back(1.0);
+  }
+  request.every = 1;
+  return request;
+}
+TracePtr finished(const RunRequest& request) {
+  const RunResult result = run(builtin_registry(), request, {}, {});
+  CHECK_SAYS(result.trace->info.outcome == Outcome::finished, result.trace->info.sentence);
+  return result.trace;
+}
+const Numbers& values_of(const Trace& trace, const std::string& key) {
+  const TraceArray* array = trace.find(key);
+  CHECK_SAYS(array && array->real, key);
+  return *array->real;
+}
+double norm_of_row(const Numbers& values, std::size_t row, std::size_t width) {
+  double most = 0.0;
+  for (std::size_t i = row * width; i < (row + 1) * width; ++i) most = std::max(most, std::abs(values[i]));
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("Infini-attention: the memory is that of linear attention over the segments before, and so is what is read of it") {
+  constexpr std::size_t T = 40, d = 8, n = 7;
+  // A sigmoid of 100 is 1: the heads read the memory alone.
+  const auto trace = finished(request_for("infini-attention", T, {{"width", "8"}, {"heads", "1"}, {"segment", "7"}, {"gate_start", "100"}, {"block", "none"}}));
+  const Numbers &x = values_of(*trace, "input"), &qkv = values_of(*trace, "param/0/0.to_qkv.weight"), &W_o = values_of(*trace, "param/0/0.to_out.weight"), &y = values_of(*trace, "output"),
+                &M = values_of(*trace, "state/0/M"), &z = values_of(*trace, "state/0/z");
+  const auto projected = [&](std::size_t t, std::size_t which, std::size_t i, bool feature) {
+    double sum = 0.0;
+    for (std::size_t j = 0; j < d; ++j) sum += qkv[(which * d + i) * d + j] * x[t * d + j];
+    return !feature ? sum : sum > 0.0 ? sum + 1.0 : std::exp(sum);
+  };
+  double largest = 0.0, memory_error = 0.0, read_error = 0.0, largest_read = 0.0;
+  for (std::size_t t = 0; t < T; ++t) {
+    // The state after the last step of a segment is what the next one reads.
+    const std::size_t written = (t + 1) / n * n, seen = t / n * n;
+    for (std::size_t i = 0; i < d; ++i) {
+      double normaliser = 0.0;
+      for (std::size_t s = 0; s < written; ++s) normaliser += projected(s, 1, i, true);
+      memory_error = std::max(memory_error, std::abs(z[t * d + i] - normaliser));
+      for (std::size_t j = 0; j < d; ++j) {
+        double sum = 0.0;
+        for (std::size_t s = 0; s < written; ++s) sum += projected(s, 1, i, true) * projected(s, 2, j, false);
+        largest = std::max(largest, std::abs(sum));
+        memory_error = std::max(memory_error, std::abs(M[(t * d + i) * d + j] - sum));
+      }
+    }
+    if (seen == 0) continue;
+    Numbers read(d);
+    double weights = 0.0;
+    for (std::size_t s = 0; s < seen; ++s) {
+      double weight = 0.0;
+      for (std::size_t i = 0; i < d; ++i) weight += projected(t, 0, i, true) * projected(s, 1, i, true);
+      weights += weight;
+      for (std::size_t j = 0; j < d; ++j) read[j] += weight * projected(s, 2, j, false);
+    }
+    for (std::size_t i = 0; i < d; ++i) {
+      double out = 0.0;
+      for (std::size_t j = 0; j < d; ++j) out += W_o[i * d + j] * read[j] / weights;
+      largest_read = std::max(largest_read, std::abs(out));
+      read_error = std::max(read_error, std::abs(y[t * d + i] - out));
+    }
+  }
+  CHECK_SAYS(memory_error <= 1e-12 * largest, test::show(memory_error));
+  CHECK_SAYS(read_error <= 1e-12 * largest_read, test::show(read_error));
+}
+
+TEST_CASE("Transformer-XL sees a segment further back with each layer, and no further") {
+  constexpr std::size_t T = 32, n = 4, d = 8;
+  for (const std::size_t layers : {1u, 2u, 3u}) {
+    const auto gradient_of = [&](const std::string& stopped) {
+      RunRequest request = request_for("transformer-xl", T, {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"layers", std::to_string(layers)}, {"segment", "4"}, {"memory", "4"}, {"stop_gradient", stopped}});
+      request.loss = LossKind::last;
+      return values_of(*finished(request), "gradient/input");
+    };
+    const Numbers through = gradient_of("false"), held = gradient_of("true");
+    const std::size_t segment = T - n, reach = segment - layers * n;
+    for (std::size_t t = 0; t < T; ++t) {
+      const std::string where = std::to_string(layers) + " layers, step " + std::to_string(t);
+      CHECK_SAYS((norm_of_row(through, t, d) > 0.0) == (t >= reach), where);
+      CHECK_SAYS((norm_of_row(held, t, d) > 0.0) == (t >= segment), where + ", gradients stopped");
+    }
+    // What lies behind is not in the last output, and the first step that is within reach is.
+    const auto last_output = [&](std::size_t changed) {
+      RunRequest request = request_for("transformer-xl", T, {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"layers", std::to_string(layers)}, {"segment", "4"}, {"memory", "4"}});
+      if (changed < T) request.sequence.own().input[changed * d] += 1.0;
+      const Numbers output = values_of(*finished(request), "output");
+      return Numbers(output.end() - static_cast<std::ptrdiff_t>(d), output.end());
+    };
+    const Numbers as_it_is = last_output(T);
+    CHECK(last_output(reach - 1) == as_it_is);
+    CHECK(last_output(reach) != as_it_is);
+  }
+}
