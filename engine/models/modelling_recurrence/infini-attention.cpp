@@ -119,7 +119,7 @@ Architecture infini_attention() {
              hyper_choice("first_segment", "local", {"local", "zero"}, "What the memory's share is where there is no memory yet: none, or as later, of zeros."),
              hyper_choice("position", "rotary", {"rotary", "none"}, "How the local attention knows where a step is."), hyper_real("rotary_base", "", 10000.0, 1.0, 1e9, "Base of the rotary angles.", true),
              hyper_flag("rotary_memory", false, "Whether the features that write and read the memory are turned too."),
-             hyper_flag("stop_gradient", false, "Whether no gradient passes into the segments before."), hyper_real("eps", "ε", 1e-10, 1e-30, 1.0, "Smallest denominator of a read of the memory.", true),
+             hyper_flag("stop_gradient", false, "Whether no gradient passes into the segments before."), hyper_real("eps", "ε", 1e-10, 1e-30, 1e6, "Smallest denominator of a read of the memory.", true),
              hyper_choice("block", "residual", {"residual", "none"}, "The layer with norms, residuals and feed-forward, or the attention with its projections alone.")};
   a.spectrum = "none: the memory lasts for a segment and has no transition from step to step";
   a.source = {"T. Munkhdalai, M. Faruqui, S. Gopal", "Leave no context behind: efficient infinite context transformers with Infini-attention", "arXiv", "https://arxiv.org/abs/2404.07143", 2024};
