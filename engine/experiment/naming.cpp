@@ -2,6 +2,7 @@
 #include "experiment/naming.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <limits>
@@ -71,8 +72,11 @@ std::vector<std::string> reference_names(const Network& network, const std::stri
       const auto number = std::count_if(layers.begin(), layers.begin() + static_cast<std::ptrdiff_t>(*layer), of_direction);
       const bool both = std::any_of(layers.begin(), layers.end(), [](const Network::LayerInfo& other) { return !other.reversed; });
       // A name without a number is that of a reference implementation of one layer.
-      if (number > 0 && theirs->find("{n}") == std::string::npos && theirs->find("{_n}") == std::string::npos) continue;
+      if (number > 0 && std::ranges::none_of(std::array{"{n}", "{_n}", "{2n}", "{2n+1}"}, [&](const char* mark) { return theirs->find(mark) != std::string::npos; })) continue;
       replace_all(*theirs, "{n}", std::to_string(number));
+      // Where a layer of ours is two of theirs, {2n} and {2n+1} are their numbers.
+      replace_all(*theirs, "{2n}", std::to_string(2 * number));
+      replace_all(*theirs, "{2n+1}", std::to_string(2 * number + 1));
       replace_all(*theirs, "{_n}", number ? "_" + std::to_string(number) : "");
       replace_all(*theirs, "{_reverse}", backward && both ? "_reverse" : "");
     }

@@ -30,6 +30,7 @@ class Record:
         self.blocks = {}  # layer -> a list of square matrices a step
         self.constant = set()  # layers whose spectrum is one row
         self.still = set()  # parameters that change nothing: their gradients are 0 exactly, what is computed is rounding, and left out
+        self.defective = set()  # layers with an eigenvalue that has too few eigenvectors: what is computed is off by the root of rounding, and left out
         self.singular = set()  # layers whose product has lost rank exactly: the smallest singular value computed is rounding, and left out
 
     def state(self, layer, name, value):
@@ -189,8 +190,9 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
     assert said, f"{name} is checked against nothing"
 
     meta = {"architecture": architecture, "set": settings, "loss": loss, "source": source}
-    if record.singular or record.still:  # exactly 0, and what is computed is noise
-        meta["undefined"] = [f"jacobian_min/{layer}" for layer in sorted(record.singular)] + [f"gradient/param/{key}" for key in sorted(record.still)]
+    undefined = [f"jacobian_min/{layer}" for layer in sorted(record.singular)] + [f"gradient/param/{key}" for key in sorted(record.still)] + [f"spectrum/{layer}" for layer in sorted(record.defective)]
+    if undefined:  # exactly 0, or several that are one, and what is computed is noise
+        meta["undefined"] = undefined
     arrays = {"meta": np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8), "input": x, "output": output.detach().numpy()}
     if time is not None:
         arrays["time"] = time
@@ -204,7 +206,8 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
         arrays[f"gradient/state/{layer}/{state}"] = log10([float(torch.linalg.vector_norm(next(of_states))) for _ in steps])
     for layer, steps in record.dense.items():
         logs = dense_singular_values(steps)
-        arrays[f"spectrum/{layer}"] = np.array([np.linalg.eigvals(jacobian) for jacobian in steps]).astype(np.complex128)
+        if layer not in record.defective:
+            arrays[f"spectrum/{layer}"] = np.array([np.linalg.eigvals(jacobian) for jacobian in steps]).astype(np.complex128)
         arrays[f"jacobian/{layer}"] = logs[:, :SINGULAR_VALUES]
         if layer not in record.singular:
             arrays[f"jacobian_min/{layer}"] = logs[:, -1]

@@ -4,27 +4,13 @@
 // K. Irie, F. Faccio, J. Schmidhuber, Neural differential equations for learning to program neural nets through continuous learning rules,
 // NeurIPS 2022. Names and conventions of the authors' FastWeightODE (IDSIA/neuraldiffeq-fwp, speech_and_physionet).
 #include "array/error.h"
+#include "models/parts/features.h"
 #include "models/parts/parts.h"
 #include "models/parts/solver.h"
 #include "recurrence/chunks.h"
 
 namespace reclab::architectures {
-namespace {
-
-/// Over the last axis; what is subtracted from the exponents changes nothing but their range.
-Var softmax(Var x) {
-  const auto n = x.dim(-1);
-  Var most = detach(x);
-  for (std::int64_t left = n; left > 1;) {
-    const std::int64_t half = (left + 1) / 2;  // of an odd number the middle one counts twice
-    most = maximum(slice(most, -1, 0, half), slice(most, -1, left - half, left));
-    left = half;
-  }
-  const Var weights = exp(x - detach(most));
-  return weights / (mean_keep(weights, -1) * static_cast<double>(n));
-}
-
-}  // namespace
+using parts::softmax;
 
 Architecture continuous_fast_weights() {
   Architecture a;

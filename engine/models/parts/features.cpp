@@ -32,6 +32,31 @@ Var entrywise(const std::string& name, Var x) {
   return x;
 }
 
+Var dpfp(Var z, std::int64_t nu) {
+  const std::int64_t n = 2 * z.dim(-1);
+  const Var both[] = {relu(z), relu(-z)};
+  const Var r = concat(both, -1);
+  std::vector<Var> products;
+  for (std::int64_t j = 1; j <= nu; ++j) {
+    const std::int64_t by = j % n;
+    const Var parts_of[] = {slice(r, -1, n - by, n), slice(r, -1, 0, n - by)};
+    products.push_back(r * (by ? concat(parts_of, -1) : r));
+  }
+  return concat(products, -1);
+}
+
+Var softmax(Var x, double eps) {
+  const auto n = x.dim(-1);
+  Var most = eps > 0.0 ? x : detach(x);  // without eps it cancels
+  for (std::int64_t left = n; left > 1;) {
+    const std::int64_t half = (left + 1) / 2;  // of an odd number the middle one counts twice
+    most = maximum(slice(most, -1, 0, half), slice(most, -1, left - half, left));
+    left = half;
+  }
+  const Var weights = exp(x - most), sum = mean_keep(weights, -1) * static_cast<double>(n);
+  return weights / (eps > 0.0 ? sum + eps : sum);
+}
+
 Var softmax_exponents(Var x, Var W) { return linear(x, W) - squared_norm(x) * 0.5; }
 
 Var waves(Var x, Var W, bool sine_first) {

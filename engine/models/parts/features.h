@@ -19,6 +19,13 @@ Var length(Var x);
 /// Functions that act entry by entry as feature maps: relu, requ (relu squared), gelu, exp, elu+1, silu, sigmoid, identity.
 Var entrywise(const std::string& name, Var x);
 
+/// DPFP, the deterministic parameter-free projection of Schlag et al. 2021: r * roll(r, j) for j = 1..nu one after another, r = [relu(z); relu(-z)],
+/// over the last axis; 2 nu times as long.
+Var dpfp(Var z, std::int64_t nu);
+
+/// Over the last axis, with eps added to the sum of the exponentials, the largest of which is 1.
+Var softmax(Var x, double eps = 0.0);
+
 /// x W^T - |x|^2/2, [.., m] for x [.., d] and W [m, d]: the mean of exp(of q) exp(of k) over Gaussian rows of W is exp(q.k).
 Var softmax_exponents(Var x, Var W);
 /// [cos(x W^T), sin(x W^T)] or, with sine_first, the other way round: the mean of their products over Gaussian rows of W is exp(-|q - k|^2/2).
