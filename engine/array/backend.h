@@ -17,7 +17,7 @@ namespace reclab {
 
 enum class Device : std::uint8_t { cpu, cuda };
 
-enum class Unary : std::uint8_t { affine, exp, log, sqrt, square, reciprocal, sigmoid, tanh, relu, softplus, silu, gelu, gelu_tanh, elu, abs, sign, sin, cos, log_sigmoid, floor, mean_exp };
+enum class Unary : std::uint8_t { affine, exp, log, sqrt, square, reciprocal, sigmoid, tanh, relu, softplus, silu, gelu, gelu_tanh, normal_cdf, elu, abs, sign, sin, cos, log_sigmoid, floor, mean_exp };
 enum class Binary : std::uint8_t { add, subtract, multiply, divide, maximum };
 
 /// What Backend::exponent says of zeros, and of what is not finite.

@@ -221,6 +221,10 @@ struct GeluTanh {  // the tanh approximation, as JAX uses it
     return T(0.5) * (T(1) + t) + T(0.5) * x * (T(1) - t * t) * T(0.79788456080286535588) * (T(1) + T(3 * 0.044715) * x * x);
   }
 };
+struct NormalCdf {  // Phi, without cancellation where it is next to 0
+  template <class T> RECLAB_HD static T value(T x, double, double) { return T(0.5) * std::erfc(-x * T(0.70710678118654752440)); }
+  template <class T> RECLAB_HD static T slope(T x, T, double, double) { return T(0.39894228040143267794) * fn::exp(T(-0.5) * x * x); }
+};
 struct Elu {  // x for x > 0, exp(x) - 1 below
   template <class T> RECLAB_HD static T value(T x, double, double) { return x > T(0) ? x : std::expm1(x); }
   template <class T> RECLAB_HD static T slope(T x, T, double, double) { return x > T(0) ? T(1) : fn::exp(x); }

@@ -241,6 +241,7 @@ Var softplus(Var x) { return unary(Unary::softplus, x); }
 Var silu(Var x) { return unary(Unary::silu, x); }
 Var gelu(Var x) { return unary(Unary::gelu, x); }
 Var gelu_tanh(Var x) { return unary(Unary::gelu_tanh, x); }
+Var normal_cdf(Var x) { return unary(Unary::normal_cdf, x); }
 Var elu(Var x) { return unary(Unary::elu, x); }
 
 Var abs(Var x) { return unary(Unary::abs, x); }

@@ -35,6 +35,7 @@ Var softplus(Var x);
 Var silu(Var x);
 Var gelu(Var x);       ///< x Phi(x)
 Var gelu_tanh(Var x);  ///< its tanh approximation
+Var normal_cdf(Var x);  ///< Phi(x), the normal distribution
 Var elu(Var x);
 Var abs(Var x);    ///< |x|, slope 0 at 0
 Var sign(Var x);   ///< -1, 0 or 1; without slope

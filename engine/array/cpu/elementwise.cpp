@@ -30,6 +30,7 @@ void with_unary(Unary op, F&& f) {
     case Unary::silu: f(fn::Silu{}); break;
     case Unary::gelu: f(fn::Gelu{}); break;
     case Unary::gelu_tanh: f(fn::GeluTanh{}); break;
+    case Unary::normal_cdf: f(fn::NormalCdf{}); break;
     case Unary::elu: f(fn::Elu{}); break;
     case Unary::abs: f(fn::Abs{}); break;
     case Unary::sign: f(fn::Sign{}); break;

@@ -34,6 +34,7 @@ RECLAB_HD inline T with_unary(Unary op, F f) {
       case Unary::silu: return f(fn::Silu{});
       case Unary::gelu: return f(fn::Gelu{});
       case Unary::gelu_tanh: return f(fn::GeluTanh{});
+      case Unary::normal_cdf: return f(fn::NormalCdf{});
       case Unary::elu: return f(fn::Elu{});
       case Unary::abs: return f(fn::Abs{});
       case Unary::sign: return f(fn::Sign{});

@@ -56,6 +56,7 @@ double value(Unary op, double x, double p, double q) {
     case Unary::silu: return x * sigmoid(x);
     case Unary::gelu: return x * normal_distribution(x);
     case Unary::gelu_tanh: return 0.5 * x * (1.0 + std::tanh(cubic(x)));
+    case Unary::normal_cdf: return normal_distribution(x);
     case Unary::elu: return x > 0.0 ? x : std::expm1(x);
     case Unary::abs: return std::abs(x);
     case Unary::sign: return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : 0.0;
@@ -82,6 +83,7 @@ double slope(Unary op, double x, double p) {
     case Unary::silu: return sigmoid(x) + x * sigmoid(x) * sigmoid(-x);
     case Unary::gelu: return normal_distribution(x) + x * normal_density(x);
     case Unary::gelu_tanh: return 0.5 * (1.0 + std::tanh(cubic(x))) + 0.5 * x * 4.0 * sigmoid(2.0 * cubic(x)) * sigmoid(-2.0 * cubic(x)) * cubic_slope(x);
+    case Unary::normal_cdf: return normal_density(x);
     case Unary::elu: return x > 0.0 ? 1.0 : std::exp(x);
     case Unary::abs: return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : 0.0;
     case Unary::sign: return 0.0;

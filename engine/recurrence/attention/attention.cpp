@@ -4,63 +4,19 @@
 #include <algorithm>
 #include <cassert>
 
-#include "array/device_array.h"
 #include "array/error.h"
 #include "autodiff/ops.h"
+#include "recurrence/attention/blocks.h"
 #include "recurrence/attention/drawing.h"
 #include "recurrence/evaluation_order.h"
 
 namespace reclab {
 namespace {
 
-constexpr std::int64_t block_rows = 64;
-
-struct AttentionSizes {
-  std::int64_t batch = 0, steps = 0, cached_steps = 0, key = 0, value = 0, distances = 0, rows = 1, window = 0;
-};
-
-/// What both kinds share: matrix products between blocks of rows of one array and all columns that they see.
-class Blocks : public Operation {
- public:
-  Blocks(DType type, const AttentionSizes& s) : type_(type), s_(s) {}
-
- protected:
-  DType type_;
-  AttentionSizes s_;
-
-  std::size_t bytes(std::int64_t n) const { return static_cast<std::size_t>(n) * bytes_of(type_); }
-  const void* at(const void* p, std::int64_t offset) const { return static_cast<const char*>(p) + bytes(offset); }
-  void* at(void* p, std::int64_t offset) const { return static_cast<char*>(p) + bytes(offset); }
-
-  /// block [batch, rows, columns] = (or +=) left[first.., d] right[0..columns, d]^T, both [batch, length, d].
-  void scores(Backend& b, const void* left, std::int64_t left_length, std::int64_t first, std::int64_t rows, const void* right, std::int64_t right_length,
-              std::int64_t columns, std::int64_t d, void* block, bool add = false) const {
-    b.matmul(type_, {s_.batch, rows, columns, d, false, true, left_length * d, right_length * d, rows * columns}, at(left, first * d), right, block, add);
-  }
-  /// to[first.., d] = (or +=) block [rows, columns] right[0..columns, d].
-  void apply(Backend& b, const void* block, std::int64_t rows, std::int64_t columns, const void* right, std::int64_t right_length, std::int64_t d, void* to,
-             std::int64_t to_length, std::int64_t first, bool add) const {
-    b.matmul(type_, {s_.batch, rows, d, columns, false, false, rows * columns, right_length * d, to_length * d}, block, right, at(to, first * d), add);
-  }
-  /// to[0..columns, d] += block^T left[first.., d].
-  void apply_transposed(Backend& b, const void* block, std::int64_t rows, std::int64_t columns, const void* left, std::int64_t left_length, std::int64_t first,
-                        std::int64_t d, void* to, std::int64_t to_length) const {
-    b.matmul(type_, {s_.batch, columns, d, rows, true, false, rows * columns, left_length * d, to_length * d}, block, at(left, first * d), to, true);
-  }
-  template <class F>
-  void each_block(const std::stop_token& stop, const F& body) const {
-    for (std::int64_t first = 0; first < s_.steps; first += s_.rows) {
-      if (stop.stop_requested()) throw Cancelled();
-      const std::int64_t rows = std::min(s_.rows, s_.steps - first);
-      body(first, rows, s_.cached_steps + first + rows);
-    }
-  }
-};
-
 class Softmax final : public Blocks, public HasEvaluationOrder {
  public:
   using Blocks::Blocks;
-  bool low = false, relative = false, held = false;
+  bool low = false, relative = false, held = false, pair = false;
 
   // A block leaves out the columns that its window leaves behind: it has those from `from` on, and what counts columns is moved by as many.
   void forward(const ForwardCall& c) override {
@@ -84,8 +40,13 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
       if (relative) {
         void* far = scratch_[2].resize(b, type_, s_.batch * rows * s_.distances);
         b.by_distance_adjoint(type_, s_.batch, rows, columns, s_.distances, s_.cached_steps + first - from, g, far);
-        if (c.grad_in[at_relative]) apply(b, far, rows, s_.distances, c.in[at_relative + 1], s_.distances, s_.key, c.grad_in[at_relative], s_.steps, first, true);
-        if (c.grad_in[at_relative + 1]) apply_transposed(b, far, rows, s_.distances, c.in[at_relative], s_.steps, first, s_.key, c.grad_in[at_relative + 1], s_.distances);
+        if (c.grad_in[at_relative]) apply(b, far, rows, s_.distances, c.in[at_relative + 1], s_.distances, s_.far_key, c.grad_in[at_relative], s_.steps, first, true);
+        if (c.grad_in[at_relative + 1]) apply_transposed(b, far, rows, s_.distances, c.in[at_relative], s_.steps, first, s_.far_key, c.grad_in[at_relative + 1], s_.distances);
+      }
+      if (const std::size_t at_pair = at_held + (held ? 3 : 0); pair && c.grad_in[at_pair]) {
+        void* summed = scratch_[2].resize(b, type_, rows * columns);
+        b.sum(type_, 1, s_.batch, rows * columns, 1.0, g, summed);
+        b.scatter(type_, pairs(first, rows, from, columns, false), summed, c.grad_in[at_pair], true);
       }
       const auto columns_gradient = [&](void* of_k, void* of_v) {
         if (of_k) apply_transposed(b, g, rows, columns, c.in[0], s_.steps, first, s_.key, at(of_k, from * s_.key), all);
@@ -130,10 +91,11 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
       if (relative && (c.tangent_in[at_relative] || c.tangent_in[at_relative + 1])) {
         void* far = c.temporary(2, type_, s_.batch * rows * s_.distances);
         b.zero(far, bytes(s_.batch * rows * s_.distances));
-        if (c.tangent_in[at_relative]) scores(b, c.tangent_in[at_relative], s_.steps, first, rows, c.in[at_relative + 1], s_.distances, s_.distances, s_.key, far, true);
-        if (c.tangent_in[at_relative + 1]) scores(b, c.in[at_relative], s_.steps, first, rows, c.tangent_in[at_relative + 1], s_.distances, s_.distances, s_.key, far, true);
+        if (c.tangent_in[at_relative]) scores(b, c.tangent_in[at_relative], s_.steps, first, rows, c.in[at_relative + 1], s_.distances, s_.distances, s_.far_key, far, true);
+        if (c.tangent_in[at_relative + 1]) scores(b, c.in[at_relative], s_.steps, first, rows, c.tangent_in[at_relative + 1], s_.distances, s_.distances, s_.far_key, far, true);
         b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.cached_steps + first - from, far, g);
       }
+      if (const std::size_t at_pair = at_held + (held ? 3 : 0); pair && c.tangent_in[at_pair]) b.gather(type_, pairs(first, rows, from, columns, true), c.tangent_in[at_pair], g, true);
       b.softmax_adjoint(type_, s_.batch * rows, columns, p, g);  // a softmax's Jacobian is symmetric; g: of the probabilities now
       apply(b, g, rows, columns, at(c.in[2], from * s_.value), all, s_.value, c.tangent_out[0], s_.steps, first, false);
       const auto add_values = [&](const void* dv, bool later) {
@@ -161,19 +123,22 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
   EvaluationOrder evaluation_order() const override {
     const bool streaming = s_.rows == 1;
     return {.form = streaming ? Form::sequential : Form::attention, .draw = streaming ? drawing::rows : drawing::pairs, .steps = s_.steps, .cached_steps = s_.cached_steps, .window = s_.window,
-            .weights = relative ? EvaluationOrder::Weights::other : EvaluationOrder::Weights::softmax, .bounded = low};
+            .weights = relative || pair ? EvaluationOrder::Weights::other : EvaluationOrder::Weights::softmax, .bounded = low};
   }
 
  private:
   DeviceArray scratch_[5];
-  /// The first column that a block from row `first` on takes.
-  std::int64_t start(std::int64_t first) const { return s_.window ? std::max<std::int64_t>(0, s_.cached_steps + first - (s_.window - 1)) : 0; }
-  /// A number of a column a row, counted from column `from` on.
-  const void* moved(Backend& b, const void* numbers, std::int64_t first, std::int64_t rows, std::int64_t from) {
-    if (from == 0) return at(numbers, first);
-    void* to = scratch_[4].resize(b, type_, rows);
-    b.unary(Unary::affine, type_, rows, at(numbers, first), to, 1.0, -static_cast<double>(from));
-    return to;
+  const void* moved(Backend& b, const void* numbers, std::int64_t first, std::int64_t rows, std::int64_t from) { return Blocks::moved(b, numbers, first, rows, from, scratch_[4]); }
+  /// What of the pairs' array [steps, columns] a block of scores has, once or for each of the batch.
+  Strided pairs(std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns, bool repeated) const {
+    const std::int64_t all = s_.cached_steps + s_.steps, size[] = {s_.batch, rows, columns}, stride[] = {0, all, 1};
+    Strided box;
+    box.rank = repeated ? 3 : 2;
+    box.elements = (repeated ? s_.batch : 1) * rows * columns;
+    box.offset = first * all + from;
+    std::copy_n(size + (repeated ? 0 : 1), box.rank, box.size);
+    std::copy_n(stride + (repeated ? 0 : 1), box.rank, box.stride);
+    return box;
   }
   void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
     void* p = scratch_[0].resize(b, type_, s_.batch * rows * columns);
@@ -181,9 +146,10 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
     if (relative) {
       const std::size_t at_relative = low ? 4 : 3;
       void* far = scratch_[2].resize(b, type_, s_.batch * rows * s_.distances);
-      scores(b, in[at_relative], s_.steps, first, rows, in[at_relative + 1], s_.distances, s_.distances, s_.key, far);
+      scores(b, in[at_relative], s_.steps, first, rows, in[at_relative + 1], s_.distances, s_.distances, s_.far_key, far);
       b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.cached_steps + first - from, far, p);
     }
+    if (pair) b.gather(type_, pairs(first, rows, from, columns, true), in.back(), p, true);
     b.softmax(type_, s_.batch, rows, columns, s_.cached_steps + first - from, low ? moved(b, in[3], first, rows, from) : nullptr, p);
     return p;
   }
@@ -292,7 +258,7 @@ Var softmax_rows(Var scores) {
 }
 
 Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
-  AttentionSizes s{a.q.dim(0), a.q.dim(1), a.k.dim(1) - a.q.dim(1), a.q.dim(2), a.v.dim(2), a.rel ? a.rel.dim(1) : 0, streaming ? 1 : block_rows, a.window};
+  AttentionSizes s{a.q.dim(0), a.q.dim(1), a.k.dim(1) - a.q.dim(1), a.q.dim(2), a.v.dim(2), a.rel ? a.rel.dim(1) : 0, streaming ? 1 : block_rows, a.window, a.rel ? a.rel.dim(2) : 0};
   assert(!a.window || a.low);
   assert(a.k.dim(2) == s.key && a.v.dim(1) == a.k.dim(1) && a.k.dim(0) == s.batch && a.v.dim(0) == s.batch);
   auto operation = std::make_unique<Softmax>(a.q.dtype(), s);
@@ -300,6 +266,8 @@ Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
   if (a.low) inputs.push_back(a.low);
   if (a.rel) inputs.insert(inputs.end(), {a.q2, a.rel});
   if (a.held) inputs.insert(inputs.end(), {a.held, a.k_held, a.v_held});
+  if (a.pair) inputs.push_back(a.pair);
+  operation->pair = static_cast<bool>(a.pair);
   operation->low = static_cast<bool>(a.low);
   operation->relative = static_cast<bool>(a.rel);
   operation->held = static_cast<bool>(a.held);

@@ -285,20 +285,23 @@ BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u) {
     vars.initial = {graph.leaf(LeafKind::variable, {batch, channels, modes}, a.dtype())};
     vars.trajectories = {Var{}};
     vars.finals = {Var{}};
-    const Var kernel = real(vandermonde(w * b, own, steps));
+    const auto complexed = [](Var x) { return is_complex(x.dtype()) ? x : complex(x, affine(x, 0.0, 0.0)); };
+    const Var factors = complexed(own);
+    const Var kernel = real(vandermonde(complexed(w * b), factors, steps));
     vars.output = convolve(kernel, u);
     // The initial state's own response, Re sum_n w a^(t+1) s_0[n], one a sequence of the batch.
     std::vector<Var> responses;
     for (std::int64_t i = 0; i < batch; ++i) {
       const Var start = reshape(slice(vars.initial[0], 0, i, i + 1), {channels, modes});
-      responses.push_back(reshape(transpose(real(vandermonde(w * start * own, own, steps))), {steps, 1, channels}));
+      responses.push_back(reshape(transpose(real(vandermonde(complexed(w * start * own), factors, steps))), {steps, 1, channels}));
     }
     vars.output = vars.output + concat(responses, 1);
     return vars;
   }
   const Var input = reshape(u, {steps, batch, channels, 1});
-  static_cast<MemoryVars&>(vars) = diagonal(graph, form, a, complex(input, affine(input, 0.0, 0.0)) * b);
-  vars.output = sum(real(vars.trajectories[0] * w), -1);
+  const bool is_real = !is_complex(a.dtype());
+  static_cast<MemoryVars&>(vars) = diagonal(graph, form, a, (is_real ? input : complex(input, affine(input, 0.0, 0.0))) * b);
+  vars.output = is_real ? sum(vars.trajectories[0] * w, -1) : sum(real(vars.trajectories[0] * w), -1);
   return vars;
 }
 

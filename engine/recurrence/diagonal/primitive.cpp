@@ -75,6 +75,12 @@ Primitive diagonal() {
         const BankVars bank = diagonal_bank(graph, form, a, b, w, u);
         return made(x, bank, bank.output);
       });
+  p.check("diagonal bank, real", {Form::sequential, Form::scan, Form::chunkwise, Form::convolution},
+      [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+        const Var a = x.real({3, 4}, 0.5, 1.0), b = x.real({3, 4}), w = x.real({3, 4}), u = x.real({T, batch, 3});
+        const BankVars bank = diagonal_bank(graph, form, a, b, w, u);
+        return made(x, bank, bank.output);
+      });
 
   p.extremes = extremes;
   return p;

@@ -70,6 +70,7 @@ const std::multimap<std::string, Build>& asked() {
     add("Var silu(Var x)", {unary(silu)});
     add("Var gelu(Var x)", {unary(gelu)});
     add("Var gelu_tanh(Var x)", {unary(gelu_tanh)});
+    add("Var normal_cdf(Var x)", {unary(normal_cdf)});
     add("Var elu(Var x)", {unary(elu)});
     add("Var abs(Var x)", {unary(abs)});
     add("Var sign(Var x)", {unary(sign)});

@@ -12,7 +12,7 @@ namespace reclab::test {
 inline void unary_parity(Backend& other) {
   const std::map<std::string, Unary> operations{{"affine", Unary::affine}, {"exp", Unary::exp}, {"log", Unary::log}, {"sqrt", Unary::sqrt},
       {"square", Unary::square}, {"reciprocal", Unary::reciprocal}, {"sigmoid", Unary::sigmoid}, {"tanh", Unary::tanh}, {"relu", Unary::relu},
-      {"softplus", Unary::softplus}, {"silu", Unary::silu}, {"gelu", Unary::gelu}, {"gelu_tanh", Unary::gelu_tanh}, {"elu", Unary::elu}, {"mean_exp", Unary::mean_exp},
+      {"softplus", Unary::softplus}, {"silu", Unary::silu}, {"gelu", Unary::gelu}, {"gelu_tanh", Unary::gelu_tanh}, {"normal_cdf", Unary::normal_cdf}, {"elu", Unary::elu}, {"mean_exp", Unary::mean_exp},
       {"abs", Unary::abs}, {"sign", Unary::sign}, {"sin", Unary::sin}, {"cos", Unary::cos}, {"log_sigmoid", Unary::log_sigmoid}, {"floor", Unary::floor}};
   for (const DType type : every_type)
     for (const auto& [name, op] : operations) {
@@ -37,7 +37,7 @@ inline void unary_parity(Backend& other) {
 /// exp, tanh and the like far out, where they end at 0, at 1 or at infinity.
 inline void extreme_parity(Backend& other) {
   const std::vector<double> far{-1000.0, -720.0, -100.0, -88.5, -40.0, 0.0, -0.0, 1e-30, 40.0, 87.0, 700.0};
-  for (const Unary op : {Unary::exp, Unary::sigmoid, Unary::tanh, Unary::softplus, Unary::silu, Unary::gelu, Unary::elu, Unary::relu})
+  for (const Unary op : {Unary::exp, Unary::sigmoid, Unary::tanh, Unary::softplus, Unary::silu, Unary::gelu, Unary::normal_cdf, Unary::elu, Unary::relu})
     for (const DType type : real_types) {
       std::vector<double> at;
       for (const double x : far)

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the operations of attention share: products between blocks of rows of one array and all columns that they see.
+#pragma once
+
+#include <algorithm>
+
+#include "array/device_array.h"
+#include "array/error.h"
+#include "autodiff/graph.h"
+
+namespace reclab {
+
+inline constexpr std::int64_t block_rows = 64;
+
+struct AttentionSizes {
+  std::int64_t batch = 0, steps = 0, cached_steps = 0, key = 0, value = 0, distances = 0, rows = 1, window = 0;
+  std::int64_t far_key = 0;  ///< width of the rows of q2 and rel
+};
+
+/// What both kinds share: matrix products between blocks of rows of one array and all columns that they see.
+class Blocks : public Operation {
+ public:
+  Blocks(DType type, const AttentionSizes& s) : type_(type), s_(s) {}
+
+ protected:
+  DType type_;
+  AttentionSizes s_;
+
+  std::size_t bytes(std::int64_t n) const { return static_cast<std::size_t>(n) * bytes_of(type_); }
+  const void* at(const void* p, std::int64_t offset) const { return static_cast<const char*>(p) + bytes(offset); }
+  void* at(void* p, std::int64_t offset) const { return static_cast<char*>(p) + bytes(offset); }
+
+  /// block [batch, rows, columns] = (or +=) left[first.., d] right[0..columns, d]^T, both [batch, length, d].
+  void scores(Backend& b, const void* left, std::int64_t left_length, std::int64_t first, std::int64_t rows, const void* right, std::int64_t right_length,
+              std::int64_t columns, std::int64_t d, void* block, bool add = false) const {
+    b.matmul(type_, {s_.batch, rows, columns, d, false, true, left_length * d, right_length * d, rows * columns}, at(left, first * d), right, block, add);
+  }
+  /// to[first.., d] = (or +=) block [rows, columns] right[0..columns, d].
+  void apply(Backend& b, const void* block, std::int64_t rows, std::int64_t columns, const void* right, std::int64_t right_length, std::int64_t d, void* to,
+             std::int64_t to_length, std::int64_t first, bool add) const {
+    b.matmul(type_, {s_.batch, rows, d, columns, false, false, rows * columns, right_length * d, to_length * d}, block, right, at(to, first * d), add);
+  }
+  /// to[0..columns, d] += block^T left[first.., d].
+  void apply_transposed(Backend& b, const void* block, std::int64_t rows, std::int64_t columns, const void* left, std::int64_t left_length, std::int64_t first,
+                        std::int64_t d, void* to, std::int64_t to_length) const {
+    b.matmul(type_, {s_.batch, columns, d, rows, true, false, rows * columns, left_length * d, to_length * d}, block, at(left, first * d), to, true);
+  }
+  template <class F>
+  void each_block(const std::stop_token& stop, const F& body) const {
+    for (std::int64_t first = 0; first < s_.steps; first += s_.rows) {
+      if (stop.stop_requested()) throw Cancelled();
+      const std::int64_t rows = std::min(s_.rows, s_.steps - first);
+      body(first, rows, s_.cached_steps + first + rows);
+    }
+  }
+  /// The first column that a block from row `first` on takes.
+  std::int64_t start(std::int64_t first) const { return s_.window ? std::max<std::int64_t>(0, s_.cached_steps + first - (s_.window - 1)) : 0; }
+  /// A number of a column a row, counted from column `from` on.
+  const void* moved(Backend& b, const void* numbers, std::int64_t first, std::int64_t rows, std::int64_t from, DeviceArray& scratch) const {
+    if (from == 0) return at(numbers, first);
+    void* to = scratch.resize(b, type_, rows);
+    b.unary(Unary::affine, type_, rows, at(numbers, first), to, 1.0, -static_cast<double>(from));
+    return to;
+  }
+};
+
+}  // namespace reclab
