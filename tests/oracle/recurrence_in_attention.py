@@ -371,6 +371,7 @@ def deviation_norm(p, name, x, eps):
 
 def r_transformer_layer(ops, s, p, x, local, attention):
     eps = s.get("norm_eps", 1e-6)
+    p = {key: value for key, value in p.items() if key != "pooling.linears.1.bias"}  # it adds the same to all scores of a row
     for n in range(s.get("local_layers", 1)):
         inner = under(p, f"layers.{n}.")
         x = x + local(under(inner, "local_rnn.rnn."), deviation_norm(inner, "connection.norm", x, eps))
@@ -413,12 +414,11 @@ def r_transformer_case(name, s, T, d_in, loss, seed):
         def local(inner, rows):
             padded = np.concatenate([np.zeros((K - 1, d)), rows])
             return whole(kind, inner, np.stack([padded[t: t + K] for t in range(len(rows))]))[:, -1]
-        same = {key: value for key, value in p.items() if key != "pooling.linears.1.bias"}
-        return r_transformer_layer(Numpy, s, same, x, local, lambda q, k, v: causal(q, k, v, s.get("window", 0)))
+        return r_transformer_layer(Numpy, s, p, x, local, lambda q, k, v: causal(q, k, v, s.get("window", 0)))
 
     run_case(name, "r-transformer", {**s, "block": "none"}, T, d_in, loss, seed, shapes_of, loop, matrices,
              "window by window, checked against torch's module over all windows and masked matrices", nothing_follows,
-             ["pooling.linears.1.bias"])  # a key's bias adds the same to all scores of a row
+             ["pooling.linears.1.bias"])
 
 
 # -------------------------------------------------------------------------------------------------------------- cases

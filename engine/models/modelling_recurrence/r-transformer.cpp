@@ -36,7 +36,7 @@ Architecture r_transformer() {
              "A layer here is a block of the reference, and forward_net.n of a file is layer n; its local_rnn.output, and the norm and feed_forward beside forward_net, are made and not used there.",
              "The local network begins anew for every step, K steps before it, so a layer's steps could all be computed at once, and no state of it lasts: what is carried over are its last K − 1 inputs.",
              "There are no positions; the order of steps is known from the windows alone. No norm follows the last layer.", "The reference has no window of attention: 0 here.",
-             "The states are the cache of keys and values; there is no transition, hence no spectrum and no ds_T/ds_t."};
+             "The states are the cache of keys and values, keys without their bias: it adds the same to all scores of a step, and no output depends on it. There is no transition, hence no spectrum and no ds_T/ds_t."};
   a.hyper = {hyper_integer("width", "d", 64, 2, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the width."),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row (n_level)."), hyper_integer("local_layers", "n", 1, 1, 16, "Local recurrent networks in a block, one after the other (n)."),
              hyper_integer("ksize", "K", 7, 1, 256, "Steps that a local network sees, the current one included.", "steps"), hyper_choice("rnn_type", "gru", {"gru", "lstm", "rnn"}, "Its cell."),
@@ -76,11 +76,11 @@ Architecture r_transformer() {
     const Var seen = deviation_norm(l, "connections.0.norm", x, eps);
     const auto by_head = [&](Var y) { return reshape(y, {T, B, heads, D}); };
     const Var q = by_head(affine_map("pooling.linears.0", seen, d, "W_q, rows by head"));
-    // The bias of the keys adds the same to all scores of a step: its gradient is 0, and not what rounding makes of that.
+    // The bias of the keys adds the same to all scores of a step, which softmax does not see: it is left out, so that its gradient is 0 and not rounding.
     const Init start = parts::torch_uniform(d);
     const Var W_k = l.parameter("pooling.linears.1.weight", {d, d}, start, "W_k, rows by head; starts uniform in ±1/√in, as its bias.");
-    const Var b_k = l.parameter("pooling.linears.1.bias", {d}, start, "The bias of pooling.linears.1, which no output depends on.");
-    const Var k = by_head(linear(seen, W_k, detach(b_k))), v = by_head(affine_map("pooling.linears.2", seen, d, "W_v, rows by head"));
+    l.parameter("pooling.linears.1.bias", {d}, start, "The bias of pooling.linears.1, which no output depends on.");
+    const Var k = by_head(linear(seen, W_k)), v = by_head(affine_map("pooling.linears.2", seen, d, "W_v, rows by head"));
     const Var read = attention(l, {"k", {heads, D}, "The key that each step appends to the cache."}, {"v", {heads, D}, "The value that each step appends to the cache."},
                                q / std::sqrt(static_cast<double>(D)), k, v, h.integer("window"));
     x = x + affine_map("pooling.linears.3", parts::flat(l, read), d, "W_o");
