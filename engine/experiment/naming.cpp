@@ -37,13 +37,24 @@ enum class Naming { own, dotted, reference, bare };
 struct Spelling {
   std::size_t parameter;
   Naming naming;
+  std::int64_t row = -1;  ///< not -1: of this row alone
+  bool transposed = false;
 };
 
-/// Whether a name is `pattern`, or ends with it below a prefix; "x.*" is all that stands below x.
+/// Whether a name is `pattern`, or ends with it below a prefix; "x.*" is all that stands below x, and {i} stands for digits.
 bool stands_in(const std::string& name, const std::string& pattern) {
-  if (!pattern.ends_with(".*")) return name == pattern || name.ends_with("." + pattern) || name.ends_with("/" + pattern);
-  const std::string below = pattern.substr(0, pattern.size() - 1);
-  return name.starts_with(below) || name.find("." + below) != std::string::npos;
+  if (pattern.ends_with(".*")) {
+    const std::string below = pattern.substr(0, pattern.size() - 1);
+    return name.starts_with(below) || name.find("." + below) != std::string::npos;
+  }
+  const std::size_t at = pattern.find("{i}");
+  if (at == std::string::npos) return name == pattern || name.ends_with("." + pattern) || name.ends_with("/" + pattern);
+  const std::string before = pattern.substr(0, at), after = pattern.substr(at + 3);
+  if (!name.ends_with(after)) return false;
+  std::size_t digits = name.size() - after.size(), end = digits;
+  while (digits > 0 && std::isdigit(static_cast<unsigned char>(name[digits - 1])) != 0) --digits;
+  const std::string front = name.substr(0, digits);
+  return digits < end && (front == before || front.ends_with("." + before) || front.ends_with("/" + before));
 }
 
 /// The number that a layer's parameters begin with; nothing for encoder, head and what comes after the last layer.
@@ -55,15 +66,16 @@ std::optional<std::size_t> layer_of(const std::string& name) {
 /// A linear map before or after the layers: it belongs to no architecture.
 bool is_dense(const std::string& name) { return name.starts_with("encoder") || name.starts_with("head/"); }
 
-std::vector<std::string> reference_names(const Network& network, const std::string& name) {
-  std::vector<std::string> names;
+/// What the reference implementation may call a parameter, and whether it is transposed there.
+std::vector<std::pair<std::string, bool>> reference_names(const Network& network, const std::string& name) {
+  std::vector<std::pair<std::string, bool>> names;
   const auto& layers = network.layers();
   const auto layer = layer_of(name);
-  const Architecture& architecture = *layers[layer ? *layer : 0].architecture;
+  const bool is_head = name.starts_with("head/");
+  const Architecture& architecture = *(is_head ? layers.back() : layers[layer ? *layer : 0]).architecture;
   for (const ReferenceName& row : architecture.reference) {
     if (row.ours.empty()) continue;
-    const bool after = row.ours.starts_with("final/");
-    if (after == layer.has_value()) continue;
+    if (layer.has_value() == (row.ours.starts_with("final/") || row.ours.starts_with("head/")) || is_head != row.ours.starts_with("head/")) continue;
     auto theirs = renamed(layer ? name.substr(name.find('/') + 1) : name, row);
     if (!theirs) continue;
     if (layer) {
@@ -80,7 +92,7 @@ std::vector<std::string> reference_names(const Network& network, const std::stri
       replace_all(*theirs, "{_n}", number ? "_" + std::to_string(number) : "");
       replace_all(*theirs, "{_reverse}", backward && both ? "_reverse" : "");
     }
-    names.push_back(*theirs);
+    names.emplace_back(*theirs, row.transposed);
   }
   return names;
 }
@@ -125,21 +137,39 @@ NameMatch match_names(const Network& network, const FileShapes& file) {
     spellings.emplace(own, Spelling{i, Naming::own});
     if (of_trace) continue;
     spellings.emplace(dotted(own), Spelling{i, Naming::dotted});
-    if (!is_dense(own))
-      for (const auto& theirs : reference_names(network, own)) spellings.emplace(theirs, Spelling{i, Naming::reference});
+    for (const auto& [theirs, transposed] : reference_names(network, own)) {
+      if (theirs.find("{i}") == std::string::npos) {
+        spellings.emplace(theirs, Spelling{i, Naming::reference, -1, transposed});
+        continue;
+      }
+      for (std::int64_t row = 0; row < parameters[i].var.dim(0); ++row) {
+        std::string one = theirs;
+        replace_all(one, "{i}", std::to_string(row));
+        spellings.emplace(std::move(one), Spelling{i, Naming::reference, row});
+      }
+    }
     if (one_layer && layer_of(own)) spellings.emplace(dotted(own.substr(own.find('/') + 1)), Spelling{i, Naming::bare});
   }
 
   // One way of naming below one prefix: that which finds most parameters.
   using Manner = std::pair<Naming, std::string>;
-  std::map<Manner, std::map<std::size_t, std::vector<std::string>>> found;
+  struct Place {
+    std::size_t parameter;
+    std::int64_t row;
+    bool transposed;
+    auto operator<=>(const Place&) const = default;
+  };
+  std::map<Manner, std::map<Place, std::vector<std::string>>> found;
   for (const auto& name : names)
     for (const std::size_t end : of_trace ? std::vector<std::size_t>{6} : prefixes_of(name)) {
       const auto [first, last] = spellings.equal_range(name.substr(end));
-      for (auto at = first; at != last; ++at) found[{at->second.naming, name.substr(0, end)}][at->second.parameter].push_back(name);
+      for (auto at = first; at != last; ++at) {
+        auto& entries = found[{at->second.naming, name.substr(0, end)}][{at->second.parameter, at->second.row, at->second.transposed}];
+        if (entries.empty() || entries.back() != name) entries.push_back(name);  // two rows of Architecture::reference may say the same
+      }
     }
   const auto layers_in = [&](const auto& arrays) {
-    return std::count_if(arrays.begin(), arrays.end(), [&](const auto& array) { return !is_dense(parameters[array.first].name); });
+    return std::count_if(arrays.begin(), arrays.end(), [&](const auto& array) { return !is_dense(parameters[array.first.parameter].name); });
   };
   const Manner* best = nullptr;
   std::ptrdiff_t most = 0;
@@ -170,18 +200,27 @@ NameMatch match_names(const Network& network, const FileShapes& file) {
   }
 
   std::set<std::string> taken;
-  const auto take = [&](std::size_t parameter, const std::vector<std::string>& entries) {
+  const auto take = [&](const Place& place, const std::vector<std::string>& entries) {
     if (taken.contains(entries[0])) return;  // one entry is one parameter: what is left of a second layer or direction is missing
     if (entries.size() > 1) match.problem = "the entries " + entries[0] + " and " + entries[1] + " are the same parameter: remove one of them.";
-    match.entries[parameter] = entries[0];
     taken.insert(entries[0]);
+    if (place.row < 0) {
+      match.entries[place.parameter] = entries[0];
+      if (place.transposed) match.transposed.insert(place.parameter);
+      return;
+    }
+    auto& rows = match.rows[place.parameter];
+    rows.resize(static_cast<std::size_t>(parameters[place.parameter].var.dim(0)));
+    rows[static_cast<std::size_t>(place.row)] = entries[0];
+    if (std::ranges::none_of(rows, &std::string::empty)) match.entries[place.parameter] = rows[0];
   };
   if (best)
-    for (const auto& [parameter, entries] : found.at(*best)) take(parameter, entries);
+    for (const auto& [place, entries] : found.at(*best)) take(place, entries);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (!match.entries[i].empty() || !is_dense(parameters[i].name)) continue;
     for (const auto& [kind, arrays] : found)
-      if (const auto own = arrays.find(i); own != arrays.end() && match.entries[i].empty()) take(i, own->second);
+      for (const bool transposed : {false, true})
+        if (const auto own = arrays.find({i, -1, transposed}); own != arrays.end() && match.entries[i].empty()) take(own->first, own->second);
   }
 
   // A linear map by any other name, where exactly one pair of a weight and a bias (or one weight without) has the shapes.
@@ -200,8 +239,8 @@ NameMatch match_names(const Network& network, const FileShapes& file) {
       if (fits) pairs.push_back(front);
     }
     if (pairs.size() != 1) continue;
-    take(i, {pairs[0] + "weight"});
-    if (with_bias) take(i + 1, {pairs[0] + "bias"});
+    take({i, -1, false}, {pairs[0] + "weight"});
+    if (with_bias) take({i + 1, -1, false}, {pairs[0] + "bias"});
   }
   const auto of_no_use = [&](const std::string& name) {  // counts and other buffers of the reference implementation
     return !of_trace && std::ranges::any_of(network.layers(), [&](const Network::LayerInfo& layer) {
@@ -211,6 +250,21 @@ NameMatch match_names(const Network& network, const FileShapes& file) {
   for (const auto& name : names)
     if (!taken.contains(name) && !of_no_use(name)) match.unknown.push_back(name);
   return match;
+}
+
+Shape shape_in_file(const NameMatch& match, std::size_t i, const FileShapes& file) {
+  Shape shape = file.at(match.entries[i]);
+  if (match.transposed.contains(i)) std::ranges::reverse(shape);
+  const auto rows = match.rows.find(i);
+  if (rows == match.rows.end()) return shape;
+  if (shape == Shape{1}) shape.clear();
+  for (const std::string& row : rows->second) {
+    Shape other = file.at(row);
+    if (other == Shape{1}) other.clear();
+    if (other != shape) return file.at(row);  // of no common shape: that of the row that differs
+  }
+  shape.insert(shape.begin(), std::ssize(rows->second));
+  return shape;
 }
 
 int misfit(const Network& network, const FileShapes& file) {
@@ -223,7 +277,7 @@ int misfit(const Network& network, const FileShapes& file) {
       sum += all + 2;
       continue;
     }
-    const Shape& own = file.at(match.entries[i]);
+    const Shape own = shape_in_file(match, i, file);
     if (own.size() != wanted.size()) {
       sum += all + 1;
       continue;
@@ -332,7 +386,7 @@ class Search {
     };
     for (std::size_t i = 0; i < match.entries.size(); ++i) {
       if (match.entries[i].empty()) continue;
-      const Shape &own = file_.at(match.entries[i]), &wanted = network.parameters()[i].var.shape();
+      const Shape own = shape_in_file(match, i, file_), &wanted = network.parameters()[i].var.shape();
       for (std::size_t axis = 0; axis < own.size(); ++axis)
         if (own.size() != wanted.size() || own[axis] != wanted[axis]) add(own[axis]);
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,16 @@ namespace reclab {
 using FileShapes = std::map<std::string, Shape, std::less<>>;
 
 struct NameMatch {
-  std::vector<std::string> entries;  ///< for each of the network's parameters the file's entry; empty: there is none
+  std::vector<std::string> entries;  ///< for each of the network's parameters the file's entry; empty: there is none, or not all of its rows
+  std::map<std::size_t, std::vector<std::string>> rows{};  ///< of a parameter whose rows have entries of their own: all of them, in order
+  std::set<std::size_t> transposed{};  ///< parameters whose entry is [columns, rows]
   std::vector<std::string> unknown;  ///< entries of the file that are no parameter
   std::string problem{};             ///< not empty: two entries claim to be one parameter; the sentence names both and the cure
 };
 NameMatch match_names(const Network& network, const FileShapes& file);
+
+/// The shape that the file's entries of parameter i make, as the network has it: of an entry that is transposed or of rows that have entries of their own.
+Shape shape_in_file(const NameMatch& match, std::size_t i, const FileShapes& file);
 
 /// By how much a file does not fit a network: 0 where every parameter has an entry of its shape and none is left; each missing or unknown
 /// entry and each axis of another length count.

@@ -179,7 +179,7 @@ Properties properties_of(const Registry& registry, const Preset& preset) {
     for (const auto& state : network.states()) {
       found.growing |= state.growing && state.period == 0;
       if (state.layer >= 0 && !layers[static_cast<std::size_t>(state.layer)].first) continue;
-      found.complex |= is_complex(state.initial.dtype());
+      found.complex |= state.pairs || is_complex(state.initial.dtype());
       cached |= state.memory == nullptr && static_cast<bool>(state.trajectory);
       if (state.memory != nullptr && !state.auxiliary && std::ranges::find(memories, state.memory) == memories.end()) memories.push_back(state.memory);
     }

@@ -147,17 +147,31 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
       misfit(name, "the entry " + name + " of shape " + to_string(own[i].shape) + " is missing, the file has " + some_of(weights.file.names()),
              ": save it under that name or as param/" + name + ".", own[i].shape);
     const NpyHeader header = weights.file.header(entry);
-    const std::string what = "the entry " + name + (entry == name || entry == key_of(Kind::param, name) ? "" : ", in the file " + entry + ",");
-    const std::string shapes = "shape " + to_string(header.shape) + " where the model has " + to_string(own[i].shape);
+    const auto rows = match.rows.find(i);
+    const Shape found = shape_in_file(match, i, weights.shapes);
+    const std::string in_file = rows == match.rows.end() ? entry : entry + " to " + rows->second.back();
+    const std::string what = "the entry " + name + (entry == name || entry == key_of(Kind::param, name) ? "" : ", in the file " + in_file + ",");
+    const std::string shapes = "shape " + to_string(found) + " where the model has " + to_string(own[i].shape) + (match.transposed.contains(i) ? " (the file's is transposed)" : "");
     if (header.kind == 'c')
       refuse(weights.file, name, what + " is complex, of " + shapes + ": save real numbers, or real and imaginary parts as a last axis of 2 where the card says so.", own[i].shape);
-    if (header.shape != own[i].shape) {
-      const bool transposed = header.shape.size() == own[i].shape.size() && std::equal(header.shape.begin(), header.shape.end(), own[i].shape.rbegin());
+    if (found != own[i].shape) {
+      const bool transposed = found.size() == own[i].shape.size() && std::equal(found.begin(), found.end(), own[i].shape.rbegin());
       misfit(name, what + " has " + shapes, transposed ? ": save it transposed." : ": save it with that shape.", own[i].shape);
     }
-    NpyArray array = weights.file.read(entry);
-    if (const auto bad = first_not_finite(array)) refuse(weights.file, name, what + " is not finite at " + index_text(*bad, array.shape) + ": choose other weights.");
-    values.push_back(std::move(array.real));
+    std::vector<double> all;
+    for (const std::string& part : rows == match.rows.end() ? std::vector<std::string>{entry} : rows->second) {
+      const NpyArray array = weights.file.read(part);
+      if (const auto bad = first_not_finite(array)) refuse(weights.file, name, what + " is not finite at " + index_text(*bad, array.shape) + ": choose other weights.");
+      all.insert(all.end(), array.real.begin(), array.real.end());
+    }
+    if (match.transposed.contains(i)) {
+      const auto height = static_cast<std::size_t>(found.at(0)), width = static_cast<std::size_t>(found.at(1));
+      std::vector<double> turned(all.size());
+      for (std::size_t row = 0; row < height; ++row)
+        for (std::size_t column = 0; column < width; ++column) turned[row * width + column] = all[column * height + row];
+      all = std::move(turned);
+    }
+    values.push_back(std::move(all));
   }
   if (!match.unknown.empty()) {
     const std::string& extra = match.unknown.front();

@@ -17,12 +17,13 @@
 
 namespace reclab {
 
-/// What a reference implementation calls a parameter that it has in the same shape, with the same order of rows.
+/// What a reference implementation calls a parameter that it has in the same shape, with the same order of rows, or transposed, or in entries of its own.
 struct ReferenceName {
-  /// "weight_ih_l{n}{_reverse}": {n} is the layer's number from 0, counted in its direction ({_n}: none for 0, else "_1" and so on); {_reverse} is "_reverse" for a layer that runs
+  /// "theta_{i}": row i of ours, counted from 0, in an entry of its own. "weight_ih_l{n}{_reverse}": {n} is the layer's number from 0, counted in its direction ({_n}: none for 0, else "_1" and so on); {_reverse} is "_reverse" for a layer that runs
   /// backward beside one that runs forward, else nothing; * stands for the same in both names. What stands in front ("model.rnn.") is found.
   std::string theirs;
-  std::string ours;  ///< "weight_ih"; of what comes after the last layer "final/norm.weight"; empty: entries whose names end with .theirs are of no use here
+  std::string ours;  ///< "weight_ih"; of what comes after the last layer "final/norm.weight", of the head "head/weight"; empty: entries whose names end with .theirs are of no use here
+  bool transposed = false;  ///< theirs is [columns, rows]
 };
 
 /// How a read-out is found where it is not drawn: by ridge regression of the run's own target on what the layers return.
@@ -69,6 +70,11 @@ struct Architecture {
   std::function<Var(Layer&, Var)> layer;
   /// Not empty, in place of `layer`: what layer `number` (from 0) is, where the layers of one model are not alike.
   std::function<LayerKind(const Hyper&, std::int64_t number)> kind;
+  /// Not empty and true: each layer runs in both directions, whatever `direction` says, as two layers that share their
+  /// parameters: what either declares stands under the one that runs forward.
+  std::function<bool(const Hyper&)> joint;
+  /// Of such: what the layer returns of what it read and of what the two directions returned; empty: both side by side.
+  std::function<Var(Layer&, Var below, Var forward, Var backward)> joined;
   /// After the last layer (a final norm); may be empty.
   std::function<Var(Layer&, Var)> finish;
 

@@ -29,8 +29,9 @@ class Network::LayerOf final : public Layer {
  public:
   /// The layer `index` of the network, which is layer `place` of its stack and direction, whose lowest one is the network's layer `first`;
   /// index = -1: none of them.
-  LayerOf(Network& network, const Hyper& values, std::string prefix, int index, int place = -1, int first = 0)
-      : Layer(network.graph_, values), network_(network), prefix_(std::move(prefix)), index_(index), place_(place), first_(first) {}
+  /// `joint`: what another layer of the same prefix has declared is its parameter too.
+  LayerOf(Network& network, const Hyper& values, std::string prefix, int index, int place = -1, int first = 0, bool joint = false)
+      : Layer(network.graph_, values), network_(network), prefix_(std::move(prefix)), index_(index), place_(place), first_(first), joint_(joint) {}
 
   int index() const override { return place_; }
   std::int64_t steps() const override { return network_.options_.steps; }
@@ -41,7 +42,11 @@ class Network::LayerOf final : public Layer {
 
   Var parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) override {
     const std::string key = prefix_ + "/" + name;
-    for ([[maybe_unused]] const auto& present : network_.parameters_) assert(present.name != key);
+    for (const auto& present : network_.parameters_)
+      if (present.name == key) {
+        assert(joint_ && present.var.shape() == shape);
+        return present.var;
+      }
     const Var var = graph().leaf(LeafKind::variable, std::move(shape), graph().real());
     network_.parameters_.push_back({key, text, var, init});
     return var;
@@ -52,6 +57,7 @@ class Network::LayerOf final : public Layer {
     assert(index() == 0);
     return parameter(name, std::move(shape), init, text);
   }
+  bool backward() const override { return index_ >= 0 && network_.layers_[static_cast<std::size_t>(index_)].reversed; }
   Var gate(const std::string& name, Var value, double low, double high, const std::string& text) override {
     network_.gates_.push_back({index_, name, text, low, high, value});
     return value;
@@ -64,6 +70,7 @@ class Network::LayerOf final : public Layer {
     for (std::size_t i = 0; i < specs.size(); ++i)
       network_.states_.push_back({index_, specs[i].name, specs[i].text, specs[i].shape, vars.memory, static_cast<int>(i), vars.initial[i], vars.trajectories[i],
                                   vars.finals[i], false, specs[i].auxiliary, specs[i].start});
+    for (std::size_t i = 0; i < specs.size(); ++i) network_.states_[network_.states_.size() - specs.size() + i].pairs = specs[i].pairs;
   }
   void carry(Buffer buffer) override {
     network_.states_.push_back({index_, std::move(buffer.name), std::move(buffer.text), std::move(buffer.shape), nullptr, 0, buffer.initial, buffer.trajectory, buffer.final_state,
@@ -87,6 +94,7 @@ class Network::LayerOf final : public Layer {
   Network& network_;
   std::string prefix_;
   int index_, place_, first_;
+  bool joint_;
 };
 
 Var Network::LayerOf::before(Var trajectory) {
@@ -194,7 +202,11 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
   const std::string direction = hyper.has("direction") ? hyper.choice("direction") : "forward";
   const std::int64_t depth = hyper.has("layers") ? hyper.integer("layers") : 1;
   // Both directions: each layer of one reads the layer below of its own, or, by layer, both outputs below.
-  const bool by_layer = direction == "both_by_layer", both = by_layer || direction == "both";
+  const bool joint = architecture.joint && architecture.joint(hyper);
+  if (joint && direction != "forward")
+    throw Error(architecture.id + ": each layer runs in both directions as it is set, and direction = " + direction + ": choose direction=forward.",
+                {.model = architecture.id, .parameter = "direction", .value = direction, .range = "forward"});
+  const bool by_layer = joint || direction == "both_by_layer", both = by_layer || direction == "both";
   const std::int64_t together = by_layer ? 1 : depth;
   const auto base = static_cast<int>(layers_.size());
   for (std::int64_t from = 0; from < depth; from += together) {
@@ -204,13 +216,22 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
     for (const bool backward : {false, true})
       if (both || (direction == "backward") == backward)
         outputs.push_back(add_direction(architecture, hyper, part + (backward && both ? "_backward" : ""), backward, from, from + together,
-                                        base + (backward && both ? static_cast<int>(together) : 0), x));
+                                        base + (backward && both && !joint ? static_cast<int>(together) : 0), x, joint));
+    if (joint) {
+      const int pair = static_cast<int>(layers_.size()) - 2;
+      LayerOf layer(*this, hyper, std::to_string(pair), pair, static_cast<int>(from), base, true);
+      if (architecture.joined) outputs = {architecture.joined(layer, x, outputs[0], outputs[1])};
+      if (architecture.finish && from + 1 == depth) {
+        LayerOf last(*this, hyper, "final" + part, -1);
+        outputs = {architecture.finish(last, outputs.size() == 1 ? outputs[0] : concat(outputs, -1))};
+      }
+    }
     x = outputs.size() == 1 ? outputs[0] : concat(outputs, -1);
   }
   return x;
 }
 
-Var Network::add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from, std::int64_t to, int first, Var x) {
+Var Network::add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from, std::int64_t to, int first, Var x, bool joint) {
   const std::size_t states = states_.size(), gates = gates_.size(), pasts = histories_.size();
   if (backward) x = reversed(x);
   for (std::int64_t i = from; i < to; ++i) {
@@ -220,10 +241,10 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
     const bool lowest = architecture.kind ? std::none_of(layers_.begin() + first, layers_.end(), same) : i == 0;
     layers_.push_back({kind.architecture, in_stack_ || architecture.kind ? kind.architecture->id : "", backward, lowest});
     if (backward) layers_.back().name += layers_.back().name.empty() ? "backward" : " backward";
-    LayerOf layer(*this, kind.hyper, std::to_string(number), number, static_cast<int>(i), first);
+    LayerOf layer(*this, kind.hyper, std::to_string(joint && backward ? number - 1 : number), number, static_cast<int>(i), first, joint);
     x = kind.architecture->layer(layer, x);
   }
-  if (architecture.finish && to == (hyper.has("layers") ? hyper.integer("layers") : 1)) {
+  if (architecture.finish && !joint && to == (hyper.has("layers") ? hyper.integer("layers") : 1)) {
     LayerOf layer(*this, hyper, "final" + suffix, -1);
     x = architecture.finish(layer, x);
   }

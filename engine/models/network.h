@@ -71,6 +71,7 @@ class Network {
     std::int64_t period = 0;   ///< growing: it holds what came since the last multiple of so many steps; 0: all that came
     bool position = false;     ///< the number of steps that have passed
     bool clock = false;        ///< the time of the last step and the typical step (TimeMark), [2], float64 whatever the network's precision; a file may lack it
+    bool pairs = false;        ///< complex numbers as real ones, StateSpec::pairs
     const Shape& row_shape() const { return recorded_shape.empty() ? shape : recorded_shape; }
   };
   /// Elapsed times that layers read; bound by who runs the network, 1 at all steps where nobody does.
@@ -134,8 +135,8 @@ class Network {
   /// One architecture's layers in the direction or directions that its hyper-parameters name; `part`: "", or its number in a stack.
   Var add_stack(const Architecture& architecture, const Hyper& hyper, const std::string& part, Var x);
   /// The layers from .. to - 1 of it in one direction, whose lowest one is the network's layer `first`; what comes after the last layer too, where that
-  /// is among them.
-  Var add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from, std::int64_t to, int first, Var x);
+  /// is among them and the directions are not joint.
+  Var add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from, std::int64_t to, int first, Var x, bool joint);
   NetworkOptions options_;
   Graph graph_;
   Var input_, teacher_, output_;

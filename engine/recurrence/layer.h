@@ -26,6 +26,7 @@ struct StateSpec {
   std::string text;
   bool auxiliary = false;  ///< no part of the layer's transition: a stabiliser that leaves the output as it is
   double start = 0.0;      ///< the value of all its entries before the first step
+  bool pairs = false;      ///< real numbers that are complex ones: along the last axis all real parts, then all imaginary ones
 };
 
 /// What is carried over from segment to segment without being a memory's: recorded only where it has a trajectory.
@@ -74,6 +75,8 @@ class Layer {
   virtual Var parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) = 0;
   /// A parameter that all layers of the stack share: it stands under the first of them.
   virtual Var shared_parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) = 0;
+  /// Whether this layer runs from the end of the sequence to its start.
+  virtual bool backward() const { return false; }
   /// Names a sequence as a gate and returns it. low = high = 0: unbounded.
   virtual Var gate(const std::string& name, Var value, double low, double high, const std::string& text) = 0;
 

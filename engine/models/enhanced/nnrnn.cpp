@@ -40,8 +40,8 @@ Architecture nnrnn() {
   a.equations = {"A = triu(L, 1) − triu(L, 1)ᵀ,  P = e^A", "R = P (triu(T, 1) + D) Pᵀ,  D: blocks α_j (cos θ_j, −sin θ_j; sin θ_j, cos θ_j) along the diagonal", "h_t = f(U x_t + Rᵀ h_{t-1})",
                  "modReLU: f(z) = sign(z) relu(|z| + b)", "y_t = h_t", "∂h_t/∂h_{t-1} = diag(f') Rᵀ"};
   a.notes = {"Shapes and conventions are those of the authors' OrthoRNNCell: U.weight, U.bias, L is log_P, T is UppT, b is nonlinearity.b; it multiplies rows, h R, hence the transpose.",
-             "alpha is their alpha_0, alpha_1, … after one another, theta the first H/2 of their theta_0, theta_1, … (the others take no part).",
-             "Their forward pass reads P, which a training step of theirs puts at e^A of log_P; a file of theirs holds both. basis=exponential takes log_P, basis=matrix takes P as it stands: leave the other one out.",
+             "alpha is their alpha_0, alpha_1, … after one another, theta the first H/2 of their theta_0, theta_1, … (the others take no part): entries by those names are read too.",
+             "Their forward pass reads P, which a training step of theirs puts at e^A of log_P; a file of theirs holds both, and is read as it stands with basis=matrix. For basis=exponential, which has the gradient in log_P, leave P out.",
              "The mask of the authors' code leaves the entries (2j, 2j+1) of T inside the rotation blocks: where those are not 0 the eigenvalues are no longer α_j e^{±iθ_j}. In the paper T is above the blocks.",
              "In the authors' code nonlin=relu is the identity, since a later line overwrites it: activation=identity is what it computes.",
              "T starts at 0 there; transient says how strongly it starts here. The penalty on α − 1 is part of training, not of the cell."};
@@ -56,6 +56,7 @@ Architecture nnrnn() {
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}: α e^{±iθ} where f does not act and T is 0 inside the blocks";
   a.source = {"G. Kerg, K. Goyette, M. Puelma Touzel, G. Gidel, E. Vorontsov, Y. Bengio, G. Lajoie",
               "Non-normal recurrent neural network (nnRNN): learning long time dependencies while improving expressivity with transient dynamics", "NeurIPS", "https://arxiv.org/abs/1905.12080", 2019};
+  a.reference = {{"alpha_{i}", "alpha"}, {"theta_{i}", "theta"}, {"theta_{i}", ""}, {"log_P", ""}, {"*", "*"}};
   a.check = [](const Hyper& h) {
     if (h.integer("width") % 2)
       throw Error("nnrnn: width = " + h.text("width") + " is odd, and its units are turned in pairs: choose an even width.",

@@ -4,31 +4,14 @@
 // M. Arjovsky, A. Shah, Y. Bengio, Unitary evolution recurrent neural networks, ICML 2016. Names and conventions of the authors' complex_RNN.
 #include <cmath>
 #include <numbers>
-#include <numeric>
-#include <random>
 
 #include "models/parts/matrices.h"
+#include "models/parts/numpy_random.h"
 #include "models/parts/parts.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 namespace {
-
-/// numpy.random.RandomState(seed).permutation(n): its Mersenne twister is std::mt19937, and its bounded draws are masked and drawn again.
-std::vector<std::int64_t> numpy_permutation(std::uint32_t seed, std::int64_t n) {
-  std::mt19937 draws(seed);
-  std::vector<std::int64_t> order(static_cast<std::size_t>(n));
-  std::iota(order.begin(), order.end(), std::int64_t{0});
-  for (auto last = static_cast<std::uint32_t>(n - 1); last > 0; --last) {
-    std::uint32_t mask = last;
-    for (int shift = 1; shift <= 16; shift *= 2) mask |= mask >> shift;
-    std::uint32_t j = 0;
-    do j = static_cast<std::uint32_t>(draws()) & mask;
-    while (j > last);
-    std::swap(order[last], order[j]);
-  }
-  return order;
-}
 
 /// Rows of complex numbers, [rows, n] each.
 struct Rows {
@@ -77,7 +60,7 @@ Architecture unitary_rnn() {
   a.title = "uRNN";
   a.equations = {"W = D₃ R₂ F⁻¹ D₂ Π R₁ F D₁,  D_i = diag(e^{iθ_i}),  F the unitary DFT", "R_i z = z − 2 (zᵀ v_i) v̄_i/|v_i|²,  (Π z)_j = z_{π_j}", "h_t = f(W h_{t-1} + V x_t),  h_t complex, h_0 learned",
                  "modReLU: f(z) = z relu(|z| + b)/(|z| + 10⁻⁵)", "y_t = (Re h_t, Im h_t)"};
-  a.notes = {"Names and shapes are those of the authors' complex_RNN: V, hidden_bias, reflection, theta, h_0; complex numbers are 2H columns, real parts first. Its read-out U, out_bias is the head.",
+  a.notes = {"Names and shapes are those of the authors' complex_RNN: V, hidden_bias, reflection, theta, h_0; complex numbers are 2H columns, real parts first. Its read-out U [2H, outputs], out_bias is the head and read for it.",
              "The reflections take the conjugate of v, as in the code; its D is e^{+iθ}.",
              "π is numpy.random.RandomState(permutation_seed).permutation(H); the authors' seed is 1234. It is no parameter there either.",
              "h_0 enters at the first step, beside a state of zeros; a run that goes on from a state has passed it.",
@@ -87,6 +70,7 @@ Architecture unitary_rnn() {
              hyper_choice("activation", "modrelu", {"modrelu", "identity"}, "The nonlinearity f; identity makes the network linear and unitary."),
              hyper_integer("permutation_seed", "", 1234, 0, 2147483647, "Seed of the permutation π, which is not learned.")};
   a.spectrum = "eigenvalues of the recurrent Jacobian of (Re h, Im h): where f does not act those of W and their conjugates, on the unit circle";
+  a.reference = {{"U", "head/weight", true}, {"out_bias", "head/bias"}};
   a.source = {"M. Arjovsky, A. Shah, Y. Bengio", "Unitary evolution recurrent neural networks", "ICML", "https://arxiv.org/abs/1511.06464", 2016};
 
   a.layer = [](Layer& l, Var x) {
@@ -103,7 +87,7 @@ Architecture unitary_rnn() {
     // What becomes of the rows of the identity: row j is W e_j.
     const Var one = parts::identity(l.graph(), H);
     Rows z = transformed({one * cos(row(theta, 0)), one * sin(row(theta, 0))}, false);
-    z = permuted(reflected(z, row(v, 0)), numpy_permutation(static_cast<std::uint32_t>(l.hyper.integer("permutation_seed")), H));
+    z = permuted(reflected(z, row(v, 0)), parts::NumpyRandom(static_cast<std::uint32_t>(l.hyper.integer("permutation_seed"))).permutation(H));
     z = reflected(transformed(turned(z, row(theta, 1)), true), row(v, 1));
     z = turned(z, row(theta, 2));
     const Var of_real[] = {z.re, z.im}, of_imaginary[] = {-z.im, z.re}, halves[] = {concat(of_real, 1), concat(of_imaginary, 1)};
@@ -111,7 +95,7 @@ Architecture unitary_rnn() {
 
     // The learned state before the first step, and zeros before all others.
     const Var before = (1.0 - minimum(l.position(), 1.0)) * reshape(h_0, {1, 1, 2 * H});
-    return step(l, {{"h", {2 * H}, "The complex hidden state after the nonlinearity: H real parts, then H imaginary parts."}}, {matmul(x, V), before},
+    return step(l, {{.name = "h", .shape = {2 * H}, .text = "The complex hidden state after the nonlinearity: H real parts, then H imaginary parts.", .pairs = true}}, {matmul(x, V), before},
                 [=](Cell&, std::span<const Var> u, std::span<const Var> s) {
                   const Var sum = u[0] + linear(s[0] + u[1], W);
                   if (!acts) return std::vector<Var>{sum};

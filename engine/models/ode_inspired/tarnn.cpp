@@ -13,7 +13,7 @@ Architecture tarnn() {
   a.title = "TARNN";
   a.equations = {"g = σ(U_gᵀ h_{t-1} + W_gᵀ x_t + b_g),  c = U_2ᵀ h_{t-1} + W_1ᵀ x_t + W_2ᵀ x_{t-1} + b_1", "F(h) = φ(U_1ᵀ h + c) − h − h_{t-1} + B_1ᵀ x_t + B_2ᵀ h_{t-1}",
                  "gate=outside: h ← (1 − a_k Δ_t) h + a_k Δ_t F(h) for k = 1 … K from h = h_{t-1};  h_t = (1 − g) ⊙ h_{t-1} + g ⊙ h", "gate=inside: h ← h + a_k Δ_t g ⊙ F(h) for k = 1 … K from h = h_{t-1};  h_t = h", "y_t = h_t"};
-  a.notes = {"Names and shapes are those of the authors' code: W1, W2, B1, Wg [in, H], U1, U2, B2, Ug [H, H], b1, bg [H], A1 [K, timesteps]; a row is where a weight comes from. Its b2 has no effect and is left out: remove it from a file.",
+  a.notes = {"Names and shapes are those of the authors' code: W1, W2, B1, Wg [in, H], U1, U2, B2, Ug [H, H], b1, bg [H], A1 [K, timesteps]; a row is where a weight comes from. Its b2 has no effect and is passed over in a file.",
              "gate=outside is its b_variant, in which h is subtracted twice, by 1 − a_k and by F; gate=inside is b_variant=False.",
              "A1 has a step size for each step of the sequence, as in the code; timesteps=1 has one for all. After the last column the last one is used.",
              "Before the first step the last input is taken to be the first one. The code knows no elapsed time: here it multiplies the step sizes.",
@@ -25,6 +25,7 @@ Architecture tarnn() {
   a.knows_time = true;
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1} over all inner steps";
   a.source = {"A. Kag, V. Saligrama", "Time adaptive recurrent neural network", "CVPR", "https://openaccess.thecvf.com/content/CVPR2021/html/Kag_Time_Adaptive_Recurrent_Neural_Network_CVPR_2021_paper.html", 2021};
+  a.reference = {{"b2", ""}, {"*", "*"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1), K = l.hyper.integer("K"), N = l.hyper.integer("timesteps");
     const bool outside = l.hyper.choice("gate") == "outside";

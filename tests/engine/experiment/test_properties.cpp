@@ -68,6 +68,7 @@ TEST_CASE("a model's properties are those that its paper gives it") {
       {"noisy-rnn", "nonlinear"},  // its noise is drawn, not decided
       {"antisymmetric-rnn", "nonlinear"},
       {"exp-rnn", "nonlinear"},
+      {"unitary-rnn", "nonlinear complex"},
       {"qrnn", "linear gated diagonal"},
       {"gilr", "linear gated diagonal"},
       {"sru", "nonlinear gated diagonal"},  // with v
