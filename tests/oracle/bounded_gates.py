@@ -93,7 +93,12 @@ def hgru_mixer(ops, s, p, bound, x, recurrence):
     forget = ops.sigmoid(affine(own, "lambda_proj", x))
     if s.get("lower_bound", True):
         forget = bound + (1.0 - bound) * forget
-    h_re, h_im = recurrence(forget, own["theta"][0, 0], (1.0 - forget) * c[:, 0::2], (1.0 - forget) * c[:, 1::2])
+    turns = [own[name][0, 0] for name in ({"both": ("theta", "theta"), "both_apart": ("theta_forward", "theta_reverse")}.get(s.get("scans", "one"), ("theta",)))]
+    h_re, h_im = recurrence(forget, turns[0], (1.0 - forget) * c[:, 0::2], (1.0 - forget) * c[:, 1::2])
+    if len(turns) == 2:  # the scan from the end, added
+        flip = lambda v: torch.flip(v, (0,)) if ops is Torch else v[::-1]
+        back = recurrence(flip(forget), turns[1], flip((1.0 - forget) * c[:, 0::2]), flip((1.0 - forget) * c[:, 1::2]), 1)
+        h_re, h_im = h_re + flip(back[0]), h_im + flip(back[1])
     feature = ops.layer_norm(ops.concatenate([h_re, h_im], -1), own["norm.weight"], own["norm.bias"])
     return affine(own, "out_proj", feature * activation(ops, act, affine(own, "gate", x)))
 
@@ -124,7 +129,7 @@ def hgru_finish(ops, s, p, x):
 
 def hgru_shapes(s):
     d, bias = s["width"], s.get("bias", True)
-    shapes = linear_shapes("input_proj", 2 * d, d, bias) | linear_shapes("lambda_proj", d, d, bias) | {"theta": ((1, 1, d), 0.9)}
+    shapes = linear_shapes("input_proj", 2 * d, d, bias) | linear_shapes("lambda_proj", d, d, bias) | {name: ((1, 1, d), 0.9) for name in (("theta_forward", "theta_reverse") if s.get("scans") == "both_apart" else ("theta",))}
     shapes |= linear_shapes("gate", 2 * d, d, bias) | linear_shapes("out_proj", d, 2 * d, bias) | norm_shapes("norm", 2 * d)
     shapes = prefixed("self_attn.hgru.", shapes)
     if s["block"] == "none":
@@ -141,9 +146,10 @@ def case(name, architecture, s, T, d_in, loss, seed, source):
     real = architecture == "hgrn"
     shapes_of, layer_of, mixer, finish = (hgrn_shapes, hgrn_layer, hgrn_mixer, hgrn_finish) if real else (hgru_shapes, hgru_layer, hgru_mixer, hgru_finish)
     own, n, final = shapes_of(s)
+    ways = 2 if s.get("scans", "one") != "one" else 1  # numbers that a layer takes
     shapes = encoder_shapes(s["width"], d_in)
     for layer in range(s["layers"]):
-        shapes |= prefixed(f"{layer}/", own)
+        shapes |= prefixed(f"{ways * layer}/", own)
     if s.get("lower_bound", True):
         shapes |= {"0/lower_bounds": ((s["layers"], n), 0.8)}
     shapes |= prefixed("final/", final)
@@ -153,9 +159,9 @@ def case(name, architecture, s, T, d_in, loss, seed, source):
             x = x @ p["encoder/weight"].T + p["encoder/bias"]
         bounds = bounds_of(ops, p["0/lower_bounds"]) if "0/lower_bounds" in p else None
         for layer in range(s["layers"]):
-            q = under(p, f"{layer}/")
+            q = under(p, f"{ways * layer}/")
             bound = None if bounds is None else bounds[layer]
-            x = layer_of(ops, s, q, x, lambda v: mixer(ops, s, q, bound, v, recurrence_of(layer)))
+            x = layer_of(ops, s, q, x, lambda v: mixer(ops, s, q, bound, v, recurrence_of(ways * layer)))
         return finish(ops, s, under(p, "final/"), x)
 
     def step_loop(record):
@@ -168,12 +174,13 @@ def case(name, architecture, s, T, d_in, loss, seed, source):
                     hs.append(h)
                 return torch.stack(hs)
 
-            def complex_steps(forget, theta, re, im):
+            def complex_steps(forget, theta, re, im, way=0):
+                record.turned |= {layer + 1} if way else set()
                 h, hs = torch.zeros(n, dtype=torch.complex128), []
                 for t in range(len(forget)):
                     turn = torch.complex(forget[t] * torch.cos(theta), forget[t] * torch.sin(theta))
-                    record.transition(layer, turn, constant=False)
-                    h = record.state(layer, "h", turn * h + torch.complex(re[t], im[t]))
+                    record.transition(layer + way, turn, constant=False)
+                    h = record.state(layer + way, "h", turn * h + torch.complex(re[t], im[t]))
                     hs.append(h)
                 hs = torch.stack(hs)
                 return hs.real, hs.imag
@@ -182,7 +189,7 @@ def case(name, architecture, s, T, d_in, loss, seed, source):
         return of_layer
 
     def over_pairs(layer):
-        def turned(forget, theta, re, im):
+        def turned(forget, theta, re, im, way=0):
             h = pairs(forget, re + 1j * im, theta)
             return h.real, h.imag
         return (lambda forget, drive: pairs(forget, drive).real) if real else turned
@@ -212,6 +219,8 @@ def main():
     plain = {"width": 3, "layers": 2, "block": "residual", "feed_forward": 4}
     hgru_case("hgru-postnorm", plain | {"prenorm": False, "lower_bound": False, "glu_activation": "gelu", "final_activation": "silu"}, 10, 3, "mean", 257)
     hgru_case("hgru-no-final-norm", plain | {"final_norm": False, "layers": 1}, 10, 3, "mean", 258)
+    hgru_case("hgru-both", {"width": 3, "layers": 2, "block": "none", "scans": "both"}, 10, 3, "mean", 270)
+    hgru_case("hgru-both-apart", plain | {"scans": "both_apart"}, 10, 2, "last", 271)
     names = ("gelu", "relu", "elu", "sigmoid", "exp", "leak", "1+elu", "2+elu", "none")
     for i, name in enumerate(names):  # each at each of the three places
         s = plain | {"layers": 1, "activation": name, "glu_activation": names[(i + 3) % 9], "final_activation": names[(i + 5) % 9]}

@@ -30,13 +30,14 @@ def shifted(x, lag):
     return np.concatenate([np.zeros_like(x[:lag]), x[:len(x) - lag]])
 
 
-def layers_of(layer, settings):
-    """A stack of layer(index, parameters, x) -> y over all steps, behind an encoder without a bias where there is one."""
+def layers_of(layer, settings, together=1):
+    """A stack of layer(index, parameters, x) -> y over all steps, behind an encoder without a bias where there is one. together: by how much the
+    numbers of their parameters differ."""
     def run(parameters, x):
         if "encoder/weight" in parameters:
             x = x @ parameters["encoder/weight"].T
         for index in range(settings["layers"]):
-            x = layer(index, under(parameters, f"{index}/"), x)
+            x = layer(index, under(parameters, f"{together * index}/"), x)
         return x
     return run
 
@@ -152,6 +153,73 @@ def sru_case(name, settings, T, d_in, loss, seed):
             shapes |= {f"{index}/layer_norm.weight": ((n,), 0.3, 1.0), f"{index}/layer_norm.bias": ((n,), 0.3)}
     form = "rounds of all steps at once" if settings.get("state_gates", True) else "sums over all steps before"
     run(name, "sru", settings, T, d_in, loss, seed, shapes, sru_layer, numpy_sru_layer, form)
+
+
+def both_ways(settings, p, x, light):
+    """A layer of the package with bidirectional=True, whose arrays hold both directions: light(way, u, a, b, v, w, b_f, b_r) -> c before and after
+    each step, in the order of time."""
+    ops = torch if isinstance(x, torch.Tensor) else np
+    H, T = settings["width"], len(x)
+    norm = (lambda z: torch.nn.functional.layer_norm(z, z.shape[1:], p["layer_norm.weight"], p["layer_norm.bias"], 1e-5)) if ops is torch else lambda z: numpy_norm(p, z)
+    sigmoid = torch.sigmoid if ops is torch else logistic
+    read = norm(x) if settings.get("norm", "none") == "before" else x
+    maps = 4 if settings.get("skip", True) and x.shape[1] != 2 * H else 3
+    U = ((read @ p["weight_proj"] if "weight_proj" in p else read) @ p["weight"]).reshape(T, 2, H, maps)
+    vw, bias = (p["weight_c"] if "weight_c" in p else 0.0 * p["bias"]).reshape(2, 2, H), p["bias"].reshape(2, 2, H)
+    shown = []
+    for way in range(2):
+        u, a, b = (U[:, way, :, m] for m in range(3))
+        before, c = light(way, u, a, b, *vw[:, way], *bias[:, way])
+        r = sigmoid(b + vw[1, way] * before + bias[1, way])
+        y = r * (ops.tanh(c) if settings.get("activation", "identity") == "tanh" else c)
+        if settings.get("skip", True):
+            beside = U[:, way, :, 3] if maps == 4 else x.reshape(T, 2, H)[:, way] * (p["scale_x"] if settings.get("rescale", True) else 1.0)
+            y = y + (1 - r) * beside
+        shown.append(y)
+    y = torch.cat(shown, 1) if ops is torch else np.hstack(shown)
+    return norm(y) if settings.get("norm", "none") == "after" else y
+
+
+def sru_both_ways(record, index, settings, p, x):
+    def light(way, u, a, b, v, w, b_f, b_r):
+        c, before, after = torch.zeros(settings["width"]), [None] * len(u), [None] * len(u)
+        for t in range(len(u)) if way == 0 else reversed(range(len(u))):
+            f = torch.sigmoid(a[t] + v * c + b_f)
+            record.transition(2 * index + way, f + v * f * (1 - f) * (c - u[t]), constant=False)
+            before[t] = c
+            record.turned |= {2 * index + 1}
+            c = after[t] = record.state(2 * index + way, "c", f * c + (1 - f) * u[t])
+        return torch.stack(before), torch.stack(after)
+    return both_ways(settings, p, x, light)
+
+
+def numpy_sru_both_ways(settings, p, x):
+    def light(way, u, a, b, v, w, b_f, b_r):
+        u, a = (u, a) if way == 0 else (u[::-1], a[::-1])
+        if "weight_c" in p:
+            c, = settle(lambda old: (u + (old - u) * logistic(a + b_f + v * old),), len(u), (settings["width"],))
+        else:
+            c = summed(logistic(a + b_f), logistic(-a - b_f) * u)
+        before = shifted(c, 1)
+        return (before, c) if way == 0 else (before[::-1], c[::-1])
+    return both_ways(settings, p, x, light)
+
+
+def sru_both_ways_case(name, settings, T, d_in, loss, seed):
+    H, P, shapes, inner = settings["width"], settings.get("projection", 0), {}, d_in
+    for level in range(settings["layers"]):
+        key, maps, rows = f"{2 * level}/", 4 if settings.get("skip", True) and inner != 2 * H else 3, P or inner
+        if P:
+            shapes[key + "weight_proj"] = ((inner, P), 1.0 / np.sqrt(inner))
+        shapes |= {key + "weight": ((rows, 2 * H * maps), 1.2 / np.sqrt(rows)), key + "bias": ((4 * H,), 0.4), key + "scale_x": ((1,), 0.1, 1.6)}
+        if settings.get("state_gates", True):
+            shapes[key + "weight_c"] = ((4 * H,), 0.9)
+        if settings.get("norm", "none") != "none":
+            n = inner if settings["norm"] == "before" else 2 * H
+            shapes |= {key + "layer_norm.weight": ((n,), 0.3, 1.0), key + "layer_norm.bias": ((n,), 0.3)}
+        inner = 2 * H
+    form = "rounds of all steps at once" if settings.get("state_gates", True) else "sums over all steps before"
+    run(name, "sru", settings, T, d_in, loss, seed, shapes, sru_both_ways, numpy_sru_both_ways, form, together=2)
 
 
 # -------------------------------------------------------------------------------------------------------- GILR, LS-LSTM
@@ -382,13 +450,13 @@ def writing_gru_case(name, settings, T, d_in, loss, seed):
     run(name, "gru", settings, T, d_in, loss, seed, shapes, stepped(writing_gru_cell, ["h"]), settled(numpy_writing_gru, 1), "rounds of all steps at once")
 
 
-def run(name, architecture, settings, T, d_in, loss, seed, shapes, layer, numpy_layer, form):
+def run(name, architecture, settings, T, d_in, loss, seed, shapes, layer, numpy_layer, form, together=1):
     x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
 
     def forward(record, parameters, inputs):
-        return layers_of(lambda index, p, v: layer(record, index, settings, p, v), settings)(parameters, inputs)
+        return layers_of(lambda index, p, v: layer(record, index, settings, p, v), settings, together)(parameters, inputs)
 
-    second = layers_of(lambda index, p, v: numpy_layer(settings, p, v), settings)
+    second = layers_of(lambda index, p, v: numpy_layer(settings, p, v), settings, together)
     make(name, architecture, settings, loss, f"step loop from the equations, checked against {form}", draw(seed, shapes), x, forward, second=second, seed=seed)
 
 
@@ -403,6 +471,9 @@ def main():
     sru_case("sru-projection", {"width": 6, "layers": 1, "projection": 2, "skip": False}, 16, 4, "last", 924)
     encoded = {"width": 4, "layers": 1, "input_to_hidden": True, "encoder_bias": False}
     sru_case("sru-encoded", encoded, 14, 3, "mean", 925)
+    sru_both_ways_case("sru-bidirectional", {"width": 3, "layers": 2, "bidirectional": True, "norm": "after"}, 12, 6, "mean", 926)
+    both = {"width": 3, "layers": 2, "bidirectional": True, "norm": "before", "state_gates": False, "projection": 2, "activation": "tanh"}
+    sru_both_ways_case("sru-bidirectional-projection", both, 12, 4, "last", 927)
     gilr_case("gilr", {"width": 5, "layers": 2}, 16, 3, "mean", 931)
     for seed, activation in enumerate(("tanh", "relu", "identity"), 932):
         gilr_case(f"gilr-{activation}", {"width": 5, "layers": 1, "activation": activation}, 14, 3, "last", seed)

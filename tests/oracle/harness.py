@@ -30,7 +30,11 @@ class Record:
         self.blocks = {}  # layer -> a list of square matrices a step
         self.constant = set()  # layers whose spectrum is one row
         self.still = set()  # parameters that change nothing: their gradients are 0 exactly, what is computed is rounding, and left out
+<<<<<<< HEAD
         self.defective = set()  # layers with an eigenvalue that has too few eigenvectors: what is computed is off by the root of rounding, and left out
+=======
+        self.turned = set()  # layers that run from the end to the start: what is kept of them, in the order of their steps, is saved in that of time
+>>>>>>> 7cf2103 (SRU's bidirectional layers, whose arrays hold both directions, and HGRU's second scan from the end, with the same angles or its own)
         self.singular = set()  # layers whose product has lost rank exactly: the smallest singular value computed is rounding, and left out
 
     def state(self, layer, name, value):
@@ -202,8 +206,9 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
             arrays[f"gradient/param/{key}"] = gradients[key]
     arrays["gradient/input"] = gradients["input"]
     for (layer, state), steps in record.states.items():
-        arrays[f"state/{layer}/{state}"] = torch.stack(steps).detach().numpy()
-        arrays[f"gradient/state/{layer}/{state}"] = log10([float(torch.linalg.vector_norm(next(of_states))) for _ in steps])
+        order = slice(None, None, -1 if layer in record.turned else 1)
+        arrays[f"state/{layer}/{state}"] = torch.stack(steps).detach().numpy()[order].copy()
+        arrays[f"gradient/state/{layer}/{state}"] = log10([float(torch.linalg.vector_norm(next(of_states))) for _ in steps])[order].copy()
     for layer, steps in record.dense.items():
         logs = dense_singular_values(steps)
         if layer not in record.defective:
@@ -222,6 +227,9 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
         rows = steps[:1] if layer in record.constant else steps
         arrays[f"spectrum/{layer}"] = np.array([np.concatenate([eigenvalues(block) for block in row]) for row in rows]).astype(np.complex128)
         arrays[f"jacobian/{layer}"], arrays[f"jacobian_min/{layer}"] = logs[:, :SINGULAR_VALUES], logs[:, -1]
+    for layer in record.turned:
+        for key in (f"spectrum/{layer}", f"jacobian/{layer}", f"jacobian_min/{layer}"):
+            arrays[key] = arrays[key][::-1].copy()
     for key, value in arrays.items():
         assert not np.any(np.isnan(value)), f"{name}: {key} has a NaN"
     path = GOLDEN / f"{name}.npz"

@@ -14,6 +14,26 @@ namespace {
 
 std::vector<std::string> activations() { return {"silu", "gelu", "relu", "elu", "sigmoid", "exp", "leak", "1+elu", "2+elu", "none"}; }
 
+/// What the scans read.
+Var read_by(Layer& l, Var u) { return l.hyper.choice("block") == "residual" && l.hyper.flag("prenorm") ? parts::layer_norm(l, "self_attn_layer_norm", u) : u; }
+
+/// What is made of the state [steps, batch, 2 d], all real parts, then all imaginary ones, to the end of the block.
+Var read_out(Layer& l, Var u, Var x, Var state) {
+  const Hyper& h = l.hyper;
+  const std::int64_t d = h.integer("width");
+  const bool block = h.choice("block") == "residual", prenorm = h.flag("prenorm"), bias = h.flag("bias");
+  const std::string own = "self_attn.hgru.", act = h.choice("activation");
+  const Var open = l.gate("output", parts::activation(act, parts::linear(l, own + "gate", x, 2 * d, "W_g of the output gate, rows of all real parts, then of all imaginary ones", bias)), 0.0, 0.0,
+                          "act(W_g x + b): what multiplies the normalised state; unbounded.");
+  const Var y = parts::linear(l, own + "out_proj", parts::layer_norm(l, own + "norm", state) * open, d, "W_o", bias);
+  if (!block) return y;
+  const auto after = [&](const std::string& norm, Var z) { return prenorm ? z : parts::layer_norm(l, norm, z); };
+  const Var between = after("self_attn_layer_norm", u + y), v = prenorm ? parts::layer_norm(l, "final_layer_norm", between) : between;
+  const std::int64_t F = h.integer("feed_forward") ? h.integer("feed_forward") : std::max<std::int64_t>(1, 8 * d / 3);
+  const Var unit = parts::activation(h.choice("glu_activation"), parts::linear(l, "glu.l1", v, F, "l1, whose activation multiplies")) * parts::linear(l, "glu.l2", v, F, "l2");
+  return after("final_layer_norm", between + parts::activation(h.choice("final_activation"), parts::linear(l, "glu.l3", unit, d, "l3")));
+}
+
 }  // namespace
 
 Architecture hgru() {
@@ -26,7 +46,7 @@ Architecture hgru() {
              "lower_bounds and final/layer_norm those of its decoder; lower_bounds stands under the first layer here.",
              "θ is the same at every step and trained: it starts at 10000^(−2k/d), so that the first channels turn by a radian a step and the last by almost nothing.",
              "Rows 2k and 2k + 1 of input_proj are the real and the imaginary part of channel k; columns of out_proj and entries of norm are all real parts, then all imaginary ones.", "The lowest layer has the bound 0 whatever lower_bounds holds.",
-             "The model in fairseq-evo has no biases in Hgru1d (bias = no); Hgru1d itself has them.", "All norms are layer norms with epsilon 1e-5. The code can also add a second scan from the end (causal = False), which direction=both does with weights of its own.",
+             "The model in fairseq-evo has no biases in Hgru1d (bias = no); Hgru1d itself has them.", "All norms are layer norms with epsilon 1e-5. scans=both adds a second scan from the end to the first, in front of the norm: Hgru1d with causal=False; scans=both_apart lets each of the two turn by its own angles: BiHgru1d's theta_forward and theta_reverse. direction=both has weights of its own for each direction.",
              "The code's layers may have a feed-forward part without a gate or a norm without parameters instead; these are not offered."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream, and complex states.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row, whose bounds rise."),
              hyper_flag("lower_bound", true, "Whether forget gates are bounded below, the more the higher the layer."), hyper_flag("bias", true, "Whether the layer's projections have biases."),
@@ -34,35 +54,31 @@ Architecture hgru() {
              hyper_integer("feed_forward", "F", 0, 0, 65536, "Hidden width of the gated linear unit; 0: 8/3 of the width, rounded down.", "units"),
              hyper_choice("glu_activation", "silu", activations(), "act of the gated linear unit."), hyper_choice("final_activation", "none", activations(), "What the gated linear unit returns goes through this."),
              hyper_flag("prenorm", true, "Whether the norms come before the two parts of a block, or after their residuals."), hyper_flag("final_norm", true, "Whether a norm follows the last block, with prenorm."),
+             hyper_choice("scans", "one", {"one", "both", "both_apart"}, "One scan, from the first step; or the sum of it and of one from the last step, which turns by the same angles or by its own."),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and gated linear unit, or the layer alone.")};
   a.spectrum = "the transition λ_t exp(iθ)";
   a.source = {"Z. Qin, S. Yang, Y. Zhong", "Hierarchically gated recurrent neural network for sequence modeling", "NeurIPS", "https://arxiv.org/abs/2311.04823", 2023};
   a.reference = {{"layers.{n}.*", "*"}, {"lower_bounds", "lower_bounds"}, {"layer_norm.*", "final/layer_norm.*"}, {"*", "self_attn.hgru.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
+  a.joint = [](const Hyper& h) { return h.choice("scans") != "one"; };
+  a.joined = [](Layer& l, Var u, Var forward, Var backward) { return read_out(l, u, read_by(l, u), forward + backward); };
   a.layer = [](Layer& l, Var u) {
     const Hyper& h = l.hyper;
     const std::int64_t d = h.integer("width"), T = l.steps(), B = l.batch();
-    const bool block = h.choice("block") == "residual", prenorm = h.flag("prenorm"), bias = h.flag("bias");
+    const bool bias = h.flag("bias");
     const std::string own = "self_attn.hgru.", act = h.choice("activation");
-    const Var x = block && prenorm ? parts::layer_norm(l, "self_attn_layer_norm", u) : u;
+    const Var x = read_by(l, u);
     const Var c = reshape(parts::activation(act, parts::linear(l, own + "input_proj", x, 2 * d, "W_in, rows Re, Im of each channel in turn", bias)), {T, B, d, 2});
     const auto gates = parts::bounded_gate(parts::linear(l, own + "lambda_proj", x, d, "W_λ of the forget gate", bias), h.flag("lower_bound") ? parts::lower_bound(l, d, 1.0) : Var{});
     const Var forget = l.gate("forget", gates.forget, 0.0, 1.0, "λ: the modulus of what multiplies the state; from the second layer on not below that layer's bound.");
-    const Var theta = reshape(l.parameter(own + "theta", {1, 1, d}, init::each([=](Rng&, std::int64_t k) { return std::pow(10000.0, -2.0 * static_cast<double>(k) / static_cast<double>(d)); }),
+    const std::string apart = h.choice("scans") != "both_apart" ? "" : l.backward() ? "_reverse" : "_forward";
+    const Var theta = reshape(l.parameter(own + "theta" + apart, {1, 1, d}, init::each([=](Rng&, std::int64_t k) { return std::pow(10000.0, -2.0 * static_cast<double>(k) / static_cast<double>(d)); }),
                                           "θ, by how much each channel turns a step; starts at 10000^(−2k/d)."),
                               {d});
     const Var part[] = {reshape(slice(c, -1, 0, 1), {T, B, d}), reshape(slice(c, -1, 1, 2), {T, B, d})};
     const Var state = diagonal(l, {"h", {d}, "The complex state."}, complex(forget * cos(theta), forget * sin(theta)), complex(gates.write * part[0], gates.write * part[1]));
     const Var both[] = {real(state), imag(state)};
-    const Var open = l.gate("output", parts::activation(act, parts::linear(l, own + "gate", x, 2 * d, "W_g of the output gate, rows of all real parts, then of all imaginary ones", bias)), 0.0, 0.0,
-                            "act(W_g x + b): what multiplies the normalised state; unbounded.");
-    const Var y = parts::linear(l, own + "out_proj", parts::layer_norm(l, own + "norm", concat(both, -1)) * open, d, "W_o", bias);
-    if (!block) return y;
-    const auto after = [&](const std::string& norm, Var z) { return prenorm ? z : parts::layer_norm(l, norm, z); };
-    const Var between = after("self_attn_layer_norm", u + y), v = prenorm ? parts::layer_norm(l, "final_layer_norm", between) : between;
-    const std::int64_t F = h.integer("feed_forward") ? h.integer("feed_forward") : std::max<std::int64_t>(1, 8 * d / 3);
-    const Var unit = parts::activation(h.choice("glu_activation"), parts::linear(l, "glu.l1", v, F, "l1, whose activation multiplies")) * parts::linear(l, "glu.l2", v, F, "l2");
-    return after("final_layer_norm", between + parts::activation(h.choice("final_activation"), parts::linear(l, "glu.l3", unit, d, "l3")));
+    return h.choice("scans") == "one" ? read_out(l, u, x, concat(both, -1)) : concat(both, -1);
   };
   a.finish = [](Layer& l, Var x) {
     const Hyper& h = l.hyper;
