@@ -71,7 +71,7 @@ def unicornn(record, settings, parameters, x):
     alpha, H = settings.get("alpha", 30.65), settings["width"]
     for layer, dt in enumerate(time_steps(settings)):
         p = under(parameters, f"{layer}/")
-        hy, hz = torch.zeros(H), torch.zeros(H)
+        hy, hz, dt = torch.zeros(H), torch.zeros(H), p.get("dt", dt)
         outputs = []
         for u in x:
             driven = p["fc.weight"] @ u + p["fc.bias"]
@@ -92,7 +92,7 @@ def numpy_unicornn(settings, values, x):
     alpha, H = settings.get("alpha", 30.65), settings["width"]
     for layer, dt in enumerate(time_steps(settings)):
         p = under(values, f"{layer}/")
-        s = dt / (1.0 + np.exp(-p["c_"]))
+        s = p.get("dt", dt) / (1.0 + np.exp(-p["c_"]))
         driven = x @ p["fc.weight"].T + p["fc.bias"]
         before, now, ys = np.zeros(H), np.zeros(H), []
         for u in driven:
@@ -164,6 +164,75 @@ def numpy_wave_machine(settings, values, x):
     return x
 
 
+def generative_machine(record, settings, parameters, x):
+    """Det_CoRNN_Caps with Conv_Cap2Cap, kernels by PyTorch's convolution."""
+    R, n, torus = settings["rings"], settings["width"], settings.get("coupling", "1d") == "2d"
+    groups = 1 if torus or settings.get("shared", True) else R
+
+    def coupled(p, name, state):
+        weight = p[f"{name}.conv.weight"]
+        if torus:
+            return torch.nn.functional.conv2d(torch.nn.functional.pad(state[None, None], (1, 1, 1, 1), mode="circular"), weight)[0, 0]
+        around = torch.nn.functional.pad(state[None], (1, 1), mode="circular")
+        made = torch.nn.functional.conv1d(around.reshape(-1, groups, n + 2), weight, groups=groups)
+        return (p.get(f"{name}.mult", torch.ones(1, 1)) * made).reshape(R, n)
+
+    if "encoder/weight" in parameters:
+        x = x @ parameters["encoder/weight"].T + parameters["encoder/bias"]
+    for layer in range(settings["layers"]):
+        p = under(parameters, f"{layer}/")
+        hy, hz, outputs = torch.zeros(R, n), torch.zeros(R, n), []
+        for u in x:
+            driven = coupled(p, "driving", u.reshape(R, n))
+
+            def step(h, v):
+                h, v = h.reshape(R, n), v.reshape(R, n)
+                for _ in range(settings.get("internal_steps", 1)):
+                    v = v + torch.sigmoid(p["dt"]) * (torch.tanh(coupled(p, "coupling", h) + coupled(p, "damping", v) + driven + p["b_bar"].reshape(-1, n)) - torch.relu(p["gamma"]) * h - torch.relu(p["alpha"]) * v)
+                    h = h + torch.sigmoid(p["dt"]) * v
+                    if settings.get("layer_norm", True):
+                        h = torch.nn.functional.layer_norm(h, (R, n), p["ln_h.weight"].reshape(R, n), p["ln_h.bias"].reshape(R, n))
+                return h.reshape(-1), v.reshape(-1)
+
+            if settings.get("layer_norm", True):
+                record.singular.add(layer)  # positions after the norm have one mean
+            hy, hz = record.step(layer, step, hy.reshape(-1), hz.reshape(-1))
+            hy, hz = record.state(layer, "hy", hy.reshape(R, n)), record.state(layer, "hz", hz.reshape(R, n))
+            outputs.append(hy.reshape(-1))
+        x = torch.stack(outputs)
+    return x
+
+
+def numpy_generative_machine(settings, values, x):
+    """The convolutions as sums of turned arrays."""
+    R, n, torus = settings["rings"], settings["width"], settings.get("coupling", "1d") == "2d"
+
+    def coupled(p, name, state):
+        kernel = p[f"{name}.conv.weight"] * p.get(f"{name}.mult", np.ones((1, 1)))[:, :, None] if not torus else p[f"{name}.conv.weight"][0, 0]
+        if torus:
+            return sum(w * np.roll(state, (1 - a, 1 - b), axis=(-2, -1)) for (a, b), w in np.ndenumerate(kernel))
+        return sum(kernel[:, 0, i:i + 1] * np.roll(state, 1 - i, axis=-1) for i in range(3))
+
+    if "encoder/weight" in values:
+        x = x @ values["encoder/weight"].T + values["encoder/bias"]
+    for layer in range(settings["layers"]):
+        p = under(values, f"{layer}/")
+        s = 1.0 / (1.0 + np.exp(-p["dt"]))
+        drive = coupled(p, "driving", x.reshape(-1, R, n)) + p["b_bar"].reshape(-1, n)
+
+        def update(h, v):
+            for _ in range(settings.get("internal_steps", 1)):
+                v = (1.0 - s * np.maximum(p["alpha"], 0.0)) * v + s * (np.tanh(drive + coupled(p, "damping", v) + coupled(p, "coupling", h)) - np.maximum(p["gamma"], 0.0) * h)
+                h = h + s * v
+                if settings.get("layer_norm", True):
+                    centred = h - h.mean((-2, -1), keepdims=True)
+                    h = centred / np.sqrt((centred**2).mean((-2, -1), keepdims=True) + 1e-5) * p["ln_h.weight"].reshape(R, n) + p["ln_h.bias"].reshape(R, n)
+            return h, v
+
+        x = settle(update, len(x), (R, n), (R, n))[0].reshape(len(x), -1)
+    return x
+
+
 # -------------------------------------------------------------------------------------------------------------- cases
 
 def case(name, architecture, settings, T, d_in, loss, seed, shapes_of, forward, second, source):
@@ -189,7 +258,7 @@ def lem_case(name, settings, T, d_in, loss, seed):
 
 def unicornn_shapes(settings, inputs):
     H = settings["width"]
-    return {"fc.weight": ((H, inputs), 0.8), "fc.bias": ((H,), 0.4), "weight_hh": ((H,), 0.5, 0.6), "c_": ((H,), 0.8)}
+    return {"fc.weight": ((H, inputs), 0.8), "fc.bias": ((H,), 0.4), "weight_hh": ((H,), 0.5, 0.6), "c_": ((H,), 0.8)} | ({"dt": ((1,), 0.1, 0.3)} if settings.get("dt_per_layer") else {})
 
 
 def unicornn_case(name, settings, T, d_in, loss, seed):
@@ -213,7 +282,29 @@ def wave_case(name, settings, T, d_in, loss, seed):
          "step loop with PyTorch's circular convolution, checked against rounds of all steps at once with matrices of permutations")
 
 
+def generative_case(name, settings, T, d_in, loss, seed):
+    R, n, torus = settings["rings"], settings["width"], settings.get("coupling", "1d") == "2d"
+    kernels = 1 if torus or settings.get("shared", True) else R
+    shapes = {"encoder/weight": ((R * n, d_in), 0.7), "encoder/bias": ((R * n,), 0.3)} if d_in != R * n else {}
+    for layer in range(settings["layers"]):
+        own = {"dt": ((1,), 0.2, -1.0), "gamma": ((1,), 0.2, 1.1), "alpha": ((1,), 0.1, 0.6), "b_bar": ((1, R, n) if torus else (1, n), 0.3)}
+        for name_ in ("coupling", "damping", "driving"):
+            own[f"{name_}.conv.weight"] = ((1, 1, 3, 3) if torus else (kernels, 1, 3), 0.6)
+            if settings.get("forward_only"):
+                own[f"{name_}.mult"] = ((kernels, 1), 0.3, 1.0)
+        if settings.get("layer_norm", True):
+            of_norm = (1, R, n) if torus else (R, n)
+            own |= {"ln_h.weight": (of_norm, 0.3, 1.0), "ln_h.bias": (of_norm, 0.3)}
+        shapes |= {f"{layer}/{key}": value for key, value in own.items()}
+    x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
+    make(name, "neural-wave-machine", settings | {"cell": "generative"}, loss, "step loop from Det_CoRNN_Caps, checked against rounds of all steps at once with turned arrays", draw(seed, shapes), x,
+         lambda record, p, v: generative_machine(record, settings, p, v), second=lambda p, v: numpy_generative_machine(settings, p, v), seed=seed)
+
+
 def main():
+    generative_case("neural-wave-machine-generative", {"width": 4, "rings": 2, "layers": 2, "internal_steps": 2}, 10, 3, "mean", 661)
+    generative_case("neural-wave-machine-generative-ahead", {"width": 4, "rings": 2, "layers": 1, "shared": False, "forward_only": True, "layer_norm": False}, 12, 8, "last", 662)
+    generative_case("neural-wave-machine-generative-2d", {"width": 4, "rings": 3, "layers": 1, "coupling": "2d"}, 8, 2, "mean", 663)
     ring = {"width": 4, "rings": 2, "layers": 1, "dt": 0.3, "gamma": 1.7, "epsilon": 0.9}
     wave_case("neural-wave-machine", ring, 16, 2, "last", 245)
     wave_case("neural-wave-machine-layers", ring | {"width": 3, "layers": 2}, 12, 3, "mean", 246)
@@ -223,6 +314,7 @@ def main():
     lem_case("lem-layers", {"width": 4, "layers": 2, "dt": 0.3}, 18, 3, "mean", 242)
     unicornn_case("unicornn", {"width": 5, "layers": 1}, 30, 2, "last", 243)
     unicornn_case("unicornn-layers", {"width": 4, "layers": 3, "dt": 0.3, "dt_top": 1.2, "alpha": 1.4}, 20, 3, "mean", 244)
+    unicornn_case("unicornn-dt-per-layer", {"width": 4, "layers": 3, "alpha": 1.4, "dt_per_layer": True}, 20, 3, "mean", 249)
 
 
 if __name__ == "__main__":
