@@ -381,7 +381,7 @@ def mlstm_output(ops, s, p, z, c, h):
 def mlstm(record, layer, s, p, x):
     z, c, q, k, v, i, f = mlstm_inputs(Torch, s, p, x)
     heads, D = s["heads"], k.shape[2]
-    C, n, m = torch.zeros(heads, D, D), torch.zeros(heads, D), torch.zeros(heads)
+    C, n, m = torch.zeros(heads, D, D), torch.zeros(heads, D), torch.full((heads,), 0.0 if s.get("stabiliser_start", "zero") == "zero" else -1e30)
     reads = []
     for t in range(len(x)):
         kept = torch.exp(f[t])  # of C exp(m) and n exp(m), whatever m is
@@ -401,7 +401,7 @@ def mlstm_pairs(s, p, x):
     z, c, q, k, v, i, f = mlstm_inputs(Numpy, s, p, x)
     F = np.cumsum(f, axis=0).T
     exponents = np.where(np.tril(np.ones((len(x), len(x)))) > 0, F[:, :, None] - F[:, None, :] + i.T[:, None, :], -np.inf)
-    m = np.maximum(exponents.max(2), F)[:, :, None]
+    m = exponents.max(2)[:, :, None] if s.get("stabiliser_start") == "none" else np.maximum(exponents.max(2), F)[:, :, None]
     scores = np.einsum("thk,shk->hts", q, k) * np.exp(exponents - m)
     floor = np.maximum(np.abs(scores.sum(2, keepdims=True)), np.exp(-m)) + s.get("eps", 1e-6)
     return mlstm_output(Numpy, s, p, z, c, np.einsum("hts,shv->thv", scores / floor, v))
@@ -490,6 +490,7 @@ def main():
     mlstm_case("mlstm-block", block, 16, 3, "mean", 135)
     bare = {"width": 4, "heads": 1, "layers": 1, "inner": 4, "qkv_block": 1, "conv": 1, "eps": 0.01, "post_norm": False, "block": "residual"}
     mlstm_case("mlstm-eps", bare, 20, 4, "last", 133)
+    mlstm_case("mlstm-parallel", bare | {"stabiliser_start": "none", "layers": 1}, 16, 4, "mean", 137)
     mlstm_case("mlstm-no-norm", {"width": 6, "heads": 2, "layers": 2, "inner": 8, "qkv_block": 4, "conv": 2, "norm": False, "block": "none"}, 18, 3, "mean", 134)
     mlstm_case("mlstm-no-convolution", {"width": 6, "heads": 2, "layers": 1, "inner": 8, "qkv_block": 4, "conv": 0, "block": "none"}, 16, 3, "mean", 136)
 

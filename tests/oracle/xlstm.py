@@ -52,6 +52,7 @@ def main():
     case("xlstm-ratio", small | {"layers": 3, "slstm_every": 2, "slstm_first": 0, "post_norm": False, "slstm_norm_weight": False, "mlstm_bias": True}, 8, 4, "mean", 282)
     case("xlstm-at", small | {"layers": 3, "slstm_at": 3, "slstm_ffn": False, "mlstm_norm": False}, 8, 4, "mean", 283)
     case("xlstm-matrices", small | {"width": 6, "mlstm_heads": 2, "mlstm_inner": 8, "slstm_every": 0, "mlstm_eps": 0.1}, 8, 3, "mean", 314)
+    case("xlstm-parallel", small | {"width": 6, "mlstm_heads": 2, "mlstm_inner": 8, "slstm_every": 0, "mlstm_eps": 0.1, "mlstm_stabiliser_start": "none"}, 8, 3, "mean", 316)
     for seed, name in enumerate(("relu", "swish", "sigmoid", "selu", "relu^2"), 285):
         case(f"xlstm-{name.replace('^2', '-squared')}", small | {"slstm_every": 1, "slstm_first": 0, "layers": 1, "slstm_conv": 0, "slstm_norm": name != "relu", "slstm_activation": name, "slstm_ffn_bias": name == "swish"}, 6, 4, "mean", seed)
 

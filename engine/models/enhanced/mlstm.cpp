@@ -23,13 +23,14 @@ Architecture mlstm() {
                  "y_t = W_down ((norm(h_t) + skip ⊙ c) ⊙ silu(z)), the norm by head (norm=no: h_t itself);  block: u ← u + y"};
   a.notes = {"Names and shapes are those of the xlstm package: xlstm.* and xlstm_norm of a block, final/post_blocks_norm of the stack; weights of norms are stored as w and applied as 1 + w.",
              "C and n are the memory divided by e^m; spectrum and ds_T/ds_t are those of the memory itself, whose units do not change.",
-             "The gates read k before it is divided by √D; m starts at 0 as in the package's recurrent step.", "ε (eps) is added after the maximum.",
+             "The gates read k before it is divided by √D; m starts at 0 as in the package's recurrent step. Its forward pass, which takes all steps at once, has no m before the first: stabiliser_start=none is what that computes, which differs by what ε counts, about 1e-6.", "ε (eps) is added after the maximum.",
              "All norms, that by head too, are layer norms without a shift: (x − mean)/√(variance + 10⁻⁵)."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the inner width."),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."), hyper_integer("inner", "I", 0, 0, 16384, "Inner width; 0: twice the width, up to the next multiple of 64.", "channels"),
              hyper_integer("qkv_block", "", 4, 1, 4096, "Size of the blocks of the projections to q, k and v; must divide the inner width."),
              hyper_integer("conv", "K", 4, 0, 64, "Taps of the causal convolution; 0: none, and c is x itself.", "steps"), hyper_flag("bias", false, "Whether the projections have biases."),
              hyper_real("eps", "ε", 1e-6, 0.0, 1.0, "Added to the denominator."), hyper_flag("norm", true, "Whether the read is normalised by head."), hyper_flag("post_norm", true, "Whether a norm follows the last block."),
+             hyper_choice("stabiliser_start", "zero", {"zero", "none"}, "Where m starts: at 0, as in the package's steps, or below all numbers, as in its forward pass. It tells by ε alone."),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the layer alone.")};
   a.spectrum = "the forget gate σ(f̃) of each entry of the memory C e^m, then of n e^m";
   a.source = {"M. Beck, K. Pöppel, M. Spanring, A. Auer, O. Prudnikova, M. Kopp, G. Klambauer, J. Brandstetter, S. Hochreiter", "xLSTM: extended long short-term memory", "NeurIPS",
@@ -67,7 +68,7 @@ Architecture mlstm() {
     const Var f = parts::linear(l, "xlstm.mlstm_cell.fgate", qkv, heads,
                                 {init::constant(0.0), init::each([=](Rng&, std::int64_t j) { return 3.0 + most * static_cast<double>(j); }), "W_f, columns q, k, v", "starts at 0, its bias from 3 to 6 over the heads"});
     const Var lf = log_sigmoid(f);
-    const StabilisedGates gates = stabilised(l, {"m", {heads}, "The stabiliser: the exponent that C and n are divided by.", true}, lf, i);
+    const StabilisedGates gates = stabilised(l, {"m", {heads}, "The stabiliser: the exponent that C and n are divided by.", true, h.choice("stabiliser_start") == "zero" ? 0.0 : -1e30}, lf, i);
     const Var write = l.gate("input", gates.write, 0.0, 1.0, "exp(ĩ − m): how strongly this step writes, in units of e^m.");
     l.gate("forget", exp(gates.keep), 0.0, 1.0, "exp(log σ(f̃) + m_{t-1} − m_t): what multiplies the stored memory.");
     const auto by_head = [&](Var z) { return reshape(z, {T, B, heads, D}); };
