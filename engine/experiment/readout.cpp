@@ -12,6 +12,8 @@
 #include "array/error.h"
 #include "array/stop.h"
 #include "experiment/prepared.h"
+#include "models/stack.h"
+#include "sequence/elapsed.h"
 
 namespace reclab {
 namespace {
@@ -45,7 +47,7 @@ class Layers {
     steps_ = sample.needs_one_segment() ? sequence.length : std::min(segment, sequence.length);
     features_ = sample.output().dim(-1);
     for (const auto& state : sample.states()) {
-      assert(!state.growing && "what keeps every step cannot be fitted segment by segment");
+      assert(!state.growing || steps_ == sequence.length);  // what keeps every step is run as one segment
       states_.emplace_back(static_cast<std::size_t>(count(state.initial.shape())) * (is_complex(state.initial.dtype()) ? 2u : 1u), state.start);
     }
   }
@@ -65,6 +67,9 @@ class Layers {
         graph.bind(network.states()[i].initial, states_[i].data());
         if (network.states()[i].plain_initial) graph.bind(network.states()[i].plain_initial, states_[i].data());
       }
+      for (std::size_t i = 0; i < network.elapsed().size(); ++i) graph.bind(network.elapsed()[i].var, elapsed_of(network.elapsed()[i]).data() + first);
+      for (const auto& state : network.states())
+        if (state.clock) graph.bind(state.final_state, no_clock_.data());
       graph.forward();
       const auto* made = static_cast<const double*>(graph.value(network.output()));
       for (std::int64_t t = 0; t < std::min(steps, limit - first); ++t) f(first + t, std::span(made + t * features_, static_cast<std::size_t>(features_)));
@@ -78,8 +83,18 @@ class Layers {
   }
 
  private:
+  /// As a run from rest has them.
+  const std::vector<double>& elapsed_of(const Network::ElapsedVar& wanted) {
+    auto& times = elapsed_[{wanted.unit, wanted.reversed}];
+    if (times.empty()) {
+      times = elapsed(sequence_.time, wanted.unit, {}, wanted.reversed);
+      times.resize(static_cast<std::size_t>(sequence_.length), 1.0);
+    }
+    return times;
+  }
   NetworkOptions options(std::int64_t steps) const {
     NetworkOptions made;
+    made.timed = uneven(sequence_.time);
     made.steps = steps;
     made.input = sequence_.width;
     made.record = false;
@@ -102,14 +117,33 @@ class Layers {
   std::int64_t fed_back_, steps_ = 0, features_ = 0;
   Parameters& parameters_;
   std::map<std::int64_t, std::unique_ptr<Network>> networks_;
+  std::map<std::pair<double, bool>, std::vector<double>> elapsed_;
+  std::vector<double> no_clock_ = {0.0, 0.0};
   std::vector<std::vector<double>> states_;
 };
+
+/// How the head is fitted: of a stack as its uppermost part says.
+std::optional<ReadoutFit> fit_of(const Architecture& architecture, const Hyper& hyper) {
+  if (architecture.stack.empty()) return architecture.fit ? architecture.fit(hyper) : std::nullopt;
+  std::optional<ReadoutFit> last;
+  for (std::size_t i = 0; i < architecture.stack.size(); ++i) {
+    const Architecture& part = *architecture.stack[i];
+    last = part.fit ? part.fit(hyper_of_stack(architecture, hyper, i)) : std::nullopt;
+    if (last && last->fed_back) {
+      const std::string key = std::to_string(i) + ".feedback";
+      throw Error("part " + std::to_string(i) + ", " + part.id + ": what is fed back is fitted to the target in a model of one part alone, and " + key + " = " + std::to_string(last->fed_back) + ": choose " + key + "=0, or " + std::to_string(i) + ".readout=drawn.",
+                  {.model = architecture.id, .parameter = key, .value = std::to_string(last->fed_back), .range = "0"});
+    }
+  }
+  return last;
+}
 
 }  // namespace
 
 std::string fit_readout(const Architecture& architecture, const Hyper& hyper, const Sequence& sequence, std::int64_t outputs, Parameters& parameters) {
-  const auto fit = architecture.fit ? architecture.fit(hyper) : std::nullopt;
-  if (!fit || outputs == 0 || sequence.target_kind == TargetKind::none) return {};
+  if (outputs == 0 || sequence.target_kind == TargetKind::none) return {};
+  const auto fit = fit_of(architecture, hyper);
+  if (!fit) return {};
   if (fit->fed_back && fit->fed_back != outputs)
     throw Error(architecture.id + ": feedback = " + std::to_string(fit->fed_back) + " outputs are fed back, and the target has " + std::to_string(outputs) + ": choose feedback=" + std::to_string(outputs) + ", or 0 for none.",
                 {.model = architecture.id, .parameter = "feedback", .value = std::to_string(fit->fed_back), .range = "0, " + std::to_string(outputs)});
@@ -138,9 +172,9 @@ std::string fit_readout(const Architecture& architecture, const Hyper& hyper, co
   };
   auto &head = entry("head/weight"), &head_bias = entry("head/bias");
   if (!regression.solve(fit->ridge, fit->fed_back ? entry(fit->weight) : head, fit->fed_back ? entry(fit->bias) : head_bias)) {
-    const std::string ridge = hyper.text("ridge");
-    throw Error(architecture.id + ": with ridge = " + ridge + " the regression has no solution in float64, for its rows depend on each other: choose a larger ridge.",
-                {.model = architecture.id, .parameter = "ridge", .value = ridge, .range = "larger"});
+    const std::string key = (architecture.stack.empty() ? "" : std::to_string(architecture.stack.size() - 1) + ".") + "ridge", ridge = hyper.text(key);
+    throw Error(architecture.id + ": with " + key + " = " + ridge + " the regression has no solution in float64, for its rows depend on each other: choose a larger ridge.",
+                {.model = architecture.id, .parameter = key, .value = ridge, .range = "larger"});
   }
   if (fit->fed_back) {
     std::ranges::fill(head_bias, 0.0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <charconv>
 #include <cassert>
 #include <chrono>
 #include <cmath>
@@ -125,8 +126,16 @@ class Run {
       char unit[32];
       std::snprintf(unit, sizeof unit, "%.6g", typical_step(sequence.time));
       const std::string column = "The steps of the time column \"" + sequence.time_name + "\" are unequal";
-      if (prepared_.probe->knows_time())
-        info_.notes.push_back(column + ": the model is given the elapsed times; the median step is " + unit + (sequence.time_unit.empty() ? "" : " " + sequence.time_unit) + ".");
+      if (prepared_.probe->knows_time()) {
+        std::string note = column + ": the model is given the elapsed times; the median step is " + unit + (sequence.time_unit.empty() ? "" : " " + sequence.time_unit) + ".";
+        // A part of the sequence cannot know the median of all of it.
+        if (std::ranges::any_of(prepared_.probe->elapsed(), [](const Network::ElapsedVar& wanted) { return wanted.unit == 0.0; })) {
+          char exact[32];
+          *std::to_chars(exact, exact + sizeof exact - 1, typical_step(sequence.time)).ptr = '\0';
+          note += std::string(" It is the unit: with time_unit=") + exact + " parts of the sequence, each continued from the one before, give the same to the bit.";
+        }
+        info_.notes.push_back(std::move(note));
+      }
       else
         info_.notes.push_back(column + ", which " + info_.title + " does not use: all steps count alike.");
     }

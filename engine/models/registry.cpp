@@ -17,7 +17,7 @@ void Registry::add(std::string id, std::string family, Architecture architecture
   architecture.hyper.push_back(hyper_real("input_scale", "", 1.0, 1e-3, 1e3, "The input is multiplied by it: larger moves gates further.", true));
   if (architecture.knows_time) {
     architecture.hyper.push_back(hyper_real("time_unit", "", 0.0, 0.0, 1e12, "How long one unit of the model's time is, in the unit of the time column; 0: the sequence's median step.", false));
-    architecture.notes.emplace_back("The elapsed time Δ_t is the time from step t-1 to step t in units of time_unit. With time_unit = 0 the unit is the median step of the sequence, and equal steps, or none given, have Δ_t = 1.");
+    architecture.notes.emplace_back("The elapsed time Δ_t is the time from step t-1 to step t in units of time_unit. With time_unit = 0 the unit is the median step of the sequence, and equal steps, or none given, have Δ_t = 1. A part of a sequence has another median: a run in parts is the whole one to the bit with the time_unit that the whole run tells.");
     architecture.notes.emplace_back("The first step has Δ_t = 1, unless a run is continued: its state then has a clock, the time of its last step and the median step, which stays the unit. A layer that runs backward takes the time to the step after.");
   }
   if (architecture.input_width)

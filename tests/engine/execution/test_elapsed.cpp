@@ -182,6 +182,38 @@ TEST_CASE("a run that is cut and continued is the whole one to the bit: its stat
     }
 }
 
+TEST_CASE("parts that are given the unit that the whole run tells are the whole run to the bit") {
+  const test::Scratch folder;
+  std::vector<double> odd = unequal;
+  for (double& t : odd) t /= 3.0;  // a median of more than six digits
+  for (const std::string& id : timed()) {
+    const RunRequest whole = request_for(id, at_times(odd));
+    const auto all = finished(whole).trace;
+    const auto told = std::ranges::find_if(all->info.notes, [](const std::string& note) { return note.find("with time_unit=") != std::string::npos; });
+    CHECK_SAYS(told != all->info.notes.end(), id);
+    const std::size_t from = told->find("time_unit=") + 10;
+    const std::string unit = told->substr(from, told->find(' ', from) - from);
+    const auto &full = values_of(*all, "output");
+    for (const std::size_t cut : {std::size_t{2}, std::size_t{7}}) {
+      const auto part = [&](std::size_t first, std::size_t last) {
+        RunRequest request = whole;
+        Sequence& sequence = request.sequence.own();
+        sequence.length = static_cast<std::int64_t>(last - first);
+        sequence.time.assign(odd.begin() + static_cast<std::ptrdiff_t>(first), odd.begin() + static_cast<std::ptrdiff_t>(last));
+        sequence.input.assign(whole.sequence->input.begin() + static_cast<std::ptrdiff_t>(2 * first), whole.sequence->input.begin() + static_cast<std::ptrdiff_t>(2 * last));
+        request.set.emplace_back("time_unit", unit);
+        return request;
+      };
+      RunRequest second = part(cut, odd.size());
+      second.state = folder / (id + std::to_string(cut) + ".npz");
+      save_state(finished(part(0, cut)).state, second.state);
+      const auto rest = finished(second).trace;
+      const auto& end = values_of(*rest, "output");
+      CHECK_SAYS(std::equal(end.begin(), end.end(), full.begin() + static_cast<std::ptrdiff_t>(full.size() - end.size())), id + " cut at " + std::to_string(cut));
+    }
+  }
+}
+
 TEST_CASE("the state of equal steps continues unequal ones, and the other way round") {
   const test::Scratch folder;
   std::vector<double> steps;

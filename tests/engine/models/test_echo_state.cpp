@@ -266,3 +266,59 @@ TEST_CASE("noise follows from its seed and the step alone, has its deviation, an
   CHECK_CLOSE(std::sqrt(squares / n), 0.5, 0.01);
   CHECK_CLOSE(between / squares, 0.0, 0.02);
 }
+
+TEST_CASE("a reservoir above other parts has its read-out fitted; what is fed back there is refused") {
+  const Sequence sequence = make_task("delay", {.length = 400, .seed = 2});
+  RunRequest request;
+  request.preset.id = request.preset.title = "stack";
+  request.preset.stack = {{"ltc", {{"width", std::int64_t{6}}}}, {"echo-state", {{"width", std::int64_t{60}}, {"washout", std::int64_t{40}}}}};
+  request.sequence = sequence;
+  request.every = 1;
+  request.probe.kinds.remove(kinds_of(Stage::late));
+  const TracePtr fitted = run_of(request);
+  CHECK(noted(*fitted, "The read-out was fitted by ridge regression to the target at 360 steps."));
+  RunRequest drawn = request;
+  drawn.preset.stack[1].second.emplace_back("readout", std::string("drawn"));
+  const TracePtr other = run_of(drawn);
+  CHECK(!noted(*other, "read-out was fitted"));
+  CHECK(error_of(*fitted, sequence, 40, 400) < error_of(*other, sequence, 40, 400));
+  // The fitted head is what the normal equations say: the residual is orthogonal to the features, but for the penalty.
+  const auto &head = values(*fitted, "param/head/weight"), &output = values(*fitted, "output"), &state = values(*fitted, "state/1/r");
+  CHECK_EQUAL(head.size(), 60u);
+  for (std::size_t i = 0; i < 60; ++i) {
+    double along = 0.0, size = 0.0;
+    for (std::size_t t = 40; t < 400; ++t) {
+      along += (sequence.target[t] - output[t]) * state[t * 60 + i];
+      size += std::abs(sequence.target[t] * state[t * 60 + i]);
+    }
+    CHECK_CLOSE(along, 1e-6 * head[i], 1e-9 * size);
+  }
+  RunRequest below = request;  // a head above another model is that one's
+  std::swap(below.preset.stack[0], below.preset.stack[1]);
+  CHECK(!noted(*run_of(below), "read-out was fitted"));
+  RunRequest fed = request;
+  fed.preset.stack[1].second.emplace_back("feedback", std::int64_t{1});
+  CHECK_ERROR(run(builtin_registry(), fed, {}, {}), "part 1, echo-state: what is fed back is fitted to the target in a model of one part alone, and 1.feedback = 1: choose 1.feedback=0, or 1.readout=drawn.");
+}
+
+TEST_CASE("the read-out above a part that knows time is fitted to what that part returns at its times") {
+  Sequence sequence = make_task("delay", {.length = 120, .seed = 2});
+  for (std::size_t t = 1; t < sequence.time.size(); ++t) sequence.time[t] = sequence.time[t - 1] + (t % 3 ? 0.5 : 2.0);
+  RunRequest request;
+  request.preset.id = request.preset.title = "stack";
+  request.preset.stack = {{"ltc", {{"width", std::int64_t{6}}}}, {"echo-state", {{"width", std::int64_t{20}}}}};
+  request.sequence = sequence;
+  request.every = 1;
+  request.probe.kinds.remove(kinds_of(Stage::late));
+  const TracePtr trace = run_of(request);
+  const auto &head = values(*trace, "param/head/weight"), &output = values(*trace, "output"), &state = values(*trace, "state/1/r");
+  for (std::size_t i = 0; i < 20; ++i) {
+    double along = 0.0, size = 0.0;
+    for (std::size_t t = 20; t < 120; ++t) {
+      if (sequence.mask[t] == 0.0) continue;
+      along += (sequence.target[t] - output[t]) * state[t * 20 + i];
+      size += std::abs(sequence.target[t] * state[t * 20 + i]);
+    }
+    CHECK_CLOSE(along, 1e-6 * head[i], 1e-9 * size);
+  }
+}
