@@ -106,9 +106,11 @@ def hgru_mixer(ops, s, p, bound, x, recurrence):
 def hgru_layer(ops, s, p, x, mixer):
     if s["block"] == "none":
         return mixer(x)
-    norm = lambda name, v: ops.layer_norm(v, p[f"{name}.weight"], p[f"{name}.bias"])
+    norm = lambda name, v: hgru_norm(ops, s, p, name, v)
 
     def glu(v):
+        if not s.get("glu", True):
+            return affine(p, "fc2", activation(ops, s.get("glu_activation", "silu"), affine(p, "fc1", v)))
         unit = activation(ops, s.get("glu_activation", "silu"), affine(p, "glu.l1", v)) * affine(p, "glu.l2", v)
         return activation(ops, s.get("final_activation", "none"), affine(p, "glu.l3", unit))
 
@@ -119,12 +121,21 @@ def hgru_layer(ops, s, p, x, mixer):
     return norm("final_layer_norm", x + glu(x))
 
 
+def hgru_norm(ops, s, p, name, v):
+    kind = s.get("norm", "layer")
+    if kind == "layer" or (kind != "simple_rms" and name != "self_attn_layer_norm"):
+        return ops.layer_norm(v, p[f"{name}.weight"], p[f"{name}.bias"])
+    y = v / (((v**2).sum(-1)[..., None] / v.shape[-1]) ** 0.5 + 1e-8)
+    y = y if kind == "simple_rms" else p[f"{name}.scale"] * y
+    return y * ops.sigmoid(p[f"{name}.gate"] * v) if kind == "gated_rms" else y
+
+
 def hgru_normed(s):
     return s["block"] != "none" and s.get("prenorm", True) and s.get("final_norm", True)
 
 
 def hgru_finish(ops, s, p, x):
-    return ops.layer_norm(x, p["layer_norm.weight"], p["layer_norm.bias"]) if hgru_normed(s) else x
+    return hgru_norm(ops, s, p, "layer_norm", x) if hgru_normed(s) else x
 
 
 def hgru_shapes(s):
@@ -135,9 +146,11 @@ def hgru_shapes(s):
     if s["block"] == "none":
         return shapes, d, {}
     F = s["feed_forward"]
-    shapes |= norm_shapes("self_attn_layer_norm", d) | norm_shapes("final_layer_norm", d)
-    shapes |= linear_shapes("glu.l1", F, d, True) | linear_shapes("glu.l2", F, d, True) | linear_shapes("glu.l3", d, F, True)
-    return shapes, d, norm_shapes("layer_norm", d) if hgru_normed(s) else {}
+    kind = s.get("norm", "layer")
+    first = {"layer": norm_shapes("self_attn_layer_norm", d), "simple_rms": {}}.get(kind, {"self_attn_layer_norm.scale": ((d,), 0.3, 1.0)} | ({"self_attn_layer_norm.gate": ((d,), 0.3, 1.0)} if kind == "gated_rms" else {}))
+    shapes |= first | (norm_shapes("final_layer_norm", d) if kind != "simple_rms" else {})
+    shapes |= linear_shapes("glu.l1", F, d, True) | linear_shapes("glu.l2", F, d, True) | linear_shapes("glu.l3", d, F, True) if s.get("glu", True) else linear_shapes("fc1", F, d, True) | linear_shapes("fc2", d, F, True)
+    return shapes, d, norm_shapes("layer_norm", d) if hgru_normed(s) and kind != "simple_rms" else {}
 
 
 # -------------------------------------------------------------------------------------------------------------- cases
@@ -221,6 +234,8 @@ def main():
     hgru_case("hgru-no-final-norm", plain | {"final_norm": False, "layers": 1}, 10, 3, "mean", 258)
     hgru_case("hgru-both", {"width": 3, "layers": 2, "block": "none", "scans": "both"}, 10, 3, "mean", 270)
     hgru_case("hgru-both-apart", plain | {"scans": "both_apart"}, 10, 2, "last", 271)
+    for seed, kind in enumerate(("rms", "gated_rms", "simple_rms"), 272):
+        hgru_case(f"hgru-{kind.replace('_', '-')}", plain | {"layers": 1, "norm": kind, "glu": kind == "rms", "final_norm": kind != "simple_rms"}, 8, 3, "mean", seed)
     names = ("gelu", "relu", "elu", "sigmoid", "exp", "leak", "1+elu", "2+elu", "none")
     for i, name in enumerate(names):  # each at each of the three places
         s = plain | {"layers": 1, "activation": name, "glu_activation": names[(i + 3) % 9], "final_activation": names[(i + 5) % 9]}
