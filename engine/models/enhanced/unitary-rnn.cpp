@@ -6,8 +6,8 @@
 #include <numbers>
 
 #include "models/parts/matrices.h"
-#include "models/parts/numpy_random.h"
 #include "models/parts/parts.h"
+#include "parameters/numpy_random.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::architectures {
@@ -87,7 +87,7 @@ Architecture unitary_rnn() {
     // What becomes of the rows of the identity: row j is W e_j.
     const Var one = parts::identity(l.graph(), H);
     Rows z = transformed({one * cos(row(theta, 0)), one * sin(row(theta, 0))}, false);
-    z = permuted(reflected(z, row(v, 0)), parts::NumpyRandom(static_cast<std::uint32_t>(l.hyper.integer("permutation_seed"))).permutation(H));
+    z = permuted(reflected(z, row(v, 0)), NumpyRandom(static_cast<std::uint32_t>(l.hyper.integer("permutation_seed"))).permutation(H));
     z = reflected(transformed(turned(z, row(theta, 1)), true), row(v, 1));
     z = turned(z, row(theta, 2));
     const Var of_real[] = {z.re, z.im}, of_imaginary[] = {-z.im, z.re}, halves[] = {concat(of_real, 1), concat(of_imaginary, 1)};

@@ -6,7 +6,7 @@
 
 #include "array/error.h"
 #include "models/parts/parts.h"
-#include "models/parts/wiring.h"
+#include "models/parts/wiring/wiring.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::architectures {

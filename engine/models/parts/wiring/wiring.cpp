@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "models/parts/wiring.h"
+#include "models/parts/wiring/wiring.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "array/error.h"
-#include "models/parts/numpy_random.h"
 #include "models/parts/parts.h"
+#include "parameters/numpy_random.h"
 
 namespace reclab::parts {
 

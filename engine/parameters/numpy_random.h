@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace reclab::parts {
+namespace reclab {
 
 class NumpyRandom {
  public:
@@ -41,4 +41,4 @@ class NumpyRandom {
   std::mt19937 draws_;
 };
 
-}  // namespace reclab::parts
+}  // namespace reclab
