@@ -105,7 +105,7 @@ Architecture rsa() {
              "The matrices are 0 on the diagonal: what a step itself says comes through the softmax alone. They are not normalised, so they may be negative and their rows need not sum to 1.",
              "The states s and dilated are what the recurrence holds after the step's value was added; those of regular heads are real. Keys and values of the softmax are a buffer and not recorded, so spectrum and ds_T/ds_t are those of the recurrence alone.",
              "A dilated head holds one sum for each remainder t mod m. In one step one of them moves and the others stand still, so a step's spectrum has a once and 1 in the other rows.",
-             "The paper has the gate σ(μ) for a head or the same for a layer (gate). How η and ν start is not published; here they are uniform between init_low and init_high.",
+             "Each head has a gate σ(μ) of its own, or with gate=layer all heads of a layer have one. How the authors start η and ν was not to be found; here they are uniform between init_low and init_high.",
              "Where the window is set, the softmax sees so many steps; the recurrence sees all."};
   a.hyper = parts::encoder_hyper(
       {parts::position_hyper(), parts::rotary_base_hyper(), hyper_integer("window", "", 0, 0, 1000000, "Steps that the softmax sees, the current one included; 0: all.", "steps"),
