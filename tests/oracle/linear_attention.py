@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Linear attention with the feature map elu + 1 (Katharopoulos et al. 2020) as a step loop, checked against its quadratic form.
+"""Linear attention with the feature map elu + 1 (Katharopoulos et al. 2020), or DPFP (Schlag et al. 2021), as a step loop, checked against its quadratic form.
 
 Names, eps 1e-6 added to the normaliser, post-norm encoder layer (eps 1e-5) and final norm of idiap/fast-transformers.
 """
@@ -26,14 +26,25 @@ def numpy_norm(p, name, x):
     return centred * ((centred * centred).mean(1)[:, None] + 1e-5) ** -0.5 * p[f"{name}.weight"] + p[f"{name}.bias"]
 
 
-def feature(x):
-    return torch.nn.functional.elu(x) + 1.0
+def feature(settings, x):
+    if settings.get("feature_map", "elu") == "elu":
+        return torch.nn.functional.elu(x) + 1.0
+    r = torch.cat([torch.relu(x), torch.relu(-x)], dim=-1)
+    return torch.cat([r * torch.roll(r, j, -1) for j in range(1, settings.get("nu", 1) + 1)], dim=-1)
+
+
+def numpy_feature(settings, x):
+    if settings.get("feature_map", "elu") == "elu":
+        return np.maximum(x, 0.0) + np.exp(np.minimum(x, 0.0))
+    r = np.concatenate([np.maximum(x, 0.0), np.maximum(-x, 0.0)], axis=-1)
+    places = np.arange(r.shape[-1])
+    return np.concatenate([r * r[..., (places - j) % len(places)] for j in range(1, settings.get("nu", 1) + 1)], axis=-1)
 
 
 def attention(record, layer, settings, p, x):
     heads = settings["heads"]
-    q = feature(affine(p, "attention.query_projection", x)).reshape(len(x), heads, -1)
-    k = feature(affine(p, "attention.key_projection", x)).reshape(len(x), heads, -1)
+    q = feature(settings, affine(p, "attention.query_projection", x).reshape(len(x), heads, -1))
+    k = feature(settings, affine(p, "attention.key_projection", x).reshape(len(x), heads, -1))
     v = affine(p, "attention.value_projection", x).reshape(len(x), heads, -1)
     S, z = torch.zeros(heads, k.shape[2], v.shape[2]), torch.zeros(heads, k.shape[2])
     outputs = []
@@ -50,7 +61,7 @@ def numpy_attention(settings, p, x):
     """Every step attends to all before it through the masked T x T matrix of feature products."""
     heads = settings["heads"]
     q, k, v = (np.stack(np.split(affine(p, f"attention.{name}_projection", x), heads, axis=1)) for name in ("query", "key", "value"))
-    q, k = np.maximum(q, 0.0) + np.exp(np.minimum(q, 0.0)), np.maximum(k, 0.0) + np.exp(np.minimum(k, 0.0))
+    q, k = numpy_feature(settings, q), numpy_feature(settings, k)
     weights = np.tril(q @ k.transpose(0, 2, 1))
     read = (weights @ v) / (weights.sum(2, keepdims=True) + 1e-6)
     return affine(p, "attention.out_projection", np.concatenate(list(read), axis=1))
@@ -115,6 +126,7 @@ def main():
     case("linear-attention-block-bare", {"width": 4, "heads": 2, "layers": 1, "block": "residual", "final_norm": False}, 14, 4, "last", 75)
     gelu = {"width": 6, "heads": 3, "layers": 2, "block": "residual", "activation": "gelu", "feed_forward": 8}
     case("linear-attention-block-gelu", gelu, 12, 2, "last", 74)
+    case("linear-attention-dpfp", {"width": 6, "heads": 2, "layers": 1, "block": "none", "feature_map": "dpfp", "nu": 2}, 14, 6, "mean", 76)
 
 
 if __name__ == "__main__":

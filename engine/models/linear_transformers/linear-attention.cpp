@@ -6,6 +6,7 @@
 
 #include "array/error.h"
 #include "models/architecture.h"
+#include "models/parts/features.h"
 #include "models/parts/parts.h"
 #include "recurrence/outer/normalised.h"
 
@@ -14,14 +15,16 @@ namespace reclab::architectures {
 Architecture linear_attention() {
   Architecture a;
   a.title = "Linear attention";
-  a.equations = {"φ(x) = elu(x) + 1", "S_t = S_{t-1} + φ(k_t) v_tᵀ,  z_t = z_{t-1} + φ(k_t)", "o_t = S_tᵀ φ(q_t) / (φ(q_t)·z_t + 10⁻⁶)",
+  a.equations = {"φ(x) = elu(x) + 1; feature_map=dpfp: concat over j = 1..ν of r ⊙ roll(r, j), r = [relu(x); relu(−x)]", "S_t = S_{t-1} + φ(k_t) v_tᵀ,  z_t = z_{t-1} + φ(k_t)", "o_t = S_tᵀ φ(q_t) / (φ(q_t)·z_t + 10⁻⁶)",
                  "encoder layer: x ← norm₁(x + W_o o),  x ← norm₂(x + W₂ f(W₁ x + b₁) + b₂)"};
   a.notes = {"Names and shapes are those of fast-transformers: attention.{query,key,value,out}_projection, linear1, linear2, norm1, norm2 of a layer and final/norm.",
              "The memory is updated before it is read; there is no 1/√d; epsilon 1e-6 is added to the denominator. Heads are the slow part of the rows of the query, key and value projections and of the columns of out_projection.weight.",
              "All norms are layer norms with epsilon 1e-5.",
+             "feature_map=dpfp is the map of Schlag et al. 2021, which fast-transformers does not have, under its normaliser.",
              "The transition is the identity: nothing is forgotten, so all eigenvalues and singular values are 1, and the normaliser z grows instead."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the width."),
              hyper_integer("layers", "L", 1, 1, 64, "Encoder layers in a row."),
+             hyper_choice("feature_map", "elu", {"elu", "dpfp"}, "φ: elu + 1, or DPFP."), hyper_integer("nu", "ν", 1, 1, 8, "Rolls of DPFP: features are 2ν times as long as keys."),
              hyper_integer("feed_forward", "d_ff", 0, 0, 16384, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
              hyper_choice("activation", "relu", {"relu", "gelu"}, "f of the feed-forward part."),
              hyper_choice("block", "residual", {"residual", "none"}, "The encoder layer, or the attention with its projections alone."),
@@ -46,10 +49,13 @@ Architecture linear_attention() {
       return linear(v, W, b);
     };
     const Shape by_head{l.steps(), l.batch(), heads, key};
-    const Var q = elu(reshape(project("query", "queries", x), by_head)) + 1.0;
-    const Var keys = elu(reshape(project("key", "keys", x), by_head)) + 1.0;
+    const bool dpfp = l.hyper.choice("feature_map") == "dpfp";
+    const std::int64_t nu = l.hyper.integer("nu"), features = dpfp ? 2 * nu * key : key;
+    const auto map = [&](Var z) { return dpfp ? parts::dpfp(z, nu) : elu(z) + 1.0; };
+    const Var q = map(reshape(project("query", "queries", x), by_head));
+    const Var keys = map(reshape(project("key", "keys", x), by_head));
     const Var v = reshape(project("value", "values", x), by_head);
-    const Var read = normalised_outer(l, {"S", {heads, key, key}, "The sum of φ(k) vᵀ of each head, [key, value]."}, {"z", {heads, key}, "The sum of φ(k) of each head: the normaliser."}, {q, keys, v}, denominator::plus(1e-6));
+    const Var read = normalised_outer(l, {"S", {heads, features, key}, "The sum of φ(k) vᵀ of each head, [key, value]."}, {"z", {heads, features}, "The sum of φ(k) of each head: the normaliser."}, {q, keys, v}, denominator::plus(1e-6));
     const Var out = project("out", "output", reshape(read, {l.steps(), l.batch(), d}), "columns");
     if (l.hyper.choice("block") == "none") return out;
 
