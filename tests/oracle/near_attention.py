@@ -19,11 +19,7 @@ def activated(ops, name, x):
 
 def start_of(s, t):
     """The first step that step t sees."""
-    return t - t % s["chunk"] if s.get("chunk", 16) else max(0, t - s["max_positions"] + 1)
-
-
-def positions_of(s):
-    return s.get("chunk", 16) or s["max_positions"]
+    return t - t % s["chunk"] if s.get("chunked", True) else max(0, t - s["chunk"] + 1)
 
 
 def turned(x, angle):
@@ -78,7 +74,7 @@ def kernel_sums(s, p, x):
 
 
 def bias_of(ops, s, p, distance):
-    P = positions_of(s)
+    P = s["chunk"]
     if s.get("rel_pos_bias", "simple") == "simple":
         return p["mega_layer.rel_pos_bias.rel_pos_bias"][P - 1 - distance]
     a, b = p["mega_layer.rel_pos_bias.alpha"][0], p["mega_layer.rel_pos_bias.beta"][0]
@@ -174,7 +170,7 @@ def mega_case(name, s, T, d_in, loss, seed, shrink=1.0):
         one |= linear_shapes("mega_layer.v_proj", H, d, True) | linear_shapes("mega_layer.mx_proj", S + H + 2 * d, d, True)
         one |= linear_shapes("mega_layer.h_proj", d, H, True) | {"mega_layer.gamma": ((2, S), 0.8), "mega_layer.beta": ((2, S), 0.5)}
         if s.get("rel_pos_bias", "simple") == "simple":
-            one |= {"mega_layer.rel_pos_bias.rel_pos_bias": ((2 * positions_of(s) - 1,), 0.5)}
+            one |= {"mega_layer.rel_pos_bias.rel_pos_bias": ((2 * s["chunk"] - 1,), 0.5)}
         else:
             one |= {f"mega_layer.rel_pos_bias.{key}": ((1, S), 0.6) for key in ("alpha", "beta")}
         if F:
@@ -212,9 +208,9 @@ def mega_cases():
                                        "feed_forward": 0}, 13, 3, "mean", 1502, shrink=3e-3)
     mega_case("mega-relu2", small | {"layers": 1, "chunk": 4, "attention": "relu2", "rel_pos_bias": "rotary", "norm": "rmsnorm", "activation": "relu"}, 13, 3, "mean", 1503)
     mega_case("mega-postnorm", small | {"layers": 2, "chunk": 5, "prenorm": False, "normalize_embedding": True, "activation": "gelu_accurate"}, 12, 3, "mean", 1514)
-    mega_case("mega-rotary", small | {"layers": 1, "chunk": 0, "max_positions": 6, "rel_pos_bias": "rotary", "norm": "batchnorm", "activation": "linear",
+    mega_case("mega-rotary", small | {"layers": 1, "chunk": 6, "chunked": False, "rel_pos_bias": "rotary", "norm": "batchnorm", "activation": "linear",
                                       "truncation": 3, "feed_forward": 0}, 14, 4, "mean", 1505)
-    mega_case("mega-bare-norms", small | {"layers": 1, "chunk": 0, "max_positions": 20, "norm_affine": False, "attention": "laplace"}, 12, 4, "last", 1506)
+    mega_case("mega-bare-norms", small | {"layers": 1, "chunk": 20, "chunked": False, "norm_affine": False, "attention": "laplace"}, 12, 4, "last", 1506)
     mega_case("mega-bare-batchnorm", small | {"layers": 1, "chunk": 3, "norm_affine": False, "norm": "batchnorm", "ndim": 3, "final_norm_affine": False}, 11, 4, "last", 1507)
 
 

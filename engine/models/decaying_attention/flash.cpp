@@ -22,7 +22,7 @@ Architecture flash() {
              "Keys and values of the chunk are buffers, so spectrum and ds_T/ds_t are those of S.",
              "The reference has w, a and b at once and means to take the biases from a and b where P is above 512, where its indexing stops it; here bias says which, and the others of a file are not read."};
   a.hyper = {hyper_integer("width", "d", 32, 1, 4096, "Width of the stream.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),
-             hyper_integer("chunk", "c", 4, 1, 65536, "Steps of a chunk; at most max_positions.", "steps")};
+             hyper_integer("chunk", "c", 5, 1, 65536, "Steps of a chunk; at most max_positions.", "steps")};
   for (auto& row : gated_unit::hyper()) a.hyper.push_back(std::move(row));
   a.spectrum = "ones: the memory S is never decayed";
   a.source = {"W. Hua, Z. Dai, H. Liu, Q. V. Le", "Transformer quality in linear time", "ICML", "https://arxiv.org/abs/2202.10447", 2022};

@@ -66,7 +66,7 @@ Var moving_average(Layer& l, Var x) {
 
 Var gated_attention(Layer& l, Var input) {
   const Hyper& h = l.hyper;
-  const std::int64_t T = l.steps(), B = l.batch(), d = h.integer("width"), S = h.integer("zdim"), H = h.integer("hdim"), chunk = h.integer("chunk");
+  const std::int64_t T = l.steps(), B = l.batch(), d = h.integer("width"), S = h.integer("zdim"), H = h.integer("hdim"), positions = h.integer("chunk");
   const std::string& kind = h.choice("attention");
   const bool prenorm = h.flag("prenorm"), softmax = kind == "softmax";
   const auto project = [&](const std::string& name, Var x, std::int64_t out, const std::string& role) {
@@ -83,8 +83,7 @@ Var gated_attention(Layer& l, Var input) {
   const Var shift = l.parameter("mega_layer.beta", {2, S}, init::constant(0.0), "β of q and of k; starts at 0.");
   const auto made = [&](std::int64_t i) { return z * reshape(slice(scale, 0, i, i + 1), {S}) + reshape(slice(shift, 0, i, i + 1), {S}); };
 
-  const std::int64_t positions = chunk ? chunk : h.integer("max_positions");
-  const parts::Reach reach = parts::reach(l, positions, chunk > 0);
+  const parts::Reach reach = parts::reach(l, positions, h.flag("chunked"));
   const Var q = softmax ? made(0) / std::sqrt(static_cast<double>(S)) : made(0) / reach.count;
   const Var k = parts::reached(l, reach, "k", made(1), "Keys that later steps read."), values = parts::reached(l, reach, "v", v, "Values that later steps read.");
   const Var bias = h.choice("rel_pos_bias") == "simple" ? parts::toeplitz_bias(l, "mega_layer.rel_pos_bias.rel_pos_bias", positions, positions)
@@ -119,14 +118,14 @@ Architecture mega() {
   a.notes = {"Names and shapes are those of facebookresearch/mega: mega_layer.norm, v_proj, move, mx_proj, gamma, beta, rel_pos_bias, h_proj and nffn of a layer, final_norm of the stack (with prenorm), embed_norm before it.",
              "The code's names are crossed with the paper's: its p = σ(delta) is the paper's α and its σ(alpha) the paper's δ, so the decay is 1 − αδ in both; 1/√N and silu are the code's.",
              "The state h is that of the moving averages, which go through chunks; keys and values of the chunk are buffers, so spectrum and ds_T/ds_t are those of the averages alone.",
-             "chunk=0: a step sees the max_positions last steps; the reference refuses a longer sequence. The reference fills the last chunk up, which no earlier step sees.",
+             "chunked=no: a step sees the last chunk steps, which are the reference's max_positions; it refuses a longer sequence. The reference fills the last chunk up, which no earlier step sees.",
              "truncation=K: the average of the last K inputs, as the reference's kernel of K taps; its step for decoding leaves it out.",
              "The reference has the softmax, gelu, the transforms of its kernel and the tables of rotary positions in single precision; here all are in the precision of the run.",
              "The averages from the other side, which the reference's encoder adds, are not here: direction=both runs a layer each way.", "All norms have epsilon 1e-5; batchnorm is that of evaluation. gelu_accurate is the tanh approximation."};
   a.hyper = {hyper_integer("width", "d", 32, 1, 4096, "Width of the stream.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),
              hyper_integer("zdim", "z", 16, 2, 4096, "Width of queries and keys.", "channels"), hyper_integer("hdim", "v", 64, 1, 16384, "Width of values.", "channels"),
-             hyper_integer("ndim", "N", 4, 1, 256, "Moving averages of a channel."), hyper_integer("chunk", "c", 16, 0, 65536, "Steps of a chunk, which attention does not leave; 0: no chunks.", "steps"),
-             hyper_integer("max_positions", "", 128, 1, 65536, "Without chunks: how many steps a step sees, itself included.", "steps"),
+             hyper_integer("ndim", "N", 4, 1, 256, "Moving averages of a channel."), hyper_integer("chunk", "c", 6, 1, 65536, "Steps of a chunk; with chunked=no how many steps a step sees, itself included.", "steps"),
+             hyper_flag("chunked", true, "Whether the sequence is cut into chunks that attention does not leave."),
              hyper_integer("truncation", "K", 0, 0, 65536, "Inputs that an average is made of; 0: all.", "steps"),
              hyper_choice("attention", "softmax", {"softmax", "laplace", "relu2"}, "What makes weights of scores."),
              hyper_choice("rel_pos_bias", "simple", {"simple", "rotary"}, "The bias of a distance: a number of its own, or the product of two turned vectors."),

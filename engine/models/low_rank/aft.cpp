@@ -47,10 +47,10 @@ Var biases_of_window(Layer& l, std::int64_t window) {
 }
 
 /// The sums Σ e^k v and Σ e^k over all steps so far, both divided by e^o, o the largest k.
-struct Sums {
+struct RunningSums {
   Var o, p, q;
 };
-Sums sums(Layer& l, Var k, Var v, Var counts) {
+RunningSums sums(Layer& l, Var k, Var v, Var counts) {
   const std::int64_t d = k.dim(-1);
   const Var o = step(l, {{"o", {d}, "The running maximum of the keys, whose exponential p and q are divided by.", true, nothing_yet}}, {k},
                      [](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{detach(maximum(s[0], u[0]))}; })[0];
@@ -70,7 +70,7 @@ Var local(Layer& l, Var k, Var v, std::int64_t window) {
   const auto masked = [&](Var x, Var mask) { return x * mask + (1.0 - mask) * nothing_yet; };
   // What is `window` steps old enters the sums.
   const Var left = counts_from(static_cast<double>(window));
-  const Sums old = sums(l, masked(slice(keys, 0, 0, T), left), slice(values, 0, 0, T), left);
+  const RunningSums old = sums(l, masked(slice(keys, 0, 0, T), left), slice(values, 0, 0, T), left);
   std::vector<Var> exponents, read;
   for (std::int64_t j = 0; j < window; ++j) {
     const Var key = slice(keys, 0, window - j, window - j + T);
@@ -121,7 +121,7 @@ Var attention_free(Layer& l, Var x) {
   const std::string& kind = h.choice("pairs");
   Var average;
   if (kind == "none") {
-    const Sums all = sums(l, k, v, {});
+    const RunningSums all = sums(l, k, v, {});
     average = all.p / all.q;
   } else {
     average = kind == "local" ? local(l, k, v, h.integer("window")) : full(l, k, v);

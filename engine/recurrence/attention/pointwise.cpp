@@ -13,11 +13,11 @@ namespace reclab {
 namespace {
 
 /// A function of one entry: y = op(x), with the two constants that affine has.
-struct Stage {
+struct EntryFunction {
   Unary op;
   double p = 0.0, q = 0.0;
 };
-std::vector<Stage> stages_of(ScoreWeight weight) {
+std::vector<EntryFunction> stages_of(ScoreWeight weight) {
   switch (weight) {
     case ScoreWeight::identity: return {};
     case ScoreWeight::relu_squared: return {{Unary::relu}, {Unary::square}};
@@ -101,7 +101,7 @@ class Pointwise final : public Blocks, public HasEvaluationOrder {
   }
 
  private:
-  std::vector<Stage> stages_;
+  std::vector<EntryFunction> stages_;
   DeviceArray stage_[3];  // the scores, what each stage makes of them
   DeviceArray weight_, gradient_, other_, far_, low_, high_;
 
