@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <tuple>
 #include <type_traits>
 
@@ -58,6 +59,17 @@ std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::
   return real_of(type) == DType::f32 ? look(static_cast<const float*>(data)) : look(static_cast<const double*>(data));
 }
 
+/// What goes from segment to segment of its own begins anew every so many steps, in all layers, so that a run may be cut there; 0: never.
+std::int64_t period_of(const Network& network) {
+  std::int64_t period = 0;
+  for (const auto& state : network.states()) {
+    if (!state.growing) continue;
+    if (!state.period) return 0;
+    period = period ? std::lcm(period, state.period) : state.period;
+  }
+  return std::ranges::any_of(network.layers(), [](const Network::LayerInfo& layer) { return layer.reversed; }) ? 0 : period;
+}
+
 bool alike(const NetworkOptions& a, const NetworkOptions& b) {
   const auto all = [](const NetworkOptions& one) { return std::tie(one.steps, one.batch, one.input, one.head, one.form, one.real, one.record, one.cached_steps, one.timed); };
   return all(a) == all(b);
@@ -99,11 +111,16 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
     // Arrays and weights far from the limit have no scratch that would reach it.
     const double arrays = each * static_cast<double>(length), scratch_at_most = 15.0 * (arrays + static_cast<double>(model.bytes()));
     const double needed = arrays > static_cast<double>(most_bytes) || arrays + scratch_at_most <= static_cast<double>(most_bytes) ? arrays : memory_of(model, build, length);
-    if (needed > static_cast<double>(most_bytes))
-      throw Error((first->needs_one_segment() ? architecture.id : "The " + std::string(to_string(options.form)) + " form") + " takes all " + std::to_string(length) + " steps at once and would need " +
-                      std::to_string(static_cast<std::int64_t>(needed) >> 20) +
-                      " MiB: shorten the sequence" + (first->needs_one_segment() ? "." : " or choose form sequential."),
-                  {.parameter = "form", .value = std::string(to_string(options.form)), .range = "sequential"});
+    if (needed > static_cast<double>(most_bytes)) {
+      const std::int64_t period = options.form == Form::sequential ? period_of(*first) : 0;
+      if (!period || build.cached_steps % period || each * static_cast<double>(period) > static_cast<double>(most_bytes))
+        throw Error((first->needs_one_segment() ? architecture.id : "The " + std::string(to_string(options.form)) + " form") + " takes all " + std::to_string(length) + " steps at once and would need " +
+                        std::to_string(static_cast<std::int64_t>(needed) >> 20) +
+                        " MiB: shorten the sequence" + (first->needs_one_segment() ? "." : " or choose form sequential."),
+                    {.parameter = "form", .value = std::string(to_string(options.form)), .range = "sequential"});
+      const std::int64_t most = std::min(static_cast<std::int64_t>(static_cast<double>(segment_bytes) / each), longest_segment(std::ssize(first->layers()), real_));
+      segment_ = std::max<std::int64_t>(1, most / period) * period;
+    }
   }
   const std::int64_t longest = longest_segment(std::ssize(first->layers()), real_);
   // In a graph of `sample_steps` what does not grow with the steps counts as if it did, so a step takes at most so many times what it takes here.

@@ -29,7 +29,6 @@ class SegmentMemory final : public Memory, public HasEvaluationOrder {
     for (std::size_t i = 0; i < sizes_.size(); ++i) c.backend.copy(c.out[i], c.in[i], bytes(i));
   }
   void backward(const BackwardCall& c) override {
-    assert(std::ranges::none_of(carried_, [](const void* adjoint) { return adjoint != nullptr; }) && "the sequence is run as one");
     const int power = segments_ ? segments_->exponent() : 0;
     log2_norms_.assign(sizes_.size(), {});
     for (std::size_t i = 0; i < sizes_.size(); ++i) {
@@ -40,6 +39,12 @@ class SegmentMemory final : public Memory, public HasEvaluationOrder {
       }
       if (c.grad_in[i]) c.backend.add_scaled(type_, sizes_[i], power, c.grad_out[i], c.grad_in[i], true);
     }
+    exponent_ = 0;
+  }
+  /// The adjoint of the last memory that comes from later segments of the run, to the one before the segments here.
+  void add_carried(Backend& backend, std::span<void* const> to) const {
+    for (std::size_t i = 0; i < carried_.size(); ++i)
+      if (carried_[i] && to[i]) backend.add_scaled(type_, sizes_[i], exponent_, carried_[i], to[i], true);
   }
   void tangent(const TangentCall& c) override {
     for (std::size_t i = 0; i < sizes_.size(); ++i)
@@ -56,6 +61,34 @@ class SegmentMemory final : public Memory, public HasEvaluationOrder {
   std::vector<std::int64_t> sizes_;
   SegmentSchedule schedule_;
   const Memory* segments_ = nullptr;
+  std::size_t bytes(std::size_t i) const { return static_cast<std::size_t>(sizes_[i]) * bytes_of(type_); }
+};
+
+/// The last memory, whose adjoint from later segments of the run enters here.
+class LastMemory final : public Operation {
+ public:
+  LastMemory(DType type, std::vector<std::int64_t> sizes, const SegmentMemory& memory) : type_(type), sizes_(std::move(sizes)), memory_(memory) {}
+  void forward(const ForwardCall& c) override {
+    for (std::size_t i = 0; i < sizes_.size(); ++i) c.backend.copy(c.out[i], c.in[i], bytes(i));
+  }
+  void backward(const BackwardCall& c) override {
+    for (std::size_t i = 0; i < sizes_.size(); ++i)
+      if (c.grad_in[i]) c.backend.add_scaled(type_, sizes_[i], 0, c.grad_out[i], c.grad_in[i], true);
+    memory_.add_carried(c.backend, c.grad_in);
+  }
+  void tangent(const TangentCall& c) override {
+    for (std::size_t i = 0; i < sizes_.size(); ++i)
+      if (c.tangent_in[i])
+        c.backend.copy(c.tangent_out[i], c.tangent_in[i], bytes(i));
+      else
+        c.backend.zero(c.tangent_out[i], bytes(i));
+  }
+  Cost cost() const override { return {}; }
+
+ private:
+  DType type_;
+  std::vector<std::int64_t> sizes_;
+  const SegmentMemory& memory_;
   std::size_t bytes(std::size_t i) const { return static_cast<std::size_t>(sizes_[i]) * bytes_of(type_); }
 };
 
@@ -144,6 +177,7 @@ SegmentVars segments(Graph& graph, std::int64_t batch, const std::vector<StateSh
     reads.push_back(swapped(segment(cell, made.finals, swapped(slice(x, 0, all - rest, all))).reads));
   }
   made.reads = reads.size() == 1 ? reads[0] : concat(reads, 0);
+  made.finals = graph.apply(std::make_unique<LastMemory>(graph.real(), sizes, *held), made.finals, shapes);
   if (!record) made.trajectories.resize(memory.size());
   for (std::size_t i = 0; record && i < memory.size(); ++i) made.trajectories.push_back(repeated(started[i], left[i]));
   if (gates.empty()) return made;

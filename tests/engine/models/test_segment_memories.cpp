@@ -2,10 +2,12 @@
 // What models that go from segment to segment see of the past.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "execution/rollout.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
 #include "test.h"
@@ -126,5 +128,63 @@ TEST_CASE("Transformer-XL sees a segment further back with each layer, and no fu
     const Numbers as_it_is = last_output(T);
     CHECK(last_output(reach - 1) == as_it_is);
     CHECK(last_output(reach) != as_it_is);
+  }
+}
+
+TEST_CASE("a run may be cut where segments end: the same outputs to the bit, and the same gradients") {
+  const std::vector<std::pair<std::string, Settings>> models{
+      {"infini-attention", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"layers", "2"}, {"segment", "4"}, {"rule", "delta"}}},
+      {"compressive-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"memory", "4"}, {"compressed", "4"}, {"ratio", "2"}, {"stop_gradient", "false"}}},
+      {"block-recurrent", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"window", "4"}, {"states", "3"}, {"gate", "lstm"}}},
+      {"temporal-latent-bottleneck", {{"width", "8"}, {"feed_forward", "8"}, {"chunk", "4"}, {"slots", "3"}}},
+      {"recurrent-memory-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"memory", "2"}}},
+  };
+  for (const auto& [id, set] : models) {
+    const RunRequest request = request_for(id, 30, set);
+    const Architecture& architecture = builtin_registry().find(id);
+    const Hyper hyper = hyper_of(builtin_registry(), request.preset, set);
+    const Parameters parameters = Network(architecture, hyper, {.input = 8}).initialise(1);
+    const Model model(architecture, hyper, parameters, cpu_backend(), DType::f64);
+    for (const LossKind kind : {LossKind::last, LossKind::mean}) {
+      const SequenceLoss loss(kind, *request.sequence);
+      std::vector<Numbers> outputs;
+      std::vector<std::map<std::string, Numbers>> gradients;
+      for (const std::int64_t segment : {30, 4, 8, 12}) {
+        Rollout rollout(model, Batch(*request.sequence, loss), {.segment = segment});
+        outputs.emplace_back();
+        CHECK(!rollout.forward(
+            [&](const Rollout::Segment& s) {
+              const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().value(s.network.output()), count(s.network.output().shape()));
+              outputs.back().insert(outputs.back().end(), values.begin(), values.end());
+            },
+            {}));
+        gradients.emplace_back();
+        CHECK(!rollout.backward(
+            [&](const Rollout::Segment& s, int scale) {
+              const auto values = to_double(cpu_backend(), DType::f64, s.network.graph().gradient(s.network.input()), s.steps * 8);
+              Numbers& input = gradients.back()["input"];
+              input.resize(30 * 8);
+              for (std::size_t i = 0; i < values.size(); ++i) input[static_cast<std::size_t>(s.first * 8) + i] = std::ldexp(values[i], scale);
+              for (const auto& state : s.network.states()) {
+                if (!state.memory) continue;
+                Numbers& norms = gradients.back()[Rollout::state_key(state)];
+                norms.resize(30);
+                for (std::int64_t t = 0; t < s.steps; ++t)
+                  norms[static_cast<std::size_t>(s.first + t)] = std::exp2(state.memory->log2_norms()[static_cast<std::size_t>(state.slot)][static_cast<std::size_t>(t)] + scale);
+              }
+            },
+            {}));
+        gradients.back().insert(rollout.parameter_gradients().begin(), rollout.parameter_gradients().end());
+        CHECK_SAYS(outputs.back() == outputs[0], id + " in segments of " + std::to_string(segment));
+        for (const auto& [key, whole] : gradients[0]) {
+          double largest = 0.0, difference = 0.0;
+          for (std::size_t i = 0; i < whole.size(); ++i) {
+            largest = std::max(largest, std::abs(whole[i]));
+            difference = std::max(difference, std::abs(whole[i] - gradients.back().at(key)[i]));
+          }
+          CHECK_SAYS(difference <= 1e-12 * largest + 1e-16, id + " in segments of " + std::to_string(segment) + ": " + key + " differs by " + test::show(difference) + " of " + test::show(largest));
+        }
+      }
+    }
   }
 }
