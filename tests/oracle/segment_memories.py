@@ -2,14 +2,15 @@
 """Layers whose memory goes from segment to segment, token by token, each checked against whole segments as matrices.
 
 Infini-attention  Munkhdalai et al. 2024; lucidrains/infini-transformer-pytorch, infini_transformer.py (the authors published no code).
+Compressive transformer  Rae et al. 2020; lucidrains/compressive-transformer-pytorch (likewise), with the mogrifier of lucidrains/mogrifier.
 """
 import math
 
 import numpy as np
 import torch
 
-from harness import draw, make
-from parts import Numpy, Torch, affine, encoder_shapes, linear_shapes, prefixed, stack
+from harness import draw, make, under
+from parts import Numpy, Torch, affine, encoder_shapes, linear_shapes, norm_shapes, prefixed, stack
 from softmax_attention import attend, by_head, masked_softmax
 
 
@@ -177,6 +178,194 @@ def infini_case(name, s, T, d_in, loss, seed):
          second=second, seed=seed)
 
 
+# --------------------------------------------------------------------------------------------- Compressive transformer
+
+def around(ops, s, p, x, y):
+    """What joins a part's output y with what goes round it, x."""
+    if s.get("residual", "gru") == "add":
+        return y + x
+    if s.get("mogrify", False):
+        for i in range(5):
+            if i % 2 == 0:
+                y = 2.0 * ops.sigmoid(affine(p, "mogrify.Q.1", affine(p, "mogrify.Q.0", x))) * y
+            else:
+                x = 2.0 * ops.sigmoid(affine(p, "mogrify.R.1", affine(p, "mogrify.R.0", y))) * x
+    d = x.shape[-1]
+    of_y, of_x = y @ p["gru.weight_ih"].T + p["gru.bias_ih"], x @ p["gru.weight_hh"].T + p["gru.bias_hh"]
+    r, z = ops.sigmoid(of_y[..., :d] + of_x[..., :d]), ops.sigmoid(of_y[..., d:2 * d] + of_x[..., d:2 * d])
+    new = 2.0 * ops.sigmoid(2.0 * (of_y[..., 2 * d:] + r * of_x[..., 2 * d:])) - 1.0
+    return (1.0 - z) * new + z * x
+
+
+def feed_forward(ops, s, p, x):
+    inside = affine(p, "fn.fn.w1", ops.layer_norm(x, p["fn.norm.weight"], p["fn.norm.bias"]))
+    if not s.get("glu", False):
+        return affine(p, "fn.fn.w2", ops.activation("gelu", inside))
+    F = inside.shape[-1] // 2
+    return affine(p, "fn.fn.w2", ops.activation("gelu", inside[..., :F]) * inside[..., F:])
+
+
+def layers_with_memory(s):
+    at = s.get("memory_at", 0)
+    return [int(digit) - 1 for digit in str(at)] if at else list(range(s["depth"]))
+
+
+def compressive(record, s, p, x):
+    """Token by token; memories are lists of the rows that there are."""
+    n, n_m, n_cm, c, heads, d = s["segment"], s["mem_len"], s["cmem_len"], s["ratio"], s["heads"], s["width"]
+    with_memory, D, empty, how = layers_with_memory(s), d // heads, s.get("start", "empty") == "empty", s.get("compression", "conv")
+    blocks = [(under(p, f"attn_layers.{i}."), under(p, f"ff_layers.{i}.")) for i in range(s["depth"])]
+    have_m, have_cm = (0, 0) if empty else (n_m, n_cm)  # rows at the end of the arrays that exist
+    states = Memories(record, 0, memory=torch.zeros(len(with_memory), n_m, d), compressed=torch.zeros(len(with_memory), n_cm, d))
+    outputs = []
+    for t in range(len(x)):
+        place, last = t % n, t % n == n - 1
+        states.step(t, last)
+        if place == 0:
+            seen = [[] for _ in blocks]  # the rows of this segment, of each layer
+            usage = [torch.zeros(n_m) for _ in blocks]
+        row = x[t]
+        for i, (a, f) in enumerate(blocks):
+            u = Torch.layer_norm(row, a["fn.norm.weight"], a["fn.norm.bias"])
+            seen[i].append(u)
+            past = []
+            if i in with_memory:
+                slot = with_memory.index(i)
+                source = (slot + 1) % len(with_memory) if s.get("enhanced_recurrence", True) else slot
+                past = [*states["compressed"][source][n_cm - have_cm:], *states["memory"][source][n_m - have_m:]]
+            rows = torch.stack([*past, *seen[i]])
+            k, v = (rows @ a["fn.fn.to_kv.weight"].T).reshape(len(rows), 2, heads, D).unbind(1)
+            q = (a["fn.fn.to_q.weight"] @ u).reshape(heads, D)
+            scores = torch.einsum("hd,jhd->hj", q, k)
+            if s.get("position", "learned") == "learned":
+                newest = have_m + have_cm + n - 1
+                e = p["pos_emb"][:, [newest - (len(rows) - 1 - j) for j in range(len(rows))]]
+                scores = scores + torch.einsum("hd,hjd->hj", q, e)
+            weights = torch.softmax(scores * D**-0.5, dim=1)
+            if i in with_memory:
+                usage[i][n_m - have_m:] += weights.detach().mean(0)[have_cm: have_cm + have_m] / n
+            read = torch.einsum("hj,jhd->hd", weights, v).reshape(d)
+            row = around(Torch, s, a, row, affine(a, "fn.fn.to_out", read))
+            row = around(Torch, s, f, row, feed_forward(Torch, s, f, row))
+        outputs.append(row)
+        if not last:
+            continue
+        memories, compressions = [], []
+        made = 0
+        for slot, i in enumerate(with_memory):
+            source = (slot + 1) % len(with_memory) if s.get("enhanced_recurrence", True) else slot
+            a = blocks[i][0]
+            queue = [*states["memory"][source][n_m - have_m:], *seen[i]]
+            leaving, staying = queue[:max(0, len(queue) - n_m)], queue[max(0, len(queue) - n_m):]
+            new = []
+            if how == "most-used":
+                order = sorted(range(len(leaving)), key=lambda j: (-float(usage[i][n_m - have_m + j]), j))[:len(leaving) // c]
+                new = [leaving[j] for j in sorted(order)]
+            else:
+                for j in range(0, len(leaving), c):
+                    group = torch.stack(leaving[j: j + c])
+                    if how == "conv":
+                        W = a["fn.fn.compress_mem_fn.conv.weight"]
+                        new.append(sum(W[:, :, tau] @ group[tau] for tau in range(c)) + a["fn.fn.compress_mem_fn.conv.bias"])
+                    else:
+                        new.append(group.mean(0) if how == "mean" else group.max(0).values)
+            kept = [*states["compressed"][source][n_cm - have_cm:], *new][-n_cm:]
+            made = len(kept)
+            fill = lambda rows, length: torch.stack([torch.zeros(d)] * (length - len(rows)) + rows)
+            memories.append(fill(staying, n_m))
+            compressions.append(fill(kept, n_cm))
+        have_m, have_cm = min(n_m, have_m + n), made
+        memories, compressions = torch.stack(memories), torch.stack(compressions)
+        stop = s.get("stop_gradient", True)
+        states.become(memory=memories.detach() if stop else memories, compressed=compressions.detach() if stop else compressions)
+    return torch.stack(outputs)
+
+
+def compressive_matrix(s, p, x, frozen):
+    """Whole segments as matrices over arrays of fixed length, what does not exist masked."""
+    n, n_m, n_cm, c, heads, d = s["segment"], s["mem_len"], s["cmem_len"], s["ratio"], s["heads"], s["width"]
+    D, M, empty, how, outputs = d // heads, s["mem_len"] + s["cmem_len"], s.get("start", "empty") == "empty", s.get("compression", "conv"), []
+    with_memory = layers_with_memory(s)
+    memory, pressed = np.zeros((len(with_memory), n_m, d)), np.zeros((len(with_memory), n_cm, d))
+    for number, first in enumerate(range(0, len(x), n)):
+        X, passed = x[first: first + n], first
+        rows = len(X)
+        fill = min(n_m, passed) + min(n_cm, max(0, passed - n_m) // c) if empty else M
+        new_memory, new_pressed = [], []
+        for i in range(s["depth"]):
+            a, f = under(p, f"attn_layers.{i}."), under(p, f"ff_layers.{i}.")
+            U = Numpy.layer_norm(X, a["fn.norm.weight"], a["fn.norm.bias"])
+            slot = with_memory.index(i) if i in with_memory else None
+            source = None if slot is None else (slot + 1) % len(with_memory) if s.get("enhanced_recurrence", True) else slot
+            past = np.zeros((M, d)) if slot is None else np.concatenate([pressed[source], memory[source]])
+            k, v = np.split(np.concatenate([past, U]) @ a["fn.fn.to_kv.weight"].T, 2, axis=1)
+            q, k, v = by_head(U @ a["fn.fn.to_q.weight"].T, heads), by_head(k, heads), by_head(v, heads)
+            scores = np.einsum("ihd,jhd->hij", q, k)
+            ages = M + np.arange(rows)[:, None] - np.arange(M + rows)[None, :]
+            visible = (ages >= 0) & (np.arange(M + rows)[None, :] >= (M if slot is None else M - fill))
+            if s.get("position", "learned") == "learned":
+                e = p["pos_emb"][:, np.clip(fill + n - 1 - ages, 0, M + n - 1)]
+                scores = scores + np.einsum("ihd,hijd->hij", q, e)
+            weights = masked_softmax(scores / math.sqrt(D), visible)
+            X = around(Numpy, s, a, X, affine(a, "fn.fn.to_out", np.einsum("hij,jhd->ihd", weights, v).reshape(rows, d)))
+            X = around(Numpy, s, f, X, feed_forward(Numpy, s, f, X))
+            if slot is None or rows < n:
+                continue
+            queue = np.concatenate([memory[source], U])
+            old = queue[:n].reshape(n // c, c, d)
+            if how == "conv":
+                new = np.einsum("oit,jti->jo", a["fn.fn.compress_mem_fn.conv.weight"], old) + a["fn.fn.compress_mem_fn.conv.bias"]
+            elif how == "most-used":
+                used = frozen.setdefault((number, i, "usage"), weights.mean((0, 1))[n_cm: n_cm + n])
+                new = queue[np.sort(np.argsort(-used, kind="stable")[: n // c])]
+            else:
+                new = old.mean(1) if how == "mean" else old.max(1)
+            new = np.concatenate([pressed[source], new])[-n_cm:]
+            if empty:
+                new[: n_cm - min(n_cm, max(0, passed + n - n_m) // c)] = 0.0
+            new_memory.append(queue[n:])
+            new_pressed.append(new)
+        outputs.append(X)
+        if rows == n:
+            memory, pressed = np.stack(new_memory), np.stack(new_pressed)
+            if s.get("stop_gradient", True):
+                memory, pressed = frozen.setdefault(number, (memory, pressed))
+    return np.concatenate(outputs)
+
+
+def compressive_case(name, s, T, d_in, loss, seed):
+    d, heads, F, c = s["width"], s["heads"], s.get("feed_forward", 0) or 4 * s["width"], s["ratio"]
+
+    def gru():
+        if s.get("residual", "gru") == "add":
+            return {}
+        found = {"gru.weight_ih": ((3 * d, d), 0.6), "gru.weight_hh": ((3 * d, d), 0.6), "gru.bias_ih": ((3 * d,), 0.3), "gru.bias_hh": ((3 * d,), 0.3)}
+        if s.get("mogrify", False):
+            for which in "QR":
+                found |= linear_shapes(f"mogrify.{which}.0", max(1, d // 4), d, s.get("mogrify_bias", False)) | linear_shapes(f"mogrify.{which}.1", d, max(1, d // 4), s.get("mogrify_bias", False))
+        return found
+
+    one = {}
+    if s.get("position", "learned") == "learned":
+        one |= {"pos_emb": ((heads, s["segment"] + s["mem_len"] + s["cmem_len"], d // heads), 0.6)}
+    for i in range(s["depth"]):
+        attention = norm_shapes("fn.norm", d) | linear_shapes("fn.fn.to_q", d, d) | linear_shapes("fn.fn.to_kv", 2 * d, d) | linear_shapes("fn.fn.to_out", d, d, True)
+        if s.get("compression", "conv") == "conv":
+            attention |= {"fn.fn.compress_mem_fn.conv.weight": ((d, d, c), 0.5), "fn.fn.compress_mem_fn.conv.bias": ((d,), 0.3)}
+        inner = norm_shapes("fn.norm", d) | linear_shapes("fn.fn.w1", 2 * F if s.get("glu", False) else F, d, True) | linear_shapes("fn.fn.w2", d, F, True)
+        one |= prefixed(f"attn_layers.{i}.", attention | gru()) | prefixed(f"ff_layers.{i}.", inner | gru())
+    shapes = encoder_shapes(d, d_in) | prefixed("0/", one)
+    x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
+    frozen = {}
+
+    def forward(record, parameters, inputs):
+        return stack(lambda layer, p, v: compressive(record, s, p, v), lambda p, v: v, {})(parameters, inputs)
+
+    second = stack(lambda layer, p, v: compressive_matrix(s, p, v, frozen), lambda p, v: v, {})
+    make(name, "compressive-transformer", s, loss, "token by token with lists of rows, checked against masked arrays a segment", draw(seed, shapes), x, forward,
+         second=second, seed=seed)
+
+
 # -------------------------------------------------------------------------------------------------------------- cases
 
 def main():
@@ -186,6 +375,17 @@ def main():
     turned_too = {"width": 4, "heads": 2, "head_dim": 4, "layers": 2, "segment": 3, "rule": "delta", "gate": "local", "rotary_base": 50.0, "rotary_memory": True,
                   "stop_gradient": True, "eps": 0.5, "feed_forward": 3, "block": "residual"}
     infini_case("infini-attention-rotary-memory", turned_too, 11, 4, "mean", 803)
+
+    compressive_case("compressive-transformer", {"width": 4, "heads": 2, "depth": 2, "segment": 4, "mem_len": 6, "cmem_len": 3, "ratio": 2, "feed_forward": 3}, 19, 4, "mean", 811)
+    through = {"width": 4, "heads": 1, "depth": 2, "segment": 2, "mem_len": 4, "cmem_len": 2, "ratio": 2, "feed_forward": 3, "glu": True, "residual": "add",
+               "stop_gradient": False, "start": "zeros", "compression": "conv", "memory_at": 2}
+    compressive_case("compressive-transformer-through", through, 17, 3, "mean", 812)
+    for number, how in enumerate(["mean", "max", "most-used"]):
+        one = {"width": 4, "heads": 2, "depth": 1, "segment": 4, "mem_len": 4, "cmem_len": 3, "ratio": 2, "feed_forward": 3, "residual": "add", "compression": how,
+               "stop_gradient": False, "position": "none", "enhanced_recurrence": False}
+        compressive_case(f"compressive-transformer-{how}", one, 19, 4, "last", 813 + number)
+    some = {"width": 4, "heads": 1, "depth": 1, "segment": 3, "mem_len": 3, "cmem_len": 3, "ratio": 1, "feed_forward": 2, "mogrify": True, "mogrify_bias": True}
+    compressive_case("compressive-transformer-mogrify", some, 10, 4, "mean", 816)
 
 
 if __name__ == "__main__":

@@ -107,14 +107,14 @@ Architecture temporal_latent_bottleneck() {
     }
     const Block slow = declare(l, "tlb_cross_attn_ffn");
     const Var first = h.choice("start") == "learned" ? l.parameter("initial_state", {N, d}, init::normal(1.0), "s at the start; starts N(0, 1).") : x.graph->constant({1}, {0.0});
-    return segments(l, {{"slow", {N, d}, "The slow stream s."}}, {first}, x, n, [=](Cell&, std::span<const Var> memory, Var tokens) {
+    return segments(l, {{"slow", {N, d}, "The slow stream s."}}, {first}, x, n, filled_up(n, [=](Cell&, std::span<const Var> memory, Var tokens) {
       Var y = tokens;
       for (const FastStep& one : fast) {
         if (one.to_itself) y = apply(one.block, y, y, true);
         if (one.to_slow) y = apply(one.block, y, memory[0], false);
       }
       return SegmentResult{y, tokens.dim(1) == n ? std::vector<Var>{apply(slow, memory[0], y, false)} : std::vector<Var>{}};
-    });
+    }));
   };
   return a;
 }

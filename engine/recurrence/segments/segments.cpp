@@ -128,6 +128,16 @@ Var swapped(Var x) {
 
 }  // namespace
 
+SegmentFunction filled_up(std::int64_t length, SegmentFunction full) {
+  return [length, full = std::move(full)](Cell& cell, std::span<const Var> memory, Var tokens) {
+    const std::int64_t batch = tokens.dim(0), rows = tokens.dim(1), features = tokens.dim(2);
+    if (rows == length) return full(cell, memory, tokens);
+    const Var zeros = tokens.graph->constant({batch, length - rows, features}, std::vector<double>(static_cast<std::size_t>(batch * (length - rows) * features), 0.0));
+    const Var parts[] = {tokens, zeros};
+    return SegmentResult{slice(full(cell, memory, concat(parts, 1)).reads, 1, 0, rows), {}};
+  };
+}
+
 SegmentVars segments(Graph& graph, std::int64_t batch, const std::vector<StateShape>& memory, const std::vector<Var>& begin, Var x, std::int64_t unread, std::int64_t length,
                      const SegmentFunction& segment, bool record, const std::vector<SegmentGate>& gates) {
   const std::int64_t all = x.dim(0), steps = all - unread, full = all / length, rest = all % length, features = x.dim(-1);

@@ -19,6 +19,9 @@ struct SegmentResult {
 /// reads [batch, n, out] and, when the segment is full, the new memory. A gate that it names with the cell is one of the whole segment, [batch, ...].
 using SegmentFunction = std::function<SegmentResult(Cell& cell, std::span<const Var> memory, Var tokens)>;
 
+/// A causal function of full segments alone: an unfinished one is filled up with zeros, so that sums over its columns are those of a full one to the bit.
+SegmentFunction filled_up(std::int64_t length, SegmentFunction full);
+
 /// The gates of a segment's function at each step: those of the last full segment, `before` where there was none.
 struct SegmentGate {
   std::string name;

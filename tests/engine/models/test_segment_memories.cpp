@@ -134,8 +134,7 @@ TEST_CASE("Transformer-XL sees a segment further back with each layer, and no fu
 TEST_CASE("a run may be cut where segments end: the same outputs to the bit, and the same gradients") {
   const std::vector<std::pair<std::string, Settings>> models{
       {"infini-attention", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"layers", "2"}, {"segment", "4"}, {"rule", "delta"}}},
-      {"compressive-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"memory", "4"}, {"compressed", "4"}, {"ratio", "2"}, {"stop_gradient", "false"}}},
-      {"block-recurrent", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"window", "4"}, {"states", "3"}, {"gate", "lstm"}}},
+      {"compressive-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"mem_len", "4"}, {"cmem_len", "4"}, {"ratio", "2"}, {"stop_gradient", "false"}}},
       {"temporal-latent-bottleneck", {{"width", "8"}, {"feed_forward", "8"}, {"chunk", "4"}, {"slots", "3"}}},
       {"recurrent-memory-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"memory", "2"}}},
   };
