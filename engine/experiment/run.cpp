@@ -120,7 +120,9 @@ class Run {
     for (int layer = 0; layer < static_cast<int>(info_.layers); ++layer) {
       const auto memories = prepared_.probe->memories(layer);
       const bool invariant = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return !m->transition().varies; });
-      info_.spectra.push_back({false, !invariant, prepared_.probe->layers()[static_cast<std::size_t>(layer)].architecture->spectrum});
+      const std::string& of = prepared_.probe->layers()[static_cast<std::size_t>(layer)].architecture->spectrum;
+      // With some settings an architecture that has a transition keeps all steps instead.
+      info_.spectra.push_back({false, !invariant, memories.empty() && !of.starts_with("none") ? "none: with these settings a step reads what all steps before appended" : of});
     }
     if (uneven(sequence.time)) {
       char unit[32];

@@ -30,11 +30,8 @@ class Record:
         self.blocks = {}  # layer -> a list of square matrices a step
         self.constant = set()  # layers whose spectrum is one row
         self.still = set()  # parameters that change nothing: their gradients are 0 exactly, what is computed is rounding, and left out
-<<<<<<< HEAD
         self.defective = set()  # layers with an eigenvalue that has too few eigenvectors: what is computed is off by the root of rounding, and left out
-=======
         self.turned = set()  # layers that run from the end to the start: what is kept of them, in the order of their steps, is saved in that of time
->>>>>>> 7cf2103 (SRU's bidirectional layers, whose arrays hold both directions, and HGRU's second scan from the end, with the same angles or its own)
         self.singular = set()  # layers whose product has lost rank exactly: the smallest singular value computed is rounding, and left out
 
     def state(self, layer, name, value):

@@ -17,7 +17,7 @@
 namespace reclab {
 namespace {
 
-constexpr double leastMapZoom = 0.15, mostMapZoom = 4.0;
+constexpr double leastMapZoom = 0.08, mostMapZoom = 4.0;
 constexpr double mapReach = 12.0;  ///< of the mouse, around a dot
 
 }  // namespace

@@ -12,7 +12,7 @@ class GateValues final : public RecordedRows {
   double bytes_a_row() const override {
     double bytes = 0.0;
     for (const auto& gate : record_.probe().gates())
-      if (record_.wants(Kind::gate)) bytes += 8.0 * static_cast<double>(count(gate.var.shape()));
+      if (record_.wants(Kind::gate)) bytes += 8.0 * static_cast<double>(count(gate.var.shape()) / gate.var.dim(0));  // of one step
     return bytes;
   }
   void begin(const Network& network) override {

@@ -117,7 +117,9 @@ Var attention_free(Layer& l, Var x) {
   };
   const bool bias = h.flag("qkv_bias");
   const Var q = l.gate("query", sigmoid(project("query", x, "W_q", bias)), 0.0, 1.0, "σ(q): how much of the average each channel lets through.");
-  const Var k = project("key", x, "W_k", bias), v = project("value", x, "W_v", bias);
+  const Var k = project("key", x, "W_k", false), v = project("value", x, "W_v", bias);
+  // A bias of the keys stands in every weight, above and below the line: it is left out, so that its gradient is 0 and not rounding.
+  if (bias) l.parameter("self_attn.key.bias", {d}, parts::torch_uniform(d), "The bias of W_k, which no output depends on; starts uniform in ±1/√in.");
   const std::string& kind = h.choice("pairs");
   Var average;
   if (kind == "none") {
@@ -134,12 +136,13 @@ Var attention_free(Layer& l, Var x) {
 Architecture aft() {
   Architecture a;
   a.title = "Attention free transformer";
-  a.equations = {"q_t = W_q x_t, k_t = W_k x_t, v_t = W_v x_t, with biases", "y_t = W_o (σ(q_t) ⊙ Σ_{s≤t} e^{k_s + w_ts} ⊙ v_s / Σ_{s≤t} e^{k_s + w_ts}) + b",
+  a.equations = {"q_t = W_q x_t + b_q, k_t = W_k x_t, v_t = W_v x_t + b_v", "y_t = W_o (σ(q_t) ⊙ Σ_{s≤t} e^{k_s + w_ts} ⊙ v_s / Σ_{s≤t} e^{k_s + w_ts}) + b",
                  "pairs=none (AFT-simple): w = 0;  o_t = max(o_{t-1}, k_t),  p_t = e^{o_{t-1}−o_t} p_{t-1} + e^{k_t−o_t} v_t,  q likewise;  the quotient is p_t/q_t",
                  "pairs=local (AFT-local): w_ts is learned where t − s < window and 0 elsewhere;  p, q and o are of the steps s ≤ t − window", "pairs=full (AFT-full): w_ts is learned for all pairs;  rank > 0: w_ts = u_t·v_s",
                  "block: x ← x + AFT(LN x),  x ← x + W₂ relu(W₁ LN x + b₁) + b₂;  after the last LN"};
   a.notes = {"Names and shapes are those of labml_nn's AFTLocal: query, key, value, output and pos_bias, and of its TransformerLayer round it; the authors published no code.",
              "Everything is causal, and the running maximum o is that of the steps so far: nothing overflows and nothing is known of later steps. o starts at −10³⁸, before anything has been seen.",
+             "Keys are without their bias, which multiplies both sums of the quotient by the same and no output depends on: o, and k with pairs=full, are those of the reference less key.bias.",
              "p and q are the sums divided by e^o; spectrum and ds_T/ds_t are those of the sums themselves, whose factor is 1. With pairs=local the window's keys and values are buffers.",
              "With pairs=full a step reads all steps before, since w is arbitrary: keys and values are the states, there is no recurrence of a fixed size and no spectrum.",
              "w has as many rows and columns as there are positions; for later steps it is 0. All norms are layer norms with epsilon 1e-5."};

@@ -115,6 +115,7 @@ Architecture recurrent_attention_network() {
       const auto split_heads = [&](Var y) { return reshape(y, {batch, rows, heads, D}); };
       const auto active = [&](Var y) { return parts::activation(f, y); };
       SoftmaxAttention s;
+      s.over_time = false;
       s.q = by_head(parts::rotated(split_heads(active(encode.q(Z))), angle, true)) / std::sqrt(static_cast<double>(D));
       s.k = by_head(parts::rotated(split_heads(active(encode.k(Z))), angle, true));
       s.v = by_head(split_heads(active(encode.v(Z))));

@@ -16,7 +16,7 @@ namespace {
 class Softmax final : public Blocks, public HasEvaluationOrder {
  public:
   using Blocks::Blocks;
-  bool low = false, relative = false, held = false, pair = false;
+  bool low = false, relative = false, held = false, pair = false, over_time = true;
 
   // A block leaves out the columns that its window leaves behind: it has those from `from` on, and what counts columns is moved by as many.
   void forward(const ForwardCall& c) override {
@@ -122,7 +122,7 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
   }
   EvaluationOrder evaluation_order() const override {
     const bool streaming = s_.rows == 1;
-    return {.form = streaming ? Form::sequential : Form::attention, .draw = streaming ? drawing::rows : drawing::pairs, .steps = s_.steps, .cached_steps = s_.cached_steps, .window = s_.window,
+    return {.form = streaming ? Form::sequential : Form::attention, .draw = streaming ? drawing::rows : drawing::pairs, .steps = over_time ? s_.steps : 0, .cached_steps = s_.cached_steps, .window = s_.window,
             .weights = relative || pair ? EvaluationOrder::Weights::other : EvaluationOrder::Weights::softmax, .bounded = low};
   }
 
@@ -268,6 +268,7 @@ Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
   if (a.held) inputs.insert(inputs.end(), {a.held, a.k_held, a.v_held});
   if (a.pair) inputs.push_back(a.pair);
   operation->pair = static_cast<bool>(a.pair);
+  operation->over_time = a.over_time;
   operation->low = static_cast<bool>(a.low);
   operation->relative = static_cast<bool>(a.rel);
   operation->held = static_cast<bool>(a.held);

@@ -17,6 +17,7 @@ struct SoftmaxAttention {
   Var held;             ///< [steps] real: columns before it pass their gradient to k_held and v_held, which have the values of k and v; none
   Var k_held, v_held;
   Var pair{};           ///< [steps, past + steps]: added to the score of each row and column, the same for all of the batch; none
+  bool over_time = true;    ///< rows and columns are the steps of the sequence; else those of a segment, which are not drawn
   std::int64_t window = 0;  ///< no row sees more than so many columns, its own included (low must say so too); what is further back costs nothing. 0: none
 };
 Var softmax_attention(const SoftmaxAttention& a, bool streaming);

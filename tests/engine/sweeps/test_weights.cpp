@@ -285,7 +285,7 @@ SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alon
   plain.sequence.own().input.insert(plain.sequence->input.end(), column.rbegin(), column.rend());
   plain.sequence.own().names.assign(2, "x");
   const Hyper defaults(architecture.hyper);
-  for (const auto& [key, value] : {std::pair("width", "8"), std::pair("state", "4"), std::pair("filter_order", "4"), std::pair("l_max", "8"), std::pair("segment", "4"), std::pair("memory", "2"), std::pair("heads", "2")})
+  for (const auto& [key, value] : {std::pair("width", "8"), std::pair("state", "4"), std::pair("filter_order", "4"), std::pair("l_max", "8"), std::pair("segment", "4"), std::pair("memory", "2"), std::pair("heads", "2"), std::pair("head_size", "4")})
     if (defaults.has(key)) plain.set.emplace_back(key, value);
   std::vector<RunRequest> bases{plain};
   for (const auto& row : architecture.hyper)
@@ -474,7 +474,7 @@ SWEEP_ARCHITECTURES("a file with the entries of its reference implementation is 
     }
     if (id == "sru") return "net.rnn_lst." + layer + "." + rest;
     if (id == "on-lstm") return "net.cells." + layer + "." + rest;
-    return std::string("net.") + (id == "rwkv-4" || id == "mlstm" || id == "slstm" || id == "xlstm" || id == "rg-lru" || id == "ecoformer" ? "blocks." : "layers.") + layer + "." + rest;
+    return std::string("net.") + (id.starts_with("rwkv-") || id == "mlstm" || id == "slstm" || id == "xlstm" || id == "rg-lru" || id == "ecoformer" ? "blocks." : "layers.") + layer + "." + rest;
   };
   request.seed = 5;
   request.weights = folder / "w.npz";
@@ -549,8 +549,10 @@ SWEEP_ARCHITECTURES("sizes are read from the file: what shapes tell is found, fr
       {"hyena", {{"width", "6"}, {"l_max", "32"}, {"filter_order", "8"}}},
       {"rwkv-4", {{"width", "6"}, {"layers", "3"}}},
   };
+  const Hyper usual(architecture.hyper);
+  const std::int64_t usual_width = std::ranges::any_of(architecture.hyper, [](const HyperSpec& spec) { return spec.key == "width"; }) ? usual.integer("width") : 0;
   const auto special = others_of.find(architecture.id);
-  RunRequest request = small(architecture.id, special != others_of.end() ? special->second : std::vector<std::pair<std::string, std::string>>{{"width", "16"}});
+  RunRequest request = small(architecture.id, special != others_of.end() ? special->second : std::vector<std::pair<std::string, std::string>>{{"width", usual_width == 16 ? "32" : "16"}});
   const Network there(architecture, hyper_of(builtin_registry(), request.preset, request.set), {});
   write(drawn(request), folder / "w.npz");
   RunRequest asks = small(architecture.id);
