@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "request.h"
+#include "trace/composition.h"
 #include "trace/trace.h"
 
 namespace reclab {
@@ -39,6 +40,8 @@ class Panel : public QWidget {
   /// The kinds of arrays that the picture is made of: they are recorded while the panel is in sight, and a trace with none of them has nothing
   /// for it. Empty: anything.
   virtual Kinds needs() const { return {}; }
+  /// Whether the picture is of the run that is shown, and so dimmed and named where another one is set.
+  virtual bool isOfRun() const { return true; }
   /// The run before, while more of the present one is to come: parts of the picture that the present one does not have yet are kept from it,
   /// dimmed. Null when all that will come is there. Given before the trace that it is for.
   virtual void setFormer(std::shared_ptr<const Trace> former) { Q_UNUSED(former) }
@@ -82,6 +85,11 @@ class Panel : public QWidget {
   virtual void setWaiting(Kind kind, const QString& why) {
     Q_UNUSED(kind)
     Q_UNUSED(why)
+  }
+  /// The model that was asked for with a CompositionChoice, which is no part of a run, or why there is none, a sentence.
+  virtual void setComposition(std::shared_ptr<const Composition> composition, const QString& problem) {
+    Q_UNUSED(composition)
+    Q_UNUSED(problem)
   }
   /// Why CUDA cannot be used on this machine, a sentence.
   virtual void setNoCuda(const QString& why) { Q_UNUSED(why) }

@@ -4,7 +4,10 @@
 
 #include <QMetaType>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "timing_choice.h"
 #include "trace/kinds.h"
@@ -17,15 +20,28 @@ struct ScheduleChoice {
   bool operator==(const ScheduleChoice& other) const = default;
 };
 
+/// The model of these settings, beside the run; none: as its preset has them.
+struct CompositionChoice {
+  std::vector<std::pair<std::string, std::string>> settings = {};
+  bool operator==(const CompositionChoice& other) const = default;
+};
+
+/// A model to be looked at: a preset, and what is changed of it.
+struct ModelChoice {
+  std::string preset, title;
+  std::vector<std::pair<std::string, std::string>> settings;
+};
+
 struct Request {
   enum class Act : std::uint8_t {
     compute,  ///< now, or as soon as what runs is done; instead of what is being computed of this kind
     choose,   ///< this, when it is computed next
-    stop      ///< what was computed until now stays
+    stop,     ///< what was computed until now stays
+    open      ///< it becomes what is looked at everywhere
   };
   Act act = Act::compute;
   Kind kind = Kind::timing;
-  std::variant<std::monostate, TimingChoice, ScheduleChoice> choice;  ///< of the kind's own type, but for stop
+  std::variant<std::monostate, TimingChoice, ScheduleChoice, CompositionChoice, ModelChoice> choice;  ///< of the kind's own type, but for stop
 };
 
 }  // namespace reclab

@@ -69,7 +69,7 @@ void compare_preset(const Registry& registry, const Preset& preset, const Device
   request.dtype = report.dtype;
   request.cuda = check.cuda;
   TaskOptions make = preset.task_options();
-  if (check.length > 0) make.length = check.length;
+  if (check.length > 0) make.length = std::max(check.length, shortest_task(preset.task, make.set));
   request.sequence = make_task(preset.task, make);
   request.loss = LossKind::random;
   request.probe.kinds.remove(kinds_of(Stage::late));

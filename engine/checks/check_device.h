@@ -29,7 +29,7 @@ struct DeviceReport {
   std::string verdict() const;
 };
 struct DeviceCheck {
-  std::int64_t length = 0;   ///< steps; 0: each preset's own task's, and 160 of a primitive
+  std::int64_t length = 0;   ///< steps, or the fewest of a preset's task where that needs more; 0: each preset's own task's, and 160 of a primitive
   Backend* cuda = nullptr;   ///< what is compared with the CPU; null: cuda_backend()
   std::function<void(const DeviceReport&)> found{};  ///< called with each line when it is there
 };

@@ -70,6 +70,40 @@ std::int64_t period_of(const Network& network) {
   return std::ranges::any_of(network.layers(), [](const Network::LayerInfo& layer) { return layer.reversed; }) ? 0 : period;
 }
 
+/// What does not fit at once is cut where all that goes from segment to segment begins anew. Throws Error where there is no such place.
+std::int64_t periods_that_fit(const Model& model, const Network& sample, std::int64_t length, double each, double needed, std::int64_t longest) {
+  const NetworkOptions& build = sample.options();
+  const std::int64_t period = build.form == Form::sequential ? period_of(sample) : 0;
+  if (!period || build.cached_steps % period || each * static_cast<double>(period) > static_cast<double>(most_bytes))
+    throw Error((sample.needs_one_segment() ? model.architecture().id : "The " + std::string(to_string(build.form)) + " form") + " takes all " + std::to_string(length) + " steps at once and would need " +
+                    std::to_string(static_cast<std::int64_t>(needed) >> 20) + " MiB: shorten the sequence" + (sample.needs_one_segment() ? "." : " or choose form sequential."),
+                {.parameter = "form", .value = std::string(to_string(build.form)), .range = "sequential"});
+  const std::int64_t most = std::min(static_cast<std::int64_t>(static_cast<double>(segment_bytes) / each), longest);
+  return std::max<std::int64_t>(1, most / period) * period;
+}
+
+/// How many of `length` steps are computed at once, told from a network of fewer or of as many.
+std::int64_t segment_of(const Model& model, const Network& sample, std::int64_t length) {
+  NetworkOptions build = sample.options();
+  double each = static_cast<double>(sample.graph().planned_bytes(true)) / static_cast<double>(build.steps);
+  const double steps = static_cast<double>(length), fits = static_cast<double>(segment_bytes);
+  const std::int64_t longest = longest_segment(std::ssize(sample.layers()), build.real);
+  if (build.form != Form::sequential || sample.needs_one_segment()) {
+    // Arrays and weights far from the limit have no scratch that would reach it.
+    const double limit = static_cast<double>(most_bytes), arrays = each * steps, scratch_at_most = 15.0 * (arrays + static_cast<double>(model.bytes()));
+    const double needed = arrays > limit || arrays + scratch_at_most <= limit ? arrays : memory_of(model, build, length);
+    return needed > limit ? periods_that_fit(model, sample, length, each, needed, longest) : length;
+  }
+  // In a graph of `sample_steps` what does not grow with the steps counts as if it did, so a step takes at most so many times what it takes here.
+  const double at_most = each * std::max(1.0, static_cast<double>(build.steps) / static_cast<double>(sample_steps));
+  if (length <= longest && build.steps == length && at_most * steps <= fits) return length;
+  if (build.steps > sample_steps) {
+    build.steps = sample_steps;
+    each = static_cast<double>(Network(model.architecture(), model.hyper(), build).graph().planned_bytes(true)) / static_cast<double>(sample_steps);
+  }
+  return std::clamp(static_cast<std::int64_t>(fits / each), shortest_segment, longest);
+}
+
 bool alike(const NetworkOptions& a, const NetworkOptions& b) {
   const auto all = [](const NetworkOptions& one) { return std::tie(one.steps, one.batch, one.input, one.head, one.form, one.real, one.record, one.cached_steps, one.timed); };
   return all(a) == all(b);
@@ -90,7 +124,6 @@ std::int64_t Rollout::sampled_steps(std::int64_t length) {
 
 Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
     : model_(model), batch_(batch), backend_(model.backend()), real_(model.real()), length_(batch.length()), timing_only_(options.timing_only), on_device_(options.timing_only || options.gradients == GradientsOn::device), elapsed_(model.backend()), weights_seen_(model.changes()) {
-  const Architecture& architecture = model.architecture();
   NetworkOptions build;
   build.input = batch.width();
   build.head = batch.outputs();
@@ -102,38 +135,9 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   build.timed = ElapsedTimes::uneven(batch);
   const std::int64_t length = length_;
   build.steps = sampled_steps(length);
-  const auto built = [&] { return std::make_shared<Network>(architecture, model.hyper(), build); };
+  const auto built = [&] { return std::make_shared<Network>(model.architecture(), model.hyper(), build); };
   std::shared_ptr<Network> first = options.network && alike(options.network->options(), build) ? options.network : built();
-  double each = static_cast<double>(first->graph().planned_bytes(true)) / static_cast<double>(build.steps);
-  segment_ = options.segment;
-  if (!segment_ && (options.form != Form::sequential || first->needs_one_segment())) {
-    segment_ = length;
-    // Arrays and weights far from the limit have no scratch that would reach it.
-    const double arrays = each * static_cast<double>(length), scratch_at_most = 15.0 * (arrays + static_cast<double>(model.bytes()));
-    const double needed = arrays > static_cast<double>(most_bytes) || arrays + scratch_at_most <= static_cast<double>(most_bytes) ? arrays : memory_of(model, build, length);
-    if (needed > static_cast<double>(most_bytes)) {
-      const std::int64_t period = options.form == Form::sequential ? period_of(*first) : 0;
-      if (!period || build.cached_steps % period || each * static_cast<double>(period) > static_cast<double>(most_bytes))
-        throw Error((first->needs_one_segment() ? architecture.id : "The " + std::string(to_string(options.form)) + " form") + " takes all " + std::to_string(length) + " steps at once and would need " +
-                        std::to_string(static_cast<std::int64_t>(needed) >> 20) +
-                        " MiB: shorten the sequence" + (first->needs_one_segment() ? "." : " or choose form sequential."),
-                    {.parameter = "form", .value = std::string(to_string(options.form)), .range = "sequential"});
-      const std::int64_t most = std::min(static_cast<std::int64_t>(static_cast<double>(segment_bytes) / each), longest_segment(std::ssize(first->layers()), real_));
-      segment_ = std::max<std::int64_t>(1, most / period) * period;
-    }
-  }
-  const std::int64_t longest = longest_segment(std::ssize(first->layers()), real_);
-  // In a graph of `sample_steps` what does not grow with the steps counts as if it did, so a step takes at most so many times what it takes here.
-  const double at_most = each * std::max(1.0, static_cast<double>(build.steps) / static_cast<double>(sample_steps));
-  if (!segment_ && length <= longest && build.steps == length && at_most * static_cast<double>(length) <= static_cast<double>(segment_bytes)) segment_ = length;
-  if (!segment_) {
-    if (build.steps > sample_steps) {
-      build.steps = sample_steps;
-      each = static_cast<double>(built()->graph().planned_bytes(true)) / static_cast<double>(sample_steps);
-      build.steps = sampled_steps(length);
-    }
-    segment_ = std::clamp(static_cast<std::int64_t>(static_cast<double>(segment_bytes) / each), shortest_segment, longest);
-  }
+  segment_ = options.segment ? options.segment : segment_of(model, *first, length);
   segment_ = std::min(segment_, length);
   segments_ = (length + segment_ - 1) / segment_;
   if (segment_ != build.steps) {

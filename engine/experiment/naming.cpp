@@ -248,7 +248,12 @@ NameMatch match_names(const Network& network, const FileShapes& file) {
            });
   };
   for (const auto& name : names)
-    if (!taken.contains(name) && !of_no_use(name)) match.unknown.push_back(name);
+    if (!taken.contains(name)) {
+      if (of_no_use(name))
+        ++match.unused;
+      else
+        match.unknown.push_back(name);
+    }
   return match;
 }
 
@@ -342,8 +347,12 @@ class Search {
       if (now.hyper.value(row.key) == first_.hyper.value(row.key)) continue;
       Values back = now;
       back.hyper.set(row.key, first_.hyper.value(row.key), architecture_.id);
-      if (of(back) == 0) now = back;
+      if (of(back) == 0 && unused(back) <= unused(now)) now = back;
     }
+    // Of two that fit, a file was made for the one that has more of its entries.
+    for (std::size_t row = 0; row < now.hyper.table().size() && unused(now) > 0; ++row)
+      for (const Values& tried : alternatives(now, row))
+        if (of(tried) == 0 && unused(tried) < unused(now)) now = tried;
     for (const auto& row : now.hyper.table())
       if (now.hyper.value(row.key) != first_.hyper.value(row.key)) fit.settings.emplace_back(row.key, now.hyper.text(row.key));
     fit.input = now.input;
@@ -400,6 +409,8 @@ class Search {
     options.head = values.head;
     return options;
   }
+  /// Of values under which everything fits.
+  std::size_t unused(const Values& values) const { return match_names(Network(architecture_, values.hyper, options_of(values)), file_).unused; }
   int of(const Values& values) {
     try {
       const Network network(architecture_, values.hyper, options_of(values));

@@ -21,6 +21,7 @@ struct NameMatch {
   std::map<std::size_t, std::vector<std::string>> rows{};  ///< of a parameter whose rows have entries of their own: all of them, in order
   std::set<std::size_t> transposed{};  ///< parameters whose entry is [columns, rows]
   std::vector<std::string> unknown;  ///< entries of the file that are no parameter
+  std::size_t unused = 0;            ///< how many entries are of no use to this network and may be there all the same
   std::string problem{};             ///< not empty: two entries claim to be one parameter; the sentence names both and the cure
 };
 NameMatch match_names(const Network& network, const FileShapes& file);

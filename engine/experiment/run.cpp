@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "array/stop.h"
@@ -120,9 +121,7 @@ class Run {
     for (int layer = 0; layer < static_cast<int>(info_.layers); ++layer) {
       const auto memories = prepared_.probe->memories(layer);
       const bool invariant = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return !m->transition().varies; });
-      const std::string& of = prepared_.probe->layers()[static_cast<std::size_t>(layer)].architecture->spectrum;
-      // With some settings an architecture that has a transition keeps all steps instead.
-      info_.spectra.push_back({false, !invariant, memories.empty() && !of.starts_with("none") ? "none: with these settings a step reads what all steps before appended" : of});
+      info_.spectra.push_back({false, !invariant, prepared_.probe->spectrum(layer)});
     }
     if (uneven(sequence.time)) {
       char unit[32];
@@ -379,6 +378,11 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
   for (const auto& gate : network.gates())
     if (shown(gate.layer)) card.gates.push_back({named(gate.layer, gate.name), Shape(gate.var.shape().begin() + 2, gate.var.shape().end()), gate.low, gate.high, gate.text});
   card.spectrum = architecture.spectrum;
+  // Where no layer has one because of this preset's settings, the reason that its run gives.
+  const auto all = std::views::iota(0, static_cast<int>(layers.size()));
+  const auto has_none = [&](int layer) { return network.spectrum(layer).starts_with("none"); };
+  const auto by_settings = std::ranges::find_if(all, [&](int layer) { return network.spectrum(layer) != layers[static_cast<std::size_t>(layer)].architecture->spectrum; });
+  if (by_settings != all.end() && std::ranges::all_of(all, has_none)) card.spectrum = network.spectrum(*by_settings);
   for (const Form form : network.forms()) card.forms.emplace_back(to_string(form));
   // A preset of another paper than its architecture's says so.
   card.source = preset.source.year && preset.source.year != architecture.source.year ? preset.source : architecture.source;

@@ -265,6 +265,12 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
   return reversed(x);
 }
 
+std::string Network::spectrum(int layer) const {
+  const std::string& of = layers_[static_cast<std::size_t>(layer)].architecture->spectrum;
+  // With some settings an architecture that has a transition keeps all steps instead.
+  return memories(layer).empty() && !of.starts_with("none") ? "none: with these settings a step reads what all steps before appended" : of;
+}
+
 std::vector<Memory*> Network::memories(int layer) const {
   std::vector<Memory*> found;
   for (const auto& state : states_) {

@@ -119,6 +119,8 @@ class Network {
   /// The memories of a layer, in the order of declaration: those whose transitions make up the layer's. None for a layer with a cache.
   std::vector<Memory*> memories(int layer) const;
   const std::vector<LayerInfo>& layers() const { return layers_; }
+  /// What the eigenvalues of a layer are of, or why there are none: "none: ...".
+  std::string spectrum(int layer) const;
   /// Whether the sequence must be run as one segment.
   bool needs_one_segment() const { return needs_one_segment_; }
 

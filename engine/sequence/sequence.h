@@ -109,6 +109,8 @@ const std::vector<TaskInfo>& tasks();
 
 /// The parameters of a task with what is set of them. Throws Error naming the tasks, the parameters or the range that there are.
 Hyper task_parameters(const std::string& name, const TaskSettings& set);
+/// The fewest steps that a task with these parameters can be. Throws Error as task_parameters does.
+std::int64_t shortest_task(const std::string& name, const TaskSettings& set);
 /// What of a task's parameters is not the default, in the order of the table.
 TaskSettings settings_of(const Hyper& parameters);
 

@@ -56,6 +56,8 @@ TaskSettings settings_of(const Hyper& parameters) {
   return set;
 }
 
+std::int64_t shortest_task(const std::string& name, const TaskSettings& set) { return task_of(name).least(task_parameters(name, set)).first; }
+
 Sequence make_task(const std::string& name, const TaskOptions& options) {
   const Task& task = task_of(name);
   const Hyper parameters = task_parameters(name, options.set);

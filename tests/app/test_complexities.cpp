@@ -23,9 +23,6 @@ class TestComplexities : public test::WindowTest {
     window_->action("complexities")->trigger();
     return window_->findChild<ComplexityDialog*>();
   }
-  void photograph(QWidget* widget, const QString& name) {
-    if (const QString folder = qEnvironmentVariable("RECLAB_PICTURES"); !folder.isEmpty()) widget->grab().save(folder + '/' + name + ".png");
-  }
 
  private slots:
   void init() {
@@ -76,12 +73,12 @@ class TestComplexities : public test::WindowTest {
     ComplexityDialog* dialog = new ComplexityDialog(session().library(), FileChooser{{}, [&](QWidget*, const QString&, const QString&, const QString&) { return file; }, {}}, window_.get(), &session().desk());
     dialog->open();
     dialog->setMeasured({"elman", "rwkv-4"}, {32, 64});
-    QTest::mouseClick(dialog->measureButton(), Qt::LeftButton);
+    QTest::mouseClick(dialog->runButton(), Qt::LeftButton);
     QVERIFY(dialog->running());
-    QTest::mouseClick(dialog->measureButton(), Qt::LeftButton);
+    QTest::mouseClick(dialog->runButton(), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(!dialog->running(), patience);
     QTRY_VERIFY2(dialog->words().startsWith("Stopped"), qPrintable(dialog->words()));
-    QTest::mouseClick(dialog->measureButton(), Qt::LeftButton);
+    QTest::mouseClick(dialog->runButton(), Qt::LeftButton);
     QTRY_VERIFY_WITH_TIMEOUT(!dialog->running() && dialog->rows().size() == 2, 4 * patience);
     QTRY_VERIFY2(dialog->words().contains("of 2 models"), qPrintable(dialog->words()));
     QTest::mouseClick(dialog->saveButton(), Qt::LeftButton);

@@ -42,9 +42,6 @@ class TestDevice : public test::WindowTest {
   LibraryPtr library(const char* family) {
     return std::make_shared<const Library>(Library{PresetLibrary(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/" + family}), tasks()});
   }
-  void photograph(QWidget* widget, const QString& name) {
-    if (const QString folder = qEnvironmentVariable("RECLAB_PICTURES"); !folder.isEmpty()) widget->grab().save(folder + '/' + name + ".png");
-  }
 
  private slots:
   void init() {
@@ -91,7 +88,7 @@ class TestDevice : public test::WindowTest {
       QVERIFY(dialog->running());
       QTRY_VERIFY_WITH_TIMEOUT(!dialog->running(), patience);
       QVERIFY2(dialog->words().startsWith("All ") && dialog->words().endsWith("lines agree."), qPrintable(dialog->words()));
-      QCOMPARE(dialog->table()->rowCount(), static_cast<int>(dialog->reports().size()));
+      QCOMPARE(dialog->table()->rowCount(), static_cast<int>(dialog->rows().size()));
       QCOMPARE(dialog->table()->item(0, 6)->text(), QString("agrees"));
       photograph(dialog, theme == ThemeChoice::light ? "device-check-light" : "device-check-dark");
 
@@ -99,7 +96,7 @@ class TestDevice : public test::WindowTest {
       QTest::mouseClick(dialog->runButton(), Qt::LeftButton);
       QTRY_VERIFY_WITH_TIMEOUT(!dialog->running(), patience);
       QVERIFY2(dialog->words().startsWith("1 of "), qPrintable(dialog->words()));
-      const auto bad = std::ranges::find(dialog->reports(), false, &DeviceReport::agrees) - dialog->reports().begin();
+      const auto bad = std::ranges::find(dialog->rows(), false, &DeviceReport::agrees) - dialog->rows().begin();
       QVERIFY(dialog->table()->item(static_cast<int>(bad), 6)->text().contains("memory"));
       QCOMPARE(dialog->table()->item(static_cast<int>(bad), 3)->text(), QString("–"));
       dialog->table()->scrollToItem(dialog->table()->item(static_cast<int>(bad), 6));
@@ -107,7 +104,7 @@ class TestDevice : public test::WindowTest {
       QTest::mouseClick(dialog->saveButton(), Qt::LeftButton);
       QFile file(saved);
       QVERIFY(file.open(QFile::ReadOnly));
-      QCOMPARE(file.readAll().count('\n'), static_cast<qsizetype>(dialog->reports().size()) + 1);
+      QCOMPARE(file.readAll().count('\n'), static_cast<qsizetype>(dialog->rows().size()) + 1);
       dialog->close();
     }
   }

@@ -10,6 +10,7 @@
 #include <QTest>
 #include <memory>
 
+#include "composer/composer.h"
 #include "gui/session/session_controller.h"
 #include "gui/window/look.h"
 #include "models/registry.h"
@@ -78,6 +79,7 @@ class TestFigures : public QObject {
  private:
   Look look_;
   TracePtr lstm_, lru_, hippo_;
+  CompositionPtr composition_;
 
  private slots:
   void initTestCase() {
@@ -86,6 +88,7 @@ class TestFigures : public QObject {
     lstm_ = everything("lstm", 120);
     lru_ = everything("lru", 120);
     hippo_ = everything("hippo-legs", 120);
+    composition_ = compose(builtin_registry(), PresetLibrary(builtin_registry(), preset_folders()), {}, {});
   }
 
   void othersSeeWhatThePanelShows_data() {
@@ -116,6 +119,7 @@ class TestFigures : public QObject {
     panel->resize(720, 480);
     panel->show();
     panel->setTrace(trace);
+    panel->setComposition(composition_, {});
     panel->setTimeRange(0, trace->info.length - 1);
     panel->setTime(trace->info.length / 2);
     if (view >= 0) dynamic_cast<TrajectoriesPanel*>(panel.get())->setView(static_cast<TrajectoriesPanel::View>(view));
@@ -146,12 +150,14 @@ class TestFigures : public QObject {
     QFile svg(path("own.svg"));
     QVERIFY(svg.open(QIODevice::ReadOnly));
     const QString text = QString::fromUtf8(svg.readAll());
-    QVERIFY(text.contains("width = ") && text.contains("reclab run " + model) && text.contains("seed 1"));
+    // The composer's is of the small run of what is composed.
+    const QString command = "reclab run " + (id == "composer" ? "lcsm" : model), setting = id == "composer" ? "oscillation = " : "width = ";
+    QVERIFY(text.contains(setting) && text.contains(command) && text.contains("seed 1"));
     QVERIFY(!text.contains("Generated with Qt"));
     QVERIFY(!text.contains("font-family") || text.contains(", sans-serif\""));
     words = said("pdfinfo", {path("own.pdf")}, &well);
     QVERIFY2(well, words.constData());
-    for (const QString& part : {QString("Title:"), QString("Subject:"), QString("Keywords:"), "reclab run " + model, QString("width = ")})
+    for (const QString& part : {QString("Title:"), QString("Subject:"), QString("Keywords:"), command, setting})
       QVERIFY2(QString::fromUtf8(words).contains(part), words.constData());
   }
 };

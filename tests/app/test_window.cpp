@@ -202,7 +202,7 @@ class TestWindow : public test::WindowTest {
   }
 
   void spaceInAFieldIsText() {
-    auto* field = window_->findChild<QLineEdit*>();
+    QLineEdit* field = window_->models()->searchField();
     QVERIFY(field != nullptr);
     field->setFocus();
     QTest::keyClick(field, Qt::Key_Space);

@@ -31,7 +31,8 @@ const std::map<std::string, std::set<std::string>> below{
     {"experiment", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning"}},
     {"timing", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
     {"schedule", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
-    {"checks", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}}};
+    {"checks", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
+    {"composer", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}}};
 
 struct Include {
   int line;

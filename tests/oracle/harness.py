@@ -222,10 +222,13 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
         logs = np.concatenate([dense_singular_values(block) for block in zip(*steps)], axis=1)
         logs = np.sort(logs, axis=1)[:, ::-1]
         rows = steps[:1] if layer in record.constant else steps
-        arrays[f"spectrum/{layer}"] = np.array([np.concatenate([eigenvalues(block) for block in row]) for row in rows]).astype(np.complex128)
-        arrays[f"jacobian/{layer}"], arrays[f"jacobian_min/{layer}"] = logs[:, :SINGULAR_VALUES], logs[:, -1]
+        if layer not in record.defective:
+            arrays[f"spectrum/{layer}"] = np.array([np.concatenate([eigenvalues(block) for block in row]) for row in rows]).astype(np.complex128)
+        arrays[f"jacobian/{layer}"] = logs[:, :SINGULAR_VALUES]
+        if layer not in record.singular:
+            arrays[f"jacobian_min/{layer}"] = logs[:, -1]
     for layer in record.turned:
-        for key in (f"spectrum/{layer}", f"jacobian/{layer}", f"jacobian_min/{layer}"):
+        for key in {f"spectrum/{layer}", f"jacobian/{layer}", f"jacobian_min/{layer}"} & arrays.keys():
             arrays[key] = arrays[key][::-1].copy()
     for key, value in arrays.items():
         assert not np.any(np.isnan(value)), f"{name}: {key} has a NaN"

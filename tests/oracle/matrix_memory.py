@@ -37,6 +37,26 @@ def run_case(name, architecture, s, T, d_in, loss, seed, shapes_of, layer_of, fi
 
 # ---------------------------------------------------------------------------------------------------------------- GLA
 
+def fla_activation(ops, s, name, x):
+    """Those of flash-linear-attention; its gelu is the tanh approximation, but for retention, which has them from transformers."""
+    if name == "sqrelu":
+        return ops.activation("relu", x) ** 2
+    if name == "logsigmoid":
+        return ops.log_sigmoid(x)
+    return ops.activation("gelu_tanh" if name == "gelu" and s.get("decay", "input") == "input" else name, x)
+
+
+def half_turn(ops, x):
+    """Pairs (j, j + n/2) of [steps, heads, n] turned by t 10000^(-2j/n)."""
+    half = x.shape[2] // 2
+    angle = np.arange(len(x))[:, None, None] * 10000.0 ** (-np.arange(half) / half)
+    cos, sin = np.cos(angle), np.sin(angle)
+    if ops is Torch:
+        cos, sin = torch.tensor(cos), torch.tensor(sin)
+    a, b = x[..., :half], x[..., half:]
+    return ops.concatenate([a * cos - b * sin, a * sin + b * cos], -1)
+
+
 def gla_inputs(ops, s, p, x):
     """Queries, keys, values and logarithms of the decays, [steps, heads, ...]."""
     heads = s["heads"]
@@ -48,22 +68,36 @@ def gla_inputs(ops, s, p, x):
             y = ops.activation("silu", ops.convolve(y, p[f"attn.{which}_conv1d.weight"], p.get(f"attn.{which}_conv1d.bias")))
         found.append(y)
     q, k, v = found
-    a = ops.log_sigmoid(affine(p, "attn.gk_proj.1", x @ p["attn.gk_proj.0.weight"].T)) / s.get("gate_normaliser", 16.0)
+    fixed = s.get("decay", "input") == "fixed"
+    if not fixed:
+        a = ops.log_sigmoid(affine(p, "attn.gk_proj.1", x @ p["attn.gk_proj.0.weight"].T)) / s.get("gate_normaliser", 16.0)
     if s.get("clamp_min", 0.0) < 0.0:
         a = ops.maximum(a, torch.tensor(s["clamp_min"]) if ops is Torch else s["clamp_min"])
     if s.get("feature_map", "none") != "none":
-        q, k = ops.activation(s["feature_map"], q), ops.activation(s["feature_map"], k)
-    k, v, a = (ops.repeat(by_head(y, heads // shared), shared, 1) for y in (k, v, a))
-    return by_head(q, heads) * k.shape[2] ** -0.5, k, v, a
+        q, k = fla_activation(ops, s, s["feature_map"], q), fla_activation(ops, s, s["feature_map"], k)
+    q, k, v = by_head(q, heads), by_head(k, heads // shared), by_head(v, heads // shared)
+    if s.get("rotation", False):
+        q, k = half_turn(ops, q), half_turn(ops, k)
+    k, v = ops.repeat(k, shared, 1), ops.repeat(v, shared, 1)
+    if fixed:
+        a = np.broadcast_to(np.log(decays(heads))[None, :, None], k.shape)
+        a = torch.tensor(np.array(a)) if ops is Torch else a
+    else:
+        a = ops.repeat(by_head(a, heads // shared), shared, 1)
+    return q * k.shape[2] ** -0.5, k, v, a
+
+
+def gla_norm(s):
+    return "attn.g_norm_swish_gate.weight" if s.get("output_gate", True) and s.get("gate_fn", "swish") == "swish" else "attn.g_norm.weight"
 
 
 def gla_output(ops, s, p, x, o):
     gated = s.get("output_gate", True)
     if s.get("norm", True):
-        o = ops.rms_norm(o, p.get("attn.g_norm_swish_gate.weight" if gated else "attn.g_norm.weight"), s.get("norm_eps", 1e-6))
+        o = ops.rms_norm(o, p.get(gla_norm(s)), s.get("norm_eps", 1e-6))
     o = o.reshape(len(x), -1)
     if gated:
-        o = o * ops.activation("swish", x @ p["attn.g_proj.weight"].T)
+        o = o * fla_activation(ops, s, s.get("gate_fn", "swish"), x @ p["attn.g_proj.weight"].T)
     return o @ p["attn.o_proj.weight"].T
 
 
@@ -73,7 +107,7 @@ def gla(record, layer, s, p, x):
     reads = []
     for t in range(len(x)):
         decay = torch.exp(a[t])[:, :, None].expand(S.shape)
-        record.transition(layer, decay, constant=False)
+        record.transition(layer, decay, constant=s.get("decay", "input") == "fixed")
         S = record.state(layer, "S", decay * S + k[t][:, :, None] * v[t][:, None, :])
         reads.append((S * q[t][:, :, None]).sum(1))
     return gla_output(Torch, s, p, x, torch.stack(reads))
@@ -106,16 +140,17 @@ def gla_finish(ops, s, p, x):
 def gla_shapes(s, layer):
     d, heads, K = s["width"], s["heads"], s.get("conv", 0)
     shared = heads // (s.get("kv_heads", 0) or heads)
-    key, value, rank = int(d * s.get("expand_k", 0.5)), int(d * s.get("expand_v", 1.0)), s["gate_rank"]
+    key, value, rank = int(d * s.get("expand_k", 0.5)), int(d * s.get("expand_v", 1.0)), s.get("gate_rank", 16)
     gated = s.get("output_gate", True)
     shapes = (linear_shapes("attn.q_proj", key, d) | linear_shapes("attn.k_proj", key // shared, d)
-              | linear_shapes("attn.v_proj", value // shared, d) | linear_shapes("attn.gk_proj.0", rank, d)
-              | {"attn.gk_proj.1.weight": ((key // shared, rank), 1.5), "attn.gk_proj.1.bias": ((key // shared,), 1.0, -1.0)}
-              | linear_shapes("attn.o_proj", d, value))
+              | linear_shapes("attn.v_proj", value // shared, d))
+    if s.get("decay", "input") == "input":
+        shapes |= linear_shapes("attn.gk_proj.0", rank, d) | {"attn.gk_proj.1.weight": ((key // shared, rank), 1.5), "attn.gk_proj.1.bias": ((key // shared,), 1.0, -1.0)}
+    shapes |= linear_shapes("attn.o_proj", d, value)
     if gated:
         shapes |= linear_shapes("attn.g_proj", value, d)
     if s.get("norm", True) and s.get("norm_affine", True):
-        shapes |= norm_shapes("attn.g_norm_swish_gate" if gated else "attn.g_norm", value // heads, bias=False)
+        shapes |= norm_shapes(gla_norm(s).removesuffix(".weight"), value // heads, bias=False)
     if K:
         for which, width in (("q", key), ("k", key // shared), ("v", value // shared)):
             shapes |= {f"attn.{which}_conv1d.weight": ((width, 1, K), 0.6)}
@@ -453,6 +488,15 @@ def main():
     gla_case("gla-no-output-gate", plain, 18, 4, "last", 104)
     bare = {"width": 4, "heads": 2, "layers": 2, "gate_rank": 2, "norm": False, "expand_k": 1.0, "block": "none"}
     gla_case("gla-no-norm", bare, 18, 3, "mean", 105)
+
+    fixed = {"width": 8, "heads": 2, "kv_heads": 1, "layers": 1, "decay": "fixed", "rotation": True, "expand_k": 1.0, "expand_v": 2.0, "conv": 2, "feed_forward": 6, "block": "residual"}
+    gla_case("gla-retention", fixed, 14, 3, "mean", 106)
+    gelus = {"width": 4, "heads": 2, "layers": 1, "decay": "fixed", "rotation": True, "expand_k": 1.0, "gate_fn": "gelu", "feature_map": "gelu", "block": "none"}
+    gla_case("gla-retention-gelu", gelus, 12, 3, "mean", 116)
+    small = {"width": 4, "heads": 2, "layers": 1, "gate_rank": 2, "expand_k": 1.0, "block": "none"}
+    others = ("silu", "gelu", "relu", "sigmoid", "sqrelu", "logsigmoid")
+    for i, gate in enumerate(others):  # each with the feature map after it
+        gla_case(f"gla-gate-{gate}", small | {"gate_fn": gate, "feature_map": others[(i + 1) % 6], "rotation": i % 2 == 1}, 12, 3, "mean", 107 + i)
 
     retnet_case("retnet", {"width": 8, "heads": 2, "layers": 1, "block": "none"}, 24, 8, "last", 111)
     retnet_case("retnet-block", {"width": 8, "heads": 2, "layers": 2, "value_width": 6, "feed_forward": 5, "block": "residual"}, 16, 3, "mean", 112)

@@ -3,6 +3,7 @@
 
 Infini-attention  Munkhdalai et al. 2024; lucidrains/infini-transformer-pytorch, infini_transformer.py (the authors published no code).
 Compressive transformer  Rae et al. 2020; lucidrains/compressive-transformer-pytorch (likewise), with the mogrifier of lucidrains/mogrifier.
+Block-recurrent transformer  Hutchins et al. 2022; google-research/meliad at 760591c, transformer/{transformer_layer,transformer_base,nn_components}.py.
 """
 import math
 
@@ -366,6 +367,264 @@ def compressive_case(name, s, T, d_in, loss, seed):
          second=second, seed=seed)
 
 
+# ---------------------------------------------------------------------------------------------------- Block-recurrent
+
+def block_norm(ops, s, p, name, x):
+    y = x - x.mean(-1)[..., None] if s.get("norm_mean", False) else x
+    y = y / ops.sqrt((y * y).mean(-1) + 1e-6)[..., None] * p[f"{name}.scale"]
+    return y + p[f"{name}.bias"] if s.get("norm_bias", False) else y
+
+
+def dense(p, name, x):
+    y = x @ p[f"{name}.kernel"]
+    return y + p[f"{name}.bias"] if f"{name}.bias" in p else y
+
+
+def block_rows(ops, s, p, name, x):
+    """Keys, values, queries and queries for the other stream of the rows x, [rows, heads, D]."""
+    u = block_norm(ops, s, p, f"{name}._kvq.pre_attn_layernorm", x)
+    if f"{name}._kvq.position_embeddings" in p:
+        u = u + p[f"{name}._kvq.position_embeddings"]
+    found = []
+    for which in ("keys", "values", "queries", "queries2"):
+        if f"{name}._kvq.{which}_layer.kernel" not in p:
+            continue
+        y = dense(p, f"{name}._kvq.{which}_layer", u).reshape(len(x), s["heads"], -1)
+        if which != "values":
+            if s.get("normalise_keys", True):
+                y = y / ops.sqrt((y * y).sum(-1) + 1e-6)[..., None]
+            elif which != "keys":
+                y = y / math.sqrt(y.shape[2])
+        found.append(y)
+    return found
+
+
+def gated(ops, s, p, name, x, state, how, last_tanh):
+    """An MLP of one or two layers and its gate onto the state."""
+    inside = x
+    if f"{name}.hidden0.kernel" in p:
+        inside = dense(p, f"{name}.hidden0", x)
+        kind = s.get("activation", "relu")
+        inside = 2.0 * ops.sigmoid(2.0 * inside) - 1.0 if kind == "tanh" else ops.activation(kind, inside)
+    y = dense(p, f"{name}.output_layer", inside)
+    if last_tanh:
+        y = 2.0 * ops.sigmoid(2.0 * y) - 1.0
+    if how == "residual":
+        return state + y
+    if how == "lstm":
+        return state * ops.sigmoid(dense(p, f"{name}.forget_gate", inside) + 1.0) + y * ops.sigmoid(dense(p, f"{name}.input_gate", inside) - 1.0)
+    g = ops.sigmoid(p[f"{name}.gate_bias"] if how == "bias" else dense(p, f"{name}.gate_layer", inside) + 1.0)
+    return state * g + y * (1.0 - g)
+
+
+def behind_attention(ops, s, p, name, x, read, how, cell):
+    if cell == "single":
+        return gated(ops, s, p, f"{name}.ffn", read, x, how, True)
+    x = gated(ops, s, p, f"{name}.post_attn_mlp", read, x, how, False)
+    if cell == "skip":
+        return x
+    return gated(ops, s, p, f"{name}.ffn", block_norm(ops, s, p, f"{name}.pre_ffn_layernorm", x), x, how, False)
+
+
+def bucket_of(age):
+    buckets, exact = 32, 16
+    if age < exact:
+        return age
+    place = math.log(age / exact + float(np.finfo(np.float32).eps)) / math.log(128 / exact)
+    return min(buckets - 1, exact + int(place * (buckets - exact)))
+
+
+def waves(rotation, n, age):
+    """A query's position vector, turned and scaled by a + ib of each wavelength, times the position vector of a key so many steps before."""
+    M = rotation.shape[1] // 2
+    vector = lambda place: torch.tensor([complex(math.cos(v), math.sin(v)) for v in (math.pi * place / (2.0 * n) ** (m / M) for m in range(M))])
+    return (torch.complex(rotation[:, :M], rotation[:, M:]) * vector(n) * vector(n - age).conj()).real.sum(1)
+
+
+def layers_with_state(s):
+    return [int(digit) - 1 for digit in str(s.get("recurrent_at", 1))]
+
+
+def turn(s, x, place):
+    """A row [heads, D] turned by pi place / 10000^(2m/D), entries m and m + D/2 a pair."""
+    half = x.shape[-1] // 2
+    angle = [math.pi * place / 10000.0 ** (m / half) for m in range(half)]
+    z = torch.complex(x[..., :half], x[..., half:]) * torch.tensor([complex(math.cos(v), math.sin(v)) for v in angle])
+    return torch.cat([z.real, z.imag], -1)
+
+
+def block_recurrent(record, s, p, x):
+    """Token by token."""
+    n, W, heads, d, depth, D = s["segment"], s["states"], s["heads"], s["width"], s["depth"], s.get("head_dim", 0) or s["width"] // s["heads"]
+    with_state, gate, cell, feedback = layers_with_state(s), s.get("gate", "bias"), s.get("cell", "skip"), s.get("feedback", False)
+    layers = [under(p, f"transformer{i}.") for i in range(depth)]
+    states = Memories(record, 0, state=torch.stack([layers[i]["recurrent_initial_state"] for i in with_state]), keys=torch.zeros(depth, n, heads, D), values=torch.zeros(depth, n, heads, D))
+    outputs = []
+
+    def attend_rows(q, keys, values, scale, biases=None):
+        """q [heads, D] over rows [heads, D]."""
+        out = []
+        for h in range(heads):
+            scores = torch.stack([q[h] @ k[h] for k in keys])
+            if biases is not None:
+                scores = scores + biases[h]
+            weights = torch.softmax(scores if scale is None else scores * scale[h], 0)
+            out.append(sum(w * v[h] for w, v in zip(weights, values)))
+        return torch.stack(out)
+
+    for t in range(len(x)):
+        place, last = t % n, t % n == n - 1
+        states.step(t, last)
+        if place == 0:
+            keys, values = [[] for _ in layers], [[] for _ in layers]
+        of_state = {i: block_rows(Torch, s, layers[i], "recurrent_tbase", states["state"][slot]) for slot, i in enumerate(with_state)}
+        row = x[t]
+        for i, layer in enumerate(layers):
+            found = [y[0] for y in block_rows(Torch, s, layer, "tbase", row[None])]
+            k, v, q = found[:3]
+            # The n steps before this one: those of the window before that are near enough, and those of this window.
+            near, near_values = [*states["keys"][i][place:], *keys[i]], [*states["values"][i][place:], *values[i]]
+            kind, biases = s.get("position", "t5"), None
+            if kind == "t5":
+                biases = layer["relative_positions.rel_embedding"][:, [bucket_of(n - j) for j in range(n)]]
+            if kind == "fourier":
+                biases = torch.stack([waves(layer["relative_positions.rotation_matrix"], n, n - j) for j in range(n)], 1)
+            if kind == "rotary":
+                q, near = turn(s, q, place), [turn(s, key, place - n + j) for j, key in enumerate(near)]
+            read = [attend_rows(q, near, near_values, layer.get("tbase._kvq.attention_scale"), biases)]
+            if i in with_state or feedback:
+                other = of_state[i] if i in with_state else of_state[with_state[-1]]
+                read.append(attend_rows(found[3], other[0], other[1], layer.get("tbase.attention_scale2")))
+            keys[i].append(k)
+            values[i].append(v)
+            row = behind_attention(Torch, s, layer, "tbase", row, torch.cat(read).reshape(-1), "residual", "dual")
+        outputs.append(row)
+        if not last:
+            continue
+        new = []
+        for slot, i in enumerate(with_state):
+            r_k, r_v, r_q, r_q2 = of_state[i]
+            both, both_values = [*states["keys"][i], *keys[i]], [*states["values"][i], *values[i]]
+            read = torch.stack([torch.cat([attend_rows(r_q[w], r_k, r_v, layers[i].get("recurrent_tbase._kvq.attention_scale")),
+                                           attend_rows(r_q2[w], both, both_values, layers[i].get("recurrent_tbase.attention_scale2"))]).reshape(-1) for w in range(W)])
+            new.append(behind_attention(Torch, s, layers[i], "recurrent_tbase", states["state"][slot], read, gate, cell))
+        states.become(state=torch.stack(new), keys=torch.stack([torch.stack(k) for k in keys]), values=torch.stack([torch.stack(v) for v in values]))
+    return torch.stack(outputs)
+
+
+def block_matrix(s, p, x):
+    """Whole windows as matrices."""
+    n, heads, depth, D = s["segment"], s["heads"], s["depth"], s.get("head_dim", 0) or s["width"] // s["heads"]
+    with_state, outputs = layers_with_state(s), []
+    layers = [under(p, f"transformer{i}.") for i in range(depth)]
+    state = {i: layers[i]["recurrent_initial_state"] for i in with_state}
+    past = [(np.zeros((n, heads, D)), np.zeros((n, heads, D)))] * depth
+
+    def attention(q, k, v, scale, bias=0.0, visible=True):
+        scores = np.einsum("ihd,jhd->hij", q, k) + bias
+        scores = scores if scale is None else scores * scale[:, None, None]
+        return np.einsum("hij,jhd->ihd", masked_softmax(scores, visible), v)
+
+    def turned_rows(z, first):
+        angle = np.pi * (first + np.arange(len(z)))[:, None, None] / 10000.0 ** (2.0 * np.arange(D // 2) / D)
+        a, b = z[..., : D // 2], z[..., D // 2:]
+        return np.concatenate([a * np.cos(angle) - b * np.sin(angle), a * np.sin(angle) + b * np.cos(angle)], -1)
+
+    for first in range(0, len(x), n):
+        X = x[first: first + n]
+        rows = len(X)
+        of_state = {i: block_rows(Numpy, s, layers[i], "recurrent_tbase", state[i]) for i in with_state}
+        ages = n + np.arange(rows)[:, None] - np.arange(n + rows)[None, :]
+        for i, layer in enumerate(layers):
+            k, v, q, *q2 = block_rows(Numpy, s, layer, "tbase", X)
+            all_k, all_v = np.concatenate([past[i][0], k]), np.concatenate([past[i][1], v])
+            kind, bias = s.get("position", "t5"), 0.0
+            if kind == "t5":
+                bias = layer["relative_positions.rel_embedding"][:, np.vectorize(lambda a: bucket_of(max(a, 0)))(ages)]
+            if kind == "fourier":
+                M = layer["relative_positions.rotation_matrix"].shape[1] // 2
+                angle = np.pi * ages / (2.0 * n) ** (np.arange(M) / M)[:, None, None]
+                bias = np.tensordot(layer["relative_positions.rotation_matrix"], np.concatenate([np.cos(angle), -np.sin(angle)]), 1)
+            turned_k, turned_q = (turned_rows(all_k, -n), turned_rows(q, 0)) if kind == "rotary" else (all_k, q)
+            read = [attention(turned_q, turned_k, all_v, layer.get("tbase._kvq.attention_scale"), bias, (ages > 0) & (ages <= n))]
+            if q2:
+                other = of_state[i] if i in with_state else of_state[with_state[-1]]
+                read.append(attention(q2[0], other[0], other[1], layer.get("tbase.attention_scale2")))
+            if i in with_state and rows == n:
+                r_k, r_v, r_q, r_q2 = of_state[i]
+                r = [attention(r_q, r_k, r_v, layer.get("recurrent_tbase._kvq.attention_scale")), attention(r_q2, all_k, all_v, layer.get("recurrent_tbase.attention_scale2"))]
+                state[i] = behind_attention(Numpy, s, layer, "recurrent_tbase", state[i], np.concatenate(r, 1).reshape(s["states"], -1), s.get("gate", "bias"), s.get("cell", "skip"))
+            past[i] = (k, v)
+            X = behind_attention(Numpy, s, layer, "tbase", X, np.concatenate(read, 1).reshape(rows, -1), "residual", "dual")
+        outputs.append(X)
+    return np.concatenate(outputs)
+
+
+def block_case(name, s, T, d_in, loss, seed):
+    d, heads, W, F = s["width"], s["heads"], s["states"], s.get("feed_forward", 0) or 4 * s["width"]
+    E = heads * (s.get("head_dim", 0) or d // heads)
+
+    def norm(name):
+        return {f"{name}.scale": ((d,), 0.3, 1.0)} | ({f"{name}.bias": ((d,), 0.3)} if s.get("norm_bias", False) else {})
+
+    def kernel(name, rows, columns, bias):
+        return {f"{name}.kernel": ((rows, columns), 1.0 / math.sqrt(rows))} | ({f"{name}.bias": ((columns,), 0.3)} if bias else {})
+
+    def mlp(name, rows, inside, how):
+        bias = s.get("mlp_bias", False)
+        found = (kernel(f"{name}.hidden0", rows, inside, bias) if inside else {}) | kernel(f"{name}.output_layer", inside or rows, d, bias)
+        if how == "bias":
+            found |= {f"{name}.gate_bias": ((d,), 0.7)}
+        gates = {"full": ["gate_layer"], "lstm": ["input_gate", "forget_gate"]}.get(how, [])
+        for gate in gates:
+            found |= kernel(f"{name}.{gate}", inside or rows, d, True)
+        return found
+
+    def base(name, crosses, positions, how, cell):
+        found = norm(f"{name}._kvq.pre_attn_layernorm")
+        for which in ["keys", "values", "queries"] + (["queries2"] if crosses else []):
+            found |= kernel(f"{name}._kvq.{which}_layer", d, E, False)
+        if s.get("normalise_keys", True):
+            found |= {f"{name}._kvq.attention_scale": ((heads,), 0.5, 2.0)}
+            if crosses:
+                found |= {f"{name}.attention_scale2": ((heads,), 0.5, 2.0)}
+        if positions:
+            found |= {f"{name}._kvq.position_embeddings": ((positions, d), 0.7)}
+        of_attention = 2 * E if crosses else E
+        if cell != "single":
+            found |= mlp(f"{name}.post_attn_mlp", of_attention, 0, how)
+        if cell == "dual":
+            found |= norm(f"{name}.pre_ffn_layernorm")
+        if cell != "skip":
+            found |= mlp(f"{name}.ffn", of_attention if cell == "single" else d, F, how)
+        return found
+
+    one = {}
+    for i in range(s["depth"]):
+        recurrent = i in layers_with_state(s)
+        inner = base("tbase", recurrent or s.get("feedback", False), 0, "residual", "dual")
+        if recurrent:
+            inner |= base("recurrent_tbase", True, W, s.get("gate", "bias"), s.get("cell", "skip")) | {"recurrent_initial_state": ((W, d), 0.7)}
+        if s.get("position", "t5") == "t5":
+            inner |= {"relative_positions.rel_embedding": ((heads, 32), 0.7)}
+        if s.get("position", "t5") == "fourier":
+            inner |= {"relative_positions.rotation_matrix": ((heads, s["position_vector"]), 0.7)}
+        one |= prefixed(f"transformer{i}.", inner)
+    if s.get("final_norm", True):
+        one |= norm("final_layernorm")
+    shapes = encoder_shapes(d, d_in) | prefixed("0/", one)
+    x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
+
+    def finish(ops):
+        return lambda p, v: block_norm(ops, s, p, "final_layernorm", v) if s.get("final_norm", True) else v
+
+    def forward(record, parameters, inputs):
+        return stack(lambda layer, p, v: finish(Torch)(p, block_recurrent(record, s, p, v)), lambda p, v: v, {})(parameters, inputs)
+
+    second = stack(lambda layer, p, v: finish(Numpy)(p, block_matrix(s, p, v)), lambda p, v: v, {})
+    make(name, "block-recurrent", s, loss, "token by token, checked against whole windows as matrices", draw(seed, shapes), x, forward, second=second, seed=seed)
+
+
 # -------------------------------------------------------------------------------------------------------------- cases
 
 def main():
@@ -386,6 +645,19 @@ def main():
         compressive_case(f"compressive-transformer-{how}", one, 19, 4, "last", 813 + number)
     some = {"width": 4, "heads": 1, "depth": 1, "segment": 3, "mem_len": 3, "cmem_len": 3, "ratio": 1, "feed_forward": 2, "mogrify": True, "mogrify_bias": True}
     compressive_case("compressive-transformer-mogrify", some, 10, 4, "mean", 816)
+
+    block_case("block-recurrent", {"width": 4, "heads": 2, "depth": 1, "segment": 4, "states": 2, "feed_forward": 5}, 16, 4, "mean", 821)
+    feedback = {"width": 4, "heads": 1, "head_dim": 2, "depth": 2, "recurrent_at": 2, "segment": 3, "states": 2, "feed_forward": 3, "gate": "lstm", "cell": "dual",
+                "feedback": True, "position": "rotary", "norm_mean": True, "norm_bias": True, "final_norm": False}
+    block_case("block-recurrent-feedback", feedback, 9, 4, "mean", 822)
+    single = {"width": 3, "heads": 1, "depth": 2, "recurrent_at": 12, "segment": 2, "states": 2, "feed_forward": 3, "gate": "full", "cell": "single", "activation": "swish",
+              "mlp_bias": True, "normalise_keys": False, "position": "none"}
+    block_case("block-recurrent-single", single, 6, 4, "last", 823)
+    for number, f in enumerate(["sigmoid", "tanh"]):
+        far = {"width": 2, "heads": 1, "depth": 1, "segment": 20 if f == "tanh" else 2, "states": 1, "feed_forward": 2, "activation": f, "final_norm": False}
+        if f == "sigmoid":
+            far |= {"segment": 3, "states": 2, "position": "fourier", "position_vector": 6}
+        block_case(f"block-recurrent-{f}", far, 23 if f == "tanh" else 9, 2, "mean", 824 + number)
 
 
 if __name__ == "__main__":

@@ -56,6 +56,10 @@ class WindowTest : public QObject {
     if (!file.open(QIODevice::WriteOnly) || file.write(text) != text.size()) qFatal("the test cannot write its own file");
     return file.fileName();
   }
+  /// Kept as a picture where a person asks for it by a folder, RECLAB_PICTURES.
+  static void photograph(QWidget* widget, const QString& name) {
+    if (const QString folder = qEnvironmentVariable("RECLAB_PICTURES"); !folder.isEmpty()) QVERIFY(widget->grab().save(folder + '/' + name + ".png"));
+  }
   /// Two short waves, so that a test is about the window and not about the patience of a machine.
   Options onWaves(int rows = 120) const {
     Options options;

@@ -19,6 +19,7 @@
 #include "panel.h"
 #include "plot/plot.h"
 #include "scene/vtk_frame.h"
+#include "synthetic_composition.h"
 #include "synthetic_schedule.h"
 #include "synthetic_trace.h"
 #include "trajectories_test.h"
@@ -186,6 +187,7 @@ class ShownPanel {
     const auto trace = everything();
     if (!detail.isEmpty()) panel_->lookAt(QString::fromStdString(trace->info.preset), detail, true);
     panel_->setTrace(trace);
+    panel_->setComposition(test::synthetic_composition(), {});
     if (detail.isEmpty()) panel_->setPinned({{another(), QColor("#a566d6"), "slower", {}}});
     panel_->setTimeRange(0, trace->info.length - 1);
     panel_->setTime(trace->info.length / 2);

@@ -107,6 +107,37 @@ class TestPanels : public QObject {
     QVERIFY(shown->note().contains("the same at every step"));
   }
 
+  void spectrumOfOneWildStepDoesNotHideTheOthers() {
+    const auto extent = [](double wild) {
+      SyntheticOptions options;
+      options.spectra = false;
+      auto trace = std::make_shared<Trace>(*synthetic_trace(options));
+      TraceArray spectrum;
+      spectrum.key = "spectrum/0";
+      spectrum.shape = {40, 2};
+      spectrum.axes = {{"time", "", {}}, {"eigenvalue", "", {}}};
+      std::vector<std::complex<double>> values;
+      for (int row = 0; row < 40; ++row) {
+        values.emplace_back(row == 0 ? wild : 0.9, 0.0);
+        values.emplace_back(0.0, 0.5);
+        spectrum.steps.push_back(row);
+      }
+      spectrum.complex = std::make_shared<const std::vector<std::complex<double>>>(values);
+      trace->put(std::move(spectrum));
+      trace->info.spectra = {{false, true, "eigenvalues of the transition"}};
+      Shown<SpectrumPanel> shown(trace);
+      return std::pair(shown->rect()->axis(QCPAxis::atBottom)->range().size(), shown->note());
+    };
+    const auto [calm, nothing] = extent(0.9);
+    QVERIFY2(!nothing.contains("outside the picture"), qPrintable(nothing));
+    const auto [same, said] = extent(75.0);
+    QVERIFY(same < 1.1 * calm);  // a sentence more takes a line of its height
+    QVERIFY2(said.contains(QStringLiteral("At 1 of 40 steps some are far outside the picture, up to |λ| = 75.")), qPrintable(said));
+    const auto [wider, near] = extent(3.5);  // not far: it is shown
+    QVERIFY(wider > 1.4 * calm);
+    QVERIFY2(!near.contains("outside the picture"), qPrintable(near));
+  }
+
   void spectrumZoomsAndResets() {
     Shown<SpectrumPanel> shown(synthetic_trace());
     const QCPRange home = shown->rect()->axis(QCPAxis::atBottom)->range();

@@ -60,6 +60,24 @@ class TestVerdicts : public QObject {
     QCOMPARE(holds.sentence, QStringLiteral("It holds: over 1,999 steps it falls by a factor of 1.58 only."));
   }
 
+  void zerosInTheMidstAreNotTheEndOfTheMemory() {
+    std::vector<std::int64_t> steps;
+    std::vector<double> norms;
+    for (std::int64_t t = 0; t < 40; ++t) {
+      steps.push_back(t);
+      norms.push_back(t < 5 || t % 3 == 1 ? -std::numeric_limits<double>::infinity() : static_cast<double>(t - 39) / 8.0);
+    }
+    Verdict verdict = gradientVerdict(steps, norms, "It");
+    QCOMPARE(verdict.fate, Fate::vanishes);
+    QCOMPARE(verdict.first, 5);
+    QVERIFY(std::abs(verdict.slope + 1.0 / 8.0) < 1e-12);
+    QVERIFY2(verdict.sentence.endsWith("; it is exactly zero at 11 of these 35 steps; before step 5 it is exactly zero."), qPrintable(verdict.sentence));
+    // What is out of range ends it all the same.
+    norms[20] = std::numeric_limits<double>::infinity();
+    verdict = gradientVerdict(steps, norms, "It");
+    QCOMPARE(verdict.first, 21);
+    QVERIFY2(verdict.sentence.endsWith("; it is exactly zero at 6 of these 19 steps."), qPrintable(verdict.sentence));
+  }
   void verdictSurvivesTinyNumbersZerosAndOutliers() {
     const std::vector<std::int64_t> steps = counted(1000);
     std::vector<double> norms;

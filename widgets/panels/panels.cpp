@@ -57,13 +57,17 @@ std::vector<PanelLayout> panel_layouts() {
   QStringList ids;
   for (const PanelInfo& panel : panels()) ids << panel.id;
   // The first two on top, the others below: whatever panels there are, all are in the first layout. A row has room for three; what more
-  // there are stand behind the last one, as tabs.
-  QStringList below = ids.mid(2, 2);
+  // there are stand behind the last one, as tabs. The composer needs the room of the row on top, and hides nothing there that tells of its factors.
+  const QString composer = QStringLiteral("composer");
+  const bool composes = ids.removeOne(composer);
+  QStringList above = ids.mid(0, 2), below = ids.mid(2, 2);
+  if (composes) above.back() += '|' + composer;
   below << ids.mid(4).join('|');
-  return {{tr("Explore"), {ids.mid(0, 2), below}},
+  return {{tr("Explore"), {above, below}},
           {tr("Memory"), {{"gradients"}, {"spectrum", "trajectories"}}},
           {tr("States"), {{"trajectories"}, {"gating"}}},
-          {tr("Speed"), {{"timing"}, {"steps"}}}};
+          {tr("Speed"), {{"timing"}, {"steps"}}},
+          {tr("Compose"), {{composer}, {"spectrum", "gating"}}}};
 }
 
 }  // namespace reclab

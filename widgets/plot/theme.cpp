@@ -3,6 +3,7 @@
 
 #include <QApplication>
 #include <QLocale>
+#include <QRegularExpression>
 #include <QWidget>
 #include <algorithm>
 #include <cmath>
@@ -148,7 +149,7 @@ QString mathText(const QString& plain) {
     if (mark && plain[begin] == u'{') {
       end = plain.indexOf(u'}', ++begin);
     } else if (mark) {
-      while (end < plain.size() && plain[end].isLetterOrNumber()) ++end;
+      while (end < plain.size() && plain[end].isLetterOrNumber() && plain[end] != u'ᵀ') ++end;
     }
     const QString &from = c == u'_' ? indices : powers, &to = c == u'_' ? low : high;
     QString set;
@@ -162,6 +163,13 @@ QString mathText(const QString& plain) {
     i = plain[begin - 1] == u'{' ? end : end - 1;
   }
   return text;
+}
+
+QString mathHtml(const std::string& text) {
+  static const QRegularExpression low("_(?:\\{([^}]*)\\}|([^\\W_\\x{1d40}²³¹]+))", QRegularExpression::UseUnicodePropertiesOption);
+  static const QRegularExpression high("\\^(?:\\{([^}]*)\\}|(\\([^)]*\\)|[^\\W_]+))", QRegularExpression::UseUnicodePropertiesOption);
+  // Rich text shows indices at two thirds of their size: 9 pt.
+  return QString::fromStdString(text).toHtmlEscaped().replace(low, "<sub style='font-size:13.5pt'>\\1\\2</sub>").replace(high, "<sup style='font-size:13.5pt'>\\1\\2</sup>").replace("t-1", QString::fromUtf8("t−1"));
 }
 
 QString grouped(std::int64_t count) { return QLocale(QLocale::English).toString(static_cast<qlonglong>(count)); }

@@ -9,6 +9,7 @@
 #include <QString>
 #include <array>
 #include <cstdint>
+#include <string>
 
 class QWidget;
 
@@ -51,6 +52,8 @@ QString powerAsNumber(double exponent, int digits = 2);
 QString superscript(const QString& plain);
 /// Indices and powers of plain text set as such, where Unicode has all their characters: "h_{t-1}" as "hₜ₋₁", "x^2" as "x²"; "s_T" stays.
 QString mathText(const QString& plain);
+/// Plain Unicode mathematics as HTML: W_hh, h_{t-1} and R^(T-t) with their indices low and high.
+QString mathHtml(const std::string& text);
 /// 12345678 as "12,345,678".
 QString grouped(std::int64_t count);
 

@@ -17,7 +17,7 @@
 namespace reclab {
 namespace {
 
-constexpr double leastMapZoom = 0.08, mostMapZoom = 4.0;
+constexpr double leastMapZoom = 0.08, mostMapZoom = 4.0;  ///< the least gives way where more models than that have room must be in sight
 constexpr double mapReach = 12.0;  ///< of the mouse, around a dot
 
 }  // namespace
@@ -79,7 +79,8 @@ void LiteratureMap::arrange() {
 }
 
 void LiteratureMap::setZoom(double zoom, std::optional<QPointF> around) {
-  zoom = std::clamp(zoom, leastMapZoom, mostMapZoom);
+  const double whole = zoomThatFits(*literature_, viewport()->size(), [this](const QString& text) { return widthOf(text); });
+  zoom = std::clamp(zoom, std::clamp(whole, 1e-3, leastMapZoom), mostMapZoom);
   if (zoom == zoom_) return;
   const QPointF at = around.value_or(QPointF(viewport()->width() / 2.0, viewport()->height() / 2.0));
   const QPointF before = at + scrolled();

@@ -56,6 +56,7 @@ void SessionController::connectOthers() {
     library_ = library;
     for (const std::string& problem : library_->presets.problems()) emit said(inWindowWords(problem), Tone::warning);
     for (const QString& problem : problemsOfPlaces(library_->presets.presets())) emit said(problem, Tone::warning);
+    compositions_.setLibrary(library_);
     emit libraryReady();
     description_.findProperties(library_);
   });
@@ -63,6 +64,7 @@ void SessionController::connectOthers() {
     properties_ = found;
     emit propertiesReady();
   });
+  connect(&compositions_, &CompositionWork::composed, this, &SessionController::composed);
   connect(&comparisons_, &ComparisonWork::compared, this, &SessionController::compared);
   connect(&comparisons_, &ComparisonWork::failed, this, &SessionController::notCompared);
   connect(&description_, &DescriptionWork::described, this, [this](const ModelPtr& model) {
@@ -199,6 +201,8 @@ void SessionController::request(const Request& request) {
     if (ready() && shown_.trace() && runs_.hasShown()) schedules_.start();
     return;
   }
+  if (const auto* composition = std::get_if<CompositionChoice>(&request.choice)) return compositions_.choose(*composition);
+  if (const auto* model = std::get_if<ModelChoice>(&request.choice)) return emit modelWanted(*model);
   const auto* timing = std::get_if<TimingChoice>(&request.choice);
   if (request.act == Request::Act::stop)
     timings_.stop();

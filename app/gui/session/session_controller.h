@@ -13,6 +13,7 @@
 #include "gui/session/shown.h"
 #include "gui/session/words.h"
 #include "gui/session/work/comparison.h"
+#include "gui/session/work/composition.h"
 #include "gui/session/work/description.h"
 #include "gui/session/work/export.h"
 #include "gui/session/work/file.h"
@@ -99,6 +100,10 @@ class SessionController : public QObject {
   void computing(reclab::Kind kind, bool runs);
   void computed(reclab::Kind kind, double fraction, QString stage);
   void waits(reclab::Kind kind, QString why);
+  /// What a panel asked for with a CompositionChoice; null with a sentence that says why not.
+  void composed(std::shared_ptr<const reclab::Composition> composition, QString problem);
+  /// A panel wants this to be what is looked at everywhere.
+  void modelWanted(const reclab::ModelChoice& model);
   void runEnded(reclab::Outcome outcome);
   void awaitedChanged();  ///< what awaits() says may be another now
   void said(QString sentence, reclab::Tone tone);
@@ -127,6 +132,7 @@ class SessionController : public QObject {
   Desk desk_{sentenceOf};
   DescriptionWork description_{desk_};
   ComparisonWork comparisons_{desk_};
+  CompositionWork compositions_{desk_};
   RunWork runs_;
   ScheduleWork schedules_;
   TimingWork timings_;

@@ -21,13 +21,6 @@ QString shapeText(const Shape& shape) {
 
 }  // namespace
 
-QString mathHtml(const std::string& text) {
-  static const QRegularExpression low("_(?:\\{([^}]*)\\}|([^\\W_]+))", QRegularExpression::UseUnicodePropertiesOption);
-  static const QRegularExpression high("\\^(?:\\{([^}]*)\\}|(\\([^)]*\\)|[^\\W_]+))", QRegularExpression::UseUnicodePropertiesOption);
-  // Rich text shows indices at two thirds of their size: 9 pt.
-  return html(text).replace(low, "<sub style='font-size:13.5pt'>\\1\\2</sub>").replace(high, "<sup style='font-size:13.5pt'>\\1\\2</sup>").replace("t-1", QString::fromUtf8("t−1"));
-}
-
 QString placeInWords(const std::string& place) {
   const QStringList parts = QString::fromStdString(place).split(':');
   QString title = parts.front();

@@ -5,6 +5,7 @@
 #include <QTimer>
 
 #include "gui/session/setup.h"
+#include "plot/theme.h"
 
 namespace reclab {
 
@@ -25,8 +26,6 @@ class CardView : public QTextBrowser {
   QTimer soon_;  ///< shapes follow a moving slider when it rests
 };
 
-/// Plain Unicode mathematics as HTML: W_hh, h_{t-1} and R^(T-t) with their indices low and high.
-QString mathHtml(const std::string& text);
 /// The card as HTML in the colours of the palette.
 /// `places`: what its preset says to look at, "gating:forget", as links to look:gating:forget.
 /// `extras`: what the model is, in words, and what it descends from and led to, each as HTML.

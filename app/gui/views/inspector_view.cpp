@@ -2,6 +2,7 @@
 #include "gui/views/inspector_view.h"
 
 #include <QCheckBox>
+#include <QAbstractItemView>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFileInfo>
@@ -326,10 +327,11 @@ QWidget* InspectorView::choiceEditor(const HyperSpec& spec, Editor& editor) {
   auto* name = new QLabel(inWords(spec.key));
   name->setWordWrap(true);
   auto* combo = new CalmBox<QComboBox>;
-  combo->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  combo->setMinimumContentsLength(8);
+  combo->setSizeAdjustPolicy(QComboBox::AdjustToContents);  // as wide as its longest choice, where the view is
+  combo->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
   combo->setMinimumWidth(108);
   for (const auto& choice : spec.choices) combo->addItem(QString::fromStdString(choice));
+  combo->view()->setMinimumWidth(combo->view()->sizeHintForColumn(0) + 16);
   row->addWidget(name, 1);
   row->addWidget(combo);
   const QString key = QString::fromStdString(spec.key);

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "composer/composer.h"
 #include "gui/options.h"
 #include "gui/session/files.h"
 #include "gui/session/session_controller.h"
@@ -45,6 +46,9 @@ int drawFigures(const Options& options) {
       Panel* panel = one.get();
       // Laid out and given its graphics context like a shown one, on no screen.
       panel->setAttribute(Qt::WA_DontShowOnScreen);
+      QObject::connect(panel, &Panel::requested, panel, [&, panel](const Request& asked) {
+        if (const auto* choice = std::get_if<CompositionChoice>(&asked.choice)) panel->setComposition(compose(registry, library.presets, choice->settings, {}), {});
+      });
       panel->resize(900, 560);
       panel->show();
       tellPlace(request.preset, panel);

@@ -301,6 +301,8 @@ void MainWindow::connectSession() {
   connect(area_, &PanelArea::visiblePanelsChanged, this, panelsChanged);
   connect(pins_, &Pins::changed, this, &MainWindow::showPins);
   connect(area_, &PanelArea::requested, session_, &SessionController::request);
+  connect(session_, &SessionController::composed, area_, &PanelArea::setComposition);
+  connect(session_, &SessionController::modelWanted, this, &MainWindow::openModel);
   connect(session_, &SessionController::computing, area_, &PanelArea::setComputing);
   connect(session_, &SessionController::computed, area_, &PanelArea::setProgress);
   connect(session_, &SessionController::waits, area_, &PanelArea::setWaiting);

@@ -97,6 +97,7 @@ class MainWindow : public QMainWindow {
   void saveFile(FileKind kind);
   void searchModels();
   void pickModel(const QString& id);
+  void openModel(const ModelChoice& model);
   void showMap(const QString& marked);
   void showLibrary();
   void focusNextPart(bool back);

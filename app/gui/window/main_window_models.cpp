@@ -6,6 +6,7 @@
 #include "gui/literature/map_window.h"
 #include "gui/views/models_view.h"
 #include "gui/window/main_window.h"
+#include "models/registry.h"
 
 namespace reclab {
 
@@ -16,6 +17,24 @@ void MainWindow::pickModel(const QString& id) {
   after.form = "auto";  // another model may not have the form that this one was run in
   change(after, tr("model %1").arg(id));
   lookAtPlaces(id, true);
+}
+
+/// A preset with other settings, as one change; without any, as it was last looked at. What it has as these say is not set by hand; weights and
+/// states of files were for other settings.
+void MainWindow::openModel(const ModelChoice& model) {
+  if (!session_->library()) return;
+  if (model.settings.empty()) return pickModel(QString::fromStdString(model.preset));
+  Setup after = session_->setup();
+  const Hyper standard = hyper_of(builtin_registry(), session_->library()->presets.find(model.preset));
+  if (after.preset != model.preset) after.form = "auto";
+  after.preset = model.preset;
+  after.weights.erase(model.preset);
+  after.states.erase(model.preset);
+  for (const auto& [key, value] : model.settings) {
+    std::erase_if(after.set[model.preset], [&key = key](const auto& one) { return one.first == key; });
+    if (standard.text(key) != value) after.setValue(key, value);
+  }
+  change(after, tr("model %1").arg(QString::fromStdString(model.title)));
 }
 
 /// Again when the properties have come, and when the theme is another.

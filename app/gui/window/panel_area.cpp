@@ -183,7 +183,7 @@ void PanelDock::askAgain() {
 }
 
 void PanelDock::name() {
-  if (!given_ || !panel_->emptyReason().isEmpty() || questions_.former(given_).isEmpty()) {
+  if (!given_ || !panel_->isOfRun() || !panel_->emptyReason().isEmpty() || questions_.former(given_).isEmpty()) {
     dimSoon_.stop();
     veil_->cover({});
   } else if (!veil_->name().isEmpty()) {
@@ -197,7 +197,7 @@ QString PanelDock::formerName() const { return veil_->name(); }
 
 /// "lstm-gradients.pdf"
 QString PanelDock::fileName(const QString& suffix) const {
-  const QString model = given_ ? QString::fromStdString(given_->info.preset) + '-' : QString();
+  const QString model = given_ && panel_->isOfRun() ? QString::fromStdString(given_->info.preset) + '-' : QString();
   return model + panel_->id() + '.' + suffix;
 }
 
@@ -244,7 +244,13 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
   soon_.setSingleShot(true);
   soon_.setInterval(120);
   connect(&soon_, &QTimer::timeout, this, [this] {
-    if (!own_ && enlarged_ == nullptr && fitOf(size()) != fit_) arrange(PanelLayout(layout_));
+    if (own_ || enlarged_ != nullptr || fitOf(size()) == fit_) return;
+    // What was brought to the front of others stays there.
+    std::vector<PanelDock*> raised;
+    for (PanelDock* one : docks_)
+      if (one->inSight() && std::ranges::none_of(rows_, [one](const auto& row) { return row.contains(one); })) raised.push_back(one);
+    arrange(PanelLayout(layout_));
+    for (PanelDock* one : raised) one->raise();
   });
   layouts_ = panel_layouts();
   arrange(layouts_.front());
@@ -267,6 +273,10 @@ void PanelArea::setProgress(Kind kind, double fraction, const QString& stage) {
 void PanelArea::setWaiting(Kind kind, const QString& why) {
   for (const PanelDock* dock : docks_)
     if (dock->panel()->needs().has(kind)) dock->panel()->setWaiting(kind, why);
+}
+
+void PanelArea::setComposition(const std::shared_ptr<const Composition>& composition, const QString& problem) {
+  for (const PanelDock* dock : docks_) dock->panel()->setComposition(composition, problem);
 }
 
 bool PanelArea::inSight(Kind kind) const {

@@ -30,16 +30,12 @@ void write_reads(const PaddedRows<T>& of, Index t, const T* read, T* o) {
   const Index first = of.read_from(t);
   for (Index r = 0; r < std::min(chunk, of.d.steps - first); ++r) std::copy_n(read + r * of.value, of.values, o + of.row(first + r) * of.d.value + of.first_value);
 }
-/// Where the memory is read before its update: step 0 reads the initial one.
+/// Where the memory is read before its update: step 0 reads the initial one, with the roundings with which any other step reads the one before it.
 template <class T>
-void write_first_read(const PaddedRows<T>& of, const T* initial, T* o) {
-  const GatedDims& d = of.d;
-  if (d.read == ReadOrder::after) return;
-  for (Index j = of.first_value; j < of.first_value + of.values; ++j) {
-    T sum(0);
-    for (Index i = 0; initial && i < d.key; ++i) sum += of.q_in[of.head * d.key + i] * initial[(of.head * d.key + i) * d.value + j];
-    o[of.head * d.value + j] = sum;
-  }
+void write_first_read(const PaddedRows<T>& of, const T* memory, T* read, T* o) {
+  if (of.d.read == ReadOrder::after) return;
+  read_memory(of.d.key, of.value, of.q_in + of.head * of.d.key, memory, read);
+  std::copy_n(read, of.values, o + of.head * of.d.value + of.first_value);
 }
 template <class T>
 void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_decay, const T* initial, T* o, T* final_state, Index h, Index from, Index n, const std::stop_token& stop) {
@@ -48,7 +44,7 @@ void gated_steps(const GatedDims& d, const T* q, const T* k, const T* v, const T
   PaddedRows<T> rows(d, q, k, v, log_decay, h, from, n, room);
   T *memory = room.take(key * value), *read = room.take(chunk * value);
   pad(initial ? initial + h * d.key * d.value + from : nullptr, d.key, n, d.value, memory, key, value);
-  write_first_read(rows, initial, o);
+  write_first_read(rows, memory, read, o);
   for (Index t = 0; t < d.steps; t += chunk) {
     poll(stop);
     rows.read(t, true);
@@ -71,7 +67,7 @@ void gated(const GatedDims& d, const T* q, const T* k, const T* v, const T* log_
     T *memory = room.take(key * value), *low = room.take(log_decay ? 0 : key * value), *written = room.take(log_decay ? 0 : key * value), *read = room.take(chunk * value), *scores = room.take(chunk * chunk);
     pad(initial ? initial + h * d.key * d.value + from : nullptr, d.key, n, d.value, memory, key, value);
     if (!log_decay) std::fill(low, low + key * value, T(0));
-    write_first_read(rows, initial, o);
+    write_first_read(rows, memory, read, o);
     for (Index t = 0; t < d.steps; t += chunk) {
       poll(stop);
       rows.load(t, true);

@@ -430,4 +430,14 @@ void take_steps(const Steps<T>& p) {
   });
 }
 
+/// out = z^T M, as take_steps reads it.
+template <class T>
+void read_memory(Index rows, Index columns, const T* z, const T* memory, T* out) {
+  in_vectors<T>(columns, [&](Index j0, auto width) {
+    Vector<T> sum[width]{};
+    for (Index i = 0; i < rows; ++i) each<width>([&](auto j) RECLAB_INLINE { sum[j] += z[i] * at(memory + i * columns + j0 + j * lanes<T>); });
+    each<width>([&](auto j) RECLAB_INLINE { at(out + j0 + j * lanes<T>) = sum[j]; });
+  });
+}
+
 }  // namespace reclab::cpu::tiles

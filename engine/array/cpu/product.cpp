@@ -80,18 +80,37 @@ void CpuBackend::matmul_packed(DType type, std::int64_t m, std::int64_t n, std::
 }
 
 void CpuBackend::invert_unit_lower(DType type, std::int64_t batch, std::int64_t n, const void* a_, void* x_) {
+  // Panels of rows, each from those above it: with X the inverse of what is above and A of the panel [L M], its rows are [-M' L X, M'], M' that of I + M.
+  constexpr std::int64_t panel = 64, wide = 256;
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
-    for (std::int64_t m = 0; m < batch; ++m) {
-      const T* a = as<T>(a_) + m * n * n;
-      T* x = as<T>(x_) + m * n * n;
-      for (std::int64_t i = 0; i < n; ++i) {  // row i: e_i less the rows above it, as row i of a says
+    const T* all = as<T>(a_);
+    T* inverse = as<T>(x_);
+    std::fill(inverse, inverse + batch * n * n, T(0));
+    const auto corner = [&](std::int64_t m, std::int64_t from, std::int64_t to) {  // row i: e_i less the rows above it, as row i of a says
+      const T* a = all + m * n * n;
+      T* x = inverse + m * n * n;
+      for (std::int64_t i = from; i < to; ++i) {
         T* row = x + i * n;
-        std::fill(row, row + n, T(0));
         row[i] = T(1);
-        for (std::int64_t l = 0; l < i; ++l)
-          for (std::int64_t j = 0; j <= l; ++j) row[j] -= a[i * n + l] * x[l * n + j];
+        for (std::int64_t l = from; l < i; ++l)
+          for (std::int64_t j = from; j <= l; ++j) row[j] -= a[i * n + l] * x[l * n + j];
       }
+    };
+    for (std::int64_t from = 0; from < n; from += panel) {
+      const std::int64_t to = std::min(from + panel, n), rows = to - from, parts = (from + wide - 1) / wide;
+      for (std::int64_t m = 0; m < batch; ++m) corner(m, from, to);
+      if (!parts) continue;
+      cpu::parallel(batch * parts, [&](std::int64_t task) {
+        const std::int64_t m = task / parts, first = task % parts * wide, columns = std::min(wide, from - first);
+        const T* a = all + m * n * n;
+        T* x = inverse + m * n * n;
+        const cpu::UnsetScratch<T> seen(rows * columns), negative(rows * rows);
+        cpu::gemm<T>(false, false, rows, columns, from - first, a + from * n + first, n, x + first * n + first, n, seen.data(), columns, false);
+        for (std::int64_t i = 0; i < rows; ++i)
+          for (std::int64_t j = 0; j < rows; ++j) negative.data()[i * rows + j] = -x[(from + i) * n + from + j];
+        cpu::gemm<T>(false, false, rows, columns, rows, negative.data(), rows, seen.data(), columns, x + from * n + first, n, false);
+      });
     }
   });
 }

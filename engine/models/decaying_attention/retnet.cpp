@@ -35,6 +35,7 @@ Architecture retnet() {
                  "normaliser=absolute: o_t is also divided by min(max(Σ_{s≤t} |γ^(t−s) q_t·k_s|/√c_t, 1), 5·10⁴), which counts as a constant",
                  "y_t = W_out (swish(W_g x_t) ⊙ norm(o_t)), the norm by head", "block: u ← u + retention(rms(u)),  u ← u + W₂(gelu(W₁ z) ⊙ W_gate z), z = rms(u)"};
   a.notes = {"Names and shapes are those of torchscale's RetNet decoder layer: retention.*, retention_layer_norm, ffn.*, final_layer_norm, and final/layer_norm of the stack.",
+             "flash-linear-attention's RetNet, under its names and with its rotation of halves, is the architecture gla with decay=fixed, rotation=yes, expand_k=1, expand_v=2.",
              "The read is divided by √c_t as in torchscale's recurrent form; normaliser=none leaves it raw, as flash-linear-attention does. normaliser=absolute is that of its parallel form, which reads all keys again, so the layer then keeps them; the norm takes either out up to its epsilon.",
              "The state S_t is the raw sum whatever the normaliser is; torchscale's prev_key_value is S_t/√c_t.",
              "Pairs are neighbours (2j, 2j+1); the angles are the same in all heads; the position counts from 0. With rotation=no nothing is turned."};

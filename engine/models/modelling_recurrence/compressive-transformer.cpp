@@ -260,6 +260,7 @@ Architecture compressive_transformer() {
              hyper_flag("stop_gradient", true, "Whether no gradient passes into the memories.")};
   a.spectrum = "none: the memories last for a segment and have no transition from step to step";
   a.source = {"J. W. Rae, A. Potapenko, S. M. Jayakumar, C. Hillier, T. P. Lillicrap", "Compressive transformers for long-range sequence modelling", "ICLR", "https://arxiv.org/abs/1911.05507", 2020};
+  a.reference = {{"token_emb.weight", ""}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     const auto refuse = [&](const std::string& sentence, const std::string& key, const std::string& range) {

@@ -24,6 +24,9 @@ Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const Lin
 /// The usual one: both uniform in +-1/sqrt(in).
 Var linear(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role, bool bias = true);
 
+/// The same with a weight norm, W = g v/|v| row by row, name.weight_g [out, 1] and name.weight_v [out, in]; g starts as |v|. `bias` empty: none.
+Var weight_normed(Layer& l, const std::string& name, Var x, std::int64_t out, const Linear& how);
+
 /// f(x): identity, id or none, relu, leaky_relu and leak (both of slope 0.01 below 0), relu^2, tanh,
 /// lecun_tanh (1.7159 tanh(0.666 x)), sigmoid or logistic, silu or swish, gelu, elu, 1+elu, 2+elu, selu, softplus, exp, sin.
 /// Which of them a model takes is what its table says.

@@ -11,39 +11,12 @@
 #include "models/architecture.h"
 #include "models/parts/legendre.h"
 #include "models/parts/parts.h"
+#include "models/parts/projection/exponential.h"
 #include "recurrence/linear/linear.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::architectures {
 namespace {
-
-/// exp(x) of a square matrix: halved until small, Taylor's series, squared back.
-std::vector<double> exponential(std::vector<double> x, std::size_t n) {
-  const auto product = [n](const std::vector<double>& a, const std::vector<double>& b) {
-    std::vector<double> c(n * n, 0.0);
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t k = 0; k < n; ++k)
-        for (std::size_t j = 0; j < n; ++j) c[i * n + j] += a[i * n + k] * b[k * n + j];
-    return c;
-  };
-  double norm = 0.0;
-  for (std::size_t i = 0; i < n; ++i) {
-    double row = 0.0;
-    for (std::size_t j = 0; j < n; ++j) row += std::abs(x[i * n + j]);
-    norm = std::max(norm, row);
-  }
-  int halvings = 0;
-  for (; norm > 0.5; norm *= 0.5) ++halvings;
-  for (double& value : x) value = std::ldexp(value, -halvings);
-  std::vector<double> sum(n * n, 0.0), term = sum;
-  for (std::size_t i = 0; i < n; ++i) sum[i * n + i] = term[i * n + i] = 1.0;
-  for (int k = 1; k <= 16; ++k) {
-    term = product(term, x);
-    for (std::size_t i = 0; i < n * n; ++i) sum[i] += term[i] /= k;
-  }
-  for (; halvings > 0; --halvings) sum = product(sum, sum);
-  return sum;
-}
 
 struct Delay {
   std::vector<double> A, B;  // [order, order] and [order]
@@ -70,7 +43,7 @@ Delay delay_line(std::size_t order, double theta, bool euler) {
   if (euler)
     for (std::size_t i = 0; i < n; ++i) both[i * n + i] += 1.0;
   else
-    both = exponential(std::move(both), n);
+    both = hippo::exponential(std::move(both), n);
   Delay line;
   for (std::size_t i = 0; i < order; ++i) {
     for (std::size_t j = 0; j < order; ++j) line.A.push_back(both[i * n + j]);

@@ -17,7 +17,9 @@ namespace {
 
 class Convolve final : public Operation, public HasEvaluationOrder {
  public:
-  Convolve(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels) : type_(type), steps_(steps), batch_(batch), channels_(channels) {}
+  /// Of `steps` inputs, the first `before` of which came before the sequence that is run.
+  Convolve(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, std::int64_t before = 0)
+      : type_(type), steps_(steps), batch_(batch), channels_(channels), before_(before) {}
   void forward(const ForwardCall& c) override {
     const std::size_t bytes = c.backend.spectrum_size(type_, steps_, channels_);
     if (bytes && !spectrum_) spectrum_ = DeviceArray(c.backend, bytes);
@@ -40,11 +42,11 @@ class Convolve final : public Operation, public HasEvaluationOrder {
     const double n = static_cast<double>(steps_ * batch_ * channels_);
     return {10.0 * n * std::log2(2.0 * static_cast<double>(steps_)), 2.0 * n * static_cast<double>(bytes_of(type_))};
   }
-  EvaluationOrder evaluation_order() const override { return {.form = Form::convolution, .draw = drawing::transforms, .steps = steps_}; }
+  EvaluationOrder evaluation_order() const override { return {.form = Form::convolution, .draw = drawing::transforms, .steps = steps_ - before_, .cached_steps = before_}; }
 
  private:
   DType type_;
-  std::int64_t steps_, batch_, channels_;
+  std::int64_t steps_, batch_, channels_, before_;
   DeviceArray spectrum_;  // of the kernel; empty where the backend needs none
 };
 
@@ -146,12 +148,27 @@ class Direct final : public Operation, public HasEvaluationOrder {
   }
 };
 
+Var convolve_after(Var kernel, Var u, std::int64_t before) {
+  assert(kernel.dtype() == u.dtype() && u.shape().size() == 3 && kernel.dim(1) == u.dim(0));
+  return u.graph->apply(std::make_unique<Convolve>(u.dtype(), u.dim(0), u.dim(1), u.dim(2), before), {kernel, u}, {{u.shape(), u.dtype()}})[0];
+}
+
+/// Of all inputs that there are: the rows of the last `steps` of them.
+Var read(Layer& layer, Var kernel, Var joined) {
+  const std::int64_t all = joined.dim(0), channels = kernel.dim(0), taps = kernel.dim(1);
+  if (layer.form() != Form::convolution) return convolve_directly(kernel, joined, layer.steps());
+  if (taps < all) {
+    const Var parts[] = {kernel, layer.graph().constant({channels, all - taps}, std::vector<double>(static_cast<std::size_t>(channels * (all - taps)), 0.0))};
+    kernel = concat(parts, 1);
+  } else if (taps > all) {
+    kernel = slice(kernel, 1, 0, all);
+  }
+  return slice(convolve_after(kernel, joined, all - layer.steps()), 0, all - layer.steps(), all);
+}
+
 }  // namespace
 
-Var convolve(Var kernel, Var u) {
-  assert(kernel.dtype() == u.dtype() && u.shape().size() == 3 && kernel.dim(1) == u.dim(0));
-  return u.graph->apply(std::make_unique<Convolve>(u.dtype(), u.dim(0), u.dim(1), u.dim(2)), {kernel, u}, {{u.shape(), u.dtype()}})[0];
-}
+Var convolve(Var kernel, Var u) { return convolve_after(kernel, u, 0); }
 
 Var convolve_directly(Var kernel, Var u, std::int64_t steps) {
   assert(kernel.dim(0) == u.dim(2) && steps <= u.dim(0) && !is_complex(u.dtype()));
@@ -162,7 +179,7 @@ Var convolve_directly(Var kernel, Var u, std::int64_t steps) {
 Var convolution(Layer& layer, const std::string& name, Var kernel, Var u, const std::string& text) {
   layer.offer({Form::convolution});
   layer.run_as_one();
-  const std::int64_t before = layer.cached_steps(), all = before + layer.steps(), channels = u.dim(-1), taps = kernel.dim(1);
+  const std::int64_t before = layer.cached_steps(), channels = u.dim(-1);
   assert(kernel.dim(0) == channels && u.shape().size() == 3);
   const Var initial = layer.graph().leaf(LeafKind::variable, {before, layer.batch(), channels}, u.dtype());
   Var joined = u;
@@ -171,14 +188,15 @@ Var convolution(Layer& layer, const std::string& name, Var kernel, Var u, const 
     joined = concat(parts, 0);
   }
   layer.carry({.name = name, .text = text, .shape = {channels}, .initial = initial, .final_state = joined, .growing = true});
-  if (layer.form() != Form::convolution) return convolve_directly(kernel, joined, layer.steps());
-  if (taps < all) {
-    const Var parts[] = {kernel, layer.graph().constant({channels, all - taps}, std::vector<double>(static_cast<std::size_t>(channels * (all - taps)), 0.0))};
-    kernel = concat(parts, 1);
-  } else if (taps > all) {
-    kernel = slice(kernel, 1, 0, all);
-  }
-  return slice(convolve(kernel, joined), 0, before, all);
+  return read(layer, kernel, joined);
+}
+
+Var finite_convolution(Layer& layer, const std::string& name, Var kernel, Var u, const std::string& text) {
+  layer.offer({Form::convolution});
+  assert(kernel.dim(0) % u.dim(-1) == 0 && u.shape().size() == 3);
+  const Var joined = kernel.dim(1) > 1 ? layer.history(name, u, kernel.dim(1) - 1, text) : u;
+  const std::vector<Var> copies(static_cast<std::size_t>(kernel.dim(0) / u.dim(-1)), joined);
+  return read(layer, kernel, copies.size() == 1 ? joined : concat(copies, -1));
 }
 
 }  // namespace reclab

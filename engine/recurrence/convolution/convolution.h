@@ -15,5 +15,8 @@ Var convolve_directly(Var kernel, Var u, std::int64_t steps);
 /// came before are the growing buffer `name`, and the sequence is then run as one segment. Forms: sequential (the sum itself), convolution (by
 /// FFT).
 Var convolution(Layer& layer, const std::string& name, Var kernel, Var u, const std::string& text);
+/// The same with the last taps - 1 inputs as the buffer `name`, of a fixed length: a sequence may be run in segments. kernel [copies * channels, taps],
+/// u [steps, batch, channels]: every copy reads the same inputs; [steps, batch, copies * channels].
+Var finite_convolution(Layer& layer, const std::string& name, Var kernel, Var u, const std::string& text);
 
 }  // namespace reclab

@@ -35,9 +35,9 @@ struct DenseDims {
 };
 
 /// x_t = x_{t-1} M_t + b_t for rows x: M = A^T. Sequences are [groups, steps, rows, n], matrices [groups or steps, n, n].
-class Dense final : public Memory, public HasEvaluationOrder {
+class DenseRecurrence final : public Memory, public HasEvaluationOrder {
  public:
-  Dense(DType type, bool chunked, const DenseDims& dims) : type_(type), chunked_(chunked), d_(dims) {
+  DenseRecurrence(DType type, bool chunked, const DenseDims& dims) : type_(type), chunked_(chunked), d_(dims) {
     while (chunk_ * chunk_ < d_.steps) chunk_ *= 2;
     chunks_ = (d_.steps + chunk_ - 1) / chunk_;
   }
@@ -317,7 +317,7 @@ MemoryVars dense_from(Graph& graph, Form form, Var A, Var b, Var initial) {
   // Copies with matrices of their own come first.
   const int sequence_axes[] = {2, 0, 1, 3}, state_axes[] = {1, 0, 2}, back_axes[] = {1, 2, 0, 3};
   const Var drive = apart ? permute(b, sequence_axes) : b, start = apart ? permute(initial, state_axes) : initial;
-  auto operation = std::make_unique<Dense>(b.dtype(), form == Form::scan, dims);
+  auto operation = std::make_unique<DenseRecurrence>(b.dtype(), form == Form::scan, dims);
   MemoryVars vars;
   vars.memory = operation.get();
   vars.initial = {initial};

@@ -29,6 +29,11 @@ std::vector<ExtremePrimitive> extremes() {
         {{"A", {n, n}, rotation(n, radius, 0.3)}, normal("B", {n}, 1e3, 2), normal("u", {T, 1, 2}, 1e3, 1)}, [](Bench& bench, Form form) {
           return bench.keep(dense_driven(bench.graph, form, bench["A"], bench["B"], bench["u"])).trajectories[0];
         });
+    add(name + "bank", {Form::sequential, Form::scan, Form::convolution},
+        {{"A", {2, n, n}, apart}, normal("B", {2, n}, 1e3, 2), normal("C", {2, 3, n}, 1.0, 3), normal("u", {T, 1, 2}, 1e3, 1)}, [](Bench& bench, Form form) {
+          const DenseBankVars vars = dense_bank(bench.graph, form, bench["A"], bench["B"], bench["C"], bench["u"]);
+          return bench.keep(vars).output;
+        });
     Inputs bank{normal("u", {T, 1, 2}, 1e3, 1)};
     add_numbers(bank, "a", {2, 3}, {radius}, 2);
     add_numbers(bank, "p", {2, 3}, {1e-9, 1e-12}, 4);
@@ -69,6 +74,11 @@ Primitive linear() {
   p.check("dense, driven", {Form::sequential, Form::scan, Form::convolution}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Var A = x.real({4, 4}, -0.4, 0.4), B = x.real({4}), u = x.real({T, batch, 3});
     return made(x, dense_driven(graph, form, A, B, u));
+  });
+  p.check("dense bank", {Form::sequential, Form::scan, Form::convolution}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+    const Var A = x.real({2, 3, 3}, -0.4, 0.4), B = x.real({2, 3}), C = x.real({2, 4, 3}), u = x.real({T, batch, 2});
+    const DenseBankVars vars = dense_bank(graph, form, A, B, C, u);
+    return made(x, vars, vars.output);
   });
   p.check("low-rank bank", {Form::sequential, Form::scan, Form::convolution}, [](Form form, Graph& graph, RandomLeaves& x, std::int64_t T) {
     const Shape shape{2, 3};

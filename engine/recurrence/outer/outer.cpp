@@ -225,7 +225,9 @@ OuterVars quadratic(Graph& graph, const OuterInputs& in, Var initial = {}) {
   const auto by_heads = [&](Var x) { return reshape(permute(x, heads_first), {all, steps, x.dim(3)}); };
   const auto start = initial ? chunks::Start{initial, initial, initial, nullptr} : chunks::start(graph, {batch, heads, key, value}, v.dtype());
   const Var Q = by_heads(before ? step_earlier(q) : q), K = by_heads(in.k), V = by_heads(v), first = reshape(start.state, {all, key, value});
-  const auto [sums, low] = chunks::sums(by_heads(at_each_step(graph, in.key_decay, steps) + chunks::zeros(graph, {batch, 1, 1})), 1);  // [all, steps, 1]
+  // What forgets all, e^-infinity too, has a logarithm that still can be taken from another.
+  const Var all_forgotten = graph.constant({1}, {-1e4});
+  const auto [sums, low] = chunks::sums(by_heads(maximum(at_each_step(graph, in.key_decay, steps), all_forgotten) + chunks::zeros(graph, {batch, 1, 1})), 1);  // [all, steps, 1]
   const Var last_sum = slice(sums, 1, steps - 1, steps), last_low = slice(low, 1, steps - 1, steps);
   Var read = weighted_attention(Q, K, V, sums, -sums, low, -low, in.read) + matmul(Q * exp(sums), first);
   if (before) read = step_later(matmul(slice(by_heads(q), 1, 0, 1), first), read, 1);
@@ -239,23 +241,27 @@ OuterVars quadratic(Graph& graph, const OuterInputs& in, Var initial = {}) {
   return vars;
 }
 
-constexpr std::int64_t value_chunk = 16;
+constexpr std::int64_t composed_chunk = 16;
 
-EvaluationOrder by_value_order(Graph& graph, const OuterInputs& in) {
-  const Var no_decay = chunks::zeros(graph, {in.q.dim(2), 1});
-  return {.form = Form::chunkwise, .draw = drawing::blocks, .steps = in.q.dim(0), .chunk = value_chunk, .weights = EvaluationOrder::Weights::decayed, .read = in.read,
-          .in = {in.q, in.k, in.v, in.key_decay ? in.key_decay : no_decay, in.value_decay}};
+/// For who draws it: what the memory is, before anything is turned.
+EvaluationOrder chunks_order(Graph& graph, const OuterInputs& in) {
+  const auto or_none = [&](Var decay) { return decay ? decay : chunks::zeros(graph, {in.q.dim(2), 1}); };
+  EvaluationOrder order{.form = Form::chunkwise, .draw = drawing::blocks, .steps = in.q.dim(0), .chunk = composed_chunk, .weights = EvaluationOrder::Weights::decayed, .read = in.read,
+                        .in = {in.q, in.k, in.v, or_none(in.key_decay)}};
+  if (in.value_decay || in.phase) order.in.push_back(or_none(in.value_decay));
+  if (in.phase) order.in.push_back(in.phase);
+  return order;
 }
 
 /// Decays by value, in chunks of 16 steps: the memory is a diagonal recurrence from chunk to chunk, and each pair of steps in one is decayed by a
 /// sum of logarithms over the steps between.
 OuterVars by_value(Graph& graph, const OuterInputs& in, Var initial = {}) {
-  const std::int64_t steps = in.q.dim(0), batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3), chunk = std::min(value_chunk, steps);
+  const std::int64_t steps = in.q.dim(0), batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3), chunk = std::min(composed_chunk, steps);
   const bool before = in.read == ReadOrder::before;
   const auto each = [&](Var x) { return at_each_step(graph, x, steps) + chunks::zeros(graph, {batch, heads, 1}); };
   const auto start = initial ? chunks::Start{initial, initial, initial, nullptr} : chunks::start(graph, {batch, heads, key, value}, in.v.dtype());
   const Var state = start.state;
-  if (start.memory) start.memory->goes(by_value_order(graph, in));
+  if (start.memory) start.memory->goes(chunks_order(graph, in));
   const Var Q = chunks::split(before ? step_earlier(in.q) : in.q, chunk), K = chunks::split(in.k, chunk), V = chunks::split(in.v, chunk);  // [chunks, batch, heads, chunk, d]
   const Var inside = chunks::with_axis(chunks::triangle(graph, chunk, 1.0, 0.0), -1);
   struct Decays {
@@ -323,21 +329,19 @@ std::pair<Var, Var> turned_by(Graph& graph, const OuterInputs& in) {
   return {cos(sums) * cos(low) - sin(sums) * sin(low), sin(sums) * cos(low) + cos(sums) * sin(low)};
 }
 
-/// What a form that has no complex memory makes of one that turns: S_t = e^{i Theta_t} (W_t - i W'_t), Theta_t the sum of the phases up to step t,
-/// so that W and W' are real memories of keys k cos Theta and k sin Theta, and the reads those of queries turned alike.
-OuterVars turning(Graph& graph, const OuterInputs& in, const std::function<OuterVars(const OuterInputs&, Var initial)>& real_memory) {
-  const std::int64_t batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3);
-  const auto [c, s] = turned_by(graph, in);
+Var pair(Var x, Var y, int axis) {
+  const Var parts[] = {x, y};
+  return concat(parts, axis);
+}
+
+/// The memory of turned keys: k by (c, s) = e^{i Theta} at its own step, q by what the read has been turned by, which is one step less where it comes first.
+OuterInputs turned_keys(const OuterInputs& in, Var c, Var s) {
   Var c_read = c, s_read = s;
   if (in.read == ReadOrder::before) {
     const Var one = slice(c, 0, 0, 1);
     c_read = step_later(affine(one, 0.0, 1.0), c, 0);
     s_read = step_later(affine(one, 0.0, 0.0), s, 0);
   }
-  const auto pair = [](Var x, Var y, int axis) {
-    const Var parts[] = {x, y};
-    return concat(parts, axis);
-  };
   OuterInputs turned = in;
   turned.phase = {};
   if (is_complex(in.q.dtype())) {
@@ -353,10 +357,19 @@ OuterVars turning(Graph& graph, const OuterInputs& in, const std::function<Outer
     turned.k = pair(in.k * c, in.k * s, -1);
   }
   if (in.key_decay && in.key_decay.dim(-1) > 1) turned.key_decay = pair(in.key_decay, in.key_decay, -1);
+  return turned;
+}
+
+/// What a form that has no complex memory makes of one that turns: S_t = e^{i Theta_t} (W_t - i W'_t), Theta_t the sum of the phases up to step t,
+/// so that W and W' are real memories of keys k cos Theta and k sin Theta, and the reads those of queries turned alike.
+OuterVars turning(Graph& graph, const OuterInputs& in, const std::function<OuterVars(const OuterInputs&, Var initial)>& real_memory) {
+  const std::int64_t batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3);
+  const auto [c, s] = turned_by(graph, in);
+  const OuterInputs turned = turned_keys(in, c, s);
   const auto start = chunks::start(graph, {batch, heads, key, value}, complex_of(in.v.dtype()));
   const OuterVars made = real_memory(turned, pair(real(start.state), -imag(start.state), -2));
   start.memory->follow(made.memory);
-  if (in.value_decay) start.memory->goes(by_value_order(graph, turned));
+  if (in.value_decay) start.memory->goes(chunks_order(graph, turned));
   const Var final_memory = made.finals[0], x = slice(final_memory, -2, 0, key), y = slice(final_memory, -2, key, 2 * key), last_c = chunks::with_axis(last(c), -1), last_s = chunks::with_axis(last(s), -1);
   OuterVars vars;
   vars.memory = start.memory;
@@ -367,10 +380,95 @@ OuterVars turning(Graph& graph, const OuterInputs& in, const std::function<Outer
   return vars;
 }
 
+OuterVars memory_of(Graph& graph, Form form, const OuterInputs& in, bool record, Var initial = {});
+
+/// Phases of every step, in chunks of 16, each in a frame of its own: what is written and read in a chunk is turned from the chunk's start on, and the
+/// complex memory from chunk to chunk by all of a chunk. A sum of phases over the whole sequence would have the same value, but the adjoint of a
+/// phase would be the difference of what all later queries and all later keys say of it, and that is lost in their rounding; here it is what passes
+/// through its own step and the few after it. For the same reason a step's own token, which no phase comes before, is read beside the memory.
+OuterVars in_frames(Graph& graph, const OuterInputs& in, Var initial = {}) {
+  const std::int64_t steps = in.q.dim(0), batch = in.q.dim(1), heads = in.q.dim(2), key = in.q.dim(3), value = in.v.dim(3), chunk = std::min(composed_chunk, steps);
+  const std::int64_t count = (steps + chunk - 1) / chunk, all = count * batch;
+  const bool after = in.read == ReadOrder::after;
+  const auto start = initial ? chunks::Start{initial, initial, initial, nullptr} : chunks::start(graph, {batch, heads, key, value}, complex_of(in.v.dtype()));
+  if (start.memory) start.memory->goes(chunks_order(graph, in));
+  // The chunks stand side by side, as sequences of a batch: [chunk, chunks * batch, heads, d], after the end what changes nothing.
+  const auto folded = [&](Var x, double rest) {
+    x = at_each_step(graph, x, steps) + chunks::zeros(graph, {batch, heads, 1});
+    if (count * chunk != steps) x = pair(x, affine(chunks::zeros(graph, {count * chunk - steps, batch, heads, x.dim(3)}), 0.0, rest), 0);
+    const int chunks_second[] = {1, 0, 2, 3, 4};
+    return reshape(permute(reshape(x, {count, chunk, batch, heads, x.dim(3)}), chunks_second), {chunk, all, heads, x.dim(3)});
+  };
+  const auto folded_number = [&](Var x, double rest) { return is_complex(x.dtype()) ? complex(folded(real(x), rest), folded(imag(x), 0.0)) : folded(x, 0.0); };
+  OuterInputs local{.q = folded_number(in.q, 0.0), .k = folded_number(in.k, 0.0), .v = folded(in.v, 0.0), .read = in.read, .phase = folded_number(in.phase, 1.0)};
+  if (in.key_decay) local.key_decay = folded(in.key_decay, 0.0);
+  if (in.value_decay) local.value_decay = folded(in.value_decay, 0.0);
+  const auto [c, s] = turned_by(graph, local);
+  OuterInputs turned = turned_keys(local, c, s);
+  turned.read = ReadOrder::before;
+  if (after && in.key_decay) turned.q = turned.q * exp(turned.key_decay);
+  const OuterVars made = memory_of(graph, Form::chunkwise, turned, false, chunks::zeros(graph, {all, heads, 2 * key, value}));
+
+  const auto since_start = [](Var log) { return exp(step_later(affine(slice(log, 0, 0, 1), 0.0, 0.0), cumulative_sum(log, 0), 0)); };
+  Var factor_c = chunks::with_axis(last(c), -1), factor_s = chunks::with_axis(last(s), -1), left = turned.q;
+  const Var wrote = made.finals[0], x = slice(wrote, -2, 0, key), y = slice(wrote, -2, key, 2 * key), written = complex(x * factor_c + y * factor_s, x * factor_s - y * factor_c);
+  const auto decay_by = [&](Var log, int axis) {
+    const Var size = chunks::with_axis(exp(sum(log, 0)), axis);
+    factor_c = factor_c * size;
+    factor_s = factor_s * size;
+  };
+  if (in.key_decay) {
+    decay_by(local.key_decay, -1);
+    left = left * since_start(turned.key_decay);
+  }
+  if (in.value_decay) decay_by(local.value_decay, -2);
+  const Var every = chunks::zeros(graph, {key, value});
+  const Shape by_chunks{count, batch, heads, key, value};
+  const MemoryVars memory = diagonal_from(graph, Form::sequential, reshape(complex(factor_c + every, factor_s + every), by_chunks), reshape(written, by_chunks), start.state);
+  if (start.memory) start.memory->follow(memory.memory);
+  const Var before = reshape(states_before(memory), {all, heads, key, value});
+  const int heads_first[] = {1, 2, 0, 3}, time_first[] = {2, 0, 1, 3}, chunks_first[] = {1, 0, 2, 3, 4};
+  Var carried = permute(matmul(permute(left, heads_first), pair(real(before), -imag(before), -2)), time_first);
+  if (in.value_decay) carried = carried * since_start(local.value_decay);
+  Var read = made.output + carried;
+  if (after && in.value_decay) read = read * exp(local.value_decay);
+  read = slice(reshape(permute(reshape(read, {chunk, count, batch, heads, value}), chunks_first), {count * chunk, batch, heads, value}), 0, 0, steps);
+  if (after) {
+    const Var own = sum(in.q * in.k, -1);
+    read = read + chunks::with_axis(is_complex(own.dtype()) ? real(own) : own, -1) * in.v;
+  }
+  OuterVars vars;
+  vars.memory = start.memory ? start.memory : memory.memory;
+  vars.initial = {start.leaf};
+  vars.trajectories = {Var{}};
+  vars.finals = memory.finals;
+  vars.output = read;
+  return vars;
+}
+
+/// x, and the gradient of y, which is the same number.
+Var with_gradient_of(Var x, Var y) { return x + (y - detach(y)); }
+
+/// The quadratic form of phases of every step. Its reads and all other adjoints are those of turned queries and keys; the adjoints of the phases, which
+/// these do not hold (in_frames), are what flows through each step, by way of the memories between chunks.
+OuterVars quadratic_turning(Graph& graph, const OuterInputs& in) {
+  const auto held = [](Var x) { return x ? detach(x) : x; };
+  OuterInputs still = in;
+  still.phase = detach(in.phase);
+  OuterVars vars = turning(graph, still, [&](const OuterInputs& turned, Var from) { return memory_of(graph, Form::attention, turned, false, from); });
+  const OuterVars flow = in_frames(graph, {.q = held(in.q), .k = held(in.k), .v = held(in.v), .key_decay = held(in.key_decay), .read = in.read, .phase = in.phase}, detach(vars.initial[0]));
+  vars.output = with_gradient_of(vars.output, flow.output);
+  vars.finals[0] = with_gradient_of(vars.finals[0], flow.finals[0]);
+  return vars;
+}
+
 bool has_quadratic_form(const OuterInputs& in) { return !in.value_decay && (!in.key_decay || in.key_decay.dim(-1) == 1); }
 
-OuterVars memory_of(Graph& graph, Form form, const OuterInputs& in, bool record, Var initial = {}) {
+OuterVars memory_of(Graph& graph, Form form, const OuterInputs& in, bool record, Var initial) {
   if (in.phase) {
+    const bool varies = in.phase.shape().size() == 4;
+    if (varies && form == Form::chunkwise) return in_frames(graph, in);
+    if (varies && form == Form::attention && has_quadratic_form(in)) return quadratic_turning(graph, in);
     if (form == Form::chunkwise || (form == Form::attention && has_quadratic_form(in)))
       return turning(graph, in, [&](const OuterInputs& turned, Var from) { return memory_of(graph, form, turned, false, from); });
     return stepwise(graph, form == Form::scan ? Form::scan : Form::sequential, in);

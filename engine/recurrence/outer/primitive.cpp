@@ -58,7 +58,6 @@ std::vector<ExtremePrimitive> extremes() {
       add(steps + "a decay a value", scans(), with({by_value}), made);
       add(steps + "a constant decay a value", scans(), with({chosen("b", {H, V}, log_edges(), 7)}), made);
       add(steps + "a decay a key and a value", scans(), with({by_key, by_value}), made);
-      if (T == 1) continue;  // there a read does not depend on the phases, whose adjoint is then the rounding of large terms in some forms
       add(steps + "phases", {Form::sequential, Form::scan, Form::chunkwise, Form::attention}, with({theta}), made);
       add(steps + "phases and a decay a head", {Form::sequential, Form::scan, Form::chunkwise, Form::attention}, with({theta, by_head}), made);
       add(steps + "phases and a decay a key", scans(), with({theta, by_key}), made);

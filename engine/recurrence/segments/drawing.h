@@ -8,5 +8,7 @@ namespace reclab::drawing {
 
 /// Memory of one segment after another.
 void segments(Plan& plan, const Drawn& drawn);
+/// Of segments that do not wait for one another.
+void contexts(Plan& plan, const Drawn& drawn);
 
 }  // namespace reclab::drawing

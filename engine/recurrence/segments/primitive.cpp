@@ -78,6 +78,13 @@ Primitive segments() {
     return reads_and_memories(x, reclab::segments(graph, batch, {{"a", {3}}, {"b", {1, 3}}}, begin, in, unread, 4, segment, false), begin);
   });
 
+  p.check("segments, contexts", {Form::sequential}, [](Form, Graph& graph, RandomLeaves& x, std::int64_t T) {
+    const std::int64_t unread = T > 2 ? 2 : 0;
+    const Var in = x.real({T, batch, 3}), begin = graph.leaf(LeafKind::variable, {batch, 2, 3}, graph.real());
+    const SegmentContext context{[](Var tokens) { return tanh(slice(tokens, 1, 2, 4)); }, [](Var m, Var tokens) { return attend(m, tokens, 0).reads; }};
+    return reads_and_memories(x, reclab::segment_contexts(graph, batch, begin, in, unread, 4, context, false), {begin});
+  });
+
   p.extremes = extremes;
   return p;
 }

@@ -28,6 +28,12 @@ struct SegmentGate {
   double before = 1.0;
 };
 
+/// A memory that is made of its segment's tokens alone: no segment waits for another, and all are computed at once.
+struct SegmentContext {
+  std::function<Var(Var tokens)> left;               ///< from [segments, length, features] to [segments, ...]
+  std::function<Var(Var memory, Var tokens)> reads;  ///< causal, to [segments, length, out]; an unfinished segment is filled up with zeros
+};
+
 struct SegmentVars : MemoryVars {
   Var reads;                        ///< [unread + steps, batch, out]
   std::vector<CellGate> gates;      ///< trajectories [steps, batch, ...], of those that were asked for; without gradient
@@ -36,10 +42,12 @@ struct SegmentVars : MemoryVars {
 /// unfinished segment that came before. Trajectories, of the `steps` alone, are made where `record` says so; `initial` is left empty.
 SegmentVars segments(Graph& graph, std::int64_t batch, const std::vector<StateShape>& memory, const std::vector<Var>& begin, Var x, std::int64_t unread, std::int64_t length,
                      const SegmentFunction& segment, bool record, const std::vector<SegmentGate>& gates = {});
+SegmentVars segment_contexts(Graph& graph, std::int64_t batch, Var begin, Var x, std::int64_t unread, std::int64_t length, const SegmentContext& context, bool record);
 
 /// As a part of a layer. `first`: each memory at the start of the sequence, without batch. Returns the reads [steps, batch, out]. The sequence is
 /// then run as one. The gates that `segment` names are those of `gates`.
 Var segments(Layer& layer, const std::vector<StateSpec>& memory, const std::vector<Var>& first, Var x, std::int64_t length, const SegmentFunction& segment,
              const std::vector<SegmentGate>& gates = {});
+Var segment_contexts(Layer& layer, const StateSpec& memory, Var first, Var x, std::int64_t length, const SegmentContext& context);
 
 }  // namespace reclab

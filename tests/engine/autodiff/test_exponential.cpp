@@ -93,6 +93,14 @@ TEST_CASE("an inverse times its matrix is the identity, also where a pivot is 0,
   const auto one = product(made_of(matrix_inverse, a, n), a, n);
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 0; j < n; ++j) CHECK_CLOSE(one[i * n + j], i == j ? 1.0 : 0.0, 1e-11);
+  // Below the diagonal larger entries than on it, which are no pivots.
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = 0; j < n; ++j) a[i * n + j] = i < j ? 0.0 : i == j ? 1.0 + 0.05 * static_cast<double>(i + 1) : 0.1 * std::sqrt((2.0 * static_cast<double>(i) + 1.0) * (2.0 * static_cast<double>(j) + 1.0));
+  const auto lower = made_of(matrix_inverse, a, n);
+  for (std::size_t i = 0; i < n; ++i) {
+    CHECK_EQUAL(lower[i * n + i], 1.0 / a[i * n + i]);
+    for (std::size_t j = i + 1; j < n; ++j) CHECK_EQUAL(lower[i * n + j], 0.0);
+  }
   const auto none = made_of(matrix_inverse, {1, 2, 2, 4}, 2);
   CHECK(std::ranges::none_of(none, [](double value) { return std::isfinite(value); }));
 }
@@ -102,5 +110,9 @@ TEST_CASE("an inverse's adjoint and its tangent are central differences, the ker
   test::check_tangents("matrix_inverse", [](Graph& graph, RandomLeaves& leaves) {
     const Var one = graph.constant({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
     return std::vector<Var>{matrix_inverse(one + leaves.real({3, 3}, -0.3, 0.3))};
+  }, kernels);
+  test::check_tangents("matrix_inverse of several", [](Graph& graph, RandomLeaves& leaves) {
+    const Var one = graph.constant({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1});
+    return std::vector<Var>{matrix_inverse(one + leaves.real({2, 3, 3}, -0.3, 0.3))};
   }, kernels);
 }

@@ -9,15 +9,16 @@
 #include "experiment/experiment.h"
 #include "learning/losses.h"
 #include "models/registry.h"
+#include "runs.h"
 #include "scratch.h"
 #include "sequence/elapsed.h"
 #include "test.h"
 
 using namespace reclab;
+using test::Settings;
+using test::values_of;
 
 namespace {
-
-using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// Noise of two columns at the given times.
 Sequence at_times(const std::vector<double>& times, std::uint64_t seed = 5) {
@@ -50,11 +51,6 @@ RunResult finished(const RunRequest& request) {
   RunResult result = run(builtin_registry(), request, {}, {});
   CHECK_SAYS(result.trace->info.outcome == Outcome::finished, result.trace->info.sentence);
   return result;
-}
-const std::vector<double>& values_of(const Trace& trace, const std::string& key) {
-  const TraceArray* array = trace.find(key);
-  CHECK_SAYS(array && array->real, key);
-  return *array->real;
 }
 bool noted(const Trace& trace, const std::string& words) {
   return std::ranges::any_of(trace.info.notes, [&](const std::string& note) { return note.find(words) != std::string::npos; });

@@ -12,14 +12,16 @@
 #include "files/npz.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "runs.h"
 #include "scratch.h"
 #include "test.h"
 
 using namespace reclab;
+using test::Settings;
+using test::values_of;
 
 namespace {
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
 constexpr double pi = std::numbers::pi;
 
 Sequence sequence_of(std::int64_t width, std::vector<double> values) {
@@ -70,12 +72,6 @@ RunRequest bare_lmu(const test::Scratch& folder, Sequence sequence, std::int64_t
   writer.finish();
   file.commit();
   return request;
-}
-
-const std::vector<double>& values_of(const Trace& trace, const std::string& key) {
-  const TraceArray* array = trace.find(key);
-  CHECK_SAYS(array && array->real, key);
-  return *array->real;
 }
 
 std::vector<double> legendre_at(double x, std::int64_t orders) {

@@ -123,6 +123,24 @@ TEST_CASE("above the limit of memory every k-th step is recorded, and a note say
       CHECK_EQUAL((*some->real)[row * 64 + static_cast<std::size_t>(j)], (*all->real)[static_cast<std::size_t>(trace->steps[row] * 64 + j)]);
 }
 
+TEST_CASE("what would be recorded is counted as it is: a little above it every step is, below it every second") {
+  for (const std::string architecture : {"lstm", "block-recurrent"}) {
+    RunRequest request = request_for(architecture, "noise", 400);
+    if (architecture == "block-recurrent") request.set = {{"gate", "lstm"}};
+    request.probe.kinds.remove(kinds_of(Stage::late));
+    request.every = 1;
+    std::int64_t bytes = 0;
+    const auto whole = run_quietly(request);
+    for (const auto& array : whole->arrays())
+      if (!array->axes.empty() && array->axes[0].name == "time") bytes += 8 * array->size();
+    request.every = 0;
+    request.record_limit = bytes * 11 / 10;
+    CHECK_SAYS(run_quietly(request)->info.every == 1, architecture);
+    request.record_limit = bytes * 9 / 10;
+    CHECK_SAYS(run_quietly(request)->info.every == 2, architecture);
+  }
+}
+
 TEST_CASE("no array has fewer rows because another takes long") {
   // deltanet's Jacobians have 256 rows, nearly all of them of the identity.
   const PresetLibrary library(builtin_registry(), {std::filesystem::path(RECLAB_SOURCE_DIR) / "presets"});

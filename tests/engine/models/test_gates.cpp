@@ -11,41 +11,30 @@
 #include "experiment/experiment.h"
 #include "extremes.h"
 #include "models/registry.h"
+#include "runs.h"
 #include "scratch.h"
 #include "test.h"
 
 using namespace reclab;
+using test::Settings;
+using test::finished;
+using test::request_of;
+using test::values_of;
 using test::Numbers, test::says;
 
 namespace {
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
-
 /// A model with one input column.
-RunRequest request_of(const std::string& architecture, std::int64_t length, Settings set, const std::string& task = "noise") {
-  RunRequest request;
-  request.preset.id = request.preset.title = request.preset.architecture = architecture;
-  request.set = std::move(set);
-  request.sequence = make_task(task, {.length = length, .seed = 4});
+RunRequest request_for(const std::string& architecture, std::int64_t length, Settings set, const std::string& task = "noise") {
+  RunRequest request = request_of(architecture, make_task(task, {.length = length, .seed = 4}), std::move(set));
   request.probe.kinds.remove(kinds_of(Stage::late));
-  request.every = 1;
   return request;
 }
 /// One step without input.
 RunRequest at_rest(const std::string& architecture, Settings set) {
-  RunRequest request = request_of(architecture, 1, std::move(set));
+  RunRequest request = request_for(architecture, 1, std::move(set));
   request.sequence.own().input.assign(1, 0.0);
   return request;
-}
-TracePtr finished(const RunRequest& request) {
-  const RunResult result = run(builtin_registry(), request, {}, {});
-  CHECK_SAYS(result.trace->info.outcome == Outcome::finished, result.trace->info.sentence);
-  return result.trace;
-}
-const Numbers& values_of(const Trace& trace, const std::string& key) {
-  const TraceArray* array = trace.find(key);
-  CHECK_SAYS(array && array->real, key);
-  return *array->real;
 }
 
 /// Kolmogorov and Smirnov's largest distance of a sample's distribution from the uniform one.
@@ -120,7 +109,7 @@ TEST_CASE("lstm: chrono's time constants are uniform from 2 to t_max, and the in
 
 TEST_CASE("lstm: without input and recurrent weights a cell fades by its own time constant") {
   const Settings set{{"width", "32"}, {"bias_init", "chrono"}, {"t_max", "100"}};
-  RunRequest request = request_of("lstm", 60, set, "impulse");
+  RunRequest request = request_for("lstm", 60, set, "impulse");
   const test::Scratch folder;
   request.weights = folder / "w.npz";
   test::write_weights(request, request.weights, [](const std::string& name, double value) { return says(name, "weight_hh") ? 0.0 : value; });
@@ -179,7 +168,7 @@ TEST_CASE("ur-lstm: with no gate driven further than 4 the refined gate reaches 
 }
 
 TEST_CASE("ur-lstm: the refined gate stays in its band, and what it leaves keeps its digits next to 1") {
-  const auto trace = finished(request_of("ur-lstm", 50, {{"width", "16"}, {"input_scale", "20"}}));
+  const auto trace = finished(request_for("ur-lstm", 50, {{"width", "16"}, {"input_scale", "20"}}));
   const Numbers &f = values_of(*trace, "gate/0/forget"), &g = values_of(*trace, "gate/0/effective");
   for (std::size_t i = 0; i < f.size(); ++i) CHECK(g[i] >= f[i] * f[i] * (1.0 - 1e-12) && g[i] <= 1.0 - (1.0 - f[i]) * (1.0 - f[i]) + 1e-15);
   // f and r driven to 30: 1 - g = q² r + q (1 - r)(1 + f), about 3e-26, is nothing as a difference to 1.
@@ -193,7 +182,7 @@ TEST_CASE("ur-lstm: the refined gate stays in its band, and what it leaves keeps
 }
 
 TEST_CASE("on-lstm: the last level is never written, and a step that writes a level writes all below it as much") {
-  const auto trace = finished(request_of("on-lstm", 60, {{"width", "24"}, {"chunk", "3"}, {"input_scale", "10"}}));
+  const auto trace = finished(request_for("on-lstm", 60, {{"width", "24"}, {"chunk", "3"}, {"input_scale", "10"}}));
   const Numbers &c = values_of(*trace, "state/0/c"), &written = values_of(*trace, "gate/0/master_input"), &kept = values_of(*trace, "gate/0/master_forget");
   const Numbers &distance = values_of(*trace, "gate/0/distance"), &distance_in = values_of(*trace, "gate/0/distance_in");
   for (std::size_t t = 0; t < 60; ++t) {
@@ -209,11 +198,11 @@ TEST_CASE("on-lstm: the last level is never written, and a step that writes a le
     CHECK_EQUAL(written[t * 8 + 7], 0.0);
     for (std::size_t j = 21; j < 24; ++j) CHECK_EQUAL(c[t * 24 + j], 0.0);
   }
-  CHECK_ERROR(finished(request_of("on-lstm", 4, {{"width", "24"}, {"chunk", "5"}})), "does not divide width = 24");
+  CHECK_ERROR(finished(request_for("on-lstm", 4, {{"width", "24"}, {"chunk", "5"}})), "does not divide width = 24");
 }
 
 TEST_CASE("sru: v and w of 0 are the network without them") {
-  RunRequest request = request_of("sru", 40, {{"width", "6"}, {"layers", "2"}});
+  RunRequest request = request_for("sru", 40, {{"width", "6"}, {"layers", "2"}});
   const auto without_v = [](const std::string& name, std::size_t, double value) { return says(name, "weight_c") ? 0.0 : value; };
   const Numbers with = output_with(request, request.set, without_v);
   same(with, output_with(request, {{"width", "6"}, {"layers", "2"}, {"state_gates", "no"}}, without_v), 1e-14);
@@ -222,7 +211,7 @@ TEST_CASE("sru: v and w of 0 are the network without them") {
 
 TEST_CASE("qrnn and gru: a gate that writes is one that keeps, its rows negated") {
   for (const std::string pooling : {"f", "fo", "ifo"}) {
-    const RunRequest request = request_of("qrnn", 40, {{"width", "6"}, {"pooling", pooling}});
+    const RunRequest request = request_for("qrnn", 40, {{"width", "6"}, {"pooling", pooling}});
     const std::size_t row = pooling == "ifo" ? 2 : 1;
     Settings other = request.set;
     other.emplace_back("gate", "keeps");
@@ -234,7 +223,7 @@ TEST_CASE("qrnn and gru: a gate that writes is one that keeps, its rows negated"
     CHECK(test::largest(writes) > 0.01);
   }
   for (const std::string reset : {"after", "before"}) {
-    const RunRequest request = request_of("gru", 40, {{"width", "6"}, {"reset", reset}});
+    const RunRequest request = request_for("gru", 40, {{"width", "6"}, {"reset", reset}});
     Settings other = request.set;
     other.emplace_back("update", "writes");
     const Numbers keeps = output_of(request), writes = output_with(request, other, [&](const std::string& name, std::size_t entry, double value) {

@@ -12,23 +12,23 @@
 #include "files/npz.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "runs.h"
 #include "scratch.h"
 #include "sequence/sequence.h"
 #include "test.h"
 
 using namespace reclab;
+using test::Settings;
+using test::finished;
+using test::request_of;
+using test::values_of;
 
 namespace {
-
-using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// Columns of noise, and the column `marks` among them as number `column` (from 1).
 RunRequest request_for(const std::string& architecture, const std::vector<double>& marks, std::int64_t column, Settings set) {
   const Sequence noise = make_task("noise", {.length = static_cast<std::int64_t>(marks.size()) * 2, .seed = 5});
-  RunRequest request;
-  request.preset.id = request.preset.title = request.preset.architecture = architecture;
-  request.set = std::move(set);
-  Sequence& made = request.sequence.own();
+  Sequence made;
   made.name = made.source = "documents";
   made.length = static_cast<std::int64_t>(marks.size());
   made.width = 3;
@@ -43,19 +43,7 @@ RunRequest request_for(const std::string& architecture, const std::vector<double
     made.mean.push_back(0.0);
     made.deviation.push_back(1.0);
   }
-  request.every = 1;
-  return request;
-}
-
-TracePtr finished(const RunRequest& request) {
-  const RunResult result = run(builtin_registry(), request, {}, {});
-  CHECK_SAYS(result.trace->info.outcome == Outcome::finished, result.trace->info.sentence);
-  return result.trace;
-}
-const std::vector<double>& values_of(const Trace& trace, const std::string& key) {
-  const TraceArray* array = trace.find(key);
-  CHECK_SAYS(array && array->real, key);
-  return *array->real;
+  return request_of(architecture, std::move(made), std::move(set));
 }
 
 /// The rows from `first` on, as a sequence of its own.

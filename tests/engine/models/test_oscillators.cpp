@@ -14,33 +14,19 @@
 #include "experiment/experiment.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "runs.h"
 #include "test.h"
 
 using namespace reclab;
+using test::Settings;
+using test::finished;
+using test::request_of;
+using test::values_of;
 
 namespace {
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
+RunRequest request_for(const std::string& architecture, std::int64_t length, Settings set) { return request_of(architecture, make_task("noise", {.length = length, .seed = 7}), std::move(set)); }
 
-RunRequest request_for(const std::string& architecture, std::int64_t length, Settings set) {
-  RunRequest request;
-  request.preset.id = request.preset.title = request.preset.architecture = architecture;
-  request.sequence = make_task("noise", {.length = length, .seed = 7});
-  request.set = std::move(set);
-  request.every = 1;
-  return request;
-}
-
-TracePtr finished(const RunRequest& request) {
-  const RunResult result = run(builtin_registry(), request, {}, {});
-  CHECK_SAYS(result.trace->info.outcome == Outcome::finished, result.trace->info.sentence);
-  return result.trace;
-}
-const std::vector<double>& values_of(const Trace& trace, const std::string& key) {
-  const TraceArray* array = trace.find(key);
-  CHECK_SAYS(array && array->real, key);
-  return *array->real;
-}
 double largest(const std::vector<double>& values) {
   double most = 0.0;
   for (const double value : values) most = std::max(most, std::abs(value));

@@ -215,3 +215,37 @@ TEST_CASE("a cell of ncps with an LSTM in front is read, below its prefix and be
   write(file, request.weights);
   CHECK(output_of(request) == expected);
 }
+
+TEST_CASE("of two models that a file fits, the one is found that has more of its entries") {
+  const test::Scratch folder;
+  const auto matrix = [](const char* oscillation) {
+    return request_for("lcsm", {{"width", "4"}, {"state", "3"}, {"block", "none"}, {"oscillation", oscillation}}, noise());
+  };
+  for (const auto& [oscillation, other] : {std::pair("key-gated-matrix", "key-gates"), {"keys-by-value-gates", "value-gates"}, {"matrix", "ones"}, {"key-decays", "ones"}}) {
+    Values file;
+    for (const auto& [name, value] : drawn(matrix(oscillation))) file[name.starts_with("0/") ? "layers.0.sequence_mixer.mixer." + name.substr(2) : "embed." + name.substr(name.find('/') + 1)] = value;
+    RunRequest request = matrix(other);  // all of whose parameters the file has: `o` may be there without being one
+    request.weights = folder / "theirs.npz";
+    write(file, request.weights);
+    CHECK_EQUAL(output_of(request).size(), std::size_t{20 * 4});
+    request.set = {{"block", "none"}};
+    const test::Settings found = settings_that_fit(builtin_registry(), request, request.weights);
+    CHECK_SAYS(std::ranges::find(found, std::pair(std::string("oscillation"), std::string(oscillation))) != found.end(), oscillation);
+  }
+}
+
+TEST_CASE("files of transformers with memories are read with the embedding of their tokens, and with a decoder, which are of no use") {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> models{{"compressive-transformer", {"token_emb.weight"}}, {"memformer", {"encoder.token_emb.weight", "decoder.net.token_emb.weight", "decoder.net.norm.bias"}}, {"block-recurrent", {"embed.embedding"}}};
+  for (const auto& [id, besides] : models) {
+    const test::Scratch folder;
+    RunRequest request = request_for(id, {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}}, noise());
+    const std::vector<double> expected = output_of(request);
+    Values theirs;
+    for (const auto& [name, value] : drawn(request)) theirs[name.starts_with("0/") ? name.substr(2) : name] = value;
+    for (const std::string& name : besides) theirs[name] = {{5, 8}, std::vector<double>(40, 1.0)};
+    write(theirs, folder / "w.npz");
+    request.seed = 2;
+    request.weights = folder / "w.npz";
+    CHECK_SAYS(output_of(request) == expected, id);
+  }
+}

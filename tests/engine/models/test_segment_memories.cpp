@@ -10,22 +10,23 @@
 #include "execution/rollout.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
+#include "runs.h"
 #include "test.h"
 
 using namespace reclab;
+using test::Settings;
+using test::finished;
+using test::request_of;
+using test::values_of;
 
 namespace {
 
 using Numbers = std::vector<double>;
-using Settings = std::vector<std::pair<std::string, std::string>>;
 
 /// Eight columns of noise.
 RunRequest request_for(const std::string& architecture, std::int64_t steps, Settings set) {
-  RunRequest request;
-  request.preset.id = request.preset.title = request.preset.architecture = architecture;
-  request.set = std::move(set);
   const Sequence noise = make_task("noise", {.length = steps * 8, .seed = 11});
-  Sequence& made = request.sequence.own();
+  Sequence made;
   made.name = made.source = "noise";
   made.length = steps;
   made.width = 8;
@@ -36,18 +37,7 @@ RunRequest request_for(const std::string& architecture, std::int64_t steps, Sett
     made.mean.push_back(0.0);
     made.deviation.push_back(1.0);
   }
-  request.every = 1;
-  return request;
-}
-TracePtr finished(const RunRequest& request) {
-  const RunResult result = run(builtin_registry(), request, {}, {});
-  CHECK_SAYS(result.trace->info.outcome == Outcome::finished, result.trace->info.sentence);
-  return result.trace;
-}
-const Numbers& values_of(const Trace& trace, const std::string& key) {
-  const TraceArray* array = trace.find(key);
-  CHECK_SAYS(array && array->real, key);
-  return *array->real;
+  return request_of(architecture, std::move(made), std::move(set));
 }
 double norm_of_row(const Numbers& values, std::size_t row, std::size_t width) {
   double most = 0.0;
@@ -135,6 +125,9 @@ TEST_CASE("a run may be cut where segments end: the same outputs to the bit, and
   const std::vector<std::pair<std::string, Settings>> models{
       {"infini-attention", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"layers", "2"}, {"segment", "4"}, {"rule", "delta"}}},
       {"compressive-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"mem_len", "4"}, {"cmem_len", "4"}, {"ratio", "2"}, {"stop_gradient", "false"}}},
+      {"block-recurrent", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"states", "3"}, {"gate", "lstm"}}},
+      {"memformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"slots", "3"}}},
+      {"block-state-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"state", "4"}, {"context", "multi-head"}}},
       {"temporal-latent-bottleneck", {{"width", "8"}, {"feed_forward", "8"}, {"chunk", "4"}, {"slots", "3"}}},
       {"recurrent-memory-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"memory", "2"}}},
   };
@@ -186,4 +179,37 @@ TEST_CASE("a run may be cut where segments end: the same outputs to the bit, and
       }
     }
   }
+}
+
+TEST_CASE("what comes later changes no bit of what stands before it, whether it fills the last segment or not") {
+  const std::vector<std::pair<std::string, Settings>> models{
+      {"infini-attention", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"layers", "2"}, {"segment", "4"}}},
+      {"compressive-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"mem_len", "4"}, {"cmem_len", "4"}, {"ratio", "2"}}},
+      {"block-recurrent", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"states", "3"}, {"gate", "lstm"}, {"cell", "dual"}}},
+      {"block-recurrent", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"states", "3"}, {"gate", "full"}, {"feedback", "true"}}},
+      {"block-recurrent", {{"width", "32"}, {"heads", "4"}, {"depth", "1"}, {"feed_forward", "64"}, {"segment", "16"}, {"states", "8"}, {"gate", "lstm"}}},
+      {"memformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"slots", "3"}}},
+      {"block-state-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"state", "4"}, {"context", "multi-head"}}},
+      {"temporal-latent-bottleneck", {{"width", "8"}, {"feed_forward", "8"}, {"chunk", "4"}, {"slots", "3"}}},
+      {"recurrent-memory-transformer", {{"width", "8"}, {"heads", "2"}, {"feed_forward", "8"}, {"segment", "4"}, {"memory", "2"}}},
+  };
+  for (const auto& [id, set] : models)
+    for (const char* type : {"f64", "f32"}) {
+      const auto run_of = [&](std::int64_t steps) {
+        RunRequest request = request_for(id, steps, set);
+        request.dtype = type;
+        return finished(request);
+      };
+      const TracePtr whole = run_of(36);
+      for (std::int64_t steps = 1; steps < 36; ++steps) {
+        const TracePtr part = run_of(steps);
+        for (const auto& pointer : part->arrays()) {
+          const TraceArray& array = *pointer;
+          const bool over_time = array.key == "output" || array.key.starts_with("state/") || array.key.starts_with("gate/");
+          if (!over_time || !array.real) continue;
+          const Numbers &all = values_of(*whole, array.key), &some = *array.real;
+          CHECK_SAYS(std::equal(some.begin(), some.end(), all.begin()), id + " " + type + ", " + std::to_string(steps) + " steps: " + array.key);
+        }
+      }
+    }
 }

@@ -6,27 +6,17 @@
 
 #include "experiment/experiment.h"
 #include "models/registry.h"
+#include "runs.h"
 #include "test.h"
 
 using namespace reclab;
+using test::Settings;
+using test::finished;
+using test::request_of;
 
 namespace {
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
-
-RunRequest request_for(const std::string& architecture, Settings set) {
-  RunRequest request;
-  request.preset.id = request.preset.title = request.preset.architecture = architecture;
-  request.sequence = make_task("noise", {.length = 20, .seed = 3});
-  request.set = std::move(set);
-  request.every = 1;
-  return request;
-}
-TracePtr finished(const RunRequest& request) {
-  const RunResult result = run(builtin_registry(), request, {}, {});
-  CHECK_SAYS(result.trace->info.outcome == Outcome::finished, result.trace->info.sentence);
-  return result.trace;
-}
+RunRequest request_for(const std::string& architecture, Settings set) { return request_of(architecture, make_task("noise", {.length = 20, .seed = 3}), std::move(set)); }
 std::string kinds_of_layers(const Trace& trace) {
   std::string names;
   for (const auto& layer : trace.info.each_layer) names += (names.empty() ? "" : ", ") + layer.name;

@@ -213,6 +213,15 @@ const std::map<std::string, Measure>& measures() {
          for (std::size_t i = x.width; i < x.complex.size(); ++i) most = std::max(most, std::abs(std::arg(x.complex[i] / x.complex[i % x.width])));
          return most;
        }},
+      // ARRAY STEP: the largest angle between an entry of that row and of the first
+      {"again",
+       [](const Subject& s, const Arguments& a) {
+         const Rows x = rows_of(s, a.at(0));
+         const std::size_t row = std::stoul(a.at(1)) * x.width;
+         double most = 0.0;
+         for (std::size_t i = 0; i < x.width; ++i) most = std::max(most, std::abs(std::arg(x.complex.at(row + i) / x.complex[i])));
+         return most;
+       }},
       // ARRAY: how many different values there are
       {"distinct",
        [](const Subject& s, const Arguments& a) {
@@ -439,6 +448,9 @@ std::vector<std::string> complaints_of(const Preset& preset, std::string& table)
     complaints.push_back(preset.id + ": its card says what to look at; say in its \"claims\" what is to be seen there");
   const TracePtr trace = own_run(preset);
   if (trace->info.outcome != Outcome::finished) return {preset.id + ": " + trace->info.sentence};
+  const auto has_none = [](const std::string& spectrum) { return spectrum.starts_with("none"); };
+  if (const std::string said = card(builtin_registry(), preset).spectrum; has_none(said) != std::ranges::all_of(trace->info.spectra, has_none, &SpectrumInfo::of))
+    complaints.push_back(preset.id + ": the card says of the spectrum \"" + said + "\", its run does not");
   for (const Claim& claim : preset.claims) {
     const double number = measured(preset, *trace, claim);
     char row[200];

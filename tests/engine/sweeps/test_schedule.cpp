@@ -206,7 +206,7 @@ TEST_CASE("work, rounds and depth are those of the textbooks") {
 }
 
 TEST_CASE("the triangle of a matrix memory, carried out, makes what the engine reads and keeps") {
-  for (const std::string model : {"linear-attention", "retnet", "gla", "mlstm"})
+  for (const std::string model : {"linear-attention", "retnet", "gla", "mlstm", "gateloop"})
     for (const std::int64_t T : {std::int64_t{1}, std::int64_t{13}, std::int64_t{16}, std::int64_t{64}}) {
       const auto trace = form_schedule(builtin_registry(), request_for(model), T, {});
       const Read blocks = read(*trace, "chunkwise");

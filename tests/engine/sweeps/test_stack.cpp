@@ -7,11 +7,13 @@
 #include "files/files.h"
 #include "files/npz.h"
 #include "models/registry.h"
+#include "runs.h"
 #include "scratch.h"
 #include "sweep.h"
 #include "test.h"
 
 using namespace reclab;
+using test::finished;
 
 namespace {
 
@@ -62,12 +64,6 @@ RunRequest request_for(const std::string& architecture, Sequence sequence) {
   request.loss = LossKind::mean;
   request.every = 1;
   return request;
-}
-
-TracePtr finished(const RunRequest& request) {
-  const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
-  CHECK_SAYS(trace->info.outcome == Outcome::finished, trace->info.sentence);
-  return trace;
 }
 
 /// The weights whose names begin with `from`, saved with `to` in its place.

@@ -443,7 +443,7 @@ SWEEP_ARCHITECTURES("a file of one layer is read without the layer's number, and
 
 SWEEP_ARCHITECTURES("a file with the entries of its reference implementation is read", architecture) {
   const test::Scratch folder;
-  if (architecture.reference.empty()) throw test::Skip("it names no entries of a reference implementation");
+  if (std::ranges::all_of(architecture.reference, [](const ReferenceName& row) { return row.ours.empty(); })) throw test::Skip("it names no entries of a reference implementation as other than ours");
   RunRequest request = small(architecture.id);
   if (architecture.id != "mamba") request.set = {{"layers", "2"}};
   const auto expected = output_of(request);
@@ -451,6 +451,7 @@ SWEEP_ARCHITECTURES("a file with the entries of its reference implementation is 
   // Written out here by hand: what stands before and after a layer's number, and what the card calls the entries of the last norm.
   const auto theirs = [&](const std::string& name) -> std::string {
     const std::string &id = architecture.id, layer = name.substr(0, 1), rest = name.substr(name.find('/') + 1);
+    if (id == "gateloop" && name.starts_with("final/norm.")) return "net.to_logits.0." + name.substr(11);
     if (name.starts_with("final/")) return "net." + rest;
     if (name.starts_with("encoder/")) return "embed." + rest;
     if (id == "elman" || id == "lstm" || id == "gru") return "net." + rest + "_l" + layer;

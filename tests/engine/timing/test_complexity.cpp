@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "array/error.h"
 #include "files/files.h"
@@ -47,11 +50,14 @@ TEST_CASE("the table that is shipped is of the rows that are stated, and says wh
   CHECK_EQUAL(to_json(rows), read_file(file));
   const PresetLibrary all = shipped();
   std::size_t i = 0;
+  std::vector<std::string> missing;
   for (const StatedComplexity& stated : stated_complexities()) {
     if (std::ranges::find(all.presets(), stated.preset, &Preset::id) == all.presets().end()) continue;
-    CHECK_SAYS(i < rows.size(), std::string(stated.preset) + " is missing: make the file again with `reclab complexities --export resources/complexities.json`");
+    if (i == rows.size() || rows[i].preset != stated.preset) {
+      missing.emplace_back(stated.preset);
+      continue;
+    }
     const ComplexityRow& row = rows[i++];
-    CHECK_EQUAL(row.preset, std::string(stated.preset));
     CHECK_EQUAL(row.form, std::string(stated.form));
     CHECK_EQUAL(row.stated_time, std::string(stated.time));
     CHECK_SAYS(row.lengths == complexity_lengths(), row.preset);
@@ -59,6 +65,9 @@ TEST_CASE("the table that is shipped is of the rows that are stated, and says wh
     CHECK_SAYS(agrees(row.stated_time_exponent, row.time) || !row.of_time.empty(), row.preset + ": " + verdict_of(row));
     CHECK_SAYS(agrees(row.stated_space_exponent, row.space) || !row.of_space.empty(), row.preset + ": " + verdict_of(row));
   }
+  // The file is made on an idle machine, so a preset may be there before its row is.
+  for (const std::string& preset : missing) std::printf("%s is missing: make the file again with `reclab complexities --export resources/complexities.json`\n", preset.c_str());
+  CHECK_SAYS(missing.empty(), std::to_string(missing.size()) + " rows are missing");
   CHECK_EQUAL(i, rows.size());
 }
 

@@ -40,11 +40,12 @@ inline void matmul_parity(Backend& other) {
 
 inline void inverse_parity(Backend& other) {
   for (const DType type : real_types)
-    for (const std::int64_t n : {1, 2, 31, 32, 33, 64})
-      for (const std::int64_t batch : {1, 3, 33}) {
+    for (const std::int64_t n : {1, 2, 31, 32, 33, 64, 65, 128, 330})
+      for (const std::int64_t batch : n > 64 ? std::vector<std::int64_t>{1, 3} : std::vector<std::int64_t>{1, 3, 33}) {
         Parity parity(other, 17);
         // The upper part and the diagonal are not looked at.
-        const std::size_t a = parity.array(type, batch * n * n, -0.3, 0.3), x = parity.array(type, batch * n * n);
+        const double far = n > 64 ? 20.0 / static_cast<double>(n) : 0.3;  // the inverse grows with the size
+        const std::size_t a = parity.array(type, batch * n * n, -far, far), x = parity.array(type, batch * n * n);
         parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
           b.invert_unit_lower(type, batch, n, p[a], p[x]);
           return 0;

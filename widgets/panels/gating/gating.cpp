@@ -359,9 +359,12 @@ void GatingPanel::moveTime() {
                                    : tr("At step %1, the nearest to step %2 that was recorded,").arg(grouped(recorded), grouped(step_));
   if (bounded()) {
     const GateStatistics found = statisticsAtCursor();
-    text += tr(" %1 of %2 units are nearly closed (below %3), %4 nearly open (above %5). Band: 10 to 90 % of the units.")
-                .arg(percent(found.below), grouped(units()), number(gate_->low + 0.1 * (gate_->high - gate_->low)), percent(found.above),
-                     number(gate_->low + 0.9 * (gate_->high - gate_->low)));
+    const QString closed = tr("nearly closed (below %1)").arg(number(gate_->low + 0.1 * (gate_->high - gate_->low)));
+    const QString open = tr("nearly open (above %1)").arg(number(gate_->low + 0.9 * (gate_->high - gate_->low)));
+    if (units() == 1)
+      text += tr(" the one unit is %1.").arg(found.below > 0 ? closed : found.above > 0 ? open : tr("neither %1 nor %2").arg(closed, open));
+    else
+      text += tr(" %1 of %2 units are %3, %4 %5. Band: 10 to 90 % of the units.").arg(percent(found.below), grouped(units()), closed, percent(found.above), open);
   } else {
     text += tr(" the mean is %1. This gate has no upper and lower end, so it cannot saturate. Band: 10 to 90 % of the units.")
                 .arg(number(statisticsAtCursor().mean));

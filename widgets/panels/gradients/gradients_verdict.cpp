@@ -48,32 +48,36 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
   const std::size_t count = std::min(steps.size(), log10_norms.size());
   std::size_t end = count;
   while (end > 0 && !std::isfinite(log10_norms[end - 1])) --end;
-  std::size_t begin = end;
-  while (begin > 0 && std::isfinite(log10_norms[begin - 1])) --begin;
+  // What is looked at goes back as far as anything is known. Zeros in its midst are steps that are not looked back at, not the end of the memory.
+  std::vector<std::size_t> points;  // where it is not zero, the last first
+  for (std::size_t i = end; i > 0 && (std::isfinite(log10_norms[i - 1]) || log10_norms[i - 1] < 0); --i)
+    if (std::isfinite(log10_norms[i - 1])) points.push_back(i - 1);
   if (end == 0) {
     verdict.sentence = QObject::tr("%1 is exactly zero at every step: nothing of the loss reaches the state.").arg(subject);
     if (count == 0) verdict.sentence = QObject::tr("%1 was not recorded at any step.").arg(subject);
     return verdict;
   }
+  const std::size_t begin = points.back(), zeros = end - begin - points.size();
   const std::int64_t last = steps[end - 1];
   verdict.first = steps[begin];
   verdict.last = last;
   const double span = static_cast<double>(last - steps[begin]);
-  // What lies before the part that is looked at.
+  // What lies before the part that is looked at, and in its midst.
   QString before;
-  if (begin > 0 && log10_norms[begin - 1] < 0) 
-    before = (steps[begin] < 0 ? QObject::tr("; after step %1 it is exactly zero") : QObject::tr("; before step %1 it is exactly zero")).arg(grouped(std::abs(steps[begin])));
-  if (end - begin < 4) {
-    const QString known = end - begin == 1 ? QObject::tr("one step") : QObject::tr("%1 steps").arg(end - begin);
+  if (zeros > 0) before = QObject::tr("; it is exactly zero at %1 of these %2 steps").arg(grouped(static_cast<std::int64_t>(zeros)), grouped(static_cast<std::int64_t>(end - begin)));
+  if (begin > 0 && log10_norms[begin - 1] < 0)
+    before += (steps[begin] < 0 ? QObject::tr("; after step %1 it is exactly zero") : QObject::tr("; before step %1 it is exactly zero")).arg(grouped(std::abs(steps[begin])));
+  if (points.size() < 4) {
+    const QString known = points.size() == 1 ? QObject::tr("one step") : QObject::tr("%1 steps").arg(points.size());
     verdict.sentence = QObject::tr("%1 is known at %2 only, too few for a verdict%3.").arg(subject, known, before);
     return verdict;
   }
 
   // At most 256 points, evenly over the part: 32,640 pairs.
   std::vector<double> lag, norm;
-  const std::size_t have = end - begin, take = std::min<std::size_t>(have, 256);
+  const std::size_t have = points.size(), take = std::min<std::size_t>(have, 256);
   for (std::size_t i = 0; i < take; ++i) {
-    const std::size_t at = begin + i * (have - 1) / (take - 1);
+    const std::size_t at = points[have - 1 - i * (have - 1) / (take - 1)];
     lag.push_back(static_cast<double>(last - steps[at]));
     norm.push_back(log10_norms[at]);
   }
@@ -100,19 +104,14 @@ Verdict gradientVerdict(std::span<const std::int64_t> steps, std::span<const dou
   // How far back until the first whole number of decades that says it: eight, or what the record reaches.
   const double sign = change < 0 ? -1.0 : 1.0, at_end = log10_norms[end - 1];
   double reached = 0.0;
-  for (std::size_t i = begin; i < end; ++i) reached = std::max(reached, sign * (log10_norms[i] - at_end));
+  for (const std::size_t i : points) reached = std::max(reached, sign * (log10_norms[i] - at_end));
   const double decades = std::min(8.0, std::floor(reached));
   std::int64_t after = 0;  // from this lag on it is past that many decades, for good
   if (decades >= 1.0) {
-    std::size_t i = begin;
-    while (i < end && sign * (log10_norms[i] - at_end) >= decades) ++i;
-    if (i > begin) {
-      after = last - steps[i - 1];
-    } else {  // it comes back: the first time counts
-      for (i = end; i-- > begin;)
-        if (sign * (log10_norms[i] - at_end) >= decades) break;
-      after = last - steps[i];
-    }
+    const auto past = [&](std::size_t i) { return sign * (log10_norms[i] - at_end) >= decades; };
+    // It may come back, and then the first time counts.
+    const auto for_good = std::find_if_not(points.rbegin(), points.rend(), past);
+    after = last - steps[for_good != points.rbegin() ? *std::prev(for_good) : *std::find_if(points.begin(), points.end(), past)];
   }
   const QString power = powerOfTen(sign * decades), steps_after = grouped(after);
   // Where the course is far from the line, the rate and the step at which it is past so many decades do not follow from each other.

@@ -15,11 +15,11 @@ namespace reclab {
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity(), gap_value = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity(), no_value = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t most_curves = 48;
 
 bool usable(const TraceArray* array) { return array && array->real && !array->shape.empty() && array->shape[0] > 0 && array->row_size() > 0; }
-const std::vector<std::int64_t>& stepsOf(const Trace& trace, const TraceArray& array) { return array.steps.empty() ? trace.steps : array.steps; }
+const std::vector<std::int64_t>& stepsIn(const Trace& trace, const TraceArray& array) { return array.steps.empty() ? trace.steps : array.steps; }
 
 /// Those of a row; of the last by default, which is the mean over most of the sequence. A layer that runs backward ends at the first.
 std::span<const double> rowOf(const TraceArray& array, std::int64_t row) {
@@ -33,11 +33,11 @@ std::span<const double> lastOf(const Trace& trace, const TraceArray& array) {
 
 /// What is not finite (a direction that is forgotten at once) is a gap.
 void fill(QCPGraph* graph, const Trace& trace, const TraceArray& array, std::int64_t rank) {
-  const std::vector<std::int64_t>& steps = stepsOf(trace, array);
+  const std::vector<std::int64_t>& steps = stepsIn(trace, array);
   QVector<QCPGraphData> points(static_cast<qsizetype>(std::min<std::int64_t>(std::ssize(steps), array.shape[0])));
   for (qsizetype i = 0; i < points.size(); ++i) {
     const double value = rowOf(array, i)[static_cast<std::size_t>(rank)];
-    points[i] = {static_cast<double>(steps[static_cast<std::size_t>(i)]), std::isfinite(value) ? value : gap_value};
+    points[i] = {static_cast<double>(steps[static_cast<std::size_t>(i)]), std::isfinite(value) ? value : no_value};
   }
   graph->data()->set(points, true);
 }
@@ -250,7 +250,7 @@ void LyapunovPanel::fitValues() {
 }
 
 QString LyapunovPanel::makeHeadline() const {
-  const double largest = array_ ? lastOf(*trace_, *array_).front() : gap_value;
+  const double largest = array_ ? lastOf(*trace_, *array_).front() : no_value;
   return std::isnan(largest) ? QString() : tr("λ₁ %1").arg(signedNumber(largest));
 }
 
@@ -271,7 +271,7 @@ QString LyapunovPanel::dataAsCsv() const {
       for (std::int64_t i = 0; i < array->row_size(); ++i) header << csvCell(QStringLiteral("%1/%2").arg(QString::fromStdString(array->key)).arg(i) + run);
       columns.push_back({&trace, array});
       std::vector<std::int64_t> both;
-      std::ranges::set_union(all, stepsOf(trace, *array), std::back_inserter(both));
+      std::ranges::set_union(all, stepsIn(trace, *array), std::back_inserter(both));
       all = std::move(both);
     }
   };
@@ -284,7 +284,7 @@ QString LyapunovPanel::dataAsCsv() const {
     const bool timed = row >= 0 && trace_->steps[static_cast<std::size_t>(row)] == step;
     text += QByteArray::number(static_cast<qlonglong>(step)) + ',' + (timed ? csvNumber(trace_->time[static_cast<std::size_t>(row)]) : QByteArray());
     for (Column& column : columns) {
-      const std::vector<std::int64_t>& steps = stepsOf(*column.trace, *column.array);
+      const std::vector<std::int64_t>& steps = stepsIn(*column.trace, *column.array);
       while (column.row < steps.size() && steps[column.row] < step) ++column.row;
       const bool there = column.row < steps.size() && steps[column.row] == step;
       for (std::int64_t i = 0; i < column.array->row_size(); ++i)

@@ -4,7 +4,9 @@
 #include <QSignalBlocker>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
+#include <vector>
 
 #include "panels/panel_info.h"
 #include "plot/pinned.h"
@@ -281,12 +283,35 @@ std::span<const Complex> SpectrumPanel::rowAt(const Trace& trace, std::int64_t s
   return {array->complex->data() + row * n, static_cast<std::size_t>(n)};
 }
 
+/// A few steps with eigenvalues far beyond all others', as a first one from an empty memory, would make a point of the rest.
+double SpectrumPanel::reachOfMostRows() {
+  far_rows_ = 0;
+  constexpr double all = std::numeric_limits<double>::infinity();
+  constexpr std::ptrdiff_t enough = 20;
+  if (info_.continuous) return all;
+  std::vector<double> reaches;
+  const std::int64_t n = std::max<std::int64_t>(array_->row_size(), 1);
+  for (std::int64_t row = 0; row + n <= array_->size(); row += n) {
+    double reach = 0.0;
+    for (std::int64_t i = row; i < row + n; ++i)
+      if (const double size = std::abs((*array_->complex)[static_cast<std::size_t>(i)]); std::isfinite(size)) reach = std::max(reach, size);
+    reaches.push_back(reach);
+  }
+  if (std::ssize(reaches) < enough) return all;
+  std::ranges::sort(reaches);
+  const double reach = 4.0 * std::max(1.0, reaches[reaches.size() * 95 / 100]);
+  far_rows_ = reaches.end() - std::ranges::upper_bound(reaches, reach);
+  far_reach_ = reaches.back();
+  return reach;
+}
+
 void SpectrumPanel::findHome() {
   double left = -1, right = 1, top = 1, bottom = -1;
   if (info_.continuous) left = -1e-9, right = 1e-9, top = 1e-9, bottom = -1e-9;
+  const double reach = reachOfMostRows();
   for (const TraceArray* array : {array_, cloudArray_})
     for (const Complex& z : *array->complex) {
-      if (!std::isfinite(z.real()) || !std::isfinite(z.imag())) continue;
+      if (!std::isfinite(z.real()) || !std::isfinite(z.imag()) || std::abs(z) > reach) continue;
       left = std::min(left, z.real());
       right = std::max(right, z.real());
       bottom = std::min(bottom, z.imag());
@@ -335,6 +360,7 @@ void SpectrumPanel::writeNote() {
                 .arg(grouped(unstable), grouped(static_cast<std::int64_t>(values.size())),
                      info_.continuous ? tr("right of the imaginary axis") : tr("outside the unit circle"));
   text += u'.';
+  if (far_rows_ > 0) text += tr(" At %1 of %2 steps some are far outside the picture, up to |λ| = %3.").arg(grouped(far_rows_), grouped(array_->shape[0]), number(far_reach_, 3));
   if (const QString said = notesOn(*trace_, {Kind::spectrum}); !said.isEmpty()) text += u' ' + said;
   const QSize before = note_->minimumOuterSizeHint();
   if (text == note_->text()) return;

@@ -44,6 +44,7 @@ class SpectrumPanel : public PlotPanel {
   friend class SpectrumPicture;
   std::span<const std::complex<double>> rowAt(const Trace& trace, std::int64_t step, std::int64_t* at = nullptr) const;
   void choose(int index);
+  double reachOfMostRows();
   void findHome();
   void keepRound();
   void writeNote();
@@ -62,7 +63,9 @@ class SpectrumPanel : public PlotPanel {
   SpectrumInfo info_;
   QString layer_ = QStringLiteral("0");
   std::vector<Run> pinned_;
-  QCPRange home_re_, home_im_;  // what holds all eigenvalues
+  QCPRange home_re_, home_im_;  // what holds all eigenvalues but those that are far from all others
+  std::int64_t far_rows_ = 0;   // the rows that have such
+  double far_reach_ = 0.0;      // the largest |λ| of all
   bool was_continuous_ = false, held_ = false;
   QAction* lock_;  ///< checked: the axes stay as they are, as after a zoom
 };

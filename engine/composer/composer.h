@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The composer of linear-complexity sequence models: the model of one code e-o-s-a, in words and equations, and a small run of it.
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "trace/composition.h"
+
+namespace reclab {
+
+/// The model that the preset `lcsm` is with these settings (keys of its hyper-parameters; what is not said is as in the preset), run on the preset's
+/// own task. Throws Error for a setting that there is not, and where there is no such preset.
+CompositionPtr compose(const Registry& registry, const PresetLibrary& presets, const std::vector<std::pair<std::string, std::string>>& settings, std::stop_token stop);
+
+}  // namespace reclab

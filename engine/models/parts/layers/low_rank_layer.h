@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The layer of S4: the parameters of a diagonal less a product of two vectors a channel, its bilinear transform, and what stands round the systems. What
+// reads the inputs is the caller's.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/architecture.h"
+#include "recurrence/linear/linear.h"
+
+namespace reclab::parts {
+
+struct LowRankLayer {
+  std::string id;  ///< of the architecture, for what its check says
+  /// What its systems make of u [steps, batch, channels], without the skip.
+  std::function<Var(Layer&, const LowRankSystem&, Var u)> read;
+  /// Parameters as the first version of state-spaces/s4 names them: log_dt [H], inv_w_real and w_imag, Λ = -exp(inv_w_real) + i w_imag. Their table has no
+  /// dt_transform, dt_tie, low_rank and B_clip, and has bandlimit.
+  bool first_version = false;
+};
+std::vector<HyperSpec> low_rank_layer_hyper(bool first_version);
+/// Sets input_width, check, layer, joint and joined.
+void make_low_rank_layer(Architecture& a, const LowRankLayer& how);
+/// The memory of such a layer: the complex modes h.
+Var low_rank_modes(Layer& l, const LowRankSystem& system, Var u);
+
+}  // namespace reclab::parts
