@@ -244,9 +244,14 @@ std::optional<std::uint64_t> seed(const std::string& option, const std::string& 
   return value;
 }
 
-RunRequest request_of(const RunOptions& options, const PresetLibrary& presets) {
+RunRequest model_request_of(const RunOptions& options, const PresetLibrary& presets) {
   RunRequest request = request_of(options, presets.find(options.id), builtin_registry());
   request.form = options.form;
+  return request;
+}
+
+RunRequest request_of(const RunOptions& options, const PresetLibrary& presets) {
+  RunRequest request = model_request_of(options, presets);
   request.every = integer("--every", options.every, 1, longest).value_or(0);
   request.probe = probe_asked(options.record);
   request.sequence = sequence_of(options, request.preset, request.preset.task_length);

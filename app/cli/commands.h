@@ -58,6 +58,16 @@ struct BenchOptions : ModelOptions {
 };
 int bench(const BenchOptions& options, Interrupt& interrupt);
 
+struct TrainOptions : ModelOptions {
+  std::string form = "sequential";
+  std::string steps, batch, rate, optimiser, momentum, smoothing, beta1, beta2, epsilon, weight_decay, schedule, warm_up, least_rate;
+  std::string clip, clip_value, truncate, held_out, held_out_share, judge_every, window, ahead;
+  std::vector<std::string> freeze;
+  bool nesterov = false;
+  std::string folder, resume;
+};
+int train(const TrainOptions& options, Interrupt& interrupt);
+
 struct ComplexitiesOptions {
   std::vector<std::string> ids, lengths;  ///< ids: of the presets in the tables; all where there are none
   std::string file;

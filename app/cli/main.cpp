@@ -134,6 +134,14 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     status = bench(bench_options, interrupt);
   });
 
+  TrainOptions train_options;
+  sub = app.add_subcommand("train", "Train a preset on a task or a file, and go on with what was trained");
+  add_train(*sub, train_options);
+  sub->callback([&] {
+    interrupt.watch();
+    status = train(train_options, interrupt);
+  });
+
   ComplexitiesOptions complexities_options;
   sub = app.add_subcommand("complexities", "The survey's tables of complexities beside exponents of time and memory that are measured here");
   sub->add_option("id", complexities_options.ids, "Presets of the tables (all)")->type_name("ID");
@@ -190,7 +198,7 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     signal(SIGPIPE, SIG_DFL);
     raise(SIGPIPE);
   }
-  const bool exported = !run_options.folder.empty() || !bench_options.file.empty() || !complexities_options.file.empty() || !task_options.file.empty();
+  const bool exported = !run_options.folder.empty() || !train_options.folder.empty() || !train_options.resume.empty() || !bench_options.file.empty() || !complexities_options.file.empty() || !task_options.file.empty();
   return complain("standard output cannot be written; is it closed, or the disk full?" + std::string(exported ? " The export is whole." : ""));
 }
 

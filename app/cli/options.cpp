@@ -19,8 +19,8 @@ void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values,
   app.add_option(flag, CLI::callback_t(split), text)->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name("A,B");
 }
 
-void add_model(CLI::App& app, ModelOptions& options) {
-  app.add_option("id", options.id, "The preset; `reclab list` shows all")->required()->type_name("ID");
+void add_model(CLI::App& app, ModelOptions& options, bool required) {
+  app.add_option("id", options.id, "The preset; `reclab list` shows all")->required(required)->type_name("ID");
   app.add_option("--set", options.set, "A hyper-parameter; `reclab show ID` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
   app.add_option("--seed", options.seed, "Of the weights (1), and of the task where --task-seed is not given")->type_name("N");
   app.add_option("--device", options.device, "auto, cpu or cuda (auto: cuda for float32 that is large enough, where there is a device)")->type_name("D");
@@ -71,6 +71,47 @@ void add_bench(CLI::App& app, BenchOptions& options) {
   app.add_flag("--json", options.json, "For scripts");
 }
 
+void add_train(CLI::App& app, TrainOptions& options) {
+  add_model(app, options, false);
+  app.add_option("--form", options.form, "The exact form that it is trained in (sequential)")->type_name("FORM");
+  app.add_option("--weights", options.weights, archive_format_names() + " file to begin from, names as on the card or of the reference implementation")->type_name("FILE");
+  app.add_option("--sizes", options.sizes, "preset, or weights: width, layers and whatever else their shapes tell (preset)")->type_name("FROM");
+  app.add_option("--task", options.task, "A task that is learned (the preset's own), fresh sequences at every step")->type_name("NAME");
+  app.add_option("--length", options.length, "Steps of the task")->type_name("T");
+  app.add_option("--task-seed", options.task_seed, "Of what is learned from, where it is another than that of the weights")->type_name("N");
+  app.add_option("--task-set", options.task_set, "A parameter of the task; `reclab task --help` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
+  app.add_option("--input", options.input, "A " + sequence_format_names() + " file that is learned in windows; its last part is held out")->type_name("FILE");
+  app.add_option("--window", options.window, "Steps of a window (100)")->type_name("T");
+  app.add_option("--ahead", options.ahead, "The target is the file's own value so many steps later (1)")->type_name("K");
+  app.add_option("--held-out-share", options.held_out_share, "Share of the file that is held out (0.2)")->type_name("X");
+  add_list(app, "--columns", options.columns, "Columns of the file, by name or number from 1; \\, is a comma in a name");
+  app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
+  add_list(app, "--target", options.target, "Columns of the file that are the target and no input");
+  app.add_option("--standardise", options.standardise, "yes or no (yes for files, by what is learned from; no for tasks)")->type_name("Y");
+  app.add_option("--steps", options.steps, "Batches to learn from (2000)")->type_name("N");
+  app.add_option("--batch", options.batch, "Sequences of a batch (32)")->type_name("B");
+  app.add_option("--optimiser", options.optimiser, "sgd, rmsprop, adam or adamw, with the conventions of torch.optim (adam)")->type_name("NAME");
+  app.add_option("--lr", options.rate, "Rate of learning (0.001)")->type_name("X");
+  app.add_option("--momentum", options.momentum, "Of sgd and rmsprop (0)")->type_name("X");
+  app.add_flag("--nesterov", options.nesterov, "Nesterov's momentum");
+  app.add_option("--smoothing", options.smoothing, "Of rmsprop's average (0.99)")->type_name("X");
+  app.add_option("--beta1", options.beta1, "Of adam's average of gradients (0.9)")->type_name("X");
+  app.add_option("--beta2", options.beta2, "Of adam's average of their squares (0.999)")->type_name("X");
+  app.add_option("--epsilon", options.epsilon, "Added to the root of that average (1e-8)")->type_name("X");
+  app.add_option("--weight-decay", options.weight_decay, "0 for none (0)")->type_name("X");
+  app.add_option("--schedule", options.schedule, "constant or cosine (constant)")->type_name("NAME");
+  app.add_option("--warm-up", options.warm_up, "Steps in which the rate rises from 0 (0)")->type_name("N");
+  app.add_option("--least-lr", options.least_rate, "Where a cosine ends (0)")->type_name("X");
+  app.add_option("--clip", options.clip, "The gradient's largest norm (none)")->type_name("X");
+  app.add_option("--clip-value", options.clip_value, "The largest entry of a gradient (none)")->type_name("X");
+  add_list(app, "--freeze", options.freeze, "Weights that are not trained, by their names on the card; * is any letters");
+  app.add_option("--truncate", options.truncate, "Truncated backpropagation: the weights change every K steps, and no gradient goes further back")->type_name("K");
+  app.add_option("--held-out", options.held_out, "Sequences that it is judged by (128)")->type_name("N");
+  app.add_option("--judge-every", options.judge_every, "Steps between judgements (a twentieth of all)")->type_name("N");
+  app.add_option("--export", options.folder, "Folder for weights, history and what it takes to go on")->type_name("DIR");
+  app.add_option("--resume", options.resume, "Goes on from such a folder, and writes to it; --steps may be more than they were")->type_name("DIR");
+}
+
 namespace {
 template <class Options>
 Options parsed(void (*add)(CLI::App&, Options&), std::vector<std::string> arguments) {
@@ -88,6 +129,7 @@ Options parsed(void (*add)(CLI::App&, Options&), std::vector<std::string> argume
 }  // namespace
 
 RunOptions run_options(const std::vector<std::string>& arguments) { return parsed(add_run, arguments); }
+TrainOptions train_options(const std::vector<std::string>& arguments) { return parsed(add_train, arguments); }
 BenchOptions bench_options(const std::vector<std::string>& arguments) { return parsed(add_bench, arguments); }
 
 }  // namespace reclab::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The options of `run`, `forms` and `bench`, and the request that those of `run` ask for.
+// The options of `run`, `forms`, `bench` and `train`, and the request that those of `run` ask for.
 #pragma once
 
 #include <string>
@@ -14,16 +14,20 @@ class App;
 namespace reclab::cli {
 
 void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values, const char* text);
-void add_model(CLI::App& app, ModelOptions& options);
+void add_model(CLI::App& app, ModelOptions& options, bool required = true);
 void add_sequence(CLI::App& app, ModelOptions& options);
 void add_loss(CLI::App& app, ModelOptions& options);
 void add_run(CLI::App& app, RunOptions& options);
 void add_bench(CLI::App& app, BenchOptions& options);
+void add_train(CLI::App& app, TrainOptions& options);
 
-/// What was typed after `reclab run` or `reclab bench`, as options. Throws Error for what CLI11 refuses.
+/// What was typed after `reclab run`, `bench` or `train`, as options. Throws Error for what CLI11 refuses.
 RunOptions run_options(const std::vector<std::string>& arguments);
 BenchOptions bench_options(const std::vector<std::string>& arguments);
+TrainOptions train_options(const std::vector<std::string>& arguments);
 
+/// Of a request what is about the model alone; no sequence is read. Throws Error.
+RunRequest model_request_of(const RunOptions& options, const PresetLibrary& presets);
 /// The request of `reclab run`; reads the sequence. Throws Error.
 RunRequest request_of(const RunOptions& options, const PresetLibrary& presets);
 

@@ -150,4 +150,30 @@ NpyArray SafetensorsFile::read(std::string_view name) const {
   return array;
 }
 
+void write_safetensors(AtomicFile& file, const std::vector<SafetensorsEntry>& entries, bool single) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  const std::uint64_t width = single ? 4 : 8;
+  std::uint64_t at = 0;
+  for (const SafetensorsEntry& entry : entries) {
+    const std::uint64_t bytes = entry.values.size() * width;
+    header[entry.name] = {{"dtype", single ? "F32" : "F64"}, {"shape", entry.shape}, {"data_offsets", {at, at + bytes}}};
+    at += bytes;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + size_bytes - 1) / size_bytes * size_bytes, ' ');
+  const std::uint64_t size = text.size();
+  file.write(&size, sizeof size);
+  file.write(text);
+  for (const SafetensorsEntry& entry : entries) {
+    if (!single) {
+      file.write(entry.values.data(), entry.values.size() * width);
+      continue;
+    }
+    for (const double value : entry.values) {
+      const auto narrow = static_cast<float>(value);
+      file.write(&narrow, sizeof narrow);
+    }
+  }
+}
+
 }  // namespace reclab

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,5 +45,14 @@ class SafetensorsFile final : public ArrayFile {
   std::vector<std::string> names_;
   std::map<std::string, Entry, std::less<>> entries_;
 };
+
+/// Writes an archive into a file under construction, which the caller commits. Real arrays alone, as F64, or as F32 where they are float32's. The
+/// order is the caller's; the same arrays give the same bytes.
+struct SafetensorsEntry {
+  std::string name;
+  Shape shape;
+  std::span<const double> values;
+};
+void write_safetensors(AtomicFile& file, const std::vector<SafetensorsEntry>& entries, bool single = false);
 
 }  // namespace reclab

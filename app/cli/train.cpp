@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `reclab train`.
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+
+#include "array/error.h"
+#include "commands.h"
+#include "experiment/training/training.h"
+#include "models/registry.h"
+#include "options.h"
+#include "text.h"
+
+namespace reclab::cli {
+namespace {
+
+constexpr std::int64_t longest = std::int64_t{1} << 40;
+
+double real(const std::string& option, const std::string& text, double standard) {
+  if (text.empty()) return standard;
+  double value = 0.0;
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end.ec != std::errc() || end.ptr != text.data() + text.size() || !std::isfinite(value)) usage_error(option, "is \"" + text + "\"; give a number.");
+  return value;
+}
+
+double positive(const std::string& option, const std::string& text, double standard) {
+  const double value = real(option, text, standard);
+  if (value < 0.0) usage_error(option, "is \"" + text + "\"; give 0 or more.");
+  return value;
+}
+
+bool yes(const std::string& option, const std::string& text, bool standard) {
+  if (text.empty()) return standard;
+  if (text != "yes" && text != "no") usage_error(option, "is \"" + text + "\"; give yes or no.");
+  return text == "yes";
+}
+
+void only_with(const std::string& option, bool given, const std::string& other) {
+  if (given) usage_error(option, "belongs to " + other + ".");
+}
+
+/// Where a training stands: a line at the bottom of a terminal, or a line at each judgement where standard error is none.
+class Standing {
+ public:
+  explicit Standing(const Training& training) : training_(training), terminal_(isatty(STDERR_FILENO) == 1), first_(training.trainer().steps()), begin_(Clock::now()) {}
+  ~Standing() { clear(); }
+
+  void tell() {
+    const Trainer& trainer = training_.trainer();
+    const auto now = Clock::now();
+    const auto& judged = training_.judgements();
+    if (judged.size() > told_) {
+      told_ = judged.size();
+      clear();
+      std::string line = "step " + std::to_string(judged.back().step) + " of " + std::to_string(training_.request().steps) + ": loss ";
+      if (!training_.history().empty()) line += number_text(training_.history().back().loss, 4) + " of the batch, ";
+      line += number_text(judged.back().loss, 4) + " held out, " + trainer.metric() + " " + number_text(judged.back().metric, 4);
+      if (const std::string pace = pace_of(now); !pace.empty()) line += ", " + pace;
+      std::cout << line << std::endl;
+    }
+    if (!terminal_ || now - last_ < std::chrono::milliseconds(50) || training_.history().empty()) return;
+    last_ = now;
+    shown_ = true;
+    const double done = static_cast<double>(trainer.steps()) / static_cast<double>(std::max<std::int64_t>(1, training_.request().steps));
+    constexpr int width = 24;
+    std::string bar;
+    for (int i = 0; i < width; ++i) bar += i < static_cast<int>(done * width) ? "\u2588" : "\u2591";
+    std::fprintf(stderr, "\r\033[K%s %lld of %lld  loss %s  %s", bar.c_str(), static_cast<long long>(trainer.steps()), static_cast<long long>(training_.request().steps),
+                 number_text(training_.history().back().loss, 4).c_str(), pace_of(now).c_str());
+    std::fflush(stderr);
+  }
+  void clear() {
+    if (shown_) std::fputs("\r\033[K", stderr);
+    shown_ = false;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string pace_of(Clock::time_point now) const {
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    const auto steps = static_cast<double>(training_.trainer().steps() - first_);
+    if (steps < 1.0 || seconds <= 0.0) return {};
+    const double left = static_cast<double>(training_.request().steps - training_.trainer().steps()) * seconds / steps;
+    return number_text(steps / seconds, 3) + " steps/s" + (left > 0.0 ? ", " + seconds_text(left) + " left" : "");
+  }
+  const Training& training_;
+  bool terminal_, shown_ = false;
+  std::size_t told_ = 0;
+  std::int64_t first_;
+  Clock::time_point begin_, last_;
+};
+
+TrainingRequest request_of(const TrainOptions& options, const PresetLibrary& presets) {
+  if (options.id.empty()) usage_error("ID", "is missing: give a preset, or --resume DIR.");
+  RunOptions run;
+  static_cast<ModelOptions&>(run) = options;
+  run.form = options.form;
+  // The model's own options are those of `reclab run`; what is learned from is read below.
+  run.input = run.length = run.task_seed = run.time = run.standardise = run.state = run.loss = {};
+  run.columns = run.target = run.task_set = {};
+  run.task = {};
+  TrainingRequest request;
+  request.run = model_request_of(run, presets);
+  const std::uint64_t own_seed = seed("--task-seed", options.task_seed).value_or(request.run.seed);
+  if (!options.input.empty()) {
+    only_with("--task", !options.task.empty(), "training by a task, and --input is given; give one of them");
+    only_with("--length", !options.length.empty(), "--task; give --window for the steps that are learned from at once");
+    only_with("--task-set", !options.task_set.empty(), "--task; a file has no parameters");
+    request.file = options.input;
+    request.load.columns = options.columns;
+    if (!options.time.empty()) request.load.time = options.time;
+    request.load.target = options.target;
+    if (std::ranges::find(options.target, "next") != options.target.end()) usage_error("--target", "is \"next\"; leave it out, and give --ahead 1.");
+    request.load.standardise = yes("--standardise", options.standardise, true);
+    request.windows.length = integer("--window", options.window, 1, longest).value_or(request.windows.length);
+    only_with("--ahead", !options.ahead.empty() && !options.target.empty(), "files without a target of their own");
+    request.windows.ahead = integer("--ahead", options.ahead, 1, longest).value_or(request.windows.ahead);
+    request.windows.held_out = real("--held-out-share", options.held_out_share, request.windows.held_out);
+    request.windows.seed = own_seed;
+  } else {
+    only_with("--columns", !options.columns.empty(), "--input; a task has the columns it has");
+    only_with("--time", !options.time.empty(), "--input; a task counts its steps");
+    only_with("--target", !options.target.empty(), "--input; a task brings the target that it has");
+    only_with("--window", !options.window.empty(), "--input; a task is as long as --length says");
+    only_with("--ahead", !options.ahead.empty(), "--input; a task brings the target that it has");
+    only_with("--held-out-share", !options.held_out_share.empty(), "--input; of a task --held-out says how many sequences are held out");
+    const Preset& preset = request.run.preset;
+    request.task = options.task.empty() ? preset.task : options.task;
+    request.make.length = integer("--length", options.length, 1, longest).value_or(preset.task_length);
+    request.make.seed = own_seed;
+    request.make.standardise = yes("--standardise", options.standardise, false);
+    if (options.task.empty()) request.make.set = preset.task_set;
+    for (auto& pair : settings(options.task_set, "--task-set", "delay=40")) request.make.set.push_back(std::move(pair));
+  }
+  TrainingOptions& o = request.options;
+  request.steps = integer("--steps", options.steps, 0, longest).value_or(request.steps);
+  o.batch = integer("--batch", options.batch, 1, 1 << 20).value_or(o.batch);
+  o.rate.rate = positive("--lr", options.rate, o.rate.rate);
+  if (!options.optimiser.empty()) o.optimiser.rule = optimiser_rule(options.optimiser);
+  o.optimiser.momentum = real("--momentum", options.momentum, o.optimiser.momentum);
+  o.optimiser.nesterov = options.nesterov;
+  o.optimiser.smoothing = real("--smoothing", options.smoothing, o.optimiser.smoothing);
+  o.optimiser.beta1 = real("--beta1", options.beta1, o.optimiser.beta1);
+  o.optimiser.beta2 = real("--beta2", options.beta2, o.optimiser.beta2);
+  o.optimiser.epsilon = real("--epsilon", options.epsilon, o.optimiser.epsilon);
+  o.optimiser.weight_decay = positive("--weight-decay", options.weight_decay, o.optimiser.weight_decay);
+  check(o.optimiser);
+  if (!options.schedule.empty()) o.rate.shape = schedule_shape(options.schedule);
+  o.rate.warm_up = integer("--warm-up", options.warm_up, 0, longest).value_or(0);
+  o.rate.least = positive("--least-lr", options.least_rate, 0.0);
+  o.clip_norm = positive("--clip", options.clip, 0.0);
+  o.clip_value = positive("--clip-value", options.clip_value, 0.0);
+  o.frozen = options.freeze;
+  o.truncate = integer("--truncate", options.truncate, 1, longest).value_or(0);
+  o.held_out = integer("--held-out", options.held_out, 1, 1 << 20).value_or(0);
+  request.judge_every = integer("--judge-every", options.judge_every, 1, longest).value_or(0);
+  return request;
+}
+
+/// --resume: everything as it was, but for how many steps there are to be.
+TrainingRequest resumed_request(const TrainOptions& options, const PresetLibrary& presets) {
+  TrainOptions kept = train_options(arguments_in(options.resume));
+  if (!options.id.empty() && options.id != kept.id) usage_error("--resume", "is a training of " + kept.id + ", not of " + options.id + "; leave out the preset.");
+  if (!options.steps.empty()) kept.steps = options.steps;
+  return request_of(kept, presets);
+}
+
+void print_summary(const Training& training, const std::string& how) {
+  const Trainer& trainer = training.trainer();
+  const Judgement& last = training.judgements().back();
+  TextTable table(2);
+  table.row({"steps", how});
+  table.row({"loss", number_text(last.loss, 5) + " of what is held out; the baseline, " + trainer.baseline_text() + ", has " + number_text(trainer.baseline().loss, 5)});
+  table.row({trainer.metric(), number_text(last.metric, 5) + "; the baseline has " + number_text(trainer.baseline().metric, 5)});
+  table.row({"memory", bytes_text(static_cast<double>(trainer.bytes()))});
+  table.print(std::cout);
+}
+
+}  // namespace
+
+int train(const TrainOptions& options, Interrupt& interrupt) {
+  const PresetLibrary all = library();
+  const bool resumed = !options.resume.empty();
+  const std::string folder = options.folder.empty() ? options.resume : options.folder;
+  const TrainingRequest request = resumed ? resumed_request(options, all) : request_of(options, all);
+  Training training(builtin_registry(), request);
+  if (resumed) resume(training, options.resume);
+  std::cout << heading(training.title()) << " learns from " << training.examples().text() << "; " << request.options.batch << " a batch, seed " << request.run.seed << std::endl;
+
+  Standing standing(training);
+  interrupt.enter(Interrupt::Phase::running);
+  std::string problem;
+  try {
+    training.begin();
+    standing.tell();
+    // A step is short, and what is kept is that of a whole one.
+    while (!training.done() && !interrupt.token().stop_requested()) {
+      training.advance();
+      standing.tell();
+    }
+  } catch (const TrainingDiverged& diverged) {
+    problem = diverged.what();
+  }
+  standing.clear();
+  interrupt.enter(Interrupt::Phase::writing);
+  if (!folder.empty()) export_training(training, folder);
+  if (!training.judgements().empty())
+    print_summary(training, std::to_string(training.trainer().steps()) + " of " + std::to_string(request.steps) + ", " + training.request().run.dtype + ", " + training.device());
+  if (!folder.empty()) std::cout << "Wrote " << folder << (training.done() ? "\n" : "; go on with: reclab train --resume " + folder + "\n");
+  std::cout.flush();
+  if (!problem.empty()) {
+    std::cerr << "reclab: " << one_line(problem) << '\n';
+    return 1;
+  }
+  if (training.done()) return 0;
+  std::cerr << "stopped after step " << training.trainer().steps() << (folder.empty() ? "; nothing was kept, for which --export DIR is needed" : "") << '\n';
+  return interrupted_status;
+}
+
+}  // namespace reclab::cli

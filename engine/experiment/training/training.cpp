@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "experiment/training/training.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "array/backend.h"
+#include "experiment/command.h"
+#include "experiment/prepared.h"
+
+namespace reclab {
+namespace {
+
+std::unique_ptr<Examples> examples_of(TrainingRequest& request) {
+  if (request.file.empty()) {
+    if (request.task.empty()) request.task = request.run.preset.task;
+    return task_examples(request.task, request.make);
+  }
+  LoadOptions load = request.load;
+  load.standardise = false;
+  request.windows.standardise = request.load.standardise;
+  return window_examples(std::make_shared<const Sequence>(load_sequence(request.file, load)), request.windows);
+}
+
+std::string number(double value) {
+  char text[40];
+  for (const int digits : {6, 15, 17}) {
+    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    if (std::stod(text) == value) break;
+  }
+  return text;
+}
+
+}  // namespace
+
+Training::Training(const Registry& registry, const TrainingRequest& request) : request_(request) {
+  if (request_.steps < 0) throw Error("steps = " + std::to_string(request_.steps) + " is out of range: choose 0 or more.", {.parameter = "steps"});
+  examples_ = examples_of(request_);
+  RunRequest run = request_.run;
+  run.sequence = examples_->training(0, 0);
+  run.loss = LossKind::task;
+  if (!run.state.empty()) throw Error("a training begins from rest: leave out the state.", {.parameter = "state"});
+  Prepared prepared(registry, run);
+  if (!prepared.fitted.empty())
+    throw Error(prepared.architecture.id + " has a read-out that is fitted to the target at once, and nothing that is learned step by step: choose another model, or run it.",
+                {.model = prepared.architecture.id});
+  title_ = run.preset.title.empty() ? prepared.architecture.title : run.preset.title;
+  if (run.form == "auto") throw Error("form = auto is not for training: choose sequential, or an exact form of the model.", {.parameter = "form", .value = "auto"});
+  request_.options.form = form_from(run.form);
+  require_form(*prepared.probe, request_.options.form, prepared.architecture.id);
+  request_.options.rate.steps = request_.steps;
+  architecture_ = prepared.kept;
+  model_ = std::make_unique<Model>(prepared.architecture, prepared.hyper, prepared.parameters, prepared.backend, prepared.real);
+  trainer_ = std::make_unique<Trainer>(*model_, *examples_, request_.options);
+  judge_every_ = request_.judge_every > 0 ? request_.judge_every : std::max<std::int64_t>(1, request_.steps / 20);
+}
+
+Training::~Training() = default;
+
+std::string Training::device() const { return model_->backend().device() == Device::cpu ? "cpu" : "cuda"; }
+std::string Training::device_name() const { return model_->backend().name(); }
+
+void Training::judge(std::stop_token stop) {
+  const Judgement found = trainer_->judge(stop);
+  if (!judgements_.empty()) changes_.push_back(trainer_->changes());
+  judgements_.push_back(found);
+}
+
+void Training::advance(std::stop_token stop) {
+  begin(stop);
+  const std::int64_t next = trainer_->steps() + 1;
+  const bool judged = next % judge_every_ == 0 || next == request_.steps;
+  trainer_->watch_changes(judged);
+  history_.push_back(trainer_->step(stop));
+  if (judged) judge({});  // a step and its judgement are one
+}
+
+std::vector<std::string> arguments_of(const TrainingRequest& request) {
+  std::vector<std::string> words{request.run.preset.id};
+  const auto option = [&](const std::string& name, const std::string& value) {
+    if (value.starts_with('-')) {
+      words.push_back(name + "=" + value);
+    } else {
+      words.push_back(name);
+      words.push_back(value);
+    }
+  };
+  const auto count = [&](const std::string& name, auto value) { option(name, std::to_string(value)); };
+  const auto list = [&](const std::string& name, const std::vector<std::string>& values) {
+    for (const std::string& value : values) {
+      std::string escaped;
+      for (const char c : value) escaped += c == ',' ? std::string("\\,") : std::string(1, c);
+      option(name, escaped);
+    }
+  };
+  if (request.file.empty()) {
+    option("--task", request.task);
+    count("--length", request.make.length);
+    if (request.make.seed != request.run.seed) count("--task-seed", request.make.seed);
+    for (const auto& [key, value] : request.make.set) option("--task-set", key + "=" + value);
+    if (request.make.standardise) option("--standardise", "yes");
+  } else {
+    option("--input", request.file.string());
+    list("--columns", request.load.columns);
+    if (request.load.time) option("--time", *request.load.time);
+    list("--target", request.load.target);
+    if (!request.load.standardise) option("--standardise", "no");
+    count("--window", request.windows.length);
+    count("--ahead", request.windows.ahead);
+    option("--held-out-share", number(request.windows.held_out));
+    if (request.windows.seed != request.run.seed) count("--task-seed", request.windows.seed);
+  }
+  for (const auto& [key, value] : request.run.set) option("--set", key + "=" + value);
+  if (!request.run.weights.empty()) option("--weights", request.run.weights.string());
+  count("--seed", request.run.seed);
+  if (request.run.device != "auto") option("--device", request.run.device);
+  if (request.run.dtype != "f64") option("--dtype", request.run.dtype);
+  if (request.run.form != "sequential") option("--form", request.run.form);
+  const TrainingOptions& o = request.options;
+  count("--steps", request.steps);
+  count("--batch", o.batch);
+  option("--lr", number(o.rate.rate));
+  option("--optimiser", to_string(o.optimiser.rule));
+  const OptimiserOptions usual;
+  const auto where_other = [&](const std::string& name, double value, double standard) {
+    if (value != standard) option(name, number(value));
+  };
+  where_other("--momentum", o.optimiser.momentum, usual.momentum);
+  if (o.optimiser.nesterov) words.emplace_back("--nesterov");
+  where_other("--smoothing", o.optimiser.smoothing, usual.smoothing);
+  where_other("--beta1", o.optimiser.beta1, usual.beta1);
+  where_other("--beta2", o.optimiser.beta2, usual.beta2);
+  where_other("--epsilon", o.optimiser.epsilon, usual.epsilon);
+  where_other("--weight-decay", o.optimiser.weight_decay, usual.weight_decay);
+  if (o.rate.shape != RateSchedule::Shape::constant) option("--schedule", to_string(o.rate.shape));
+  if (o.rate.warm_up > 0) count("--warm-up", o.rate.warm_up);
+  where_other("--least-lr", o.rate.least, 0.0);
+  where_other("--clip", o.clip_norm, 0.0);
+  where_other("--clip-value", o.clip_value, 0.0);
+  list("--freeze", o.frozen);
+  if (o.truncate > 0) count("--truncate", o.truncate);
+  if (o.held_out > 0) count("--held-out", o.held_out);
+  if (request.judge_every > 0) count("--judge-every", request.judge_every);
+  return words;
+}
+
+std::string command_of(const TrainingRequest& request) {
+  CommandLine line("reclab train");
+  for (const std::string& word : arguments_of(request)) line.word(word);
+  return line.text();
+}
+
+}  // namespace reclab

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A preset that learns: what is asked for, the model and its trainer, what came of it so far, and the folder that it is kept in and goes on from.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "learning/trainer.h"
+
+namespace reclab {
+
+struct TrainingRequest {
+  /// Which model, with what settings, seed of the weights, weights to begin from, device and precision, and `form`: that which it is trained in. Its
+  /// sequence is not read.
+  RunRequest run;
+  /// What is learned from: a task, whose options' seed is that of all examples, or a file where `file` is not empty.
+  std::string task;
+  TaskOptions make;
+  std::filesystem::path file;
+  LoadOptions load;  ///< `standardise`: by mean and deviation of the part that is learned from
+  WindowOptions windows;
+  TrainingOptions options;
+  std::int64_t steps = 2000;
+  std::int64_t judge_every = 0;  ///< steps between two judgements; 0: a twentieth of all steps
+};
+
+/// A training that is under way. Everything is done on the caller's thread.
+class Training {
+ public:
+  /// Throws Error for a request that no model can be trained by.
+  Training(const Registry& registry, const TrainingRequest& request);
+  ~Training();
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
+
+  const TrainingRequest& request() const { return request_; }
+  const Examples& examples() const { return *examples_; }
+  Trainer& trainer() { return *trainer_; }
+  const Trainer& trainer() const { return *trainer_; }
+  const Model& model() const { return *model_; }
+  std::string device() const;  ///< "cpu" or "cuda"
+  std::string device_name() const;
+  const std::string& title() const { return title_; }
+
+  /// The next step; the first one and every judge_every-th are followed by a judgement, and so is the last. Throws TrainingDiverged.
+  void advance(std::stop_token stop = {});
+  /// Judges the weights as they are where nothing was judged yet.
+  void begin(std::stop_token stop = {}) {
+    if (judgements_.empty()) judge(stop);
+  }
+  bool done() const { return trainer_->steps() >= request_.steps; }
+
+  const std::vector<TrainingStep>& history() const { return history_; }
+  const std::vector<Judgement>& judgements() const { return judgements_; }  ///< the first is of the weights as they were drawn
+  /// |change| / |weight| of the step before each judgement but the first, in the order of the model's weights.
+  const std::vector<std::vector<double>>& changes() const { return changes_; }
+  std::int64_t judge_every() const { return judge_every_; }
+
+ private:
+  friend void resume(Training& training, const std::filesystem::path& folder);
+  void judge(std::stop_token stop);
+
+  TrainingRequest request_;
+  std::string title_;
+  std::unique_ptr<Examples> examples_;
+  std::shared_ptr<const Architecture> architecture_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Trainer> trainer_;
+  std::int64_t judge_every_ = 1;
+  std::vector<TrainingStep> history_;
+  std::vector<Judgement> judgements_;
+  std::vector<std::vector<double>> changes_;
+};
+
+/// The words behind `reclab train` that ask for this; those with which export_training's folder is made again.
+std::vector<std::string> arguments_of(const TrainingRequest& request);
+/// The command line, as a POSIX shell reads it.
+std::string command_of(const TrainingRequest& request);
+
+/// Writes the folder, all of it at once (AtomicFolder): weights.npz and weights.safetensors, by the names on the card; optimiser.npz, what it keeps;
+/// history.csv and history.npz; and training.json, which has the command, where it stands, and size and SHA-256 of the others.
+void export_training(const Training& training, const std::filesystem::path& folder);
+/// The words behind `reclab train` that a folder was made with. Throws Error for a folder that is none of a training.
+std::vector<std::string> arguments_in(const std::filesystem::path& folder);
+/// Takes a training, just made of the request that a folder was made with, to where the folder stands: what follows has the bits of one that was never
+/// interrupted. More steps may be asked for. Throws Error for a folder, or a file that it learns from, that has changed since.
+void resume(Training& training, const std::filesystem::path& folder);
+
+}  // namespace reclab

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "learning/trainer.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "array/host.h"
+
+namespace reclab {
+namespace {
+
+/// A part of a sequence has the loss that the whole sequence has there.
+class PartLoss final : public Loss {
+ public:
+  PartLoss(const Sequence& whole, std::int64_t from) : whole_(LossKind::task, whole), from_(from) {}
+  std::int64_t outputs() const override { return whole_.outputs(); }
+  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const override {
+    return whole_.segment(from_ + first, steps, width, output, adjoint);
+  }
+
+ private:
+  SequenceLoss whole_;
+  std::int64_t from_;
+};
+
+/// Counts, besides, how well the outputs do.
+class JudgingLoss final : public Loss {
+ public:
+  JudgingLoss(const Sequence& sequence, double& metric) : sequence_(sequence), loss_(LossKind::task, sequence), metric_(metric) {
+    for (const double m : sequence.mask) counted_ += m;
+  }
+  std::int64_t outputs() const override { return loss_.outputs(); }
+  double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const override {
+    for (std::int64_t t = first; t < first + steps && counted_ > 0.0; ++t) {
+      const double weight = sequence_.mask[static_cast<std::size_t>(t)] / counted_;
+      if (weight == 0.0) continue;
+      const auto y = output.subspan(static_cast<std::size_t>((t - first) * width), static_cast<std::size_t>(width));
+      if (sequence_.target_kind == TargetKind::classify) {
+        if (std::ranges::max_element(y) - y.begin() == static_cast<std::ptrdiff_t>(sequence_.target[static_cast<std::size_t>(t)])) metric_ += weight;
+      } else {
+        for (std::size_t j = 0; j < y.size(); ++j) metric_ += weight * std::pow(y[j] - sequence_.target[static_cast<std::size_t>(t * width) + j], 2);
+      }
+    }
+    return loss_.segment(first, steps, width, output, adjoint);
+  }
+
+ private:
+  const Sequence& sequence_;
+  SequenceLoss loss_;
+  double& metric_;
+  double counted_ = 0.0;
+};
+
+/// The steps [from, from + steps) of a sequence.
+Sequence part_of(const Sequence& whole, std::int64_t from, std::int64_t steps) {
+  Sequence part = whole;
+  part.length = steps;
+  const auto cut = [&](std::vector<double>& rows, std::int64_t width) {
+    if (!rows.empty()) rows = std::vector<double>(rows.begin() + from * width, rows.begin() + (from + steps) * width);
+  };
+  cut(part.input, whole.width);
+  cut(part.time, 1);
+  cut(part.target, whole.target_width);
+  cut(part.mask, 1);
+  return part;
+}
+
+bool counts(const Sequence& part) { return std::ranges::any_of(part.mask, [](double m) { return m != 0.0; }); }
+
+/// Whether a name is a pattern's, in which a * stands for any letters.
+bool matches(std::string_view pattern, std::string_view name) {
+  if (pattern.empty()) return name.empty();
+  if (pattern[0] == '*') return matches(pattern.substr(1), name) || (!name.empty() && matches(pattern, name.substr(1)));
+  return !name.empty() && pattern[0] == name[0] && matches(pattern.substr(1), name.substr(1));
+}
+
+std::vector<bool> frozen_of(const Model& model, const std::vector<std::string>& patterns) {
+  std::vector<bool> frozen(model.weights().size());
+  for (const std::string& pattern : patterns) {
+    bool found = false;
+    std::string known;
+    for (std::size_t i = 0; i < frozen.size(); ++i) {
+      const std::string& name = model.weights()[i].name;
+      known += (i ? ", " : "") + name;
+      if (!matches(pattern, name)) continue;
+      frozen[i] = found = true;
+    }
+    if (!found) throw Error("freeze = " + pattern + " is the name of no weights: choose of " + known + ", with * for any letters.", {.parameter = "freeze", .value = pattern, .range = known});
+  }
+  if (!frozen.empty() && std::ranges::all_of(frozen, [](bool f) { return f; })) throw Error("freeze leaves no weights to be trained: freeze fewer of them.", {.parameter = "freeze"});
+  return frozen;
+}
+
+const std::string cure = ": choose a smaller rate (--lr), or clip the gradient (--clip 1)";
+
+}  // namespace
+
+TrainingDiverged::TrainingDiverged(std::int64_t at, const std::string& what, std::string of)
+    : Error("Training ended at step " + std::to_string(at) + ", where " + what + cure + ".", {.place = "step " + std::to_string(at), .parameter = of}), step(at), array(std::move(of)) {}
+
+Trainer::Trainer(Model& model, const Examples& examples, const TrainingOptions& options)
+    : model_(model), examples_(examples), options_(options), frozen_(frozen_of(model, options.frozen)), optimiser_(model, options.optimiser, frozen_) {
+  const auto least = [](const std::string& name, double value, double low) {
+    if (!(value >= low) || !std::isfinite(value)) throw Error(name + " is out of range: choose " + std::to_string(static_cast<long>(low)) + " or more.", {.parameter = name});
+  };
+  least("batch", static_cast<double>(options.batch), 1);
+  least("truncate", static_cast<double>(options.truncate), 0);
+  least("clip", options.clip_norm, 0);
+  least("clip-value", options.clip_value, 0);
+  least("lr", options.rate.rate, 0);
+  const std::int64_t distinct = examples.held_out_count();
+  const std::int64_t wanted = options.held_out > 0 ? options.held_out : distinct > 0 ? std::min<std::int64_t>(distinct, 128) : 128;
+  const std::int64_t batches = (wanted + options.batch - 1) / options.batch;
+  for (std::int64_t i = 0; i < batches * options.batch; ++i) held_out_.push_back(examples.held_out(i));
+  if (held_out_[0].target_kind == TargetKind::none)
+    throw Error(held_out_[0].name + " has no target, so there is nothing to learn: choose a task with a target, or a file.", {.parameter = "task", .value = held_out_[0].name});
+  const bool classes = held_out_[0].target_kind == TargetKind::classify;
+  metric_ = classes ? "accuracy" : "squared error";
+  measure_baseline();
+
+  Rollout::Options how{.form = options.form, .record = false, .gradients = GradientsOn::device};
+  const Batch first = batch_of(held_out_, 0);
+  if (options.truncate > 0 && options.truncate < examples.length()) {
+    judging_ = std::make_unique<Rollout>(model, first, how);
+    for (std::int64_t b = 0; b < options.batch; ++b) parts_.push_back(part_of(held_out_[static_cast<std::size_t>(b)], 0, options.truncate));
+    rollout_ = std::make_unique<Rollout>(model, batch_of(parts_, 0), how);
+  } else {
+    rollout_ = std::make_unique<Rollout>(model, first, how);
+  }
+  std::int64_t largest = 1;
+  for (std::size_t i = 0; i < model.weights().size(); ++i) {
+    const std::int64_t n = model.weights()[i].entries();
+    largest = std::max(largest, n);
+    gradients_.emplace_back(model.backend(), model.real(), n);
+    model.backend().zero(gradients_.back().data(), gradients_.back().bytes());
+  }
+  work_.resize(model.backend(), model.real(), largest);
+}
+
+Trainer::~Trainer() = default;
+
+std::int64_t Trainer::bytes() const {
+  std::size_t total = work_.bytes() + limit_.bytes();
+  for (const auto* arrays : {&gradients_, &before_})
+    for (const DeviceArray& array : *arrays) total += array.bytes();
+  return static_cast<std::int64_t>(total) + rollout_->bytes() + (judging_ ? judging_->bytes() : 0) + optimiser_.bytes() + model_.bytes();
+}
+
+Batch Trainer::batch_of(const std::deque<Sequence>& sequences, std::int64_t first) {
+  std::vector<Example> examples;
+  losses_.clear();
+  for (std::int64_t b = 0; b < options_.batch; ++b) {
+    const Sequence& sequence = sequences[static_cast<std::size_t>(first + b)];
+    losses_.push_back(std::make_unique<SequenceLoss>(LossKind::task, sequence));
+    examples.push_back({&sequence, losses_.back().get()});
+  }
+  return Batch(std::move(examples));
+}
+
+void Trainer::measure_baseline() {
+  const Sequence& one = held_out_[0];
+  const bool classes = one.target_kind == TargetKind::classify;
+  const auto outputs = static_cast<std::size_t>(classes ? one.classes : one.target_width);
+  std::vector<double> sum(outputs), squares(outputs);
+  double whole = 0.0;
+  for (const Sequence& sequence : held_out_) {
+    double counted = 0.0;
+    for (const double m : sequence.mask) counted += m;
+    if (counted == 0.0) continue;
+    whole += 1.0;
+    for (std::size_t t = 0; t < static_cast<std::size_t>(sequence.length); ++t) {
+      const double weight = sequence.mask[t] / counted;
+      if (weight == 0.0) continue;
+      if (classes) {
+        sum[static_cast<std::size_t>(sequence.target[t])] += weight;
+        continue;
+      }
+      for (std::size_t j = 0; j < outputs; ++j) {
+        sum[j] += weight * sequence.target[t * outputs + j];
+        squares[j] += weight * std::pow(sequence.target[t * outputs + j], 2);
+      }
+    }
+  }
+  if (whole == 0.0) throw Error(one.name + " has no step at which its target counts: choose a longer sequence.", {.parameter = "length"});
+  if (classes) {
+    baseline_text_ = "each class as likely as it is often";
+    baseline_.metric = std::ranges::max(sum) / whole;
+    for (const double share : sum)
+      if (share > 0.0) baseline_.loss -= share / whole * std::log(share / whole);
+  } else {
+    baseline_text_ = "always the target's mean";
+    baseline_.metric = 0.0;
+    for (std::size_t j = 0; j < outputs; ++j) baseline_.metric += squares[j] / whole - std::pow(sum[j] / whole, 2);
+    baseline_.loss = baseline_.metric / 2.0;
+  }
+}
+
+TrainingStep Trainer::step(std::stop_token stop) {
+  TrainingStep report{.step = steps_ + 1, .rate = options_.rate.at(steps_)};
+  sequences_.clear();
+  for (std::int64_t b = 0; b < options_.batch; ++b) sequences_.push_back(examples_.training(steps_, b));
+  const std::int64_t length = examples_.length(), part = judging_ ? options_.truncate : length;
+  for (std::int64_t from = 0; from < length; from += part) {
+    if (judging_) {
+      parts_.clear();
+      for (const Sequence& sequence : sequences_) parts_.push_back(part_of(sequence, from, std::min(part, length - from)));
+      std::vector<Example> examples;
+      std::vector<std::unique_ptr<Loss>> losses;
+      for (std::size_t b = 0; b < parts_.size(); ++b) {
+        losses.push_back(std::make_unique<PartLoss>(sequences_[b], from));
+        examples.push_back({&parts_[b], losses.back().get()});
+      }
+      if (from > 0)
+        rollout_->continue_states();
+      else
+        rollout_->reset_states();
+      rollout_->set_batch(Batch(std::move(examples)));
+      losses_ = std::move(losses);
+    } else {
+      rollout_->set_batch(batch_of(sequences_, 0));
+    }
+    if (const auto bad = rollout_->forward({}, stop)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence", bad->array);
+    if (!std::isfinite(rollout_->loss())) throw TrainingDiverged(report.step, "the loss became non-finite at step " + std::to_string(rollout_->loss_step()) + " of a sequence", "loss");
+    report.loss += rollout_->loss() / static_cast<double>(options_.batch);
+    if (judging_ && std::ranges::none_of(parts_, counts)) continue;
+    if (const auto bad = rollout_->backward({}, stop)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence, on the way back", bad->array);
+    change(report.rate, report);
+  }
+  ++steps_;
+  return report;
+}
+
+void Trainer::change(double rate, TrainingStep& report) {
+  Backend& backend = model_.backend();
+  const DType real = model_.real();
+  const auto totals = rollout_->device_gradients();
+  const auto each = [&](const auto& f) {
+    for (std::size_t i = 0; i < totals.size(); ++i)
+      if (!frozen_[i]) f(i, model_.weights()[i].entries());
+  };
+  each([&](std::size_t i, std::int64_t n) { backend.unary(Unary::affine, real, n, totals[i].data(), gradients_[i].data(), 1.0 / static_cast<double>(options_.batch), 0.0); });
+  double norm = norm_of(backend, real, gradients_, frozen_);
+  if (!std::isfinite(norm)) throw TrainingDiverged(report.step, "the gradient's norm became non-finite", "gradient");
+  report.norm = std::max(report.norm, norm);
+  if (options_.clip_norm > 0.0) {
+    const double factor = options_.clip_norm / (norm + 1e-6);
+    if (factor < 1.0) {
+      each([&](std::size_t i, std::int64_t n) {
+        backend.unary(Unary::affine, real, n, gradients_[i].data(), work_.data(), factor, 0.0);
+        backend.copy(gradients_[i].data(), work_.data(), gradients_[i].bytes());
+      });
+      norm *= factor;
+    }
+  }
+  if (options_.clip_value > 0.0) {
+    if (!limit_) {
+      const double low[] = {-options_.clip_value};
+      limit_ = DeviceArray(backend, narrowed(real, low));
+    }
+    each([&](std::size_t i, std::int64_t n) {
+      Broadcast shape{.rank = 1, .size = {n}, .stride_x = {1}, .stride_y = {0}, .elements = n};
+      for (int side = 0; side < 2; ++side) {  // -max(x, low), which is then cut from the other side
+        backend.binary(Binary::maximum, real, shape, gradients_[i].data(), limit_.data(), work_.data());
+        backend.unary(Unary::affine, real, n, work_.data(), gradients_[i].data(), -1.0, 0.0);
+      }
+    });
+    norm = norm_of(backend, real, gradients_, frozen_);
+  }
+  report.clipped = std::max(report.clipped, norm);
+  if (watch_ && before_.empty())
+    for (const Model::Weight& weight : model_.weights()) before_.emplace_back(backend, real, weight.entries());
+  if (watch_) each([&](std::size_t i, std::int64_t) { backend.copy(before_[i].data(), model_.weights()[i].values.data(), before_[i].bytes()); });
+  optimiser_.step(rate, gradients_);
+  if (!watch_) return;
+  changes_.assign(totals.size(), std::numeric_limits<double>::quiet_NaN());
+  each([&](std::size_t i, std::int64_t n) {
+    const double weight = backend.log2_norm(real, n, before_[i].data(), 0);
+    backend.unary(Unary::affine, real, n, before_[i].data(), work_.data(), -1.0, 0.0);
+    backend.add_scaled(real, n, 0, model_.weights()[i].values.data(), work_.data(), true);
+    if (std::isfinite(weight)) changes_[i] = std::exp2(backend.log2_norm(real, n, work_.data(), 0) - weight);
+  });
+}
+
+Judgement Trainer::judge(std::stop_token stop) {
+  Judgement found{.step = steps_, .metric = 0.0};
+  Rollout& rollout = judging_ ? *judging_ : *rollout_;
+  for (std::size_t first = 0; first < held_out_.size(); first += static_cast<std::size_t>(options_.batch)) {
+    std::vector<Example> examples;
+    std::vector<std::unique_ptr<Loss>> losses;
+    for (std::size_t b = first; b < first + static_cast<std::size_t>(options_.batch); ++b) {
+      losses.push_back(std::make_unique<JudgingLoss>(held_out_[b], found.metric));
+      examples.push_back({&held_out_[b], losses.back().get()});
+    }
+    rollout.set_batch(Batch(std::move(examples)));
+    losses_ = std::move(losses);
+    if (const auto bad = rollout.forward({}, stop)) throw TrainingDiverged(steps_, sentence(*bad) + " of a sequence that is held out", bad->array);
+    found.loss += rollout.loss();
+  }
+  found.loss /= static_cast<double>(held_out_.size());
+  found.metric /= static_cast<double>(held_out_.size());
+  if (!std::isfinite(found.loss)) throw TrainingDiverged(steps_, "the loss of what is held out became non-finite", "loss");
+  return found;
+}
+
+void Trainer::restore(std::int64_t steps, std::int64_t changes, const std::map<std::string, std::vector<double>>& memory) {
+  optimiser_.restore(changes, memory);
+  steps_ = steps;
+}
+
+}  // namespace reclab

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Training: a model, what it learns from, and an optimiser, one batch after the other. On the CPU the same options give the same bits, whatever the
+// number of threads.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "array/error.h"
+#include "execution/rollout.h"
+#include "learning/examples.h"
+#include "learning/losses.h"
+#include "learning/optimiser.h"
+
+namespace reclab {
+
+struct TrainingOptions {
+  OptimiserOptions optimiser;
+  RateSchedule rate;
+  std::int64_t batch = 32;
+  /// The gradient of the batch's mean loss is made shorter where its norm is larger: g *= clip_norm / (|g| + 1e-6), as
+  /// torch.nn.utils.clip_grad_norm_ does (R. Pascanu, T. Mikolov, Y. Bengio, ICML 2013); and each of its entries is held within +-clip_value. 0: neither.
+  double clip_norm = 0.0, clip_value = 0.0;
+  /// Weights that are not trained: their names, or with a * for any letters: "0/weight_hh", "encoder/*".
+  std::vector<std::string> frozen;
+  /// Truncated backpropagation through time: so many steps, a change of the weights, and on from the state that they end with, through which no gradient
+  /// passes. Steps without a target change no weights. 0: all steps at once.
+  std::int64_t truncate = 0;
+  std::int64_t held_out = 0;  ///< sequences that the model is judged by, at least so many; 0: 128, or all where there are fewer
+  Form form = Form::sequential;
+};
+
+/// What one step of training was.
+struct TrainingStep {
+  std::int64_t step = 0;  ///< counted from 1: weights have been changed so often, once a batch
+  double loss = 0.0;      ///< of its batch, the mean over its sequences, before the change
+  double rate = 0.0;
+  double norm = 0.0, clipped = 0.0;  ///< of the gradient, before and after clipping; with truncation the largest of the parts
+};
+/// How well a model does on what is held out.
+struct Judgement {
+  std::int64_t step = 0;
+  double loss = 0.0;
+  double metric = std::numeric_limits<double>::quiet_NaN();  ///< Trainer::metric()
+};
+
+/// A loss or a gradient that is not finite: the weights are those before the step.
+class TrainingDiverged final : public Error {
+ public:
+  TrainingDiverged(std::int64_t step, const std::string& what, std::string array);
+  std::int64_t step;
+  std::string array;
+};
+
+class Trainer {
+ public:
+  /// Model and examples must outlive it. Throws Error for options that the model cannot be trained with.
+  Trainer(Model& model, const Examples& examples, const TrainingOptions& options);
+  ~Trainer();
+
+  /// One batch. Throws TrainingDiverged; Cancelled when it is stopped, and then the weights are those before it, unless it is truncated: those between two parts.
+  TrainingStep step(std::stop_token stop = {});
+  /// |change| / |weight| of each weight by the last step with `watch_changes`, in the order of the weights; NaN of one that is 0 or was not trained.
+  void watch_changes(bool watch) { watch_ = watch; }
+  const std::vector<double>& changes() const { return changes_; }
+  Judgement judge(std::stop_token stop = {});
+
+  std::int64_t steps() const { return steps_; }
+  const TrainingOptions& options() const { return options_; }
+  /// "accuracy", the share of steps that count at which the largest output is the target's; or "squared error", the mean over them of |y - target|^2.
+  const std::string& metric() const { return metric_; }
+  /// What the best constant output does on what is held out: the classes by their frequency, or the target's mean.
+  const Judgement& baseline() const { return baseline_; }
+  const std::string& baseline_text() const { return baseline_text_; }
+  std::int64_t held_out() const { return std::ssize(held_out_); }
+  std::int64_t bytes() const;
+
+  const Optimiser& optimiser() const { return optimiser_; }
+  const Model& model() const { return model_; }
+  /// Goes on as one that has made so many steps: `memory` is its optimiser's after so many changes. The weights are set by the caller.
+  void restore(std::int64_t steps, std::int64_t changes, const std::map<std::string, std::vector<double>>& memory);
+
+ private:
+  Batch batch_of(const std::deque<Sequence>& sequences, std::int64_t first);
+  void change(double rate, TrainingStep& report);
+  void measure_baseline();
+
+  Model& model_;
+  const Examples& examples_;
+  TrainingOptions options_;
+  std::vector<bool> frozen_;
+  Optimiser optimiser_;
+  std::unique_ptr<Rollout> rollout_, judging_;  // judging_ where rollout_ is of parts alone
+  std::deque<Sequence> held_out_, sequences_, parts_;
+  std::vector<std::unique_ptr<Loss>> losses_;
+  std::vector<DeviceArray> gradients_, before_;
+  DeviceArray work_, limit_;
+  std::vector<double> changes_;
+  bool watch_ = false;
+  std::int64_t steps_ = 0;
+  std::string metric_, baseline_text_;
+  Judgement baseline_;
+};
+
+}  // namespace reclab
