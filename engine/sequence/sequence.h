@@ -104,7 +104,7 @@ struct TaskInfo {
   std::string source;  ///< who introduced it
   std::vector<HyperSpec> parameters = {};  ///< its own, beside length and seed
 };
-/// Those with a target first, then by name. Each is a file under sequence/tasks/.
+/// Those with a target first, then by name. Each is a file in a folder of sequence/tasks/.
 const std::vector<TaskInfo>& tasks();
 
 /// The parameters of a task with what is set of them. Throws Error naming the tasks, the parameters or the range that there are.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a synthetic task is made of. Each is one file under sequence/tasks/, which the build lists: menus, help, presets, the command line and
+// What a synthetic task is made of. Each is one file in a folder of sequence/tasks/, which the build lists: menus, help, presets, the command line and
 // the editors of its parameters follow from it. Everything random comes from Rng streams named after what they draw. Inside the floor only.
 #pragma once
 
@@ -26,6 +26,10 @@ const std::vector<Task>& task_table();
 void set_width(Sequence& sequence, std::vector<std::string> names);
 /// A target for every step, counted at none.
 void add_target(Sequence& sequence, TargetKind kind, std::int64_t width);
+/// A channel a token, 1 at the steps that show it: their names are `name` and the token's number.
+void one_hot(Sequence& sequence, const std::vector<std::int64_t>& tokens, std::int64_t channels, const std::string& name);
+/// The class that is the target at a step, of so many.
+void answer(Sequence& sequence, std::size_t step, std::int64_t wanted, std::int64_t classes);
 /// One-hot: symbols 1 to `alphabet` at the given steps, blanks (0) elsewhere, and at the end as many markers, at which the symbols are the target.
 void recall(Sequence& sequence, const Rng& rng, const std::vector<std::size_t>& places, std::int64_t alphabet);
 

@@ -121,6 +121,20 @@ void set_width(Sequence& sequence, std::vector<std::string> names) {
   sequence.input.assign(static_cast<std::size_t>(sequence.length * sequence.width), 0.0);
 }
 
+void one_hot(Sequence& sequence, const std::vector<std::int64_t>& tokens, std::int64_t channels, const std::string& name) {
+  std::vector<std::string> names;
+  for (std::int64_t token = 0; token < channels; ++token) names.push_back(name + " " + std::to_string(token));
+  set_width(sequence, std::move(names));
+  for (std::size_t t = 0; t < tokens.size(); ++t) sequence.input[t * static_cast<std::size_t>(channels) + static_cast<std::size_t>(tokens[t])] = 1.0;
+}
+
+void answer(Sequence& sequence, std::size_t step, std::int64_t wanted, std::int64_t classes) {
+  if (sequence.target_kind == TargetKind::none) add_target(sequence, TargetKind::classify, 1);
+  sequence.classes = classes;
+  sequence.target[step] = static_cast<double>(wanted);
+  sequence.mask[step] = 1.0;
+}
+
 void recall(Sequence& sequence, const Rng& rng, const std::vector<std::size_t>& places, std::int64_t alphabet) {
   const auto marker = static_cast<std::size_t>(alphabet + 1), channels = marker + 1, kept = places.size();
   std::vector<std::string> names;
