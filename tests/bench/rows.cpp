@@ -553,6 +553,7 @@ const std::vector<std::pair<std::string, std::function<Row(const std::string&)>>
       {"C5", [](const std::string& name) { return lstm(name, 1, 1000, 256, false); }},
       {"C6", [](const std::string& name) { return lstm(name, 32, 500, 256, true); }},
       {"C7", [](const std::string& name) { return gated_attention(name, {256, 512, 1024, 2048, 4096, 8192}, 4, 64); }},
+      {"C8", training},
       {"G1", [](const std::string& name) { return scan(name, 8, 4096, 1536); }},
       {"G2", [](const std::string& name) { return scan(name, 1, std::int64_t{1} << 20, 64); }},
       {"G3", [](const std::string& name) { return selective_scan(name, 8, 4096, 2048, 16); }},

@@ -42,6 +42,9 @@ std::vector<std::string> row_names();
 /// Throws Error for a name that is none, and where the row's device is not there.
 Row make_row(const std::string& name);
 
+/// A step of training, of several models (training.cpp).
+Row training(const std::string& name);
+
 /// The least seconds that a part can take under a roof; 0 where the roof is not known.
 double floor_of(const Part& part, const Roof& roof);
 

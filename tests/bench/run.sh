@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . app/prepare.sh
-[ $# -gt 0 ] || { step="name the rows: ./tests/bench/run.sh C1 [C2 ...], of C1 to C7 and G1 to G7"; exit 2; }
+[ $# -gt 0 ] || { step="name the rows: ./tests/bench/run.sh C1 [C2 ...], of C1 to C8 and G1 to G7"; exit 2; }
 {
   install_packages engine
   if [ ! -e build/engine-only/build.ninja ]; then logged "the configuration" build/engine-only/configure.log cmake --preset engine-only; fi
