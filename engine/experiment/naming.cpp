@@ -71,11 +71,12 @@ std::vector<std::pair<std::string, bool>> reference_names(const Network& network
   std::vector<std::pair<std::string, bool>> names;
   const auto& layers = network.layers();
   const auto layer = layer_of(name);
-  const bool is_head = name.starts_with("head/");
-  const Architecture& architecture = *(is_head ? layers.back() : layers[layer ? *layer : 0]).architecture;
+  const auto around = [](const std::string& of) { return of.starts_with("encoder/") ? "encoder/" : of.starts_with("head/") ? "head/" : ""; };
+  const std::string place = around(name);
+  const Architecture& architecture = *(place == "head/" ? layers.back() : layers[layer ? *layer : 0]).architecture;
   for (const ReferenceName& row : architecture.reference) {
-    if (row.ours.empty()) continue;
-    if (layer.has_value() == (row.ours.starts_with("final/") || row.ours.starts_with("head/")) || is_head != row.ours.starts_with("head/")) continue;
+    if (row.ours.empty() || place != around(row.ours)) continue;
+    if (place.empty() && layer.has_value() == row.ours.starts_with("final/")) continue;
     auto theirs = renamed(layer ? name.substr(name.find('/') + 1) : name, row);
     if (!theirs) continue;
     if (layer) {
@@ -162,11 +163,17 @@ NameMatch match_names(const Network& network, const FileShapes& file) {
   std::map<Manner, std::map<Place, std::vector<std::string>>> found;
   for (const auto& name : names)
     for (const std::size_t end : of_trace ? std::vector<std::size_t>{6} : prefixes_of(name)) {
-      const auto [first, last] = spellings.equal_range(name.substr(end));
-      for (auto at = first; at != last; ++at) {
-        auto& entries = found[{at->second.naming, name.substr(0, end)}][{at->second.parameter, at->second.row, at->second.transposed}];
-        if (entries.empty() || entries.back() != name) entries.push_back(name);  // two rows of Architecture::reference may say the same
-      }
+      const std::string rest = name.substr(end);
+      const auto take_if = [&](const std::string& spelling, bool reference_alone) {
+        const auto [first, last] = spellings.equal_range(spelling);
+        for (auto at = first; at != last; ++at) {
+          if (reference_alone && at->second.naming != Naming::reference) continue;
+          auto& entries = found[{at->second.naming, name.substr(0, end)}][{at->second.parameter, at->second.row, at->second.transposed}];
+          if (entries.empty() || entries.back() != name) entries.push_back(name);  // two rows of Architecture::reference may say the same
+        }
+      };
+      take_if(rest, false);
+      if (rest.find('/') != std::string::npos) take_if(dotted(rest), true);  // as trees of arrays are flattened in JAX
     }
   const auto layers_in = [&](const auto& arrays) {
     return std::count_if(arrays.begin(), arrays.end(), [&](const auto& array) { return !is_dense(parameters[array.first.parameter].name); });
@@ -244,7 +251,7 @@ NameMatch match_names(const Network& network, const FileShapes& file) {
   }
   const auto of_no_use = [&](const std::string& name) {  // counts and other buffers of the reference implementation
     return !of_trace && std::ranges::any_of(network.layers(), [&](const Network::LayerInfo& layer) {
-             return std::ranges::any_of(layer.architecture->reference, [&](const ReferenceName& row) { return row.ours.empty() && stands_in(name, row.theirs); });
+             return std::ranges::any_of(layer.architecture->reference, [&](const ReferenceName& row) { return row.ours.empty() && (stands_in(name, row.theirs) || stands_in(dotted(name), row.theirs)); });
            });
   };
   for (const auto& name : names)
@@ -370,7 +377,7 @@ class Search {
     int score;
   };
   static constexpr int no_network = std::numeric_limits<int>::max();
-  static constexpr std::int64_t most_spent_ = 40000;  // parameters of all networks that are tried: a second or so
+  static constexpr std::int64_t most_spent_ = 60000;  // parameters of all networks that are tried: a second or so
   static constexpr std::int64_t most_ = 1 << 16;
   const Architecture& architecture_;
   const FileShapes& file_;

@@ -350,7 +350,8 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
   NetworkOptions options;
   options.input = input_width;
   const std::int64_t outputs = outputs_of_task(preset);
-  options.head = std::max<std::int64_t>(outputs, 1);
+  const bool tied = hyper.has("read_out") && hyper.choice("read_out") == "tied";  // a head without parameters of its own, for a target as wide as the input
+  options.head = tied ? 0 : std::max<std::int64_t>(outputs, 1);
   const Network network(architecture, hyper, options);
   Card card;
   card.id = preset.id;

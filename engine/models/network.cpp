@@ -173,7 +173,24 @@ Network::Network(const Architecture& architecture, const Hyper& hyper, const Net
     for (std::size_t i = 0; i < architecture.stack.size(); ++i)
       x = add_stack(*architecture.stack[i], hyper_of_stack(architecture, hyper, i), std::to_string(i), x);
   }
-  if (options.head) x = add_dense(hyper, "head", x, options.head, "Linear head from the model's output to the target");
+  if (options.head) {
+    const Hyper& top = in_stack_ ? hyper_of_stack(architecture, hyper, architecture.stack.size() - 1) : hyper;
+    const std::string& how = top.has("read_out") ? top.choice("read_out") : std::string("linear");
+    if (how == "tied") {
+      const auto embedding = std::ranges::find(parameters_, in_stack_ ? "encoder0/weight" : "encoder/weight", &ParameterVar::name);
+      const ErrorPlace where{.model = architecture.id, .parameter = "read_out", .value = "tied", .range = "linear, no-bias"};
+      if (embedding == parameters_.end())
+        throw Error(architecture.id + ": read_out = tied is the encoder's matrix transposed, and there is no encoder, for the input is as wide as the model: choose read_out=linear, or another width.", where);
+      if (embedding->var.shape() != Shape{x.dim(-1), options.head})
+        throw Error(architecture.id + ": read_out = tied is the encoder's matrix transposed, and its shape " + to_string(embedding->var.shape()) + " is not that for " + std::to_string(options.head) +
+                        " outputs of " + std::to_string(x.dim(-1)) + " channels: choose read_out=linear.",
+                    where);
+      x = matmul(x, embedding->var);
+    } else {
+      x = add_dense(hyper, "head", x, options.head, "Linear head from the model's output to the target", how != "no-bias");
+    }
+    if (const double cap = top.has("soft_cap") ? top.real("soft_cap") : 0.0; cap > 0.0) x = tanh(x * (1.0 / cap)) * cap;
+  }
   output_ = x;
 }
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from harness import draw, make, under
-from state_space import encode, encoder_shapes, logistic
+from state_space import encode, encoder_shapes, language_shapes, logistic, read_out, tokens
 
 
 def gelu(x):
@@ -47,7 +47,7 @@ def same_document(starts):
     return np.tril(document[:, None] == document[None, :])
 
 
-def rg_lru(record, layer, state, settings, p, x, starts):
+def rg_lru(record, layer, settings, p, x, starts):
     h = torch.zeros(x.shape[1])
     outputs = []
     for t, u in enumerate(x):
@@ -56,9 +56,8 @@ def rg_lru(record, layer, state, settings, p, x, starts):
         a, write = torch.exp(log_a), torch.sqrt(1.0 - torch.exp(2.0 * log_a))
         if (t == 0 and settings.get("reset", True)) or starts[t]:
             a, write = torch.zeros_like(a), torch.ones_like(a)
-        if state == "h":  # a layer with an attention cache has no transition
-            record.transition(layer, a, constant=False)
-        h = record.state(layer, state, a * h + write * i * u)
+        record.transition(layer, a, constant=False)
+        h = record.state(layer, "h", a * h + write * i * u)
         outputs.append(h)
     return torch.stack(outputs)
 
@@ -80,7 +79,7 @@ def numpy_rg_lru(settings, p, x, starts):
     return np.einsum("tsd,sd->td", decay, write * gate["input_gate"] * x)
 
 
-def recurrent_block(record, layer, state, settings, p, x, starts):
+def recurrent_block(record, layer, settings, p, x, starts):
     y, z = gelu(affine(p, "linear_y", x)), affine(p, "linear_x", x)
     K, W = p["conv_1d.w"].shape
     window = [torch.zeros(W) for _ in range(K)]
@@ -88,7 +87,7 @@ def recurrent_block(record, layer, state, settings, p, x, starts):
     for u, start in zip(z, starts):
         window = (window[1:] if not start else [torch.zeros(W) for _ in range(K - 1)]) + [u]
         mixed.append(p["conv_1d.b"] + sum(w * past for w, past in zip(p["conv_1d.w"], window)))
-    return affine(p, "linear_out", rg_lru(record, layer, state, settings, under(p, "rg_lru."), torch.stack(mixed), starts) * y)
+    return affine(p, "linear_out", rg_lru(record, layer, settings, under(p, "rg_lru."), torch.stack(mixed), starts) * y)
 
 
 def numpy_recurrent_block(settings, p, x, starts):
@@ -110,14 +109,14 @@ def rotate(x, position):
     return torch.cat([a * torch.cos(angle) - b * torch.sin(angle), b * torch.cos(angle) + a * torch.sin(angle), rest], dim=-1)
 
 
-def attention(record, layer, prefix, settings, p, x):
+def attention(record, layer, settings, p, x):
     heads, width = settings["heads"], settings["width"]
     d = width // heads
     keys, values, outputs = [], [], []
     for t, u in enumerate(x):
         q = rotate((p["proj_q.weight"] @ u).reshape(heads, d), t)
-        keys.append(record.state(layer, prefix + "k", rotate(p["proj_k.weight"] @ u, t)[None]))
-        values.append(record.state(layer, prefix + "v", (p["proj_v.weight"] @ u)[None]))
+        keys.append(record.state(layer, "k", rotate(p["proj_k.weight"] @ u, t)[None]))
+        values.append(record.state(layer, "v", (p["proj_v.weight"] @ u)[None]))
         first = max(0, t - settings["window"])
         k, v = torch.cat(keys[first:]), torch.cat(values[first:])
         outputs.append((torch.softmax(q @ k.T / math.sqrt(d), dim=1) @ v).reshape(-1))
@@ -162,39 +161,24 @@ def documents(settings, x):
     return x[:, [j for j in range(x.shape[1]) if j != column - 1]], np.array([bool(value > 0.0) for value in x[:, column - 1]])
 
 
-def hawk(norm, activation, recurrent, bare, settings):
+def has_attention(settings, block):
+    every, first = settings.get("attention_every", 3), settings.get("attention_first", 2)
+    return every > 0 and block >= first and (block - first) % every == 0
+
+
+def stack(norm, activation, tanh, mixing, settings):
+    """mixing(layer, parameters of the block, input, where documents begin) -> the output of its temporal mixing."""
     def run(parameters, x):
         x, starts = documents(settings, x)
-        x = encode(parameters, x)
+        x = encode(parameters, x * settings.get("input_scale", 1.0))
         for layer in range(settings["layers"]):
             p = under(parameters, f"{layer}/")
-            inner = under(p, "recurrent_block.")
-            if settings["block"] == "none":
-                x = bare(layer, under(inner, "rg_lru."), x, starts)
-            elif settings["block"] == "recurrent":
-                x = recurrent(layer, inner, x, starts)
+            if settings["block"] in ("residual", "pattern"):
+                x = residual(norm, activation, lambda v: mixing(layer, p, v, starts), p, x)
             else:
-                x = residual(norm, activation, lambda v: recurrent(layer, inner, v, starts), p, x)
-        return norm(parameters, "final/final_norm", x) if "final/final_norm.scale" in parameters else x
-    return run
-
-
-def griffin(norm, activation, recurrent, attend, settings):
-    def run(parameters, x):
-        x = encode(parameters, x)
-        anywhere = np.zeros(len(x), dtype=bool)
-        for layer in range(settings["layers"]):
-            p = under(parameters, f"{layer}/")
-            if settings["block"] == "none":
-                x = attend(layer, "", under(p, "attention_block."), x)
-                continue
-            for i in range(3):
-                b = under(p, f"blocks.{i}.")
-                if i < 2:
-                    x = residual(norm, activation, lambda v: recurrent(layer, f"blocks.{i}.h", under(b, "recurrent_block."), v, anywhere), b, x)
-                else:
-                    x = residual(norm, activation, lambda v: attend(layer, "blocks.2.", under(b, "attention_block."), v), b, x)
-        return norm(parameters, "final/final_norm", x) if "final/final_norm.scale" in parameters else x
+                x = mixing(layer, p, x, starts)
+        x = norm(parameters, "final/final_norm", x) if "final/final_norm.scale" in parameters else x
+        return read_out(settings, parameters, x, tanh) if "read_out" in settings else x
     return run
 
 
@@ -236,8 +220,16 @@ def final_shapes(settings):
     return {"final/final_norm.scale": ((settings["width"],), 0.3)} if around else {}
 
 
+def inputs_of(settings, T, d_in, seed):
+    return tokens(seed, T, d_in) if "read_out" in settings else np.random.default_rng(seed + 500).standard_normal((T, d_in))
+
+
+def around_layers(settings, d_in):
+    return language_shapes(settings, d_in) if "read_out" in settings else encoder_shapes(settings, d_in)
+
+
 def rg_lru_case(name, settings, T, d_in, loss, seed):
-    shapes = encoder_shapes(settings, d_in - (1 if settings.get("reset_column", 0) else 0))
+    shapes = around_layers(settings, d_in - (1 if settings.get("reset_column", 0) else 0))
     for layer in range(settings["layers"]):
         if settings["block"] == "none":
             shapes |= rg_lru_shapes(f"{layer}/recurrent_block.rg_lru.", settings["width"], settings["heads"])
@@ -246,39 +238,43 @@ def rg_lru_case(name, settings, T, d_in, loss, seed):
         if settings["block"] == "residual":
             shapes |= around_shapes(f"{layer}/", settings)
     shapes |= final_shapes(settings)
-    x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
+    inner = "recurrent_block.rg_lru." if settings["block"] == "none" else "recurrent_block."
 
     def forward(record, parameters, inputs):
-        return hawk(rms, gelu, lambda layer, p, v, starts: recurrent_block(record, layer, "h", settings, p, v, starts),
-                    lambda layer, p, v, starts: rg_lru(record, layer, "h", settings, p, v, starts), settings)(parameters, inputs)
+        mix = rg_lru if settings["block"] == "none" else recurrent_block
+        return stack(rms, gelu, torch.tanh, lambda layer, p, v, starts: mix(record, layer, settings, under(p, inner), v, starts), settings)(parameters, inputs)
 
-    second = hawk(numpy_rms, numpy_gelu, lambda layer, p, v, starts: numpy_recurrent_block(settings, p, v, starts),
-                  lambda layer, p, v, starts: numpy_rg_lru(settings, p, v, starts), settings)
+    numpy_mix = numpy_rg_lru if settings["block"] == "none" else numpy_recurrent_block
+    second = stack(numpy_rms, numpy_gelu, np.tanh, lambda layer, p, v, starts: numpy_mix(settings, under(p, inner), v, starts), settings)
     make(name, "rg-lru", settings, loss, "step loop from the equations of recurrentgemma, checked against its attention-like sum",
-         draw(seed, shapes), x, forward, second=second, seed=seed)
+         draw(seed, shapes), inputs_of(settings, T, d_in, seed), forward, second=second, seed=seed)
 
 
 def griffin_case(name, settings, T, d_in, loss, seed):
-    shapes = encoder_shapes(settings, d_in)
+    shapes = around_layers(settings, d_in)
     for layer in range(settings["layers"]):
-        if settings["block"] == "none":
+        if settings["block"] == "pattern":
+            shapes |= around_shapes(f"{layer}/", settings)
+        if has_attention(settings, layer):
             shapes |= attention_shapes(f"{layer}/attention_block.", settings)
-            continue
-        for i in range(3):
-            prefix = f"{layer}/blocks.{i}."
-            shapes |= around_shapes(prefix, settings)
-            shapes |= recurrent_shapes(prefix + "recurrent_block.", settings) if i < 2 else attention_shapes(prefix + "attention_block.", settings)
+        else:
+            shapes |= recurrent_shapes(f"{layer}/recurrent_block.", settings)
     shapes |= final_shapes(settings)
-    x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
 
     def forward(record, parameters, inputs):
-        return griffin(rms, gelu, lambda layer, state, p, v, starts: recurrent_block(record, layer, state, settings, p, v, starts),
-                       lambda layer, prefix, p, v: attention(record, layer, prefix, settings, p, v), settings)(parameters, inputs)
+        def mixing(layer, p, v, starts):
+            if has_attention(settings, layer):
+                return attention(record, layer, settings, under(p, "attention_block."), v)
+            return recurrent_block(record, layer, settings, under(p, "recurrent_block."), v, starts)
+        return stack(rms, gelu, torch.tanh, mixing, settings)(parameters, inputs)
 
-    second = griffin(numpy_rms, numpy_gelu, lambda layer, state, p, v, starts: numpy_recurrent_block(settings, p, v, starts),
-                     lambda layer, prefix, p, v: numpy_attention(settings, p, v), settings)
+    def numpy_mixing(layer, p, v, starts):
+        if has_attention(settings, layer):
+            return numpy_attention(settings, under(p, "attention_block."), v)
+        return numpy_recurrent_block(settings, under(p, "recurrent_block."), v, starts)
+
     make(name, "griffin", settings, loss, "step loop from the equations of recurrentgemma, checked against sums over all pairs of steps",
-         draw(seed, shapes), x, forward, second=second, seed=seed)
+         draw(seed, shapes), inputs_of(settings, T, d_in, seed), forward, second=stack(numpy_rms, numpy_gelu, np.tanh, numpy_mixing, settings), seed=seed)
 
 
 def main():
@@ -294,11 +290,19 @@ def main():
     rg_lru_case("rg-lru-documents", resets, 20, 4, "mean", 206)
     bare = {"width": 4, "heads": 2, "layers": 1, "block": "recurrent", "reset": False, "conv": 3, "reset_column": 1}
     rg_lru_case("rg-lru-documents-no-reset", bare, 18, 5, "last", 207)
-    griffin_case("griffin-attention", {"width": 8, "heads": 2, "layers": 1, "block": "none", "window": 5}, 20, 8, "last", 211)
-    griffin_case("griffin", {"width": 8, "heads": 2, "layers": 1, "block": "pattern", "window": 6, "mlp": 6}, 20, 3, "mean", 212)
-    narrow = {"width": 4, "heads": 1, "layers": 2, "block": "pattern", "window": 3, "mlp": 5, "lru_width": 6, "conv": 2, "final_norm": False}
+    language = {"read_out": "tied", "encoder_bias": False}
+    rg_lru_case("rg-lru-language", {"width": 4, "heads": 2, "layers": 2, "block": "residual", "mlp": 5} | language, 18, 6, "task", 208)
+    rg_lru_case("rg-lru-no-bias", {"width": 4, "heads": 2, "layers": 1, "block": "residual", "read_out": "no-bias", "encoder_bias": False, "soft_cap": 2.0}, 16, 5, "task", 209)
+    alone = {"width": 8, "heads": 2, "layers": 1, "block": "none", "window": 5, "attention_every": 1, "attention_first": 0}
+    griffin_case("griffin-attention", alone, 20, 8, "last", 211)
+    griffin_case("griffin", {"width": 8, "heads": 2, "layers": 3, "block": "pattern", "window": 6, "mlp": 6}, 20, 3, "mean", 212)
+    narrow = {"width": 4, "heads": 1, "layers": 5, "block": "pattern", "window": 3, "mlp": 5, "lru_width": 6, "conv": 2, "final_norm": False}
     griffin_case("griffin-layers", narrow, 14, 4, "last", 213)
-    griffin_case("griffin-no-reset", narrow | {"layers": 1, "reset": False}, 14, 4, "mean", 214)
+    griffin_case("griffin-no-reset", narrow | {"layers": 3, "attention_every": 2, "attention_first": 0, "reset": False}, 14, 4, "mean", 214)
+    griffin_case("griffin-mixing", narrow | {"layers": 3, "block": "none"}, 14, 2, "mean", 215)
+    whole = {"width": 8, "heads": 2, "layers": 3, "block": "pattern", "window": 4, "mlp": 6, "input_scale": math.sqrt(8.0), "soft_cap": 3.0}
+    griffin_case("griffin-language", whole | language, 18, 6, "task", 216)
+    griffin_case("griffin-no-bias", narrow | {"layers": 3, "read_out": "no-bias", "encoder_bias": False}, 14, 5, "task", 217)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from harness import draw, make, under
-from state_space import encode, encoder_shapes, erf, logistic
+from state_space import encode, encoder_shapes, erf, language_shapes, logistic, read_out, tokens
 
 ACTIVATIONS = {
     "id": (lambda a: a, lambda a: a),
@@ -72,8 +72,11 @@ def operator(settings, p, x):
     k = filters(settings, p, T, torch.sin, lambda a: torch.tensor(np.exp(a)), lambda a: a.sum(1, keepdim=True)).reshape(T, D, order - 1)
     direct = p["filter_fn.bias"].reshape(D, order - 1) if settings.get("filter_bias", True) else torch.zeros(D, order - 1)
     for o in range(order - 1):
-        v = v * gates[order - 1 - o]
+        x_i = gates[order - 1 - o]
+        v = torch.einsum("ti,tj->tij", x_i, v).sum(1) if settings.get("outer_mixing", False) else v * x_i
         v = torch.stack([sum(k[t - s, :, o] * v[s] for s in range(t + 1)) + direct[:, o] * v[t] for t in range(T)])
+        if "ord_proj_w" in p:
+            v = torch.einsum("ij,tcj->tci", p["ord_proj_w"][o], v[:, :, None])[:, :, 0]
     return affine(p, "out_proj", ACTIVATIONS[settings.get("activation", "id")][0](v * gates[0]))
 
 
@@ -91,7 +94,8 @@ def numpy_operator(settings, p, x):
         k = k + np.eye(T)[:, :1] * p["filter_fn.bias"]  # the direct term is one more tap at lag 0
     v = q[:, order * D:]
     for o in range(order - 1):
-        v = convolve(k[:, o::order - 1], v * q[:, (order - 1 - o) * D: (order - o) * D])
+        x_i = q[:, (order - 1 - o) * D: (order - o) * D]
+        v = convolve(k[:, o::order - 1], v * (np.sum(x_i, axis=1)[:, None] if settings.get("outer_mixing", False) else x_i)) * (p["ord_proj_w"][o, 0, 0] if "ord_proj_w" in p else 1.0)
     return affine(p, "out_proj", ACTIVATIONS[settings.get("activation", "id")][1](v * q[:, :D]))
 
 
@@ -103,17 +107,22 @@ def numpy_gelu(x):
     return x * logistic(2.0 * math.sqrt(2.0 / math.pi) * (x + 0.044715 * x**3))
 
 
-def model(operator_of, norm_of, activation, settings):
+def model(operator_of, norm_of, activation, tanh, settings):
     def run(parameters, x):
         x = encode(parameters, x)
         for layer in range(settings["layers"]):
             p = under(parameters, f"{layer}/")
+            if "position_embeddings.weight" in p:
+                rows = p["position_embeddings.weight"]
+                last = min(len(x), len(rows))
+                x = x + ((np if isinstance(x, np.ndarray) else torch).eye(len(x))[:, :last] @ rows[:last])
             if settings["block"] == "none":
                 x = operator_of(settings, p, x)
                 continue
             x = x + operator_of(settings, p, norm_of(p, "norm1", x))
             x = x + affine(p, "mlp.fc2", activation(affine(p, "mlp.fc1", norm_of(p, "norm2", x))))
-        return norm_of(parameters, "final/ln_f", x) if "final/ln_f.weight" in parameters else x
+        x = norm_of(parameters, "final/ln_f", x) if "final/ln_f.weight" in parameters else x
+        return read_out(settings, parameters, x, tanh) if "read_out" in settings else x
     return run
 
 
@@ -121,7 +130,7 @@ def case(name, settings, T, d_in, loss, seed):
     D, order, K = settings["width"], settings.get("order", 2), settings.get("short_filter_order", 3)
     E, F, inner = settings.get("emb_dim", 3), settings["filter_order"], settings.get("num_inner_mlps", 2)
     wide, M = (order + 1) * D, settings.get("mlp", 0) or 4 * D
-    shapes = encoder_shapes(settings, d_in)
+    shapes = language_shapes(settings, d_in) if "read_out" in settings else encoder_shapes(settings, d_in)
     for layer in range(settings["layers"]):
         shapes |= {f"{layer}/in_proj.weight": ((wide, D), 1.0 / math.sqrt(D)), f"{layer}/in_proj.bias": ((wide,), 0.3),
                    f"{layer}/short_filter.weight": ((wide, 1, K), 0.6), f"{layer}/short_filter.bias": ((wide,), 0.3),
@@ -129,11 +138,15 @@ def case(name, settings, T, d_in, loss, seed):
                    f"{layer}/filter_fn.pos_emb.z": ((1, settings["l_max"], E), 0.05),  # moved off its start, which is added below
                    f"{layer}/filter_fn.implicit_filter.1.freq": ((1, F), 0.3, 1.5),
                    f"{layer}/out_proj.weight": ((D, D), 1.0 / math.sqrt(D)), f"{layer}/out_proj.bias": ((D,), 0.3)}
+        if settings.get("post_order_ffn", False):
+            shapes |= {f"{layer}/ord_proj_w": ((order, 1, 1), 0.5, 1.0)}
         for i in range(inner + 1):
             columns = F if i else E
             shapes |= {f"{layer}/filter_fn.implicit_filter.{2 * i}.weight": ((F, columns), 1.0 / math.sqrt(columns)),
                        f"{layer}/filter_fn.implicit_filter.{2 * i}.bias": ((F,), 0.3)}
         shapes |= {f"{layer}/filter_fn.implicit_filter.{2 * inner + 2}.weight": ((D * (order - 1), F), 1.0 / math.sqrt(F))}
+        if layer == 0 and settings.get("max_position_embeddings", 0):
+            shapes |= {"0/position_embeddings.weight": ((settings["max_position_embeddings"], D), 0.5)}
         if settings["block"] != "none":
             shapes |= {f"{layer}/{which}.{part}": ((D,), 0.3, centre) for which in ("norm1", "norm2") for part, centre in (("weight", 1.0), ("bias", 0.0))}
             shapes |= {f"{layer}/mlp.fc1.weight": ((M, D), 1.0 / math.sqrt(D)), f"{layer}/mlp.fc1.bias": ((M,), 0.3),
@@ -143,9 +156,9 @@ def case(name, settings, T, d_in, loss, seed):
     values = draw(seed, shapes)
     for layer in range(settings["layers"]):
         values[f"{layer}/filter_fn.pos_emb.z"] += positions(settings)
-    x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
+    x = tokens(seed, T, d_in) if "read_out" in settings else np.random.default_rng(seed + 500).standard_normal((T, d_in))
     make(name, "hyena", settings, loss, "sums over the past from the equations of safari's Hyena, checked against convolutions by FFT", values, x,
-         lambda record, p, v: model(operator, norm, gelu, settings)(p, v), second=model(numpy_operator, numpy_norm, numpy_gelu, settings), seed=seed)
+         lambda record, p, v: model(operator, norm, gelu, torch.tanh, settings)(p, v), second=model(numpy_operator, numpy_norm, numpy_gelu, np.tanh, settings), seed=seed)
 
 
 def main():
@@ -158,6 +171,13 @@ def main():
     case("hyena-normalized", plain, 16, 4, "mean", 283)
     bare = {"width": 4, "layers": 1, "block": "residual", "l_max": 16, "filter_order": 4, "mlp": 5, "activation": "relu", "final_norm": False}
     case("hyena-relu", bare, 14, 3, "last", 285)
+    mixed = {"width": 4, "layers": 1, "block": "none", "order": 3, "l_max": 16, "filter_order": 4, "outer_mixing": True, "post_order_ffn": True}
+    case("hyena-mixing", mixed, 14, 3, "mean", 286)
+    language = {"width": 4, "layers": 2, "block": "residual", "l_max": 20, "filter_order": 4, "emb_dim": 5, "mlp": 6, "read_out": "tied", "encoder_bias": False}
+    case("hyena-language", language, 18, 6, "task", 287)
+    case("hyena-no-bias", language | {"layers": 1, "read_out": "no-bias"}, 14, 5, "task", 288)
+    case("hyena-positions", language | {"max_position_embeddings": 24}, 16, 6, "task", 289)
+    case("hyena-few-positions", language | {"layers": 1, "max_position_embeddings": 6}, 14, 6, "task", 290)
     case("hyena", {"width": 4, "layers": 2, "block": "residual", "l_max": 24, "filter_order": 5, "mlp": 6}, 20, 3, "mean", 284)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from harness import draw, make
-from parts import Numpy, Torch, encoder_shapes, prefixed, stack
+from parts import Numpy, Torch, prefixed
+from state_space import logistic, mixer_model, mixer_model_inputs, mixer_model_shapes, mixer_norm, numpy_mixer_norm
 
 
 def sizes(s):
@@ -87,26 +88,17 @@ def case(name, settings, T, d_in, loss, seed):
         shapes["mixer.norm.weight" if residual else "norm.weight"] = ((M,), 0.3, 1.0)
     if s.get("bias", False):
         shapes |= {"in_proj.bias": ((rows,), 0.3), "out_proj.bias": ((d,), 0.3)}
-    if residual:
-        shapes["norm.weight"] = ((d,), 0.3, 1.0)
-    every = encoder_shapes(d, d_in)
+    every = mixer_model_shapes(s, d_in)
     for layer in range(s.get("layers", 1)):
         every |= prefixed(f"{layer}/", shapes)
-    if residual:
-        every["final/norm_f.weight"] = ((d,), 0.3, 1.0)
-
-    def run(ops, xp, scan):
-        def layer(level, p, u):
-            v = ops.rms_norm(u, p["norm.weight"], 1e-5) if residual else u
-            y = mixer(ops, xp, s, p, v, lambda *inputs: scan(level, *inputs))
-            return u + y if residual else y
-        return stack(layer, lambda p, x: ops.rms_norm(x, p["norm_f.weight"], 1e-5) if residual else x, s)
 
     def forward(record, parameters, x):
-        return run(Torch, torch, lambda level, *inputs: steps(record, level, s, *inputs))(parameters, x)
+        def mixed_by(level, p, u):
+            return mixer(Torch, torch, s, p, u, lambda *inputs: steps(record, level, s, *inputs))
+        return mixer_model(mixed_by, mixer_norm, torch.sigmoid, torch.tanh, s)(parameters, x)
 
-    second = run(Numpy, np, lambda level, *inputs: dual(s, *inputs))
-    x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
+    second = mixer_model(lambda level, p, u: mixer(Numpy, np, s, p, u, lambda *inputs: dual(s, *inputs)), numpy_mixer_norm, logistic, np.tanh, s)
+    x = mixer_model_inputs(s, T, d_in, seed)
     make(name, "mamba-2", settings, loss, "step loop from the equations of Mamba-2, checked against its dual, a masked matrix of all products", draw(seed, every), x, forward, second=second, seed=seed)
 
 
@@ -115,3 +107,6 @@ def main():
     case("mamba-2-groups", {"width": 4, "state": 2, "head": 2, "groups": 2, "norm_before_gate": True, "D_has_hdim": True, "bias": True, "dt_low": 0.2, "dt_high": 0.6}, 12, 3, "mean", 972)
     case("mamba-2-simple", {"width": 3, "state": 2, "head": 3, "groups": 2, "norm": "all", "conv": 3, "conv_bias": False, "block": "none"}, 14, 3, "last", 973)
     case("mamba-2-beside", {"width": 3, "state": 3, "head": 2, "expand": 3, "d_ssm": 4, "norm": "none", "conv": 1, "block": "none"}, 14, 2, "mean", 974)
+    case("mamba-2-feed-forward", {"width": 4, "state": 2, "head": 4, "block_norm": "layer", "norm_eps": 1e-3, "mlp": 5}, 12, 3, "last", 975)
+    case("mamba-2-language", {"width": 4, "state": 2, "head": 4, "layers": 2, "read_out": "tied", "encoder_bias": False}, 12, 6, "task", 976)
+    case("mamba-2-language-untied", {"width": 4, "state": 2, "head": 8, "mlp": 6, "read_out": "no-bias", "encoder_bias": False}, 12, 5, "task", 977)

@@ -21,10 +21,15 @@ def logistic(a):
 
 
 def layer_norm(p, x, eps):
+    """Or a batch norm as it is after the training, where there are its statistics."""
+    if "norm.running_mean" in p:
+        return (x - p["norm.running_mean"]) / torch.sqrt(p["norm.running_var"] + 1e-5) * p["norm.weight"] + p["norm.bias"]
     return torch.nn.functional.layer_norm(x, x.shape[1:], p["norm.weight"], p["norm.bias"], eps)
 
 
 def numpy_layer_norm(p, x, eps):
+    if "norm.running_mean" in p:
+        return (x - p["norm.running_mean"]) * (p["norm.running_var"] + 1e-5) ** -0.5 * p["norm.weight"] + p["norm.bias"]
     mean = x.mean(1)[:, None]
     variance = (x**2).mean(1)[:, None] - mean**2
     return (x - mean) * (variance + eps) ** -0.5 * p["norm.weight"] + p["norm.bias"]
@@ -43,7 +48,28 @@ def encode(parameters, x):
     """The linear encoder in front, where the input is not as wide as the model."""
     if "encoder/weight" not in parameters:
         return x
-    return x @ parameters["encoder/weight"].T + parameters["encoder/bias"]
+    return x @ parameters["encoder/weight"].T + parameters.get("encoder/bias", 0.0)
+
+
+def tokens(seed, T, vocabulary):
+    """What a language model reads: one-hot columns."""
+    return np.eye(vocabulary)[np.random.default_rng(seed + 500).integers(vocabulary, size=T)]
+
+
+def read_out(settings, parameters, y, tanh):
+    """The head of a language model: its embedding again where it is tied, no larger than a soft cap."""
+    if settings["read_out"] == "tied":
+        y = y @ parameters["encoder/weight"]
+    else:
+        y = y @ parameters["head/weight"].T
+    cap = settings.get("soft_cap", 0.0)
+    return cap * tanh(y / cap) if cap else y
+
+
+def language_shapes(settings, vocabulary):
+    """Of the encoder without a bias, and of a head of its own where there is one."""
+    shape = (vocabulary, settings["width"])
+    return {"encoder/weight": (shape[::-1], 0.7)} | ({"head/weight": (shape, 0.7)} if settings["read_out"] == "no-bias" else {})
 
 
 # ---------------------------------------------------------------------------------------------------------------- LRU
@@ -132,22 +158,22 @@ def numpy_s4d_mixer(settings, p, x):
     return projected[:, :H] * logistic(projected[:, H:])
 
 
-def stack(mixer, settings, eps):
-    """Encoder, then the layers: LRU and S4D share the block's shape."""
+def stack(mixer, settings, eps, ways=1):
+    """Encoder, then the layers: LRU and S4D share the block's shape. `ways`: directions of a layer, which are layers of the engine's that share parameters."""
     def run(record, parameters, x):
         x = encode(parameters, x)
         for layer in range(settings["layers"]):
-            p = under(parameters, f"{layer}/")
+            p = under(parameters, f"{layer * ways}/")
             x = residual_block(lambda v: mixer(record, layer, settings, p, v), lambda v: layer_norm(p, v, eps), settings, x)
         return x
     return run
 
 
-def numpy_stack(mixer, settings, eps):
+def numpy_stack(mixer, settings, eps, ways=1):
     def run(values, x):
         x = encode(values, x)
         for layer in range(settings["layers"]):
-            p = under(values, f"{layer}/")
+            p = under(values, f"{layer * ways}/")
             x = residual_block(lambda v: mixer(settings, p, v), lambda v: numpy_layer_norm(p, v, eps), settings, x)
         return x
     return run
@@ -197,22 +223,64 @@ def numpy_mamba_mixer(p, x):
     return (y * z * logistic(z)) @ p["out_proj.weight"].T + p.get("out_proj.bias", np.zeros(x.shape[1]))
 
 
-def rms_norm(weight, x):
-    return torch.nn.functional.rms_norm(x, x.shape[1:], weight, 1e-5)
+def mixer_norm(settings, p, name, x):
+    """Of the blocks of mamba_ssm: an rms norm, or a layer norm."""
+    eps, weight = settings.get("norm_eps", 1e-5), p[f"{name}.weight"]
+    if settings.get("block_norm", "rms") == "layer":
+        return torch.nn.functional.layer_norm(x, x.shape[1:], weight, p[f"{name}.bias"], eps)
+    return torch.nn.functional.rms_norm(x, x.shape[1:], weight, eps)
 
 
-def numpy_rms_norm(weight, x):
-    return x / np.sqrt((x * x).mean(1)[:, None] + 1e-5) * weight
+def numpy_mixer_norm(settings, p, name, x):
+    layer = settings.get("block_norm", "rms") == "layer"
+    centred = x - x.mean(1)[:, None] if layer else x
+    return centred / np.sqrt((centred * centred).mean(1)[:, None] + settings.get("norm_eps", 1e-5)) * p[f"{name}.weight"] + (p[f"{name}.bias"] if layer else 0.0)
 
 
-def mamba(mixer_of, norm, settings):
+def gated_mlp(sigmoid, p, x):
+    both = x @ p["mlp.fc1.weight"].T
+    half = both.shape[1] // 2
+    return (both[:, :half] * both[:, half:] * sigmoid(both[:, half:])) @ p["mlp.fc2.weight"].T
+
+
+def mixer_model(mixer_of, norm, sigmoid, tanh, settings):
+    """mamba_ssm's MixerModel around mixer_of(layer, parameters of the layer, input), and the head of its language model."""
     def run(parameters, x):
         x = encode(parameters, x)
-        for layer in range(settings["layers"]):
+        for layer in range(settings.get("layers", 1)):
             p = under(parameters, f"{layer}/")
-            x = mixer_of(layer, p, x) if settings["block"] == "none" else x + mixer_of(layer, p, norm(p["norm.weight"], x))
-        return x if settings["block"] == "none" else norm(parameters["final/norm_f.weight"], x)
+            if settings.get("block", "residual") == "none":
+                x = mixer_of(layer, p, x)
+                continue
+            x = x + mixer_of(layer, p, norm(settings, p, "norm", x))
+            if settings.get("mlp", 0):
+                x = x + gated_mlp(sigmoid, p, norm(settings, p, "norm2", x))
+        if settings.get("block", "residual") != "none":
+            x = norm(settings, parameters, "final/norm_f", x)
+        return read_out(settings, parameters, x, tanh) if "read_out" in settings else x
     return run
+
+
+def mixer_model_shapes(settings, d_in):
+    """Of all that is not a mixer's."""
+    D, M = settings["width"], settings.get("mlp", 0)
+    shapes = language_shapes(settings, d_in) if "read_out" in settings else encoder_shapes(settings, d_in)
+    if settings.get("block", "residual") == "none":
+        return shapes
+    norms = [f"{layer}/norm" for layer in range(settings.get("layers", 1))] + ["final/norm_f"]
+    if M:
+        norms += [f"{layer}/norm2" for layer in range(settings.get("layers", 1))]
+        for layer in range(settings.get("layers", 1)):
+            shapes |= {f"{layer}/mlp.fc1.weight": ((2 * M, D), 0.6), f"{layer}/mlp.fc2.weight": ((D, M), 0.5)}
+    for name in norms:
+        shapes |= {f"{name}.weight": ((D,), 0.3, 1.0)}
+        if settings.get("block_norm", "rms") == "layer":
+            shapes |= {f"{name}.bias": ((D,), 0.3)}
+    return shapes
+
+
+def mixer_model_inputs(settings, T, d_in, seed):
+    return tokens(seed, T, d_in) if "read_out" in settings else np.random.default_rng(seed + 500).standard_normal((T, d_in))
 
 
 # -------------------------------------------------------------------------------------------------------------- cases
@@ -222,6 +290,12 @@ def encoder_shapes(settings, d_in):
     return {"encoder/weight": ((H, d_in), 0.7), "encoder/bias": ((H,), 0.3)} if d_in != H else {}
 
 
+def norm_shapes(prefix, settings):
+    H = settings["width"]
+    shapes = {f"{prefix}weight": ((H,), 0.3, 1.0), f"{prefix}bias": ((H,), 0.3)}
+    return shapes | ({f"{prefix}running_mean": ((H,), 0.3), f"{prefix}running_var": ((H,), 0.15, 1.2)} if settings.get("norm", "layer") == "batch" else {})
+
+
 def lru_case(name, settings, T, d_in, loss, seed):
     H, N = settings["width"], settings["state"]
     shapes = encoder_shapes(settings, d_in)
@@ -229,8 +303,8 @@ def lru_case(name, settings, T, d_in, loss, seed):
         shapes |= {f"{layer}/theta_log": ((N,), 0.6, -0.5), f"{layer}/nu_log": ((N,), 0.7, -1.8), f"{layer}/gamma_log": ((N,), 0.4, -0.7),
                    f"{layer}/B_re": ((N, H), 0.3), f"{layer}/B_im": ((N, H), 0.3),
                    f"{layer}/C_re": ((H, N), 0.35), f"{layer}/C_im": ((H, N), 0.35), f"{layer}/D": ((H,), 0.8)}
-        if settings["block"] != "none" and settings.get("norm", "layer") == "layer":
-            shapes |= {f"{layer}/norm.weight": ((H,), 0.3, 1.0), f"{layer}/norm.bias": ((H,), 0.3)}
+        if settings["block"] != "none" and settings.get("norm", "layer") != "none":
+            shapes |= norm_shapes(f"{layer}/norm.", settings)
         if settings["block"] != "none":
             shapes |= {f"{layer}/out1.weight": ((H, H), 0.5), f"{layer}/out1.bias": ((H,), 0.3),
                        f"{layer}/out2.weight": ((H, H), 0.5), f"{layer}/out2.bias": ((H,), 0.3)}
@@ -259,7 +333,7 @@ def s4d_case(name, settings, T, d_in, loss, seed):
 def mamba_case(name, settings, T, d_in, loss, seed):
     D, N, E = settings["width"], settings["state"], settings.get("expand", 2) * settings["width"]
     rank, K = settings.get("rank", 0) or math.ceil(D / 16), settings.get("conv", 4)
-    shapes = encoder_shapes(settings, d_in)
+    shapes = mixer_model_shapes(settings, d_in)
     for layer in range(settings["layers"]):
         shapes |= {f"{layer}/in_proj.weight": ((2 * E, D), 0.6), f"{layer}/conv1d.weight": ((E, 1, K), 0.5),
                    f"{layer}/conv1d.bias": ((E,), 0.3), f"{layer}/x_proj.weight": ((rank + 2 * N, E), 0.5),
@@ -269,16 +343,12 @@ def mamba_case(name, settings, T, d_in, loss, seed):
             del shapes[f"{layer}/conv1d.bias"]
         if settings.get("bias", False):
             shapes |= {f"{layer}/in_proj.bias": ((2 * E,), 0.3), f"{layer}/out_proj.bias": ((D,), 0.3)}
-        if settings["block"] != "none":
-            shapes |= {f"{layer}/norm.weight": ((D,), 0.3, 1.0)}
-    if settings["block"] != "none":
-        shapes |= {"final/norm_f.weight": ((D,), 0.3, 1.0)}
-    x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
+    x = mixer_model_inputs(settings, T, d_in, seed)
 
     def forward(record, parameters, inputs):
-        return mamba(lambda layer, p, v: mamba_mixer(record, layer, settings, p, v), rms_norm, settings)(parameters, inputs)
+        return mixer_model(lambda layer, p, v: mamba_mixer(record, layer, settings, p, v), mixer_norm, torch.sigmoid, torch.tanh, settings)(parameters, inputs)
 
-    second = mamba(lambda layer, p, v: numpy_mamba_mixer(p, v), numpy_rms_norm, settings)
+    second = mixer_model(lambda layer, p, v: numpy_mamba_mixer(p, v), numpy_mixer_norm, logistic, np.tanh, settings)
     make(name, "mamba", settings, loss, "step loop from the equations of Mamba, checked against its attention-like sum",
          draw(seed, shapes), x, forward, second=second, seed=seed)
 
@@ -289,6 +359,7 @@ def main():
     lru_case("lru-block", {"width": 6, "state": 7, "layers": 2, "block": "residual", "prenorm": True}, 18, 3, "mean", 43)
     lru_case("lru-block-postnorm", {"width": 4, "state": 6, "layers": 2, "block": "residual", "prenorm": False}, 14, 4, "last", 44)
     lru_case("lru-block-no-norm", {"width": 4, "state": 5, "layers": 2, "block": "residual", "norm": "none"}, 14, 2, "mean", 45)
+    lru_case("lru-batch-norm", {"width": 5, "state": 6, "layers": 2, "block": "residual", "prenorm": False, "norm": "batch"}, 16, 3, "mean", 46)
     s4d_case("s4d-zoh", {"width": 4, "state": 8, "layers": 1, "discretisation": "zoh", "block": "none"}, 20, 4, "last", 51)
     s4d_case("s4d-bilinear", {"width": 4, "state": 6, "layers": 1, "discretisation": "bilinear", "block": "none"}, 18, 2, "mean", 52)
     block = {"width": 4, "state": 6, "layers": 2, "discretisation": "zoh", "block": "residual", "prenorm": False}
@@ -304,6 +375,11 @@ def main():
     biases = {"width": 4, "state": 3, "layers": 1, "block": "none", "expand": 3, "bias": True, "conv_bias": False}
     mamba_case("mamba-mixer-biases", biases, 14, 4, "mean", 64)
     mamba_case("mamba-block", {"width": 4, "state": 4, "layers": 2, "block": "residual"}, 16, 3, "mean", 63)
+    feed_forward = {"width": 4, "state": 3, "layers": 2, "block": "residual", "block_norm": "layer", "norm_eps": 1e-3, "mlp": 5}
+    mamba_case("mamba-feed-forward", feed_forward, 14, 3, "last", 65)
+    language = {"width": 4, "state": 3, "layers": 2, "block": "residual", "read_out": "tied", "encoder_bias": False}
+    mamba_case("mamba-language", language, 16, 6, "task", 66)
+    mamba_case("mamba-language-untied", language | {"layers": 1, "mlp": 6, "read_out": "no-bias"}, 14, 5, "task", 67)
 
 
 if __name__ == "__main__":

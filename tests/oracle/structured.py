@@ -13,14 +13,21 @@ import numpy as np
 import torch
 
 from harness import draw, make, settle, under
+import state_space
 from state_space import encoder_shapes, erf, logistic, numpy_stack, stack
 
 
 # ----------------------------------------------------------------------------------------------------------------- S5
 
-def s5_mixer(record, layer, settings, p, x):
+def s5_readers(settings, p):
+    """C of each direction: of one, or of both in one array or in two."""
+    C = [p["C"]] if "C" in p else [p["C1"], p["C2"]]
+    return [C[0][:, :len(p["log_step"])], C[0][:, len(p["log_step"]):]] if settings.get("bidirectional", False) and len(C) == 1 else C
+
+
+def s5_mixer(record, number, settings, p, x):
     real = torch.clamp(p["Lambda_re"], max=-1e-4) if settings.get("clip_eigs", False) else p["Lambda_re"]
-    A, B, C = torch.complex(real, p["Lambda_im"]), torch.complex(p["B"][..., 0], p["B"][..., 1]), torch.complex(p["C"][..., 0], p["C"][..., 1])
+    A, B = torch.complex(real, p["Lambda_im"]), torch.complex(p["B"][..., 0], p["B"][..., 1])
     step = settings.get("step_rescale", 1.0) * torch.exp(p["log_step"][:, 0])
     if settings.get("discretisation", "zoh") == "zoh":
         transition = torch.exp(A * step)
@@ -28,13 +35,17 @@ def s5_mixer(record, layer, settings, p, x):
     else:
         transition = (1.0 + step / 2.0 * A) / (1.0 - step / 2.0 * A)
         drive = step / (1.0 - step / 2.0 * A)
-    h = torch.zeros_like(A)
-    outputs = []
-    for u in x:
-        record.transition(layer, transition, constant=True)
-        h = record.state(layer, "h", transition * h + drive * (B @ u.to(B.dtype)))
-        outputs.append((2.0 if settings.get("conj_sym", True) else 1.0) * (C @ h).real + p["D"] * u)
-    y = torch.stack(outputs)
+    y, readers = p["D"] * x, s5_readers(settings, p)
+    for way, C in enumerate(readers):  # two directions are two layers of the engine's
+        layer, order, outputs = number * len(readers) + way, slice(None, None, -1 if way else 1), []
+        if way:
+            record.turned.add(layer)
+        h = torch.zeros_like(A)
+        for u in x.flip(0) if way else x:
+            record.transition(layer, transition, constant=True)
+            h = record.state(layer, "h", transition * h + drive * (B @ u.to(B.dtype)))
+            outputs.append((2.0 if settings.get("conj_sym", True) else 1.0) * (torch.complex(C[..., 0], C[..., 1]) @ h).real)
+        y = y + torch.stack(outputs[order])
     if settings["block"] == "none":
         return y
     activation = settings.get("activation", "half_glu1")
@@ -49,19 +60,24 @@ def numpy_s5_mixer(settings, p, x):
     """y_t = D u_t + sum_k K_k u_(t-k), K_k = Re(C exp(k log Abar) Bbar) with the whole set of conjugates written out."""
     T = len(x)
     real = np.minimum(p["Lambda_re"], -1e-4) if settings.get("clip_eigs", False) else p["Lambda_re"]
-    A, B, C = real + 1j * p["Lambda_im"], p["B"] @ [1, 1j], p["C"] @ [1, 1j]
+    A, B, readers = real + 1j * p["Lambda_im"], p["B"] @ [1, 1j], [C @ [1, 1j] for C in s5_readers(settings, p)]
     step = np.exp(p["log_step"].squeeze(1) + math.log(settings.get("step_rescale", 1.0)))
     if settings.get("conj_sym", True):
-        A, B, C, step = np.append(A, A.conj()), np.concatenate([B, B.conj()]), np.concatenate([C, C.conj()], axis=1), np.append(step, step)
+        A, B, step = np.append(A, A.conj()), np.concatenate([B, B.conj()]), np.append(step, step)
+        readers = [np.concatenate([C, C.conj()], axis=1) for C in readers]
     z = A * step
     if settings.get("discretisation", "zoh") == "zoh":
         log_transition, drive = z, np.expm1(z) / z * step
     else:
         log_transition, drive = np.log1p(z / 2) - np.log1p(-z / 2), step / (1 - z / 2)
-    kernel = np.einsum("hp,kp,pj->khj", C, np.exp(np.arange(T)[:, None] * log_transition), drive[:, None] * B).real
     y = x * p["D"]
-    for k in range(T):
-        y[k:] += x[: T - k] @ kernel[k].T
+    for way, C in enumerate(readers):
+        kernel = np.einsum("hp,kp,pj->khj", C, np.exp(np.arange(T)[:, None] * log_transition), drive[:, None] * B).real
+        for k in range(T):
+            if way:
+                y[: T - k] += x[k:] @ kernel[k].T
+            else:
+                y[k:] += x[: T - k] @ kernel[k].T
     if settings["block"] == "none":
         return y
     activation = settings.get("activation", "half_glu1")
@@ -375,23 +391,27 @@ def numpy_s4_mixer(settings, p, x):
 # -------------------------------------------------------------------------------------------------------------- cases
 
 def norm_shapes(layer, settings):
-    around = settings["block"] != "none" and settings.get("norm", "layer") == "layer"
-    return {f"{layer}/norm.weight": ((settings["width"],), 0.3, 1.0), f"{layer}/norm.bias": ((settings["width"],), 0.3)} if around else {}
+    around = settings["block"] != "none" and settings.get("norm", "layer") != "none"
+    return state_space.norm_shapes(f"{layer}/norm.", settings) if around else {}
 
 
 def s5_case(name, settings, T, d_in, loss, seed):
     H, P = settings["width"], settings["state"] // (2 if settings.get("conj_sym", True) else 1)
     activation = settings.get("activation", "half_glu1") if settings["block"] != "none" else "gelu"
+    both = settings.get("bidirectional", False)
+    readers = {"C": P * (2 if both else 1)} if not both or settings.get("C_init") == "complex_normal" else {"C1": P, "C2": P}
     shapes = encoder_shapes(settings, d_in)
-    for layer in range(settings["layers"]):
+    for layer in range(0, settings["layers"] * (2 if both else 1), 2 if both else 1):
         shapes |= {f"{layer}/Lambda_re": ((P,), 0.3, 0.1 if settings.get("clip_eigs", False) else -0.7), f"{layer}/Lambda_im": ((P,), 2.0, -3.0),
-                   f"{layer}/B": ((P, H, 2), 0.5), f"{layer}/C": ((H, P, 2), 0.5), f"{layer}/D": ((H,), 0.8), f"{layer}/log_step": ((P, 1), 0.5, -1.6)}
+                   f"{layer}/B": ((P, H, 2), 0.5)}
+        shapes |= {f"{layer}/{C}": ((H, columns, 2), 0.5) for C, columns in readers.items()}
+        shapes |= {f"{layer}/D": ((H,), 0.8), f"{layer}/log_step": ((P, 1), 0.5, -1.6)}
         for out in ("out1", "out2")[{"full_glu": 0, "gelu": 2}.get(activation, 1):]:
             shapes |= {f"{layer}/{out}.weight": ((H, H), 0.5), f"{layer}/{out}.bias": ((H,), 0.3)}
         shapes |= norm_shapes(layer, settings)
     x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
     make(name, "s5", settings, loss, "step loop from the equations of S5, checked against its matrix kernel", draw(seed, shapes), x,
-         stack(s5_mixer, settings, 1e-6), second=numpy_stack(numpy_s5_mixer, settings, 1e-6), seed=seed)
+         stack(s5_mixer, settings, 1e-6, 1 + both), second=numpy_stack(numpy_s5_mixer, settings, 1e-6, 1 + both), seed=seed)
 
 
 def lmu_case(name, settings, T, d_in, loss, seed):
@@ -459,6 +479,10 @@ def main():
     s5_case("s5-full-glu", full, 16, 4, "last", 244)
     half = {"width": 4, "state": 6, "layers": 2, "block": "residual", "prenorm": True, "activation": "half_glu2", "norm": "none", "discretisation": "bilinear"}
     s5_case("s5-half-glu2", half, 14, 2, "mean", 245)
+    both = {"width": 4, "state": 6, "layers": 2, "block": "residual", "prenorm": True, "norm": "batch", "bidirectional": True, "C_init": "lecun_normal"}
+    s5_case("s5-both", both, 14, 3, "mean", 247)
+    one_array = {"width": 3, "state": 8, "layers": 1, "block": "residual", "prenorm": False, "norm": "batch", "bidirectional": True, "C_init": "complex_normal"}
+    s5_case("s5-both-one-array", one_array, 14, 3, "mean", 248)
     s5_case("s5-gelu", {"width": 4, "state": 6, "layers": 1, "block": "residual", "prenorm": True, "activation": "gelu"}, 12, 4, "mean", 246)
 
     lmu_case("lmu", {"width": 5, "order": 6, "theta": 7.5, "layers": 1}, 30, 2, "last", 251)

@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "array/error.h"
+#include "models/parts/layers/read_out.h"
 #include "models/parts/parts.h"
 #include "recurrence/convolution/convolution.h"
 
@@ -63,13 +64,32 @@ Var hyena_operator(Layer& l, Var u) {
     x.push_back(l.gate("x" + std::to_string(i), q[static_cast<std::size_t>(i)], 0.0, 0.0, i ? "A branch that multiplies v before a long convolution." : "The branch that multiplies v after the last one."));
   const Var bias = h.flag("filter_bias") ? reshape(l.parameter("filter_fn.bias", {D * filters}, init::normal(1.0), "b, the weight of v itself beside its convolution, channel-major (d, o); starts N(0, 1)."), {D, filters}) : Var{};
   const Var k = reshape(transpose(filter(l, taps, D * filters)), {D, filters, taps});
+  const bool outer = h.flag("outer_mixing");
+  Var scales;
+  if (h.flag("post_order_ffn"))
+    scales = reshape(l.parameter("ord_proj_w", {O, 1, 1}, init::normal(1.0 / std::sqrt(static_cast<double>(D))), "What v is multiplied by after each long convolution; the last of them takes no part, as in the reference. Starts N(0, 1/D)."), {O});
   Var v = q.back();
   for (std::int64_t o = 0; o < filters; ++o) {
-    v = v * x[static_cast<std::size_t>(O - 1 - o)];
+    const Var branch = x[static_cast<std::size_t>(O - 1 - o)];
+    v = v * (outer ? mean_keep(branch, -1) * static_cast<double>(D) : branch);
     const Var y = convolution(l, "long_filter" + std::to_string(o), reshape(slice(k, 1, o, o + 1), {D, taps}), v, "All inputs of a long convolution.");
     v = bias ? y + v * reshape(slice(bias, 1, o, o + 1), {D}) : y;
+    if (scales) v = v * slice(scales, 0, o, o + 1);
   }
   return parts::linear(l, "out_proj", parts::activation(h.choice("activation"), v * x[0]), D, "W_out");
+}
+
+/// x and the embedding of each step's position, as far as there are any.
+Var placed(Layer& l, Var x) {
+  const std::int64_t D = x.dim(-1), all = l.hyper.integer("max_position_embeddings"), from = std::min(l.cached_steps(), all), to = std::min(l.cached_steps() + l.steps(), all);
+  const Var rows = l.parameter("position_embeddings.weight", {all, D}, init::normal(0.02), "What is added to the first layer's input, a row a step from the start of the sequence; starts N(0, 0.02²).");
+  if (from == to) return x + slice(rows, 0, 0, 1) * 0.0;
+  Var added = slice(rows, 0, from, to);
+  if (const std::int64_t beyond = l.steps() - (to - from)) {
+    const Var both[] = {added, l.graph().constant({beyond, D}, std::vector<double>(static_cast<std::size_t>(beyond * D), 0.0))};
+    added = concat(both, 0);
+  }
+  return x + reshape(added, {l.steps(), 1, D});
 }
 
 }  // namespace
@@ -77,7 +97,7 @@ Var hyena_operator(Layer& l, Var u) {
 Architecture hyena() {
   Architecture a;
   a.title = "Hyena";
-  a.equations = {"[x_0 .. x_{O−1} v] = short causal convolution of W_in u_t + b", "o = 0 .. O−2:  v ← v ⊙ x_{O−1−o},  v_t ← Σ_{s≤t} k_o(t−s) ⊙ v_s + b_o ⊙ v_t", "y_t = W_out f(v_t ⊙ x_0,t) + b",
+  a.equations = {"[x_0 .. x_{O−1} v] = short causal convolution of W_in u_t + b", "o = 0 .. O−2:  v ← v ⊙ x_{O−1−o} (outer_mixing: v Σ_c x_{O−1−o,c}),  v_t ← Σ_{s≤t} k_o(t−s) ⊙ v_s + b_o ⊙ v_t", "y_t = W_out f(v_t ⊙ x_0,t) + b",
                  "k(t) = W sin(ω ⊙ (W_n .. sin(ω ⊙ (W_0 z_t + b_0)) .. + b_n)) ⊙ (exp(−|δ| t/(l_max−1)) + shift)", "block: x ← x + hyena(LN₁ x),  x ← x + W₂ gelu(W₁ LN₂ x);  after the last LN_f"};
   a.notes = {"Names and shapes are those of safari's HyenaOperator: in_proj, short_filter, filter_fn.bias, filter_fn.pos_emb.z, filter_fn.implicit_filter.<i>, out_proj; norm1, norm2 and mlp are those of its Block, final/ln_f that of its backbone.",
              "There is no state of a fixed size: a step reads all inputs before it through the filters, hence no spectrum and no ds_T/ds_t.",
@@ -85,6 +105,8 @@ Architecture hyena() {
              "The frequencies ω of all sines of a filter are one array, and the time features z are trained, as in the reference.",
              "Linear layers start as PyTorch's; safari's language model draws them anew from N(0, 0.02²).",
              "δ of the i-th of the C = D(O−1) filters, channel-major (d, o), goes evenly from log(target)/slow_decay_pct to log(target)/fast_decay_pct: δ_i = δ_0 + (δ_{C−1} − δ_0) i/(C−1).",
+             "The whole language model (safari's SimpleLMHeadModel) reads one-hot tokens with encoder_bias = no and read_out = tied; word_embeddings.weight is the encoder's matrix transposed. Steps beyond max_position_embeddings have none; the reference refuses them.",
+             "num_heads, num_blocks and inner_factor are 1: with more heads or a wider inside the reference's arrays do not fit each other, and its blocks read the filter beyond its end.",
              "norm1, norm2 and ln_f are layer norms with epsilon 1e-5; gelu is the tanh approximation.",
              "The paper writes the window as exp(−α t) and adds the shift outside; here as in the code the sum of both multiplies the filter."};
   a.hyper = {hyper_integer("width", "D", 64, 1, 4096, "Channels.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),
@@ -95,15 +117,23 @@ Architecture hyena() {
              hyper_flag("modulate", true, "Whether the filters are multiplied with a window that falls exponentially."), hyper_real("shift", "", 0.0, 0.0, 10.0, "What is added to the window, so that it does not fall to 0."),
              hyper_real("fast_decay_pct", "", 0.3, 1e-3, 10.0, "Part of l_max after which the fastest window is at the target.", true),
              hyper_real("slow_decay_pct", "", 1.5, 1e-3, 10.0, "The same of the slowest.", true), hyper_real("target", "", 0.01, 1e-9, 0.999, "What a window has fallen to by then.", true),
+             hyper_flag("outer_mixing", false, "Whether v is multiplied by the sum of a branch over its channels, the outer product summed, or by the branch channel by channel."),
+             hyper_flag("post_order_ffn", false, "Whether v is multiplied by a number of its own after each long convolution."),
              hyper_flag("normalized", false, "Whether the filters of each lag are divided by the sum of their magnitudes over channels."),
              hyper_choice("activation", "id", {"id", "gelu", "relu", "tanh"}, "f before the output projection."),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or the operator alone."),
              hyper_integer("mlp", "", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
-             hyper_flag("final_norm", true, "Whether a norm follows the last block.")};
+             hyper_integer("max_position_embeddings", "", 0, 0, 65536, "Steps that have an embedding of their position, which is added before the first block; 0: none.", "steps"),
+             hyper_flag("final_norm", true, "Whether a norm follows the last block."), parts::read_out_row()};
   a.spectrum = "none: a convolution over all of the past has no transition of a fixed size";
   a.source = {"M. Poli, S. Massaroli, E. Nguyen, D. Y. Fu, T. Dao, S. Baccus, Y. Bengio, S. Ermon, C. Ré", "Hyena hierarchy: towards larger convolutional language models", "ICML",
               "https://arxiv.org/abs/2302.10866", 2023};
-  a.reference = {{"layers.{n}.mixer.*", "*"}, {"layers.{n}.*", "*"}, {"ln_f.*", "final/ln_f.*"}};
+  a.reference = {{"layers.{n}.mixer.*", "*"}, {"layers.{n}.*", "*"}, {"ln_f.*", "final/ln_f.*"},
+                 {"embeddings.position_embeddings.weight", "position_embeddings.weight"},
+                 {"embeddings.word_embeddings.weight", "encoder/weight", true}, {"embeddings.word_embeddings.weight", ""}, {"lm_head.weight", "head/weight"}, {"lm_head.weight", ""}};
+  // Constants that a file has, the one ω under the number of every sine, and a bias that filter_bias = no leaves out.
+  for (const char* of_no_use : {"filter_fn.pos_emb.t", "filter_fn.modulation.deltas", "filter_fn.bias"}) a.reference.push_back({std::string("layers.{i}.mixer.") + of_no_use, ""});
+  for (int sine = 3; sine <= 33; sine += 2) a.reference.push_back({"layers.{i}.mixer.filter_fn.implicit_filter." + std::to_string(sine) + ".freq", ""});
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     if (h.integer("emb_dim") % 2 == 0)
@@ -113,6 +143,7 @@ Architecture hyena() {
 
   a.layer = [](Layer& l, Var x) {
     if (l.hyper.choice("block") == "none") return hyena_operator(l, x);
+    if (l.index() == 0 && l.hyper.integer("max_position_embeddings") > 0) x = placed(l, x);
     const std::int64_t D = l.hyper.integer("width"), hidden = l.hyper.integer("mlp") ? l.hyper.integer("mlp") : 4 * D;
     x = x + hyena_operator(l, parts::layer_norm(l, "norm1", x));
     const Var inside = gelu_tanh(parts::linear(l, "mlp.fc1", parts::layer_norm(l, "norm2", x), hidden, "W₁ of the feed-forward part"));

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "models/parts/layers/read_out.h"
 #include "models/parts/parts.h"
 #include "recurrence/diagonal/diagonal.h"
 
@@ -36,14 +37,18 @@ std::vector<HyperSpec> hyper(bool attention) {
   rows.push_back(draws_only(hyper_real("conv_variance", "", 0.01, 1e-6, 100.0, "Variance of the convolution's output at the start, for inputs of variance 1: larger lets the input move the gates further.", true)));
   rows.push_back(hyper_flag("reset", true, "Whether the first step of a sequence writes with full strength, as the reference does; the paper has no such step."));
   if (!attention) rows.push_back(hyper_integer("reset_column", "", 0, 0, 4096, "Input column, the first being 1, that is above 0 where a document begins, and is not read otherwise; 0: none."));
-  rows.push_back(hyper_flag("final_norm", true, "Whether a norm follows the last block."));
   return rows;
 }
 
-Block block_of(const Hyper& h, const std::string& prefix, std::int64_t residual_blocks) {
+std::vector<HyperSpec> hyper_after() { return {hyper_flag("final_norm", true, "Whether a norm follows the last block."), parts::read_out_row(), parts::soft_cap_row()}; }
+
+std::vector<ReferenceName> reference() {
+  return {{"blocks.{n}.*", "*"}, {"final_norm.*", "final/final_norm.*"}, {"embedder.input_embedding", "encoder/weight", true}, {"embedder.input_embedding", ""}};
+}
+
+Block block_of(const Hyper& h) {
   const std::int64_t width = h.integer("width");
-  return {prefix,
-          width,
+  return {width,
           h.integer("lru_width") ? h.integer("lru_width") : width,
           h.integer("heads"),
           h.integer("conv"),
@@ -51,7 +56,7 @@ Block block_of(const Hyper& h, const std::string& prefix, std::int64_t residual_
           h.real("c"),
           h.real("min_rad"),
           h.real("max_rad"),
-          2.0 / static_cast<double>(residual_blocks),
+          2.0 / static_cast<double>(h.integer("layers")),
           h.flag("reset"),
           h.has("reset_column") ? h.integer("reset_column") : 0,
           h.real("conv_variance")};
@@ -78,7 +83,7 @@ Var normal_linear(Layer& l, const std::string& name, Var x, std::int64_t out, do
 
 Var rg_lru(Layer& l, const Block& b, Var x) {
   const std::int64_t W = x.dim(-1), size = W / b.heads;
-  const std::string name = b.prefix + "recurrent_block.rg_lru.";
+  const std::string name = "recurrent_block.rg_lru.";
   const auto gate = [&](const std::string& which, const std::string& role) {
     const Var w = l.parameter(name + which + ".w", {b.heads, size, size}, init::normal(1.0 / std::sqrt(static_cast<double>(size))), "Blocks of the " + role + ", [head, in, out]; start N(0, 1/in).");
     const Var shift = l.parameter(name + which + ".b", {b.heads, size}, init::constant(0.0), "Its bias; starts at 0.");
@@ -90,8 +95,8 @@ Var rg_lru(Layer& l, const Block& b, Var x) {
                                     return std::log(std::expm1(-std::log(base)));
                                   }),
                                   "The decay's base is exp(−softplus(a_param)); starts with the base's square uniform between min_rad² and max_rad².");
-  const Var i = l.gate(b.prefix + "input", gate("input_gate", "input gate"), 0.0, 1.0, "i: how much of the input is written.");
-  const Var r = l.gate(b.prefix + "recurrence", gate("a_gate", "recurrence gate"), 0.0, 1.0, "r: how far the decay goes from 1 to the base's c-th power.");
+  const Var i = l.gate("input", gate("input_gate", "input gate"), 0.0, 1.0, "i: how much of the input is written.");
+  const Var r = l.gate("recurrence", gate("a_gate", "recurrence gate"), 0.0, 1.0, "r: how far the decay goes from 1 to the base's c-th power.");
   const Var log_a = r * softplus(a_param) * -b.c;
   Var decay = exp(log_a), strength = bounded_sqrt(one_less_exp(log_a * 2.0));
   Var later;  // 0 where a document begins, 1 elsewhere
@@ -104,8 +109,8 @@ Var rg_lru(Layer& l, const Block& b, Var x) {
     decay = decay * later;
     strength = strength * later + (1.0 - later);
   }
-  l.gate(b.prefix + "decay", decay, 0.0, 1.0, "a_t: what is kept of the state.");
-  return diagonal(l, {b.prefix + "h", {W}, "The state of the RG-LRU."}, decay, strength * (i * x));
+  l.gate("decay", decay, 0.0, 1.0, "a_t: what is kept of the state.");
+  return diagonal(l, {"h", {W}, "The state of the RG-LRU."}, decay, strength * (i * x));
 }
 
 namespace {
@@ -113,7 +118,7 @@ namespace {
 /// The convolution of `inputs` [taps - 1 + steps, batch, W] with w [taps, W], without what came before the current document.
 Var within_documents(Layer& l, const Block& b, Var inputs, Var w) {
   const std::int64_t T = l.steps(), last = b.taps - 1;
-  const Var starts = l.history(b.prefix + "starts", l.document_starts(b.reset_column), last, "Where the last documents began, for the convolution.");
+  const Var starts = l.history("starts", l.document_starts(b.reset_column), last, "Where the last documents began, for the convolution.");
   Var sum, inside;
   for (std::int64_t back = 0; back <= last; ++back) {
     Var term = slice(inputs, 0, last - back, last - back + T) * slice(w, 0, last - back, b.taps - back);
@@ -130,27 +135,27 @@ Var within_documents(Layer& l, const Block& b, Var inputs, Var w) {
 }  // namespace
 
 Var recurrent(Layer& l, const Block& b, Var u) {
-  const std::string name = b.prefix + "recurrent_block.";
-  const Var branch = l.gate(b.prefix + "branch", gelu_tanh(normal_linear(l, name + "linear_y", u, b.lru_width, 1.0, true, "W_y of the multiplicative branch")), 0.0, 0.0,
+  const std::string name = "recurrent_block.";
+  const Var branch = l.gate("branch", gelu_tanh(normal_linear(l, name + "linear_y", u, b.lru_width, 1.0, true, "W_y of the multiplicative branch")), 0.0, 0.0,
                             "gelu(W_y u): what multiplies the recurrence's output; unbounded above.");
   const Var z = normal_linear(l, name + "linear_x", u, b.lru_width, 1.0, true, "W_x of the recurrent branch");
   const Var w = l.parameter(name + "conv_1d.w", {b.taps, b.lru_width}, init::normal(std::sqrt(b.conv_variance / static_cast<double>(b.taps))), "Taps of each channel, [tap, channel], the last the current step; start N(0, conv_variance/K).");
   const Var shift = l.parameter(name + "conv_1d.b", {b.lru_width}, init::constant(0.0), "Its bias; starts at 0.");
-  const Var inputs = l.history(b.prefix + "conv", z, b.taps - 1, "The convolution's last inputs, oldest first.");
+  const Var inputs = l.history("conv", z, b.taps - 1, "The convolution's last inputs, oldest first.");
   const Var convolved = (b.reset_column ? within_documents(l, b, inputs, w) : depthwise(inputs, transpose(w))) + shift;
   return normal_linear(l, name + "linear_out", rg_lru(l, b, convolved) * branch, b.width, b.variance, true, "W_out");
 }
 
 Var with_mlp(Layer& l, const Block& b, Var x) {
-  const Var v = norm(l, b.prefix + "channel_pre_norm", x);
-  const Var w = l.parameter(b.prefix + "mlp_block.ffw_up.w", {2, b.width, b.expanded}, init::normal(1.0 / std::sqrt(static_cast<double>(b.width))), "W of the gelu'd gate, then of the value, each [in, out]; starts N(0, 1/in).");
-  const Var shift = l.parameter(b.prefix + "mlp_block.ffw_up.b", {2, 1, 1, b.expanded}, init::constant(0.0), "Their biases; start at 0.");
+  const Var v = norm(l, "channel_pre_norm", x);
+  const Var w = l.parameter("mlp_block.ffw_up.w", {2, b.width, b.expanded}, init::normal(1.0 / std::sqrt(static_cast<double>(b.width))), "W of the gelu'd gate, then of the value, each [in, out]; starts N(0, 1/in).");
+  const Var shift = l.parameter("mlp_block.ffw_up.b", {2, 1, 1, b.expanded}, init::constant(0.0), "Their biases; start at 0.");
   const auto part = [&](std::int64_t c) { return matmul(v, reshape(slice(w, 0, c, c + 1), {b.width, b.expanded})) + reshape(slice(shift, 0, c, c + 1), {b.expanded}); };
-  const Var open = l.gate(b.prefix + "mlp", gelu_tanh(part(0)), 0.0, 0.0, "The MLP's gelu'd gate; unbounded above.");
-  return x + normal_linear(l, b.prefix + "mlp_block.ffw_down", open * part(1), b.width, b.variance, true, "W_down of the MLP");
+  const Var open = l.gate("mlp", gelu_tanh(part(0)), 0.0, 0.0, "The MLP's gelu'd gate; unbounded above.");
+  return x + normal_linear(l, "mlp_block.ffw_down", open * part(1), b.width, b.variance, true, "W_down of the MLP");
 }
 
-Var residual(Layer& l, const Block& b, Var x, const std::function<Var(Var)>& mixing) { return with_mlp(l, b, x + mixing(norm(l, b.prefix + "temporal_pre_norm", x))); }
+Var residual(Layer& l, const Block& b, Var x, const std::function<Var(Var)>& mixing) { return with_mlp(l, b, x + mixing(norm(l, "temporal_pre_norm", x))); }
 
 Var final_norm(Layer& l, Var x) { return norm(l, "final_norm", x); }
 

@@ -10,7 +10,6 @@
 namespace reclab::hawk {
 
 struct Block {
-  std::string prefix;     ///< of parameters, gates, states and buffers: "blocks.0." in Griffin
   std::int64_t width, lru_width, heads, taps, expanded;
   double c, min_rad, max_rad, variance;  ///< variance: of the last projections at the start, times the fan in
   bool reset;
@@ -19,7 +18,10 @@ struct Block {
 };
 /// The rows of the hyper-parameter table that the block needs, after width, layers and heads.
 std::vector<HyperSpec> hyper(bool attention);
-Block block_of(const Hyper& h, const std::string& prefix, std::int64_t residual_blocks);
+/// Those that stand after them: of what comes after the last block.
+std::vector<HyperSpec> hyper_after();
+Block block_of(const Hyper& h);
+std::vector<ReferenceName> reference();
 void check(const Hyper& h, const std::string& model);
 
 /// x / sqrt(mean x^2 + 1e-6) (1 + scale).

@@ -6,7 +6,8 @@
 #include <cmath>
 
 #include "array/error.h"
-#include "models/architecture.h"
+#include "models/parts/layers/flax_stack.h"
+#include "models/parts/parts.h"
 #include "recurrence/diagonal/diagonal.h"
 
 namespace reclab::architectures {
@@ -19,7 +20,9 @@ Architecture lru() {
   a.notes = {"Names are those of minimal-LRU (JAX): theta_log, nu_log, gamma_log, B_re, B_im, C_re, C_im, D; out1, out2 and norm are the block's, their weights [out, in] (flax kernels transposed).",
              "The readout is Re without a factor 2: eigenvalues are not conjugate pairs.",
              "γ starts at √(1−|λ|²) and is trained from there; some ports recompute it at every step, which has another gradient.",
-             "gelu is the tanh approximation and the norm's epsilon is 1e-6, both as in flax; the norm is a layer norm."};
+             "gelu is the tanh approximation; the layer norm's epsilon is 1e-6, the batch norm's 1e-5, all as in flax. The reference calls the norm normalization.",
+             "The batch norm, which is the reference's default, is that of evaluation, by the mean and variance of flax's batch_stats, here norm.running_mean and norm.running_var; dropout does nothing then.",
+             "The reference's classifier takes the mean of the stack's outputs over time, or the last one, before its decoder: the mean of the head's outputs, or the last of them. Of several outputs a class (multidim) the head has them in a row."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream that the block reads and writes.", "channels"),
              hyper_integer("state", "N", 64, 1, 4096, "Number of complex states.", "states"),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
@@ -28,10 +31,11 @@ Architecture lru() {
              draws_only(hyper_real("max_phase", "θ_max", 6.28, 0.001, 6.28, "Largest phase of λ at the start.", false, "rad/step")),
              hyper_choice("block", "residual", {"residual", "none"}, "The paper's block with norm, GLU and residual, or the bare recurrent layer."),
              hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise)."),
-             hyper_choice("norm", "layer", {"layer", "none"}, "The block's norm.")};
+             hyper_choice("norm", "layer", {"layer", "batch", "none"}, "The block's norm: over the channels of each step, or by statistics of the training.")};
   a.spectrum = "the transition λ, the same at every step";
   a.source = {"A. Orvieto, S. L. Smith, A. Gu, A. Fernando, C. Gulcehre, R. Pascanu, S. De", "Resurrecting recurrent neural networks for long sequences", "ICML",
               "https://arxiv.org/abs/2303.06349", 2023};
+  a.reference = parts::flax_stack_reference("normalization");
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     if (h.real("r_min") > h.real("r_max"))
@@ -41,12 +45,13 @@ Architecture lru() {
 
   a.layer = [](Layer& l, Var x) {
     const std::int64_t d = l.hyper.integer("width"), N = l.hyper.integer("state");
-    const bool block = l.hyper.choice("block") == "residual", prenorm = l.hyper.flag("prenorm"), norms = block && l.hyper.choice("norm") == "layer";
+    const bool block = l.hyper.choice("block") == "residual", prenorm = l.hyper.flag("prenorm"), norms = block && l.hyper.choice("norm") != "none";
     const double r_min = l.hyper.real("r_min"), r_max = l.hyper.real("r_max"), phase = l.hyper.real("max_phase");
     const double width = static_cast<double>(d), states = static_cast<double>(N);
-    const Var weight = norms ? l.parameter("norm.weight", {d}, init::constant(1.0), "Scale of the layer norm; starts at 1.") : Var{};
-    const Var bias = norms ? l.parameter("norm.bias", {d}, init::constant(0.0), "Shift of the layer norm; starts at 0.") : Var{};
-    const auto norm = [&](Var v) { return norms ? layer_norm(v, weight, bias, 1e-6) : v; };
+    const auto norm = [&](Var v) {
+      if (!norms) return v;
+      return l.hyper.choice("norm") == "batch" ? parts::batch_norm(l, "norm", d)(v) : parts::layer_norm(l, "norm", v, 1e-6);
+    };
 
     const Var theta_log = l.parameter("theta_log", {N}, init::each([=](Rng& rng, std::int64_t) { return std::log(phase * (1.0 - rng.uniform())); }),
                                       "log of the phase of λ; phases start uniform in (0, max_phase].");
@@ -73,14 +78,12 @@ Architecture lru() {
     const Var y = linear(real(h), C_re) - linear(imag(h), C_im) + D * v;
     if (!block) return y;
 
-    const double k = 1.0 / std::sqrt(width);
-    const Var W1 = l.parameter("out1.weight", {d, d}, init::truncated_normal(k), "W₁ of the GLU's value; starts as flax' LeCun normal.");
-    const Var b1 = l.parameter("out1.bias", {d}, init::constant(0.0), "b₁; starts at 0.");
-    const Var W2 = l.parameter("out2.weight", {d, d}, init::truncated_normal(k), "W₂ of the GLU's gate; starts as flax' LeCun normal.");
-    const Var b2 = l.parameter("out2.bias", {d}, init::constant(0.0), "b₂; starts at 0.");
+    const auto dense = [&](const std::string& name, Var g, const char* role) {
+      return parts::linear(l, name, g, d, {init::truncated_normal(1.0 / std::sqrt(width)), init::constant(0.0), role, "starts as flax' LeCun normal, its bias at 0"});
+    };
     const Var z = gelu_tanh(y);
-    const Var open = l.gate("glu", sigmoid(linear(z, W2, b2)), 0.0, 1.0, "The GLU after the recurrence: how much of each channel passes.");
-    const Var out = x + linear(z, W1, b1) * open;
+    const Var open = l.gate("glu", sigmoid(dense("out2", z, "W₂ of the GLU's gate")), 0.0, 1.0, "The GLU after the recurrence: how much of each channel passes.");
+    const Var out = x + dense("out1", z, "W₁ of the GLU's value") * open;
     return prenorm ? out : norm(out);
   };
   return a;

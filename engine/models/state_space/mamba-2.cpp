@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "models/parts/layers/mixer_model.h"
 #include "models/parts/parts.h"
 #include "recurrence/outer/outer.h"
 
@@ -17,6 +18,79 @@ namespace {
 /// Inner channels that go through the memory, and how many of them are a head's.
 std::int64_t channels_of(const Hyper& h) { return h.integer("d_ssm") ? h.integer("d_ssm") : h.integer("expand") * h.integer("width"); }
 std::int64_t head_of(const Hyper& h) { return h.integer("head") ? h.integer("head") : std::min<std::int64_t>(64, channels_of(h)); }
+
+Var mixer(Layer& l, Var v) {
+  const Hyper& h = l.hyper;
+  const std::int64_t d = h.integer("width"), N = h.integer("state"), E = h.integer("expand") * d, M = channels_of(h), P = head_of(h), heads = M / P,
+                     G = h.integer("groups"), K = h.integer("conv"), apart = E - M, mixed = M + 2 * G * N, T = l.steps(), B = l.batch();
+  const bool block = h.choice("block") == "residual", bias = h.flag("bias");
+  const auto bound = [](std::int64_t fan_in) { return 1.0 / std::sqrt(static_cast<double>(fan_in)); };
+  const auto flat = [](double k) { return init::uniform(-k, k); };
+
+  const std::int64_t rows = 2 * apart + M + mixed + heads;
+  const Var W_in = l.parameter("in_proj.weight", {rows, d}, flat(bound(d)), "W_in: rows of z₀, x₀, z, x, B, C, δ; starts uniform in ±1/√d.");
+  const Var b_in = bias ? l.parameter("in_proj.bias", {rows}, init::constant(0.0), "Its bias; starts at 0.") : Var{};
+  const Var all = linear(v, W_in, b_in);
+  std::int64_t from = 0;
+  const auto next = [&](std::int64_t n) {
+    from += n;
+    return slice(all, -1, from - n, from);
+  };
+  Var beside;
+  if (apart) {
+    const Var opening = silu(next(apart));
+    beside = l.gate("beside", opening, 0.0, 0.0, "silu(z₀) of the channels beside the memory; unbounded above, at least −0.28.") * next(apart);
+  }
+  const Var z = next(M), before = next(mixed), delta = next(heads);
+
+  const double wide = h.real("conv_init") > 0.0 ? h.real("conv_init") : bound(K);
+  const Var W_conv = l.parameter("conv1d.weight", {mixed, 1, K}, flat(wide), std::string("Taps of each channel of x, B and C, oldest first; start uniform in ±") + (h.real("conv_init") > 0.0 ? "conv_init." : "1/√K."));
+  Var x = K > 1 ? l.history("conv", before, K - 1, "The convolution's last inputs, oldest first.") : before;
+  x = depthwise(x, reshape(W_conv, {mixed, K}));
+  if (h.flag("conv_bias")) x = x + l.parameter("conv1d.bias", {mixed}, flat(bound(K)), "Its bias; starts uniform in ±1/√K.");
+  x = silu(x);
+  const Var inner = reshape(slice(x, -1, 0, M), {T, B, heads, P});
+  const auto of_groups = [&](std::int64_t first) { return repeated_heads(reshape(slice(x, -1, first, first + G * N), {T, B, G, N}), heads / G); };
+
+  const double low = std::log(h.real("dt_min")), high = std::log(h.real("dt_max")), least = h.real("dt_init_floor");
+  const Var b_dt = l.parameter("dt_bias", {heads}, init::each([=](Rng& rng, std::int64_t) {
+                                 const double dt = std::max(std::exp(rng.uniform(low, high)), least);
+                                 return dt + std::log(-std::expm1(-dt));
+                               }),
+                               "b_dt; starts so that softplus(b_dt) is log-uniform between dt_min and dt_max (at least dt_init_floor).");
+  const double A_low = h.real("A_low"), A_high = h.real("A_high");
+  const Var A_log = l.parameter("A_log", {heads}, init::each([=](Rng& rng, std::int64_t) { return std::log(rng.uniform(A_low, A_high)); }), "log of −A; −A starts uniform between A_low and A_high.");
+  const bool by_channel = h.flag("D_has_hdim");
+  const Var skip = l.parameter("D", {by_channel ? M : heads}, init::constant(1.0), std::string("The skip D, one a ") + (by_channel ? "channel" : "head") + "; starts at 1.");
+
+  Var dt = softplus(delta + b_dt);
+  if (h.real("dt_low") > 0.0) dt = maximum(dt, l.graph().constant({1}, {h.real("dt_low")}));
+  if (h.real("dt_high") > 0.0) dt = minimum(dt, h.real("dt_high"));
+  dt = l.gate("delta", dt, h.real("dt_high") > 0.0 ? h.real("dt_low") : 0.0, h.real("dt_high"), "Δ: how strongly this token writes and how much of the old state its head lets go.");
+  const Var decay = reshape(-(dt * exp_in_range(A_log)), {T, B, heads, 1});
+  const Var read = outer(l, {"S", {heads, N, P}, "The decayed sum of B (Δx)ᵀ of each head, [state, channel]."},
+                         {of_groups(M + G * N), of_groups(M), inner * reshape(dt, {T, B, heads, 1}), decay});
+  Var y = reshape(read + inner * reshape(skip, by_channel ? Shape{heads, P} : Shape{heads, 1}), {T, B, M});
+
+  const Var open = l.gate("output", silu(z), 0.0, 0.0, "silu(z): the multiplicative branch; unbounded above, at least −0.28.");
+  if (h.choice("norm") == "none") {
+    y = y * open;
+  } else {
+    const bool after = h.flag("norm_before_gate");
+    const std::int64_t sets = h.choice("norm") == "groups" ? G : 1;
+    const Var scale = l.parameter(block ? "mixer.norm.weight" : "norm.weight", {M}, init::constant(1.0), "Scale of the mixer's rms norm; starts at 1.");
+    y = reshape(parts::unit_rms(reshape(after ? y : y * open, {T, B, sets, M / sets}), 1e-5), {T, B, M}) * scale;
+    if (after) y = y * open;
+  }
+  if (apart) {
+    const Var both[] = {beside, y};
+    y = concat(both, -1);
+  }
+  const double depth = std::sqrt(static_cast<double>(h.integer("layers")));
+  const Var W_out = l.parameter("out_proj.weight", {d, E}, flat(bound(E) / depth), "W_out; starts uniform in ±1/√E, divided by √layers.");
+  const Var b_out = bias ? l.parameter("out_proj.bias", {d}, init::constant(0.0), "Its bias; starts at 0.") : Var{};
+  return linear(y, W_out, b_out);
+}
 
 }  // namespace
 
@@ -33,7 +107,8 @@ Architecture mamba_2() {
              "Head h has group ⌊h G/heads⌋; the mixer's norm is taken in each of as many groups of channels; norm = all is Mamba2Simple's, norm = none Mamba2's rmsnorm = False.",
              "The state is [heads, state, head]: the reference's is its transpose, [heads, head, state]. Its learnable_init_states is not here: a state starts at 0.",
              "The chunkwise form is the paper's algorithm; the attention form is its dual, the decayed matrix of all C_t·B_s.",
-             "All norms' epsilon is 1e-5; the convolution's last inputs are a buffer of their own, recorded in state.npz only."};
+             "The whole language model (MambaLMHeadModel) reads one-hot tokens with encoder_bias = no and read_out = tied, or read_out = no-bias where it is not tied; embedding.weight is the encoder's matrix transposed.",
+             "The epsilon of the norm before W_out is 1e-5; the convolution's last inputs are a buffer of their own, recorded in state.npz only."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream that the block reads and writes.", "channels"),
              hyper_integer("state", "N", 128, 1, 1024, "Keys of each head's state.", "states"),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
@@ -51,12 +126,13 @@ Architecture mamba_2() {
              draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest Δ at the start.", true)), draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest Δ at the start.", true)),
              draws_only(hyper_real("dt_init_floor", "", 1e-4, 1e-9, 10.0, "Δ at the start is at least this.", true)),
              draws_only(hyper_real("conv_init", "", 0.0, 0.0, 10.0, "conv1d.weight starts uniform in ± this; 0: ±1/√K.")),
-             hyper_flag("conv_bias", true, "Whether the convolution has a bias."), hyper_flag("bias", false, "Whether in_proj and out_proj have biases."),
-             hyper_choice("block", "residual", {"residual", "none"}, "The block with rms norm and residual, and the final norm, or the mixer alone.")};
+             hyper_flag("conv_bias", true, "Whether the convolution has a bias."), hyper_flag("bias", false, "Whether in_proj and out_proj have biases.")};
+  for (auto& row : parts::mixer_model_rows()) a.hyper.push_back(std::move(row));
   a.spectrum = "the decay exp(Δ_t A) of each head at each step";
   a.source = {"T. Dao, A. Gu", "Transformers are SSMs: generalized models and efficient algorithms through structured state space duality", "ICML", "https://arxiv.org/abs/2405.21060", 2024};
-  a.reference = {{"layers.{n}.mixer.in_proj.*", "in_proj.*"}, {"layers.{n}.mixer.conv1d.*", "conv1d.*"}, {"layers.{n}.mixer.dt_bias", "dt_bias"}, {"layers.{n}.mixer.A_log", "A_log"},
-                 {"layers.{n}.mixer.D", "D"}, {"layers.{n}.mixer.out_proj.*", "out_proj.*"}, {"layers.{n}.*", "*"}, {"norm_f.weight", "final/norm_f.weight"}};
+  a.reference = parts::mixer_model_reference();
+  for (const char* own : {"in_proj.*", "conv1d.*", "dt_bias", "A_log", "D", "out_proj.*"}) a.reference.push_back({std::string("layers.{n}.mixer.") + own, own});
+  a.reference.push_back({"layers.{n}.*", "*"});  // mixer.norm.weight among them
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     const auto refuse = [](const std::string& what, const std::string& parameter, const std::string& value, const std::string& range) {
@@ -73,85 +149,8 @@ Architecture mamba_2() {
       refuse("is above dt_high = " + h.text("dt_high") + ": choose dt_low at most dt_high.", "dt_low", h.text("dt_low"), "at most dt_high");
   };
 
-  a.layer = [](Layer& l, Var u) {
-    const Hyper& h = l.hyper;
-    const std::int64_t d = h.integer("width"), N = h.integer("state"), E = h.integer("expand") * d, M = channels_of(h), P = head_of(h), heads = M / P,
-                       G = h.integer("groups"), K = h.integer("conv"), apart = E - M, mixed = M + 2 * G * N, T = l.steps(), B = l.batch();
-    const bool block = h.choice("block") == "residual", bias = h.flag("bias");
-    const auto bound = [](std::int64_t fan_in) { return 1.0 / std::sqrt(static_cast<double>(fan_in)); };
-    const auto flat = [](double k) { return init::uniform(-k, k); };
-
-    Var v = u;
-    if (block) v = rms_norm(u, l.parameter("norm.weight", {d}, init::constant(1.0), "Scale of the block's rms norm; starts at 1."), 1e-5);
-    const std::int64_t rows = 2 * apart + M + mixed + heads;
-    const Var W_in = l.parameter("in_proj.weight", {rows, d}, flat(bound(d)), "W_in: rows of z₀, x₀, z, x, B, C, δ; starts uniform in ±1/√d.");
-    const Var b_in = bias ? l.parameter("in_proj.bias", {rows}, init::constant(0.0), "Its bias; starts at 0.") : Var{};
-    const Var all = linear(v, W_in, b_in);
-    std::int64_t from = 0;
-    const auto next = [&](std::int64_t n) {
-      from += n;
-      return slice(all, -1, from - n, from);
-    };
-    Var beside;
-    if (apart) {
-      const Var opening = silu(next(apart));
-      beside = l.gate("beside", opening, 0.0, 0.0, "silu(z₀) of the channels beside the memory; unbounded above, at least −0.28.") * next(apart);
-    }
-    const Var z = next(M), before = next(mixed), delta = next(heads);
-
-    const double wide = h.real("conv_init") > 0.0 ? h.real("conv_init") : bound(K);
-    const Var W_conv = l.parameter("conv1d.weight", {mixed, 1, K}, flat(wide), std::string("Taps of each channel of x, B and C, oldest first; start uniform in ±") + (h.real("conv_init") > 0.0 ? "conv_init." : "1/√K."));
-    Var x = K > 1 ? l.history("conv", before, K - 1, "The convolution's last inputs, oldest first.") : before;
-    x = depthwise(x, reshape(W_conv, {mixed, K}));
-    if (h.flag("conv_bias")) x = x + l.parameter("conv1d.bias", {mixed}, flat(bound(K)), "Its bias; starts uniform in ±1/√K.");
-    x = silu(x);
-    const Var inner = reshape(slice(x, -1, 0, M), {T, B, heads, P});
-    const auto of_groups = [&](std::int64_t first) { return repeated_heads(reshape(slice(x, -1, first, first + G * N), {T, B, G, N}), heads / G); };
-
-    const double low = std::log(h.real("dt_min")), high = std::log(h.real("dt_max")), least = h.real("dt_init_floor");
-    const Var b_dt = l.parameter("dt_bias", {heads}, init::each([=](Rng& rng, std::int64_t) {
-                                   const double dt = std::max(std::exp(rng.uniform(low, high)), least);
-                                   return dt + std::log(-std::expm1(-dt));
-                                 }),
-                                 "b_dt; starts so that softplus(b_dt) is log-uniform between dt_min and dt_max (at least dt_init_floor).");
-    const double A_low = h.real("A_low"), A_high = h.real("A_high");
-    const Var A_log = l.parameter("A_log", {heads}, init::each([=](Rng& rng, std::int64_t) { return std::log(rng.uniform(A_low, A_high)); }), "log of −A; −A starts uniform between A_low and A_high.");
-    const bool by_channel = h.flag("D_has_hdim");
-    const Var skip = l.parameter("D", {by_channel ? M : heads}, init::constant(1.0), std::string("The skip D, one a ") + (by_channel ? "channel" : "head") + "; starts at 1.");
-
-    Var dt = softplus(delta + b_dt);
-    if (h.real("dt_low") > 0.0) dt = maximum(dt, l.graph().constant({1}, {h.real("dt_low")}));
-    if (h.real("dt_high") > 0.0) dt = minimum(dt, h.real("dt_high"));
-    dt = l.gate("delta", dt, h.real("dt_high") > 0.0 ? h.real("dt_low") : 0.0, h.real("dt_high"), "Δ: how strongly this token writes and how much of the old state its head lets go.");
-    const Var decay = reshape(-(dt * exp_in_range(A_log)), {T, B, heads, 1});
-    const Var read = outer(l, {"S", {heads, N, P}, "The decayed sum of B (Δx)ᵀ of each head, [state, channel]."},
-                           {of_groups(M + G * N), of_groups(M), inner * reshape(dt, {T, B, heads, 1}), decay});
-    Var y = reshape(read + inner * reshape(skip, by_channel ? Shape{heads, P} : Shape{heads, 1}), {T, B, M});
-
-    const Var open = l.gate("output", silu(z), 0.0, 0.0, "silu(z): the multiplicative branch; unbounded above, at least −0.28.");
-    if (h.choice("norm") == "none") {
-      y = y * open;
-    } else {
-      const bool after = h.flag("norm_before_gate");
-      const std::int64_t sets = h.choice("norm") == "groups" ? G : 1;
-      const Var scale = l.parameter(block ? "mixer.norm.weight" : "norm.weight", {M}, init::constant(1.0), "Scale of the mixer's rms norm; starts at 1.");
-      y = reshape(parts::unit_rms(reshape(after ? y : y * open, {T, B, sets, M / sets}), 1e-5), {T, B, M}) * scale;
-      if (after) y = y * open;
-    }
-    if (apart) {
-      const Var both[] = {beside, y};
-      y = concat(both, -1);
-    }
-    const double depth = std::sqrt(static_cast<double>(h.integer("layers")));
-    const Var W_out = l.parameter("out_proj.weight", {d, E}, flat(bound(E) / depth), "W_out; starts uniform in ±1/√E, divided by √layers.");
-    const Var b_out = bias ? l.parameter("out_proj.bias", {d}, init::constant(0.0), "Its bias; starts at 0.") : Var{};
-    const Var out = linear(y, W_out, b_out);
-    return block ? u + out : out;
-  };
-  a.finish = [](Layer& l, Var x) {
-    if (l.hyper.choice("block") == "none") return x;
-    return rms_norm(x, l.parameter("norm_f.weight", {x.dim(-1)}, init::constant(1.0), "Scale of the final rms norm; starts at 1."), 1e-5);
-  };
+  a.layer = [](Layer& l, Var u) { return parts::mixer_block(l, u, [&](Var v) { return mixer(l, v); }); };
+  a.finish = parts::mixer_model_finish;
   return a;
 }
 

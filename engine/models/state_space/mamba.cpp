@@ -7,20 +7,66 @@
 #include <cmath>
 
 #include "array/error.h"
-#include "models/architecture.h"
+#include "models/parts/layers/mixer_model.h"
 #include "recurrence/selective/selective.h"
 
 namespace reclab::architectures {
+namespace {
+
+Var mixer(Layer& l, Var v) {
+  const std::int64_t D = l.hyper.integer("width"), N = l.hyper.integer("state"), E = l.hyper.integer("expand") * D, K = l.hyper.integer("conv");
+  const std::int64_t R = l.hyper.integer("rank") ? l.hyper.integer("rank") : (D + 15) / 16;
+  const bool bias = l.hyper.flag("bias");
+  const auto bound = [](std::int64_t fan_in) { return 1.0 / std::sqrt(static_cast<double>(fan_in)); };
+  const auto flat = [](double k) { return init::uniform(-k, k); };
+
+  const Var W_in = l.parameter("in_proj.weight", {2 * E, D}, flat(bound(D)), "W_in: rows of x, then rows of z; starts uniform in ±1/√D.");
+  const Var b_in = bias ? l.parameter("in_proj.bias", {2 * E}, init::constant(0.0), "Its bias; starts at 0.") : Var{};
+  const auto both = split(linear(v, W_in, b_in), -1, 2);
+
+  const Var W_conv = l.parameter("conv1d.weight", {E, 1, K}, flat(bound(K)), "Taps of each channel, oldest first; start uniform in ±1/√K.");
+  Var x = depthwise(l.history("conv", both[0], K - 1, "The convolution's last inputs, oldest first."), reshape(W_conv, {E, K}));
+  if (l.hyper.flag("conv_bias")) x = x + l.parameter("conv1d.bias", {E}, flat(bound(K)), "Its bias; starts uniform in ±1/√K.");
+  x = silu(x);
+
+  const Var W_x = l.parameter("x_proj.weight", {R + 2 * N, E}, flat(bound(E)), "W_x: rows of Δ's rank, of B, of C; starts uniform in ±1/√E.");
+  const double widest = bound(R) * l.hyper.real("dt_scale");
+  const Var W_dt = l.parameter("dt_proj.weight", {E, R}, l.hyper.choice("dt_init") == "random" ? flat(widest) : init::constant(widest), "W_dt; starts uniform in ±dt_scale/√R, or all at dt_scale/√R (dt_init).");
+  const double low = std::log(l.hyper.real("dt_min")), high = std::log(l.hyper.real("dt_max")), least = l.hyper.real("dt_init_floor");
+  const Var b_dt = l.parameter("dt_proj.bias", {E}, init::each([=](Rng& rng, std::int64_t) {
+                                 const double dt = std::max(std::exp(rng.uniform(low, high)), least);
+                                 return dt + std::log(-std::expm1(-dt));
+                               }),
+                               "b_dt; starts so that softplus(b_dt) is log-uniform between dt_min and dt_max (at least dt_init_floor).");
+  const Var A_log = l.parameter("A_log", {E, N}, init::each([=](Rng&, std::int64_t i) { return std::log(static_cast<double>(i % N + 1)); }), "log of −A; starts at log(1..N).");
+  const Var skip = l.parameter("D", {E}, init::constant(1.0), "The skip D; starts at 1.");
+
+  const Var rbc = linear(x, W_x);
+  const Var dt = l.gate("delta", softplus(linear(slice(rbc, -1, 0, R), W_dt, b_dt)), 0.0, 0.0,
+                        "Δ: how strongly this token writes and how much of the old state it lets go; unbounded above.");
+  const Var read = selective(l, {"h", {E, N}, "The selective state of each inner channel."}, dt, -exp_in_range(A_log), x, slice(rbc, -1, R, R + N),
+                               slice(rbc, -1, R + N, R + 2 * N));
+  const Var y = read + skip * x;
+
+  const Var open = l.gate("output", silu(both[1]), 0.0, 0.0, "silu(z): the multiplicative branch; unbounded above, at least −0.28.");
+  const double depth = std::sqrt(static_cast<double>(l.hyper.integer("layers")));
+  const Var W_out = l.parameter("out_proj.weight", {D, E}, flat(bound(E) / depth), "W_out; starts uniform in ±1/√E, divided by √layers.");
+  const Var b_out = bias ? l.parameter("out_proj.bias", {D}, init::constant(0.0), "Its bias; starts at 0.") : Var{};
+  return linear(y * open, W_out, b_out);
+}
+
+}  // namespace
 
 Architecture mamba() {
   Architecture a;
   a.title = "Mamba";
   a.equations = {"[x z] = W_in u_t,  x ← silu(conv(x))", "[r B C] = W_x x,  Δ = softplus(W_dt r + b_dt),  A = −exp(A_log)",
-                 "h_t = exp(ΔA) ⊙ h_{t-1} + Δ B x", "y_t = C h_t + D ⊙ x,  out = W_out (y_t ⊙ silu(z))", "block: u ← u + mixer(rms(u)), a final rms norm after the last"};
+                 "h_t = exp(ΔA) ⊙ h_{t-1} + Δ B x", "y_t = C h_t + D ⊙ x,  out = W_out (y_t ⊙ silu(z))", "block: u ← u + mixer(rms(u)), with an MLP u ← u + W₂ (y ⊙ silu(g)), [y g] = W₁ rms(u);  a final rms norm after the last"};
   a.notes = {"Names and shapes are those of mamba_ssm's Mamba module (in_proj, conv1d, x_proj, dt_proj, A_log, D, out_proj), norm.weight of its Block and final/norm_f.weight of its MixerModel.",
              "in_proj's rows are x, then z; x_proj's are Δ's rank, then B, then C; the last tap of conv1d is the current step.",
              "A is discretised by the exponential, B by Euler's rule ΔB, as in every implementation; the paper derives a zero-order hold for both.",
-             "The norms' epsilon is 1e-5. The state after step t is h_t; the convolution's last inputs are a buffer of their own, recorded in state.npz only."};
+             "The whole language model (MambaLMHeadModel) reads one-hot tokens with encoder_bias = no and read_out = tied, or read_out = no-bias where it is not tied; embedding.weight is the encoder's matrix transposed.",
+             "The state after step t is h_t; the convolution's last inputs are a buffer of their own, recorded in state.npz only."};
   a.hyper = {hyper_integer("width", "D", 64, 1, 4096, "Width of the stream that the block reads and writes.", "channels"),
              hyper_integer("state", "N", 16, 1, 256, "States of each inner channel.", "states"),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
@@ -29,11 +75,14 @@ Architecture mamba() {
              hyper_integer("rank", "R", 0, 0, 4096, "Rank of Δ's projection; 0: ⌈width/16⌉."),
              draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest Δ at the start.", true)), draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest Δ at the start.", true)),
              draws_only(hyper_real("dt_scale", "", 1.0, 1e-3, 1e3, "W_dt starts uniform in ± this over √R: larger lets the input move Δ further.", true)),
-             hyper_flag("conv_bias", true, "Whether the convolution has a bias."), hyper_flag("bias", false, "Whether in_proj and out_proj have biases."),
-             hyper_choice("block", "residual", {"residual", "none"}, "The block with rms norm and residual, and the final norm, or the mixer alone.")};
+             draws_only(hyper_choice("dt_init", "random", {"random", "constant"}, "Whether W_dt starts uniform between ± dt_scale/√R, or all at the upper end.")),
+             draws_only(hyper_real("dt_init_floor", "", 1e-4, 1e-9, 10.0, "Δ at the start is at least this.", true)),
+             hyper_flag("conv_bias", true, "Whether the convolution has a bias."), hyper_flag("bias", false, "Whether in_proj and out_proj have biases.")};
+  for (auto& row : parts::mixer_model_rows()) a.hyper.push_back(std::move(row));
   a.spectrum = "the selective transition exp(Δ_t A) of each step";
   a.source = {"A. Gu, T. Dao", "Mamba: linear-time sequence modeling with selective state spaces", "", "https://arxiv.org/abs/2312.00752", 2023};
-  a.reference = {{"layers.{n}.mixer.*", "*"}, {"layers.{n}.norm.weight", "norm.weight"}, {"norm_f.weight", "final/norm_f.weight"}};
+  a.reference = parts::mixer_model_reference();
+  a.reference.push_back({"layers.{n}.mixer.*", "*"});
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     if (h.real("dt_min") > h.real("dt_max"))
@@ -41,53 +90,8 @@ Architecture mamba() {
                   {.model = "mamba", .parameter = "dt_min", .value = h.text("dt_min"), .range = "at most dt_max"});
   };
 
-  a.layer = [](Layer& l, Var u) {
-    const std::int64_t D = l.hyper.integer("width"), N = l.hyper.integer("state"), E = l.hyper.integer("expand") * D, K = l.hyper.integer("conv");
-    const std::int64_t R = l.hyper.integer("rank") ? l.hyper.integer("rank") : (D + 15) / 16;
-    const bool block = l.hyper.choice("block") == "residual", bias = l.hyper.flag("bias");
-    const auto bound = [](std::int64_t fan_in) { return 1.0 / std::sqrt(static_cast<double>(fan_in)); };
-    const auto flat = [](double k) { return init::uniform(-k, k); };
-
-    Var v = u;
-    if (block) v = rms_norm(u, l.parameter("norm.weight", {D}, init::constant(1.0), "Scale of the block's rms norm; starts at 1."), 1e-5);
-    const Var W_in = l.parameter("in_proj.weight", {2 * E, D}, flat(bound(D)), "W_in: rows of x, then rows of z; starts uniform in ±1/√D.");
-    const Var b_in = bias ? l.parameter("in_proj.bias", {2 * E}, init::constant(0.0), "Its bias; starts at 0.") : Var{};
-    const auto both = split(linear(v, W_in, b_in), -1, 2);
-
-    const Var W_conv = l.parameter("conv1d.weight", {E, 1, K}, flat(bound(K)), "Taps of each channel, oldest first; start uniform in ±1/√K.");
-    Var x = depthwise(l.history("conv", both[0], K - 1, "The convolution's last inputs, oldest first."), reshape(W_conv, {E, K}));
-    if (l.hyper.flag("conv_bias")) x = x + l.parameter("conv1d.bias", {E}, flat(bound(K)), "Its bias; starts uniform in ±1/√K.");
-    x = silu(x);
-
-    const Var W_x = l.parameter("x_proj.weight", {R + 2 * N, E}, flat(bound(E)), "W_x: rows of Δ's rank, of B, of C; starts uniform in ±1/√E.");
-    const Var W_dt = l.parameter("dt_proj.weight", {E, R}, flat(bound(R) * l.hyper.real("dt_scale")), "W_dt; starts uniform in ±dt_scale/√R.");
-    const double low = std::log(l.hyper.real("dt_min")), high = std::log(l.hyper.real("dt_max"));
-    const Var b_dt = l.parameter("dt_proj.bias", {E}, init::each([=](Rng& rng, std::int64_t) {
-                                   const double dt = std::max(std::exp(rng.uniform(low, high)), 1e-4);
-                                   return dt + std::log(-std::expm1(-dt));
-                                 }),
-                                 "b_dt; starts so that softplus(b_dt) is log-uniform between dt_min and dt_max (at least 1e-4).");
-    const Var A_log = l.parameter("A_log", {E, N}, init::each([=](Rng&, std::int64_t i) { return std::log(static_cast<double>(i % N + 1)); }), "log of −A; starts at log(1..N).");
-    const Var skip = l.parameter("D", {E}, init::constant(1.0), "The skip D; starts at 1.");
-
-    const Var rbc = linear(x, W_x);
-    const Var dt = l.gate("delta", softplus(linear(slice(rbc, -1, 0, R), W_dt, b_dt)), 0.0, 0.0,
-                          "Δ: how strongly this token writes and how much of the old state it lets go; unbounded above.");
-    const Var read = selective(l, {"h", {E, N}, "The selective state of each inner channel."}, dt, -exp_in_range(A_log), x, slice(rbc, -1, R, R + N),
-                                 slice(rbc, -1, R + N, R + 2 * N));
-    const Var y = read + skip * x;
-
-    const Var open = l.gate("output", silu(both[1]), 0.0, 0.0, "silu(z): the multiplicative branch; unbounded above, at least −0.28.");
-    const double depth = std::sqrt(static_cast<double>(l.hyper.integer("layers")));
-    const Var W_out = l.parameter("out_proj.weight", {D, E}, flat(bound(E) / depth), "W_out; starts uniform in ±1/√E, divided by √layers.");
-    const Var b_out = bias ? l.parameter("out_proj.bias", {D}, init::constant(0.0), "Its bias; starts at 0.") : Var{};
-    const Var out = linear(y * open, W_out, b_out);
-    return block ? u + out : out;
-  };
-  a.finish = [](Layer& l, Var x) {
-    if (l.hyper.choice("block") == "none") return x;
-    return rms_norm(x, l.parameter("norm_f.weight", {x.dim(-1)}, init::constant(1.0), "Scale of the final rms norm; starts at 1."), 1e-5);
-  };
+  a.layer = [](Layer& l, Var u) { return parts::mixer_block(l, u, [&](Var v) { return mixer(l, v); }); };
+  a.finish = parts::mixer_model_finish;
   return a;
 }
 

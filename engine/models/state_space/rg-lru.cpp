@@ -16,14 +16,16 @@ Architecture rg_lru() {
              "At position 0 the reference sets a_0 = 0 and writes with strength 1 (reset); the paper has no such step.",
              "With reset_column every document of the sequence begins so, and the convolution does not reach before it: where that column is above 0 (which a column of 0 and 1 is, standardised too), segment_pos is 0 in the reference.",
              "The paper writes a = σ(Λ); the reference stores a_param = −Λ, so that a = exp(−softplus(a_param)). Its start draws the base, not its c-th power, between min_rad and max_rad.",
-             "The slope of √(1 − a²) is bounded by 1000, as the reference does. gelu is the tanh approximation; the norms' epsilon is 1e-6 and their scale 1 + s."};
+             "The slope of √(1 − a²) is bounded by 1000, as the reference does. gelu is the tanh approximation; the norms' epsilon is 1e-6 and their scale 1 + s.",
+             "The whole language model reads one-hot tokens with encoder_bias = no, input_scale = √width where its embedding is scaled, read_out = tied and its soft_cap; embedder.input_embedding is the encoder's matrix transposed."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Residual blocks in a row."),
              hyper_integer("heads", "", 4, 1, 64, "Blocks of the two gates; must divide the recurrence's width.")};
   for (auto& row : hawk::hyper(false)) a.hyper.push_back(std::move(row));
+  for (auto& row : hawk::hyper_after()) a.hyper.push_back(std::move(row));
   a.hyper.push_back(hyper_choice("block", "residual", {"residual", "recurrent", "none"}, "The residual block with MLP, the recurrent block alone, or the RG-LRU alone."));
   a.spectrum = "the decay a_t";
   a.source = {"S. De, S. L. Smith, A. Fernando, A. Botev et al.", "Griffin: mixing gated linear recurrences with local attention for efficient language models", "", "https://arxiv.org/abs/2402.19427", 2024};
-  a.reference = {{"blocks.{n}.*", "*"}, {"final_norm.*", "final/final_norm.*"}};
+  a.reference = hawk::reference();
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     hawk::check(h, "rg-lru");
@@ -33,7 +35,7 @@ Architecture rg_lru() {
   };
   a.marker = "reset_column";
   a.layer = [](Layer& l, Var x) {
-    const auto block = hawk::block_of(l.hyper, "", l.hyper.integer("layers"));
+    const auto block = hawk::block_of(l.hyper);
     if (l.hyper.choice("block") == "none") return hawk::rg_lru(l, block, x);
     if (l.hyper.choice("block") == "recurrent") return hawk::recurrent(l, block, x);
     return hawk::residual(l, block, x, [&](Var u) { return hawk::recurrent(l, block, u); });

@@ -10,6 +10,7 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -300,6 +301,18 @@ void check(const std::string& architecture, const Settings& asked) {
   std::printf("%s: %zu arrays, worst %.1e in %s\n", said.c_str(), gradients.size(), worst.error, worst.key.c_str());
 }
 
+/// Two layers, or as many as show each kind that the model has by default.
+std::string few_layers(const Architecture& architecture) {
+  std::int64_t few = 2;
+  if (architecture.kind) {
+    const Hyper hyper(architecture.hyper);
+    std::set<const Architecture*> seen;
+    for (std::int64_t layer = 0; layer < hyper.integer("layers"); ++layer)
+      if (seen.insert(architecture.kind(hyper, layer).architecture).second) few = std::max(few, layer + 1);
+  }
+  return std::to_string(few);
+}
+
 /// The smallest model that is possible, then every other value of every flag and choice, and what an integer that is off (0) by default
 /// switches on.
 std::vector<Settings> variants(const Architecture& architecture) {
@@ -309,7 +322,8 @@ std::vector<Settings> variants(const Architecture& architecture) {
     small.clear();
     for (const HyperSpec& spec : table) {
       if (spec.key == "width" || spec.key == "state") small.emplace_back(spec.key, width);
-      if (spec.key == "layers" || spec.key == "heads") small.emplace_back(spec.key, "2");
+      if (spec.key == "heads") small.emplace_back(spec.key, "2");
+      if (spec.key == "layers") small.emplace_back(spec.key, few_layers(architecture));
       if (spec.key == "inner") small.emplace_back(spec.key, "8");
       if (spec.key == "features") small.emplace_back(spec.key, "5");
       if (spec.key == "max_steps") small.emplace_back(spec.key, "30");  // more than are tried: what comes after the end is computed too

@@ -24,6 +24,7 @@
 #include "models/network.h"
 #include "models/registry.h"
 #include "sweep.h"
+#include "targets.h"
 #include "test.h"
 
 namespace {
@@ -100,7 +101,9 @@ RunRequest request_of(const std::string& name, const Golden& golden, const nlohm
   weights.finish();
   file.commit();
 
-  request.loss = meta.at("loss") == "last" ? LossKind::last : LossKind::mean;
+  request.loss = meta.at("loss") == "last" ? LossKind::last : meta.at("loss") == "task" ? LossKind::task : LossKind::mean;
+  // Of a target of zeros, which the head is there for.
+  if (request.loss == LossKind::task) test::aim_at(request.sequence.own(), std::vector<double>(golden.at("output").real.size(), 0.0), golden.at("output").shape.at(1));
   request.every = 1;
   return request;
 }
@@ -245,6 +248,8 @@ void continue_anywhere(const fs::path& path) {
       part->sequence.own().length = to - from;
       part->sequence.own().input.assign(whole.sequence->input.begin() + from * width, whole.sequence->input.begin() + to * width);
       part->sequence.own().time.assign(whole.sequence->time.begin() + from, whole.sequence->time.begin() + to);
+      part->sequence.own().target.resize(static_cast<std::size_t>((to - from) * whole.sequence->target_width));
+      if (!whole.sequence->mask.empty()) part->sequence.own().mask.resize(static_cast<std::size_t>(to - from));
     }
     export_run(run(builtin_registry(), first, {}, {}), folder.path / "first", false);
     second.state = folder.path / "first/state.npz";
@@ -269,12 +274,12 @@ void run_a_batch(const fs::path& path) {
   const RunRequest request = request_of(path.stem().string(), golden, meta_of(golden), folder);
   const Architecture& architecture = builtin_registry().find(request.preset.architecture);
   const Hyper hyper = hyper_of(builtin_registry(), request.preset, {});
-  const Network probe(architecture, hyper, {.input = request.sequence->width});
+  const SequenceLoss loss(request.loss == LossKind::task ? LossKind::task : LossKind::mean, request.sequence);
+  const Network probe(architecture, hyper, {.input = request.sequence->width, .head = loss.outputs()});
   Parameters parameters = probe.initialise(1);
   for (auto& entry : parameters.entries()) entry.values = golden.at("param/" + entry.name).real;
   const std::vector<double>& expected = golden.at("output").real;
   const auto steps = static_cast<std::size_t>(request.sequence->length), row = expected.size() / steps;
-  const SequenceLoss loss(LossKind::mean, request.sequence);
   const Model model(architecture, hyper, parameters, cpu_backend(), DType::f64);
   for (const Form form : probe.forms()) {
     Rollout rollout(model, Batch(request.sequence, loss, 2), {.form = form});

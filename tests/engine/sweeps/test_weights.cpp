@@ -16,6 +16,7 @@
 #include "models/registry.h"
 #include "scratch.h"
 #include "sweep.h"
+#include "targets.h"
 #include "test.h"
 
 using namespace reclab;
@@ -294,6 +295,8 @@ SWEEP_ARCHITECTURES("with loaded weights the values that matter for drawing alon
         bases.push_back(plain);
         bases.back().set.emplace_back(row.key, text);
       }
+  bases.push_back(plain);  // and with a target as wide as the input, for what makes the outputs
+  test::aim_at(bases.back().sequence.own(), plain.sequence->input, plain.sequence->width);
   bases.push_back(plain);  // and with weights that no model starts with, for bounds that those keep
   const Hyper values = hyper_of(builtin_registry(), plain.preset, plain.set);
   std::map<std::string, bool> moves;
@@ -475,7 +478,7 @@ SWEEP_ARCHITECTURES("a file with the entries of its reference implementation is 
     }
     if (id == "sru") return "net.rnn_lst." + layer + "." + rest;
     if (id == "on-lstm") return "net.cells." + layer + "." + rest;
-    return std::string("net.") + (id.starts_with("rwkv-") || id == "mlstm" || id == "slstm" || id == "xlstm" || id == "rg-lru" || id == "ecoformer" ? "blocks." : "layers.") + layer + "." + rest;
+    return std::string("net.") + (id.starts_with("rwkv-") || id == "mlstm" || id == "slstm" || id == "xlstm" || id == "rg-lru" || id == "griffin" || id == "ecoformer" ? "blocks." : "layers.") + layer + "." + rest;
   };
   request.seed = 5;
   request.weights = folder / "w.npz";
@@ -650,9 +653,7 @@ TEST_CASE("state dicts under PyTorch's own names make PyTorch's own outputs") {
 
 namespace {
 
-struct Ends {
-  int heads = 0, encoders = 0;
-};
+struct Ends { int heads = 0, encoders = 0; };
 /// The card lists every array that a file of weights must hold, and when those before and after the layers are there. Returns how many are.
 Ends check_card(const Preset& preset) {
   Ends ends;
@@ -663,11 +664,12 @@ Ends check_card(const Preset& preset) {
   request.probe.only = {"param/"};
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   const Card own = card(builtin_registry(), preset, request.sequence->width);
+  const bool tied = std::ranges::any_of(own.hyper, [](const HyperSpec& row) { return row.key == "read_out" && row.standard == HyperValue(std::string("tied")); });
   std::size_t needed = 0;
   for (const auto& parameter : own.parameters) {
     const bool head = parameter.name.starts_with("head/"), encoder = parameter.name.starts_with("encoder");
     CHECK_EQUAL(parameter.when.empty(), !head && !encoder);
-    ends.heads += head;
+    ends.heads += head || (tied && encoder);  // which is the head too
     ends.encoders += encoder;
     const TraceArray* found = trace->find("param/" + parameter.name);
     if (head && request.sequence->target_kind == TargetKind::none) {
