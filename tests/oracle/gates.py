@@ -4,7 +4,7 @@
 QRNN     Bradbury et al. 2016; salesforce/pytorch-qrnn, torchqrnn/qrnn.py; ifo pooling after the paper: checked against sums over all steps
          before, each with the product of the gates between.
 SRU      Lei et al. 2018; asappresearch/sru, sru/modules.py and ops.py: likewise without v and w, with them against rounds of all steps at
-         once (harness.settle).
+         once (harness.settle). SRU++, Lei 2021, modules.py of its branch 3.0.0-dev: the attention token by token, and as matrices.
 GILR     and LS-LSTM: Martin and Cundy 2018; eamartin/parallelizing_linear_rnns, layers.py: against sums over all steps before.
 UR-LSTM  Gu et al. 2020; r0mainK/ur-lstm, ur_lstm.py, and the conventions of gate.py in state-spaces/s4: against rounds of all steps at once.
 ON-LSTM  Shen et al. 2019; yikangshen/Ordered-Neurons, ON_LSTM.py: likewise.
@@ -83,8 +83,56 @@ def qrnn_case(name, settings, T, d_in, loss, seed):
 
 # ----------------------------------------------------------------------------------------------------------------- SRU
 
+def pp_layer_norm(p, z):
+    if isinstance(z, torch.Tensor):
+        return torch.nn.functional.layer_norm(z, z.shape[1:], p["layer_norm.weight"], p["layer_norm.bias"], 1e-5)
+    return numpy_norm(p, z)
+
+
+def pp_reads(settings, q, k, v):
+    """The attention of SRU++, of one head after another."""
+    heads, T, window = settings.get("heads", 1), len(q), settings.get("window", 0) or len(q)
+    if isinstance(q, torch.Tensor):
+        rows = []
+        for t in range(T):
+            first, last = (0, T) if settings.get("bidirectional", False) else (max(0, t + 1 - window), t + 1)
+            of_heads = zip(q[t].chunk(heads), k[first:last].chunk(heads, 1), v[first:last].chunk(heads, 1))
+            rows.append(torch.cat([torch.softmax(keys @ query / len(query) ** 0.5, 0) @ values for query, keys, values in of_heads]))
+        return torch.stack(rows)
+    age = np.arange(T)[:, None] - np.arange(T)[None]
+    seen = np.ones((T, T), bool) if settings.get("bidirectional", False) else (age >= 0) & (age < window)
+    q, k, v = (a.reshape(T, heads, -1) for a in (q, k, v))
+    weights = np.where(seen, np.exp(np.einsum("thd,shd->hts", q, k) * q.shape[2] ** -0.5), 0.0)
+    return np.einsum("hts,shd->thd", weights / weights.sum(2)[:, :, None], v).reshape(T, -1)
+
+
+def pp_module(settings, p, x):
+    norm, P = settings.get("attention_norm", "after"), len(p["linear1.weight"])
+    z = x @ p["linear1.weight"].T
+    if "linear3.weight" not in p:
+        return (pp_layer_norm(p, z) if norm != "none" else z) @ p["linear2.weight"].T
+    read = pp_layer_norm(p, z) if norm == "before" else z
+    both = read @ p["linear2.weight"].T
+    z = pp_reads(settings, read, both[:, :P], both[:, P:]) * p["alpha"] + z
+    return (pp_layer_norm(p, z) if norm == "after" else z) @ p["linear3.weight"].T
+
+
+def pp_shapes(settings, index, inner, out):
+    """Of transform_module; out: H for each direction, times maps."""
+    P, layers, last = settings["projection"], settings["layers"], settings.get("attention_last", -1)
+    attends = layers - index <= last if last >= 0 else (index + 1) % settings.get("attention_every", 1) == 0
+    shapes = {"linear1.weight": ((P, inner), 1.0 / np.sqrt(inner)), "linear2.weight": ((2 * P if attends else out, P), 1.2 / np.sqrt(P))}
+    if attends:
+        shapes |= {"linear3.weight": ((out, P), 1.2 / np.sqrt(P)), "alpha": ((1,), 0.2, 0.8)}
+    if settings.get("attention_norm", "after") != "none":
+        shapes |= {"layer_norm.weight": ((P,), 0.3, 1.0), "layer_norm.bias": ((P,), 0.3)}
+    return {"transform_module." + key: value for key, value in shapes.items()}
+
+
 def sru_maps(settings, p, read, width):
     maps = 4 if settings.get("skip", True) and width != settings["width"] else 3
+    if "transform_module.linear1.weight" in p:
+        return pp_module(settings, under(p, "transform_module."), read), maps
     if "weight_proj" in p:
         read = read @ p["weight_proj"]
     return read @ p["weight"], maps
@@ -143,9 +191,13 @@ def sru_case(name, settings, T, d_in, loss, seed):
         inner = first if index == 0 else H
         maps = 4 if settings.get("skip", True) and inner != H else 3
         rows = P or inner
-        if P:
-            shapes[f"{index}/weight_proj"] = ((inner, P), 1.0 / np.sqrt(inner))
-        shapes |= {f"{index}/weight": ((rows, H * maps), 1.2 / np.sqrt(rows)), f"{index}/bias": ((2 * H,), 0.4), f"{index}/scale_x": ((1,), 0.1, 1.6)}
+        if settings.get("custom_m", "none") == "srupp":
+            shapes |= {f"{index}/{key}": value for key, value in pp_shapes(settings, index, inner, H * maps).items()}
+        else:
+            if P:
+                shapes[f"{index}/weight_proj"] = ((inner, P), 1.0 / np.sqrt(inner))
+            shapes[f"{index}/weight"] = ((rows, H * maps), 1.2 / np.sqrt(rows))
+        shapes |= {f"{index}/bias": ((2 * H,), 0.4), f"{index}/scale_x": ((1,), 0.1, 1.6)}
         if settings.get("state_gates", True):
             shapes[f"{index}/weight_c"] = ((2 * H,), 0.9)
         if settings.get("norm", "none") != "none":
@@ -164,7 +216,10 @@ def both_ways(settings, p, x, light):
     sigmoid = torch.sigmoid if ops is torch else logistic
     read = norm(x) if settings.get("norm", "none") == "before" else x
     maps = 4 if settings.get("skip", True) and x.shape[1] != 2 * H else 3
-    U = ((read @ p["weight_proj"] if "weight_proj" in p else read) @ p["weight"]).reshape(T, 2, H, maps)
+    if settings.get("custom_m", "none") == "srupp":
+        U = pp_module(settings, under(p, "transform_module."), read).reshape(T, 2, H, maps)
+    else:
+        U = ((read @ p["weight_proj"] if "weight_proj" in p else read) @ p["weight"]).reshape(T, 2, H, maps)
     vw, bias = (p["weight_c"] if "weight_c" in p else 0.0 * p["bias"]).reshape(2, 2, H), p["bias"].reshape(2, 2, H)
     shown = []
     for way in range(2):
@@ -209,9 +264,13 @@ def sru_both_ways_case(name, settings, T, d_in, loss, seed):
     H, P, shapes, inner = settings["width"], settings.get("projection", 0), {}, d_in
     for level in range(settings["layers"]):
         key, maps, rows = f"{2 * level}/", 4 if settings.get("skip", True) and inner != 2 * H else 3, P or inner
-        if P:
-            shapes[key + "weight_proj"] = ((inner, P), 1.0 / np.sqrt(inner))
-        shapes |= {key + "weight": ((rows, 2 * H * maps), 1.2 / np.sqrt(rows)), key + "bias": ((4 * H,), 0.4), key + "scale_x": ((1,), 0.1, 1.6)}
+        if settings.get("custom_m", "none") == "srupp":
+            shapes |= {key + name: value for name, value in pp_shapes(settings, level, inner, 2 * H * maps).items()}
+        else:
+            if P:
+                shapes[key + "weight_proj"] = ((inner, P), 1.0 / np.sqrt(inner))
+            shapes[key + "weight"] = ((rows, 2 * H * maps), 1.2 / np.sqrt(rows))
+        shapes |= {key + "bias": ((4 * H,), 0.4), key + "scale_x": ((1,), 0.1, 1.6)}
         if settings.get("state_gates", True):
             shapes[key + "weight_c"] = ((4 * H,), 0.9)
         if settings.get("norm", "none") != "none":
@@ -474,6 +533,11 @@ def main():
     sru_both_ways_case("sru-bidirectional", {"width": 3, "layers": 2, "bidirectional": True, "norm": "after"}, 12, 6, "mean", 926)
     both = {"width": 3, "layers": 2, "bidirectional": True, "norm": "before", "state_gates": False, "projection": 2, "activation": "tanh"}
     sru_both_ways_case("sru-bidirectional-projection", both, 12, 4, "last", 927)
+    pp = {"width": 6, "layers": 3, "custom_m": "srupp", "projection": 4, "heads": 2, "rescale": False}
+    sru_case("sru-pp", pp | {"attention_every": 2}, 12, 3, "mean", 928)
+    sru_case("sru-pp-window", pp | {"layers": 2, "window": 4, "attention_norm": "before", "norm": "after", "state_gates": False}, 12, 6, "mean", 929)
+    sru_case("sru-pp-last", pp | {"attention_last": 1, "attention_norm": "none", "norm": "before", "heads": 1, "layers": 2}, 12, 6, "last", 930)
+    sru_both_ways_case("sru-pp-bidirectional", pp | {"width": 3, "layers": 2, "bidirectional": True}, 10, 5, "mean", 936)
     gilr_case("gilr", {"width": 5, "layers": 2}, 16, 3, "mean", 931)
     for seed, activation in enumerate(("tanh", "relu", "identity"), 932):
         gilr_case(f"gilr-{activation}", {"width": 5, "layers": 1, "activation": activation}, 14, 3, "last", seed)
