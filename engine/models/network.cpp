@@ -253,10 +253,11 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
   if (backward) x = reversed(x);
   for (std::int64_t i = from; i < to; ++i) {
     const auto number = static_cast<int>(layers_.size());
-    const LayerKind kind = architecture.kind ? architecture.kind(hyper, i) : LayerKind{&architecture, hyper};
+    LayerKind kind = architecture.kind ? architecture.kind(hyper, i) : LayerKind{&architecture, hyper};
+    if (!kind.architecture) kind.architecture = &architecture;
     const auto same = [&](const LayerInfo& other) { return other.architecture == kind.architecture && other.reversed == backward; };
     const bool lowest = architecture.kind ? std::none_of(layers_.begin() + first, layers_.end(), same) : i == 0;
-    layers_.push_back({kind.architecture, in_stack_ || architecture.kind ? kind.architecture->id : "", backward, lowest});
+    layers_.push_back({kind.architecture, in_stack_ || kind.architecture != &architecture ? kind.architecture->id : "", backward, lowest});
     if (backward) layers_.back().name += layers_.back().name.empty() ? "backward" : " backward";
     LayerOf layer(*this, kind.hyper, std::to_string(joint && backward ? number - 1 : number), number, static_cast<int>(i), first, joint);
     x = kind.architecture->layer(layer, x);
@@ -284,6 +285,7 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
 
 std::string Network::spectrum(int layer) const {
   const std::string& of = layers_[static_cast<std::size_t>(layer)].architecture->spectrum;
+  if (std::ranges::none_of(states_, [&](const StateVar& state) { return state.layer == layer; })) return "none: this layer has no state";
   // With some settings an architecture that has a transition keeps all steps instead.
   return memories(layer).empty() && !of.starts_with("none") ? "none: with these settings a step reads what all steps before appended" : of;
 }

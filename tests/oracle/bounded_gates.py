@@ -155,26 +155,29 @@ def hgru_shapes(s):
 
 # -------------------------------------------------------------------------------------------------------------- cases
 
-def case(name, architecture, s, T, d_in, loss, seed, source):
+def case(name, architecture, s, T, d_in, loss, seed, source, hybrid=None):
+    """hybrid: of layers that have attention for their mixer, which those are, their parameters and their two forms."""
     real = architecture == "hgrn"
     shapes_of, layer_of, mixer, finish = (hgrn_shapes, hgrn_layer, hgrn_mixer, hgrn_finish) if real else (hgru_shapes, hgru_layer, hgru_mixer, hgru_finish)
     own, n, final = shapes_of(s)
     ways = 2 if s.get("scans", "one") != "one" else 1  # numbers that a layer takes
     shapes = encoder_shapes(s["width"], d_in)
     for layer in range(s["layers"]):
-        shapes |= prefixed(f"{ways * layer}/", own)
+        attends = hybrid and hybrid[0](s, layer)
+        shapes |= prefixed(f"{ways * layer}/", {key: shape for key, shape in own.items() if not key.startswith("attn.")} | hybrid[1](s) if attends else own)
     if s.get("lower_bound", True):
         shapes |= {"0/lower_bounds": ((s["layers"], n), 0.8)}
     shapes |= prefixed("final/", final)
 
-    def run(ops, p, x, recurrence_of):
+    def run(ops, p, x, recurrence_of, attention=None):
         if "encoder/weight" in p:
             x = x @ p["encoder/weight"].T + p["encoder/bias"]
         bounds = bounds_of(ops, p["0/lower_bounds"]) if "0/lower_bounds" in p else None
         for layer in range(s["layers"]):
             q = under(p, f"{ways * layer}/")
             bound = None if bounds is None else bounds[layer]
-            x = layer_of(ops, s, q, x, lambda v: mixer(ops, s, q, bound, v, recurrence_of(ways * layer)))
+            attends = hybrid and hybrid[0](s, layer)
+            x = layer_of(ops, s, q, x, lambda v: attention(layer, q, v) if attends else mixer(ops, s, q, bound, v, recurrence_of(ways * layer)))
         return finish(ops, s, under(p, "final/"), x)
 
     def step_loop(record):
@@ -208,8 +211,8 @@ def case(name, architecture, s, T, d_in, loss, seed, source):
         return (lambda forget, drive: pairs(forget, drive).real) if real else turned
 
     x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
-    make(name, architecture, s, loss, source, draw(seed, shapes), x, lambda record, p, v: run(Torch, p, v, step_loop(record)),
-         second=lambda p, v: run(Numpy, p, v, over_pairs), seed=seed)
+    make(name, architecture, s, loss, source, draw(seed, shapes), x, lambda record, p, v: run(Torch, p, v, step_loop(record), lambda layer, q, u: hybrid[2](record, layer, s, q, u)),
+         second=lambda p, v: run(Numpy, p, v, over_pairs, lambda layer, q, u: hybrid[3](s, q, u)), seed=seed)
 
 
 def hgrn_case(name, s, T, d_in, loss, seed):

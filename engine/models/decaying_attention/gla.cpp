@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "models/parts/layers/hybrid_attention.h"
 #include "models/parts/parts.h"
 #include "recurrence/outer/outer.h"
 
@@ -31,6 +32,72 @@ Var fla_activation(const Hyper& h, const std::string& name, Var x) {
   return parts::activation(name, x);
 }
 
+Var project(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role, bool bias = false) {
+  return parts::linear(l, name, x, out, {init::normal(0.02), bias ? init::constant(0.0) : Init{}, role, "starts N(0, 0.02²)"});
+}
+
+/// GatedLinearAttention, or MultiScaleRetention.
+Var mixer(Layer& l, Var x) {
+  const Hyper& h = l.hyper;
+  const GlaSizes s(h);
+  const std::int64_t T = l.steps(), B = l.batch(), shared = s.heads / s.kv_heads, dk = s.key / s.heads, dv = s.value / s.heads;
+  const double eps = h.real("norm_eps");
+  const bool gated = h.flag("output_gate");
+  Var q = project(l, "attn.q_proj", x, s.key, "W_q, rows by head"), k = project(l, "attn.k_proj", x, s.key / shared, "W_k, rows by head"),
+      v = project(l, "attn.v_proj", x, s.value / shared, "W_v, rows by head");
+  if (const std::int64_t taps = h.integer("conv")) {
+    const auto convolved = [&](const std::string& letter, Var z) {
+      const std::string name = "attn." + letter + "_conv1d";
+      const Var W = l.parameter(name + ".weight", {z.dim(-1), 1, taps}, init::normal(0.02), "Taps of each channel, oldest first; start N(0, 0.02²).");
+      Var y = depthwise(l.history("conv_" + letter, z, taps - 1, "The convolution's last inputs, oldest first."), reshape(W, {z.dim(-1), taps}));
+      if (h.flag("conv_bias")) y = y + l.parameter(name + ".bias", {z.dim(-1)}, init::constant(0.0), "Its bias; starts at 0.");
+      return silu(y);
+    };
+    q = convolved("q", q);
+    k = convolved("k", k);
+    v = convolved("v", v);
+  }
+  Var decay;
+  if (h.choice("decay") == "input") {
+    const Init wide = init::normal(h.real("gate_std"));
+    const Var low = parts::linear(l, "attn.gk_proj.0", x, h.integer("gate_rank"), {wide, Init{}, "W₀ of the decay", "starts N(0, gate_std²)"});
+    decay = log_sigmoid(parts::linear(l, "attn.gk_proj.1", low, s.key / shared, {wide, init::constant(0.0), "W₁ of the decay, rows by head", "starts N(0, gate_std²)"})) / h.real("gate_normaliser");
+    if (h.real("clamp_min") < 0.0) decay = -minimum(-decay, -h.real("clamp_min"));
+  }
+  const auto mapped = [&](Var z) { return fla_activation(h, h.choice("feature_map"), z); };
+  const auto heads = [&](Var z, std::int64_t d) { return parts::repeated_heads(reshape(z, {T, B, s.kv_heads, d}), shared); };
+  if (decay) {
+    decay = heads(decay, dk);
+    l.gate("forget", exp(decay), 0.0, 1.0, "exp(a): how much of each key dimension of the memory is kept.");
+  } else {
+    std::vector<double> fixed;
+    for (std::int64_t i = 0; i < s.heads; ++i) fixed.push_back(std::log1p(-std::pow(2.0, -5.0 - static_cast<double>(i))));
+    decay = l.graph().constant({s.heads, 1}, std::move(fixed));
+  }
+  Var queries = reshape(mapped(q), {T, B, s.heads, dk}), keys = heads(mapped(k), dk);
+  if (const std::int64_t paired = dk / 2 * 2; h.flag("rotation") && paired) {
+    std::vector<double> frequencies;
+    for (std::int64_t j = 0; j < dk / 2; ++j) frequencies.push_back(std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(dk)));
+    const Var angles = parts::angles(l, frequencies);
+    const auto turned = [&](Var z) {
+      if (paired == dk) return parts::rotated(z, angles, false);
+      const Var both[] = {parts::rotated(slice(z, -1, 0, paired), angles, false), slice(z, -1, paired, dk)};
+      return concat(both, -1);
+    };
+    queries = turned(queries);
+    keys = turned(keys);
+  }
+  const Var read = outer(l, {"S", {s.heads, dk, dv}, "The memory of each head, [key, value]."}, {queries / std::sqrt(static_cast<double>(dk)), keys, heads(v, dv), decay});
+  Var o = h.flag("norm") ? parts::unit_rms(read, eps) : read;
+  if (h.flag("norm") && h.flag("norm_affine"))
+    o = o * l.parameter(gated && h.choice("gate_fn") == "swish" ? "attn.g_norm_swish_gate.weight" : "attn.g_norm.weight", {dv}, init::constant(1.0), "Scale of the norm by head, the same for all heads; starts at 1.");
+  o = parts::flat(l, o);
+  if (gated)
+    o = o * l.gate("output", fla_activation(h, h.choice("gate_fn"), project(l, "attn.g_proj", x, s.value, "W_g of the output gate, rows by head")), 0.0, h.choice("gate_fn") == "sigmoid" ? 1.0 : 0.0,
+                   h.choice("gate_fn") == "sigmoid" ? "σ(W_g x): what multiplies the output." : h.choice("gate_fn") == "logsigmoid" ? "log σ(W_g x): what multiplies the output; below 0 and unbounded." : h.text("gate_fn") == "swish" || h.text("gate_fn") == "silu" ? "silu(W_g x): what multiplies the output; unbounded above." : h.text("gate_fn") + "(W_g x): what multiplies the output; unbounded above.");
+  return project(l, "attn.o_proj", o, s.width, "W_o");
+}
+
 }  // namespace
 
 Architecture gla() {
@@ -44,7 +111,7 @@ Architecture gla() {
              "Epsilon is 1e-6, as the model's configuration passes it; the layer class alone has 1e-5.",
              "decay=fixed with rotation=yes, expand_k=1, expand_v=2 is the RetNet of flash-linear-attention, names and all; that of torchscale is the architecture retnet. Convolution and feature map come before the rotation.",
              "The norm by head is attn.g_norm_swish_gate where gate_fn is swish, else attn.g_norm; gate_fn=silu is the same function under that name, as with fuse_norm=False. gelu is the tanh approximation, with decay=fixed gelu itself, and sqrelu the square of relu, as in the two layers of flash-linear-attention.",
-             "Its residual mixing over depth (attnres_block_size) and its layers of softmax attention between (attn) are not here.",
+             "Its residual mixing over depth (attnres_block_size) is not here.",
              "With kv_heads fewer than heads, each key, value and decay head serves heads/kv_heads query heads in a row."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the key and the value size."),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
@@ -79,74 +146,19 @@ Architecture gla() {
 
   a.layer = [](Layer& l, Var u) {
     const Hyper& h = l.hyper;
-    const GlaSizes s(h);
-    const std::int64_t T = l.steps(), B = l.batch(), shared = s.heads / s.kv_heads, dk = s.key / s.heads, dv = s.value / s.heads;
+    const std::int64_t d = h.integer("width");
     const double eps = h.real("norm_eps");
-    const bool block = h.choice("block") == "residual", gated = h.flag("output_gate");
-    const auto project = [&](const std::string& name, Var x, std::int64_t out, const std::string& role, bool bias = false) {
-      return parts::linear(l, name, x, out, {init::normal(0.02), bias ? init::constant(0.0) : Init{}, role, "starts N(0, 0.02²)"});
-    };
+    const bool block = h.choice("block") == "residual";
     const Var x = block ? parts::rms_norm(l, "attn_norm", u, eps) : u;
-    Var q = project("attn.q_proj", x, s.key, "W_q, rows by head"), k = project("attn.k_proj", x, s.key / shared, "W_k, rows by head"),
-        v = project("attn.v_proj", x, s.value / shared, "W_v, rows by head");
-    if (const std::int64_t taps = h.integer("conv")) {
-      const auto convolved = [&](const std::string& letter, Var z) {
-        const std::string name = "attn." + letter + "_conv1d";
-        const Var W = l.parameter(name + ".weight", {z.dim(-1), 1, taps}, init::normal(0.02), "Taps of each channel, oldest first; start N(0, 0.02²).");
-        Var y = depthwise(l.history("conv_" + letter, z, taps - 1, "The convolution's last inputs, oldest first."), reshape(W, {z.dim(-1), taps}));
-        if (h.flag("conv_bias")) y = y + l.parameter(name + ".bias", {z.dim(-1)}, init::constant(0.0), "Its bias; starts at 0.");
-        return silu(y);
-      };
-      q = convolved("q", q);
-      k = convolved("k", k);
-      v = convolved("v", v);
-    }
-    Var decay;
-    if (h.choice("decay") == "input") {
-      const Init wide = init::normal(h.real("gate_std"));
-      const Var low = parts::linear(l, "attn.gk_proj.0", x, h.integer("gate_rank"), {wide, Init{}, "W₀ of the decay", "starts N(0, gate_std²)"});
-      decay = log_sigmoid(parts::linear(l, "attn.gk_proj.1", low, s.key / shared, {wide, init::constant(0.0), "W₁ of the decay, rows by head", "starts N(0, gate_std²)"})) / h.real("gate_normaliser");
-      if (h.real("clamp_min") < 0.0) decay = -minimum(-decay, -h.real("clamp_min"));
-    }
-    const auto mapped = [&](Var z) { return fla_activation(h, h.choice("feature_map"), z); };
-    const auto heads = [&](Var z, std::int64_t d) { return parts::repeated_heads(reshape(z, {T, B, s.kv_heads, d}), shared); };
-    if (decay) {
-      decay = heads(decay, dk);
-      l.gate("forget", exp(decay), 0.0, 1.0, "exp(a): how much of each key dimension of the memory is kept.");
-    } else {
-      std::vector<double> fixed;
-      for (std::int64_t i = 0; i < s.heads; ++i) fixed.push_back(std::log1p(-std::pow(2.0, -5.0 - static_cast<double>(i))));
-      decay = u.graph->constant({s.heads, 1}, std::move(fixed));
-    }
-    Var queries = reshape(mapped(q), {T, B, s.heads, dk}), keys = heads(mapped(k), dk);
-    if (const std::int64_t paired = dk / 2 * 2; h.flag("rotation") && paired) {
-      std::vector<double> frequencies;
-      for (std::int64_t j = 0; j < dk / 2; ++j) frequencies.push_back(std::pow(10000.0, -2.0 * static_cast<double>(j) / static_cast<double>(dk)));
-      const Var angles = parts::angles(l, frequencies);
-      const auto turned = [&](Var z) {
-        if (paired == dk) return parts::rotated(z, angles, false);
-        const Var both[] = {parts::rotated(slice(z, -1, 0, paired), angles, false), slice(z, -1, paired, dk)};
-        return concat(both, -1);
-      };
-      queries = turned(queries);
-      keys = turned(keys);
-    }
-    const Var read = outer(l, {"S", {s.heads, dk, dv}, "The memory of each head, [key, value]."}, {queries / std::sqrt(static_cast<double>(dk)), keys, heads(v, dv), decay});
-    Var o = h.flag("norm") ? parts::unit_rms(read, eps) : read;
-    if (h.flag("norm") && h.flag("norm_affine"))
-      o = o * l.parameter(gated && h.choice("gate_fn") == "swish" ? "attn.g_norm_swish_gate.weight" : "attn.g_norm.weight", {dv}, init::constant(1.0), "Scale of the norm by head, the same for all heads; starts at 1.");
-    o = parts::flat(l, o);
-    if (gated)
-      o = o * l.gate("output", fla_activation(h, h.choice("gate_fn"), project("attn.g_proj", x, s.value, "W_g of the output gate, rows by head")), 0.0, h.choice("gate_fn") == "sigmoid" ? 1.0 : 0.0,
-                     h.choice("gate_fn") == "sigmoid" ? "σ(W_g x): what multiplies the output." : h.choice("gate_fn") == "logsigmoid" ? "log σ(W_g x): what multiplies the output; below 0 and unbounded." : h.text("gate_fn") == "swish" || h.text("gate_fn") == "silu" ? "silu(W_g x): what multiplies the output; unbounded above." : h.text("gate_fn") + "(W_g x): what multiplies the output; unbounded above.");
-    const Var y = project("attn.o_proj", o, s.width, "W_o");
+    const Var y = parts::has_attention(l) ? parts::hybrid_attention(l, "attn.", x, 0.02) : mixer(l, x);
     if (!block) return y;
     const Var after = u + y, z = parts::rms_norm(l, "mlp_norm", after, eps);
-    const std::int64_t F = h.integer("feed_forward") ? h.integer("feed_forward") : 256 * ((s.width * 8 / 3 + 255) / 256);
-    const Var open = silu(project("mlp.gate_proj", z, F, "W_gate of the feed-forward part"));
-    return after + project("mlp.down_proj", open * project("mlp.up_proj", z, F, "W_up of the feed-forward part"), s.width, "W_down of the feed-forward part");
+    const std::int64_t F = h.integer("feed_forward") ? h.integer("feed_forward") : 256 * ((d * 8 / 3 + 255) / 256);
+    const Var open = silu(project(l, "mlp.gate_proj", z, F, "W_gate of the feed-forward part"));
+    return after + project(l, "mlp.down_proj", open * project(l, "mlp.up_proj", z, F, "W_up of the feed-forward part"), d, "W_down of the feed-forward part");
   };
   a.finish = [](Layer& l, Var x) { return l.hyper.choice("block") == "none" ? x : parts::rms_norm(l, "norm", x, l.hyper.real("norm_eps")); };
+  parts::add_hybrid_attention(a, "gla");
   return a;
 }
 

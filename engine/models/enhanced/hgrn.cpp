@@ -6,11 +6,46 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "models/parts/layers/hybrid_attention.h"
 #include "models/parts/lower_bounds.h"
 #include "models/parts/parts.h"
 #include "recurrence/diagonal/diagonal.h"
 
 namespace reclab::architectures {
+namespace {
+
+std::int64_t inner_of(const Hyper& h) { return static_cast<std::int64_t>(static_cast<double>(h.integer("width")) * h.real("expand")); }
+
+Var project(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role) {
+  return parts::linear(l, name, x, out, {init::normal(0.02), Init{}, role, "starts N(0, 0.02²)"});
+}
+
+/// HGRNAttention, whose forget gates are not below `bound`; none: 0.
+Var mixer(Layer& l, Var x, Var bound) {
+  const Hyper& h = l.hyper;
+  const std::int64_t I = inner_of(h);
+  const double eps = h.real("norm_eps");
+  Var i = project(l, "attn.i_proj", x, I, "W_i"), f = project(l, "attn.f_proj", x, I, "W_f");
+  if (const std::int64_t taps = h.integer("conv")) {
+    const auto convolved = [&](const std::string& letter, Var z) {
+      const std::string name = "attn." + letter + "_conv1d";
+      const Var W = l.parameter(name + ".weight", {I, 1, taps}, init::normal(0.02), "Taps of each channel, oldest first; start N(0, 0.02²).");
+      const Var y = depthwise(l.history("conv_" + letter, z, taps - 1, "The convolution's last inputs, oldest first."), reshape(W, {I, taps}));
+      return h.flag("conv_bias") ? y + l.parameter(name + ".bias", {I}, init::constant(0.0), "Its bias; starts at 0.") : y;
+    };
+    i = convolved("i", i);
+    f = convolved("f", f);
+  }
+  const auto gates = parts::bounded_gate(f, bound);
+  l.gate("forget", gates.forget, 0.0, 1.0, "f: what multiplies the state; from the second layer on not below that layer's bound.");
+  const Var state = diagonal(l, {"h", {I}, "The state."}, gates.forget, gates.write * silu(i));
+  Var o = parts::unit_rms(state, eps);
+  if (h.flag("norm_affine")) o = o * l.parameter("attn.g_norm.weight", {I}, init::constant(1.0), "Scale of the rms norm; starts at 1.");
+  o = o * l.gate("output", silu(project(l, "attn.g_proj", x, I, "W_g of the output gate")), 0.0, 0.0, "silu(W_g x): what multiplies the normalised state; unbounded above.");
+  return project(l, "attn.o_proj", o, h.integer("width"), "W_o");
+}
+
+}  // namespace
 
 Architecture hgrn() {
   Architecture a;
@@ -32,44 +67,26 @@ Architecture hgrn() {
   a.reference = {{"layers.{n}.*", "*"}, {"lower_bounds", "lower_bounds"}, {"norm.*", "final/norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
-    if (static_cast<std::int64_t>(static_cast<double>(h.integer("width")) * h.real("expand")) < 1)
+    if (inner_of(h) < 1)
       throw Error("hgrn: expand = " + h.text("expand") + " leaves no unit of width = " + h.text("width") + ": choose at least 1/width.",
                   {.model = "hgrn", .parameter = "expand", .value = h.text("expand"), .range = "at least 1/width"});
   };
   a.layer = [](Layer& l, Var u) {
     const Hyper& h = l.hyper;
-    const std::int64_t d = h.integer("width"), I = static_cast<std::int64_t>(static_cast<double>(d) * h.real("expand"));
+    const std::int64_t d = h.integer("width");
     const double eps = h.real("norm_eps");
     const bool block = h.choice("block") == "residual";
-    const auto project = [&](const std::string& name, Var x, std::int64_t out, const std::string& role) {
-      return parts::linear(l, name, x, out, {init::normal(0.02), Init{}, role, "starts N(0, 0.02²)"});
-    };
     const Var x = block ? parts::rms_norm(l, "attn_norm", u, eps) : u;
-    Var i = project("attn.i_proj", x, I, "W_i"), f = project("attn.f_proj", x, I, "W_f");
-    if (const std::int64_t taps = h.integer("conv")) {
-      const auto convolved = [&](const std::string& letter, Var z) {
-        const std::string name = "attn." + letter + "_conv1d";
-        const Var W = l.parameter(name + ".weight", {I, 1, taps}, init::normal(0.02), "Taps of each channel, oldest first; start N(0, 0.02²).");
-        const Var y = depthwise(l.history("conv_" + letter, z, taps - 1, "The convolution's last inputs, oldest first."), reshape(W, {I, taps}));
-        return h.flag("conv_bias") ? y + l.parameter(name + ".bias", {I}, init::constant(0.0), "Its bias; starts at 0.") : y;
-      };
-      i = convolved("i", i);
-      f = convolved("f", f);
-    }
-    const auto gates = parts::bounded_gate(f, h.flag("lower_bound") ? parts::lower_bound(l, I, 0.0) : Var{});
-    l.gate("forget", gates.forget, 0.0, 1.0, "f: what multiplies the state; from the second layer on not below that layer's bound.");
-    const Var state = diagonal(l, {"h", {I}, "The state."}, gates.forget, gates.write * silu(i));
-    Var o = parts::unit_rms(state, eps);
-    if (h.flag("norm_affine")) o = o * l.parameter("attn.g_norm.weight", {I}, init::constant(1.0), "Scale of the rms norm; starts at 1.");
-    o = o * l.gate("output", silu(project("attn.g_proj", x, I, "W_g of the output gate")), 0.0, 0.0, "silu(W_g x): what multiplies the normalised state; unbounded above.");
-    const Var y = project("attn.o_proj", o, d, "W_o");
+    const Var bound = h.flag("lower_bound") ? parts::lower_bound(l, inner_of(h), 0.0) : Var{};
+    const Var y = parts::has_attention(l) ? parts::hybrid_attention(l, "attn.", x, 0.02) : mixer(l, x, bound);
     if (!block) return y;
     const Var after = u + y, v = parts::rms_norm(l, "mlp_norm", after, eps);
     const std::int64_t F = h.integer("feed_forward") ? h.integer("feed_forward") : 256 * ((d * 8 / 3 + 255) / 256);
-    const Var open = silu(project("mlp.gate_proj", v, F, "W_gate of the feed-forward part"));
-    return after + project("mlp.down_proj", open * project("mlp.up_proj", v, F, "W_up of the feed-forward part"), d, "W_down of the feed-forward part");
+    const Var open = silu(project(l, "mlp.gate_proj", v, F, "W_gate of the feed-forward part"));
+    return after + project(l, "mlp.down_proj", open * project(l, "mlp.up_proj", v, F, "W_up of the feed-forward part"), d, "W_down of the feed-forward part");
   };
   a.finish = [](Layer& l, Var x) { return l.hyper.choice("block") == "none" ? x : parts::rms_norm(l, "norm", x, l.hyper.real("norm_eps")); };
+  parts::add_hybrid_attention(a, "hgrn");
   return a;
 }
 

@@ -8,30 +8,31 @@
 
 #include "array/error.h"
 #include "models/linear_transformers/fast_weights.h"
+#include "models/parts/layers/hybrid_attention.h"
 #include "recurrence/delta/delta.h"
 #include "recurrence/diagonal/diagonal.h"
 
 namespace reclab::architectures {
 namespace {
 
-bool of_fla(const Hyper& h) { return h.choice("code") == "flash-linear-attention"; }
+bool of_fla(const Hyper& h) { return h.choice("code") == "flash-linear-attention" || h.flag("attn"); }
 std::int64_t share_of(const Hyper& h, const char* expand) { return static_cast<std::int64_t>(static_cast<double>(h.integer("width")) * h.real(expand)); }
 
-/// The DeltaNetBlock of flash-linear-attention.
-Var fla_block(Layer& l, Var u) {
+Var fla_project(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role) {
+  return parts::linear(l, name, x, out, {init::normal(l.hyper.real("init_std")), {}, role, "starts N(0, init_std²)"});
+}
+
+/// The DeltaNet of flash-linear-attention.
+Var fla_mixer(Layer& l, Var x) {
   const Hyper& h = l.hyper;
   const std::int64_t d = h.integer("width"), heads = h.integer("heads"), K = share_of(h, "expand_k"), V = share_of(h, "expand_v"), dk = K / heads, dv = V / heads;
   const double eps = h.real("norm_eps");
-  const bool block = h.choice("block") == "residual";
   const std::string& act = h.choice("qk_activation");
-  const Init small = init::normal(h.real("init_std"));
-  const auto project = [&](const std::string& name, Var x, std::int64_t out, const std::string& role) { return parts::linear(l, name, x, out, {small, {}, role, "starts N(0, init_std²)"}); };
-  const Var x = block ? parts::rms_norm(l, "attn_norm", u, eps) : u;
   const auto convolved = [&](const std::string& letter, Var z) {
     const std::int64_t taps = h.integer("conv");
     if (!taps) return z;
     const std::string name = "attn." + letter + "_conv1d";
-    const Var W = l.parameter(name + ".weight", {z.dim(-1), 1, taps}, small, "Taps of each channel, oldest first; start N(0, init_std²).");
+    const Var W = l.parameter(name + ".weight", {z.dim(-1), 1, taps}, init::normal(h.real("init_std")), "Taps of each channel, oldest first; start N(0, init_std²).");
     const Var y = depthwise(l.history("conv_" + letter, z, taps - 1, "The convolution's last inputs, oldest first."), reshape(W, {z.dim(-1), taps}));
     return h.flag("conv_bias") ? y + l.parameter(name + ".bias", {z.dim(-1)}, init::constant(0.0), "Its bias; starts at 0.") : y;
   };
@@ -40,26 +41,36 @@ Var fla_block(Layer& l, Var u) {
     if (h.choice("qk_norm") == "sum") return z / (mean_keep(z, -1) * static_cast<double>(dk) + h.real("sum_eps"));
     return parts::unit_rms(z, 1e-6 / static_cast<double>(dk)) / std::sqrt(static_cast<double>(dk));  // z/√(|z|² + 10⁻⁶)
   };
-  const Var q = features(convolved("q", project("attn.q_proj", x, K, "W_q, rows by head"))), k = features(convolved("k", project("attn.k_proj", x, K, "W_k, rows by head")));
-  const Var v = parts::by_head(l, silu(convolved("v", project("attn.v_proj", x, V, "W_v, rows by head"))), heads);
+  const Var q = features(convolved("q", fla_project(l, "attn.q_proj", x, K, "W_q, rows by head"))), k = features(convolved("k", fla_project(l, "attn.k_proj", x, K, "W_k, rows by head")));
+  const Var v = parts::by_head(l, silu(convolved("v", fla_project(l, "attn.v_proj", x, V, "W_v, rows by head"))), heads);
   const double most = h.flag("negative_eigenvalues") ? 2.0 : 1.0;
   const Shape one{l.steps(), l.batch(), heads, 1};
   Var beta;
   if (h.flag("use_beta")) {
-    beta = reshape(sigmoid(project("attn.b_proj", x, heads, "W_β, a row a head")) * most, one);
+    beta = reshape(sigmoid(fla_project(l, "attn.b_proj", x, heads, "W_β, a row a head")) * most, one);
     l.gate("beta", beta, 0.0, most, "β: which share of what the key recalls is replaced.");
   } else if (most != 1.0) {
     beta = l.graph().constant(one, std::vector<double>(static_cast<std::size_t>(count(one)), most));
   }
   const Var read = delta(l, {"S", {heads, dk, dv}, "The fast weights of each head, [key, value]."}, {q / std::sqrt(static_cast<double>(dk)), k, v, beta});
   Var o = parts::flat(l, reclab::rms_norm(read, l.parameter("attn.o_norm.weight", {dv}, init::constant(1.0), "Scale of the norm by head, the same for all heads; starts at 1."), eps));
-  if (h.flag("output_gate")) o = o * l.gate("output", silu(project("attn.g_proj", x, V, "W_g of the output gate, rows by head")), 0.0, 0.0, "silu(W_g x): what multiplies the output; unbounded above.");
-  const Var y = project("attn.o_proj", o, d, "W_o");
+  if (h.flag("output_gate")) o = o * l.gate("output", silu(fla_project(l, "attn.g_proj", x, V, "W_g of the output gate, rows by head")), 0.0, 0.0, "silu(W_g x): what multiplies the output; unbounded above.");
+  return fla_project(l, "attn.o_proj", o, d, "W_o");
+}
+
+/// Its DeltaNetBlock.
+Var fla_block(Layer& l, Var u) {
+  const Hyper& h = l.hyper;
+  const std::int64_t d = h.integer("width");
+  const double eps = h.real("norm_eps");
+  const bool block = h.choice("block") == "residual";
+  const Var x = block ? parts::rms_norm(l, "attn_norm", u, eps) : u;
+  const Var y = parts::has_attention(l) ? parts::hybrid_attention(l, "attn.", x, h.real("init_std")) : fla_mixer(l, x);
   if (!block) return y;
   const Var after = u + y, z = parts::rms_norm(l, "mlp_norm", after, eps);
   const std::int64_t F = h.integer("feed_forward") ? h.integer("feed_forward") : 256 * ((d * 8 / 3 + 255) / 256);
-  const Var open = silu(project("mlp.gate_proj", z, F, "W_gate of the feed-forward part"));
-  return after + project("mlp.down_proj", open * project("mlp.up_proj", z, F, "W_up of the feed-forward part"), d, "W_down of the feed-forward part");
+  const Var open = silu(fla_project(l, "mlp.gate_proj", z, F, "W_gate of the feed-forward part"));
+  return after + fla_project(l, "mlp.down_proj", open * fla_project(l, "mlp.up_proj", z, F, "W_up of the feed-forward part"), d, "W_down of the feed-forward part");
 }
 
 }  // namespace
@@ -82,7 +93,7 @@ Architecture deltanet() {
              "With prenorm the residual is the input itself, as in recurrent-fwp; with normalised_residual it is the normalised input, as in lmtool-fwp.",
              "Weights of recurrent-fwp's models of algorithmic tasks are read too: layers.{2n} with slow_net, out_linear and layer_norm, layers.{2n+1} with ff_layers and layer_norm. They have prenorm, elu and no output_scale.",
              "code=flash-linear-attention is DeltaNet and DeltaNetBlock of that code, with its names attn.*, attn_norm, mlp_norm, mlp.* and final/norm. It reads width, heads, negative_eigenvalues, sum_eps (0 there), feed_forward (0: 8/3 of the width, up to the next multiple of 256), init_std, block and the rows from expand_k on; the other code reads none of these last.",
-             "There φ is applied after the convolution, elu is elu + 1, and use_beta=no is β = 1, or 2 with negative_eigenvalues. Its residual mixing over depth and its layers of softmax attention between are not here."};
+             "There φ is applied after the convolution, elu is elu + 1, and use_beta=no is β = 1, or 2 with negative_eigenvalues. Its residual mixing over depth is not here."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads."),
              hyper_integer("head_dim", "D", 0, 0, 4096, "Size of a head's queries, keys and values; 0: width/heads.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),
              hyper_choice("update", "delta", {"delta", "sum"}, "What is written: what is missing of the value, or the value itself."),
@@ -177,6 +188,8 @@ Architecture deltanet() {
     }, h.flag("normalised_residual"));
   };
   a.finish = [](Layer& l, Var x) { return of_fla(l.hyper) && l.hyper.choice("block") == "residual" ? parts::rms_norm(l, "norm", x, l.hyper.real("norm_eps")) : x; };
+  parts::add_hybrid_attention(a, "deltanet");
+  a.notes.back() += " All blocks are those of flash-linear-attention then, whatever code says.";
   return a;
 }
 

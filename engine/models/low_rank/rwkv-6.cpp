@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "models/low_rank/rwkv.h"
+#include "models/parts/layers/hybrid_attention.h"
 #include "recurrence/outer/outer.h"
 
 namespace reclab::architectures {
@@ -38,6 +39,7 @@ Architecture rwkv_6() {
     const double deviation = h.real("low_rank_std");
     const Init first = deviation > 0.0 ? init::normal(deviation) : init::constant(0.0), second = deviation > 0.0 ? init::normal(deviation) : init::uniform(-0.01, 0.01);
     return rwkv::block(l, x, true, [&](Var z) {
+      if (parts::has_attention(l)) return parts::hybrid_attention(l, "attn.", z, 0.02);
       const Var step = rwkv::shifted(l, "att_x", z) - z;
       const auto mu = [&](const std::string& which, double power, double shift) {
         return rwkv::share(l, "att.time_maa_" + which, true, [=](double part) { return std::pow(part, power) + shift; }, C);
@@ -66,6 +68,8 @@ Architecture rwkv_6() {
     });
   };
   a.finish = rwkv::finish;
+  parts::add_hybrid_attention(a, "rwkv-6");
+  a.notes.back() += " The block round it is RWKV-LM's, which has no such setting.";
   return a;
 }
 
