@@ -112,12 +112,14 @@ def wave_machine(record, settings, parameters, x):
     def coupled(p, name, state):
         if kind == "none":
             return p[name] * state
-        pad = (1, 1, 1, 1) if kind == "2d" else (1, 1, 0, 0)
-        around = torch.nn.functional.pad(state[None, None], pad, mode="circular")
+        half = settings.get("kernel", 3) // 2
+        pad = (half, half, half, half) if kind == "2d" else (half, half, 0, 0)
+        around = torch.nn.functional.pad(state[None, None], pad, mode=settings.get("padding", "circular"))
         return torch.nn.functional.conv2d(around, p[f"{name}.weight"], p[f"{name}.bias"])[0, 0]
 
     for layer in range(settings["layers"]):
         p = under(parameters, f"{layer}/")
+        x = encoded(settings, p, x)
         hy, hz = torch.zeros(R, n), torch.zeros(R, n)
         outputs = []
         for u in x:
@@ -132,7 +134,7 @@ def wave_machine(record, settings, parameters, x):
             hy, hz = record.state(layer, "hy", hy.reshape(R, n)), record.state(layer, "hz", hz.reshape(R, n))
             outputs.append(hy.reshape(-1))
         x = torch.stack(outputs)
-    return x
+    return decoded(settings, parameters, x)
 
 
 def numpy_wave_machine(settings, values, x):
@@ -144,15 +146,19 @@ def numpy_wave_machine(settings, values, x):
         if kind == "none":
             return p[name][0] * np.eye(H), 0.0
         kernel, M = p[f"{name}.weight"][0, 0], np.zeros((H, H))
+        half = settings.get("kernel", 3) // 2
         for (a, b), w in np.ndenumerate(kernel):
-            down = a - 1 if kind == "2d" else 0
+            down = a - half if kind == "2d" else 0
             for i in range(R):
                 for j in range(n):
-                    M[i * n + j, (i + down) % R * n + (j + b - 1) % n] += w
+                    at = beyond(settings, i + down, R), beyond(settings, j + b - half, n)
+                    if None not in at:
+                        M[i * n + j, at[0] * n + at[1]] += w
         return M, p[f"{name}.bias"]
 
     for layer in range(settings["layers"]):
         p = under(values, f"{layer}/")
+        x = encoded(settings, p, x)
         (M_z, b_z), (M_y, b_y) = matrix(p, "Wz"), matrix(p, "Wy")
         drive = x @ p["Wx.weight"].T + p["Wx.bias"] + b_z + b_y
 
@@ -161,7 +167,51 @@ def numpy_wave_machine(settings, values, x):
             return y + dt * z, z
 
         x = settle(update, len(x), (H,), (H,))[0]
-    return x
+    return decoded(settings, values, x)
+
+
+def beyond(settings, i, n):
+    """The place that entry i of n stands for, by PyTorch's paddings; None: zero."""
+    return {"circular": i % n, "constant": i if 0 <= i < n else None, "replicate": min(max(i, 0), n - 1), "reflect": n - 1 - abs(n - 1 - abs(i))}[settings.get("padding", "circular")]
+
+
+def mapped(p, name, x):
+    return x @ p[f"{name}.weight"].T + p[f"{name}.bias"]
+
+
+def encoded(settings, p, x):
+    """Gaussian_Encoder at its mean round LinearFC_Encoder or LinearLayer_MLP_Encoder, and the grouper's layer norm of the first half."""
+    kind = settings.get("encoder", "none") if any(key.startswith("encoder.") for key in p) else "none"
+    if kind == "none":
+        return x
+    relu, units = lambda v: v * (v > 0), settings["rings"] * settings["width"]
+    for name in ("1", "3") if kind == "mlp" else ():
+        x = relu(mapped(p, f"encoder.model.{name}", x))
+    mean = mapped(p, "encoder.model." + ("5" if kind == "mlp" else "1"), x)[:, :units]
+    if isinstance(x, torch.Tensor):
+        return torch.nn.functional.layer_norm(mean, (units,))
+    centred = mean - mean.mean(1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(1, keepdims=True) + 1e-5)
+
+
+def decoded(settings, parameters, x):
+    p, kind = under(parameters, "final/"), settings.get("decoder", "none")
+    if kind == "none":
+        return x
+    for name in ("0", "2") if kind == "mlp" else ():
+        x = mapped(p, f"decoder.model.{name}", x)
+        x = x * (x > 0)
+    x = mapped(p, "decoder.model." + ("4" if kind == "mlp" else "0"), x)
+    return torch.sigmoid(x) if isinstance(x, torch.Tensor) else logistic(x)
+
+
+def picture_shapes(settings, d_in):
+    units, pixels = settings["rings"] * settings["width"], settings.get("pixels", 64)
+    sizes = {"none": [], "fc": [d_in, 4 * units], "mlp": [d_in, 6 * units, 4 * units, 4 * units]}[settings.get("encoder", "none")]
+    shapes = {f"0/encoder.model.{2 * i + 1}": pair for i, pair in enumerate(zip(sizes[1:], sizes))}
+    sizes = {"none": [], "fc": [units, pixels], "mlp": [units, 2 * units, 3 * units, pixels]}[settings.get("decoder", "none")]
+    shapes |= {f"final/decoder.model.{2 * i}": pair for i, pair in enumerate(zip(sizes[1:], sizes))}
+    return {key: value for name, (out, inner) in shapes.items() for key, value in {f"{name}.weight": ((out, inner), 1.0 / inner**0.5), f"{name}.bias": ((out,), 0.3)}.items()}
 
 
 def generative_machine(record, settings, parameters, x):
@@ -169,24 +219,34 @@ def generative_machine(record, settings, parameters, x):
     R, n, torus = settings["rings"], settings["width"], settings.get("coupling", "1d") == "2d"
     groups = 1 if torus or settings.get("shared", True) else R
 
+    K, mode = settings.get("kernel", 3), settings.get("padding", "circular")
+    half = K // 2
+
     def coupled(p, name, state):
         weight = p[f"{name}.conv.weight"]
         if torus:
-            return torch.nn.functional.conv2d(torch.nn.functional.pad(state[None, None], (1, 1, 1, 1), mode="circular"), weight)[0, 0]
-        around = torch.nn.functional.pad(state[None], (1, 1), mode="circular")
-        made = torch.nn.functional.conv1d(around.reshape(-1, groups, n + 2), weight, groups=groups)
+            around = torch.nn.functional.pad(state[None, None], (half,) * 4, mode=mode)
+            if settings.get("locally_connected"):
+                return (around.unfold(2, K, 1).unfold(3, K, 1).reshape(1, 1, R, n, K * K) * weight[:, 0]).sum(-1)[0, 0]
+            return torch.nn.functional.conv2d(around, weight)[0, 0]
+        around = torch.nn.functional.pad(state[None], (half, half), mode=mode)
+        if settings.get("locally_connected"):
+            return (around.unfold(2, K, 1)[0] * weight[0, :, 0]).sum(-1)
+        made = torch.nn.functional.conv1d(around.reshape(-1, groups, n + 2 * half), weight, groups=groups)
         return (p.get(f"{name}.mult", torch.ones(1, 1)) * made).reshape(R, n)
 
     if "encoder/weight" in parameters:
         x = x @ parameters["encoder/weight"].T + parameters["encoder/bias"]
     for layer in range(settings["layers"]):
         p = under(parameters, f"{layer}/")
+        x = encoded(settings, p, x)
         hy, hz, outputs = torch.zeros(R, n), torch.zeros(R, n), []
-        for u in x:
+        for t, u in enumerate(x):
+            start = u.reshape(R, n) if t == 0 and settings.get("start_from_input") else torch.zeros(R, n)
             driven = coupled(p, "driving", u.reshape(R, n))
 
             def step(h, v):
-                h, v = h.reshape(R, n), v.reshape(R, n)
+                h, v = h.reshape(R, n) + start, v.reshape(R, n)
                 for _ in range(settings.get("internal_steps", 1)):
                     v = v + torch.sigmoid(p["dt"]) * (torch.tanh(coupled(p, "coupling", h) + coupled(p, "damping", v) + driven + p["b_bar"].reshape(-1, n)) - torch.relu(p["gamma"]) * h - torch.relu(p["alpha"]) * v)
                     h = h + torch.sigmoid(p["dt"]) * v
@@ -200,27 +260,46 @@ def generative_machine(record, settings, parameters, x):
             hy, hz = record.state(layer, "hy", hy.reshape(R, n)), record.state(layer, "hz", hz.reshape(R, n))
             outputs.append(hy.reshape(-1))
         x = torch.stack(outputs)
-    return x
+    return decoded(settings, parameters, x)
 
 
 def numpy_generative_machine(settings, values, x):
     """The convolutions as sums of turned arrays."""
     R, n, torus = settings["rings"], settings["width"], settings.get("coupling", "1d") == "2d"
 
+    K = settings.get("kernel", 3)
+    half = K // 2
+
+    def moved(state, by, axis):
+        """Entry i is that of place i + by."""
+        places = [beyond(settings, i + by, state.shape[axis]) for i in range(state.shape[axis])]
+        taken = np.take(state, [place or 0 for place in places], axis=axis)
+        shape = [1] * state.ndim
+        shape[axis] = -1
+        return taken * np.array([place is not None for place in places]).reshape(shape)
+
     def coupled(p, name, state):
-        kernel = p[f"{name}.conv.weight"] * p.get(f"{name}.mult", np.ones((1, 1)))[:, :, None] if not torus else p[f"{name}.conv.weight"][0, 0]
+        weight = p[f"{name}.conv.weight"]
         if torus:
-            return sum(w * np.roll(state, (1 - a, 1 - b), axis=(-2, -1)) for (a, b), w in np.ndenumerate(kernel))
-        return sum(kernel[:, 0, i:i + 1] * np.roll(state, 1 - i, axis=-1) for i in range(3))
+            of = (lambda a, b: weight[0, 0, 0, :, :, a * K + b]) if settings.get("locally_connected") else lambda a, b: weight[0, 0, a, b]
+            return sum(of(a, b) * moved(moved(state, a - half, -2), b - half, -1) for a in range(K) for b in range(K))
+        if settings.get("locally_connected"):
+            return sum(weight[0, :, 0, :, i] * moved(state, i - half, -1) for i in range(K))
+        kernel = weight * p.get(f"{name}.mult", np.ones((1, 1)))[:, :, None]
+        return sum(kernel[:, 0, i:i + 1] * moved(state, i - half, -1) for i in range(K))
 
     if "encoder/weight" in values:
         x = x @ values["encoder/weight"].T + values["encoder/bias"]
     for layer in range(settings["layers"]):
         p = under(values, f"{layer}/")
-        s = 1.0 / (1.0 + np.exp(-p["dt"]))
+        s, x = 1.0 / (1.0 + np.exp(-p["dt"])), encoded(settings, p, x)
+        start = np.zeros((len(x), R, n))
+        if settings.get("start_from_input"):
+            start[0] = x[0].reshape(R, n)
         drive = coupled(p, "driving", x.reshape(-1, R, n)) + p["b_bar"].reshape(-1, n)
 
         def update(h, v):
+            h = h + start
             for _ in range(settings.get("internal_steps", 1)):
                 v = (1.0 - s * np.maximum(p["alpha"], 0.0)) * v + s * (np.tanh(drive + coupled(p, "damping", v) + coupled(p, "coupling", h)) - np.maximum(p["gamma"], 0.0) * h)
                 h = h + s * v
@@ -230,13 +309,16 @@ def numpy_generative_machine(settings, values, x):
             return h, v
 
         x = settle(update, len(x), (R, n), (R, n))[0].reshape(len(x), -1)
-    return x
+    return decoded(settings, values, x)
 
 
 # -------------------------------------------------------------------------------------------------------------- cases
 
 def case(name, architecture, settings, T, d_in, loss, seed, shapes_of, forward, second, source):
     inputs, shapes = d_in, {}
+    if architecture == "neural-wave-machine":
+        shapes = picture_shapes(settings, d_in)
+        inputs = d_in if settings.get("encoder", "none") == "none" else settings["width"] * settings["rings"]
     for layer in range(settings["layers"]):
         shapes |= {f"{layer}/{key}": value for key, value in shapes_of(settings, inputs).items()}
         inputs = settings["width"] * settings.get("rings", 1)
@@ -273,7 +355,7 @@ def wave_shapes(settings, inputs):
         if kind == "none":
             shapes[name] = ((1,), 0.5, 0.7)
         else:
-            shapes |= {f"{name}.weight": ((1, 1, 3 if kind == "2d" else 1, 3), 0.6), f"{name}.bias": ((1,), 0.3)}
+            shapes |= {f"{name}.weight": ((1, 1, settings.get("kernel", 3) if kind == "2d" else 1, settings.get("kernel", 3)), 0.6), f"{name}.bias": ((1,), 0.3)}
     return shapes
 
 
@@ -285,11 +367,13 @@ def wave_case(name, settings, T, d_in, loss, seed):
 def generative_case(name, settings, T, d_in, loss, seed):
     R, n, torus = settings["rings"], settings["width"], settings.get("coupling", "1d") == "2d"
     kernels = 1 if torus or settings.get("shared", True) else R
-    shapes = {"encoder/weight": ((R * n, d_in), 0.7), "encoder/bias": ((R * n,), 0.3)} if d_in != R * n else {}
+    K, local = settings.get("kernel", 3), settings.get("locally_connected")
+    shapes = {"encoder/weight": ((R * n, d_in), 0.7), "encoder/bias": ((R * n,), 0.3)} if d_in != R * n and settings.get("encoder", "none") == "none" else picture_shapes(settings, d_in)
     for layer in range(settings["layers"]):
         own = {"dt": ((1,), 0.2, -1.0), "gamma": ((1,), 0.2, 1.1), "alpha": ((1,), 0.1, 0.6), "b_bar": ((1, R, n) if torus else (1, n), 0.3)}
         for name_ in ("coupling", "damping", "driving"):
-            own[f"{name_}.conv.weight"] = ((1, 1, 3, 3) if torus else (kernels, 1, 3), 0.6)
+            shape = (1, 1, 1, R, n, K * K) if local and torus else (1, kernels, 1, n, K) if local else (1, 1, K, K) if torus else (kernels, 1, K)
+            own[f"{name_}.conv.weight"] = (shape, 0.6 if K == 3 else 0.3)
             if settings.get("forward_only"):
                 own[f"{name_}.mult"] = ((kernels, 1), 0.3, 1.0)
         if settings.get("layer_norm", True):
@@ -305,11 +389,18 @@ def main():
     generative_case("neural-wave-machine-generative", {"width": 4, "rings": 2, "layers": 2, "internal_steps": 2}, 10, 3, "mean", 661)
     generative_case("neural-wave-machine-generative-ahead", {"width": 4, "rings": 2, "layers": 1, "shared": False, "forward_only": True, "layer_norm": False}, 12, 8, "last", 662)
     generative_case("neural-wave-machine-generative-2d", {"width": 4, "rings": 3, "layers": 1, "coupling": "2d"}, 8, 2, "mean", 663)
+    pictures = {"width": 5, "rings": 1, "layers": 1, "encoder": "mlp", "decoder": "mlp", "pixels": 3, "start_from_input": True}
+    generative_case("neural-wave-machine-pictures", pictures | {"layers": 2}, 8, 3, "mean", 1664)
+    generative_case("neural-wave-machine-local-2d", {"width": 4, "rings": 3, "layers": 1, "coupling": "2d", "locally_connected": True, "padding": "reflect", "encoder": "fc", "layer_norm": False}, 8, 4, "mean", 665)
+    generative_case("neural-wave-machine-local", {"width": 5, "rings": 2, "layers": 1, "shared": False, "locally_connected": True, "padding": "replicate", "kernel": 5, "start_from_input": True, "layer_norm": False}, 9, 10, "mean", 666)
+    generative_case("neural-wave-machine-wide-2d", {"width": 5, "rings": 4, "layers": 1, "coupling": "2d", "kernel": 5, "padding": "constant", "layer_norm": False}, 6, 20, "last", 667)
     ring = {"width": 4, "rings": 2, "layers": 1, "dt": 0.3, "gamma": 1.7, "epsilon": 0.9}
     wave_case("neural-wave-machine", ring, 16, 2, "last", 245)
     wave_case("neural-wave-machine-layers", ring | {"width": 3, "layers": 2}, 12, 3, "mean", 246)
     wave_case("neural-wave-machine-2d", ring | {"rings": 3, "width": 4, "coupling": "2d"}, 12, 2, "mean", 247)
     wave_case("neural-wave-machine-none", ring | {"coupling": "none"}, 16, 2, "mean", 248)
+    wave_case("neural-wave-machine-wide", ring | {"width": 6, "kernel": 5, "padding": "reflect", "decoder": "fc", "pixels": 3}, 12, 2, "mean", 668)
+    wave_case("neural-wave-machine-wide-round", ring | {"rings": 3, "width": 4, "coupling": "2d", "padding": "replicate", "encoder": "fc"}, 10, 3, "mean", 669)
     lem_case("lem", {"width": 5, "layers": 1}, 24, 2, "last", 241)
     lem_case("lem-layers", {"width": 4, "layers": 2, "dt": 0.3}, 18, 3, "mean", 242)
     unicornn_case("unicornn", {"width": 5, "layers": 1}, 30, 2, "last", 243)
