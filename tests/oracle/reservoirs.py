@@ -111,6 +111,8 @@ def main():
     case("echo-state", {}, 16, 2, "last", 71)
     case("echo-state-leak", {"leak": 0.3, "activation": "relu", "bias": False, "layers": 2, "width": 5, "read_input": True}, 14, 2, "mean", 72)
     case("echo-state-external", {"equation": "external", "leak": 0.4, "noise_state": 0.2, "noise_in": 0.1, "noise_seed": 1}, 14, 2, "mean", 73)
+    case("echo-state-linear", {"activation": "identity", "leak": 0.4, "noise_state": 0.2, "layers": 2, "width": 5, "read_input": True}, 14, 2, "mean", 76)
+    case("echo-state-linear-external", {"activation": "identity", "equation": "external", "width": 5}, 14, 2, "mean", 77)
     case("echo-state-feedback", {"feedback": 2, "leak": 0.6, "read_input": True, "noise_feedback": 0.1, "noise_state": 0.05, "noise_seed": 12345}, 14, 2, "mean", 74)
     case("echo-state-feedback-external", {"feedback": 1, "equation": "external", "feedback_activation": "tanh", "activation": "identity", "width": 5}, 14, 3, "last", 75)
 

@@ -43,9 +43,12 @@ Architecture exp_rnn() {
     const std::string f = l.hyper.choice("activation");
     const Var b = f == "modrelu" ? l.parameter("nonlinearity.b", {H}, init::uniform(-0.01, 0.01), "b of modReLU; starts uniform in ±0.01.") : Var{};
     const Var W = transpose(B);
-    return step(l, {{"h", {H}, "The hidden state after the nonlinearity."}}, {linear(x, V)}, [=](Cell&, std::span<const Var> u, std::span<const Var> s) {
+    const Var drive = linear(x, V);
+    const StateSpec state{"h", {H}, "The hidden state after the nonlinearity."};
+    const CellFunction cell = [=](Cell&, std::span<const Var> u, std::span<const Var> s) {
       return std::vector<Var>{parts::nonlinearity(f, u[0] + linear(s[0], W), b)};
-    })[0];
+    };
+    return f == "identity" ? parts::linear_step(l, state, [=] { return W; }, drive, {drive}, cell) : step(l, {state}, {drive}, cell)[0];
   };
   return a;
 }

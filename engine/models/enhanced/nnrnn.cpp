@@ -82,9 +82,11 @@ Architecture nnrnn() {
     const Var b = f == "modrelu" ? l.parameter("nonlinearity.b", {H}, init::uniform(-0.01, 0.01), "b of modReLU; starts uniform in ±0.01.") : Var{};
     const Var R = matmul_transposed(matmul(P, parts::upper(T) + rotations(alpha * cos(theta), alpha * sin(theta))), P);
     const Var W = transpose(R);
-    return step(l, {{"h", {H}, "The hidden state after the nonlinearity."}}, {u}, [=](Cell&, std::span<const Var> tokens, std::span<const Var> s) {
+    const StateSpec state{"h", {H}, "The hidden state after the nonlinearity."};
+    const CellFunction cell = [=](Cell&, std::span<const Var> tokens, std::span<const Var> s) {
       return std::vector<Var>{parts::nonlinearity(f, tokens[0] + linear(s[0], W), b)};
-    })[0];
+    };
+    return f == "identity" ? parts::linear_step(l, state, [=] { return W; }, u, {u}, cell) : step(l, {state}, {u}, cell)[0];
   };
   return a;
 }

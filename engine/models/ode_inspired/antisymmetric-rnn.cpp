@@ -54,12 +54,15 @@ Architecture antisymmetric_rnn() {
     std::vector<Var> tokens{candidate};
     if (gated) tokens.push_back(slice(u, -1, 0, H));
     const std::string f = l.hyper.choice("activation");
-    return step(l, {{"h", {H}, "The hidden state."}}, tokens, [=](Cell& cell, std::span<const Var> u_t, std::span<const Var> s) {
+    const StateSpec state{"h", {H}, "The hidden state."};
+    const CellFunction cell = [=](Cell& named, std::span<const Var> u_t, std::span<const Var> s) {
       const Var turned = linear(s[0], R), sum = turned + u_t[0];
       Var change = parts::activation(f, sum);
-      if (gated) change = cell.gate("gate", sigmoid(turned + u_t[1]), 0.0, 1.0, "The input gate z: which share of its step a unit takes.") * change;
+      if (gated) change = named.gate("gate", sigmoid(turned + u_t[1]), 0.0, 1.0, "The input gate z: which share of its step a unit takes.") * change;
       return std::vector<Var>{s[0] + epsilon * change};
-    })[0];
+    };
+    if (f != "identity" || gated) return step(l, {state}, tokens, cell)[0];
+    return parts::linear_step(l, state, [&] { return parts::identity(l.graph(), H) + epsilon * R; }, candidate * epsilon, tokens, cell);
   };
   return a;
 }

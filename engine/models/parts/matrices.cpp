@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "models/parts/parts.h"
+#include "recurrence/linear/linear.h"
 
 namespace reclab::parts {
 namespace {
@@ -62,6 +63,19 @@ Init cayley() {
     const double u = rng.uniform(0.0, std::numbers::pi / 2.0);
     return -std::sqrt((1.0 - std::cos(u)) / (1.0 + std::cos(u)));
   });
+}
+
+Var linear_step(Layer& l, const StateSpec& state, const std::function<Var()>& A, Var u, const std::vector<Var>& tokens, const CellFunction& cell) {
+  l.offer({Form::scan});
+  if (l.form() != Form::scan) return step(l, {state}, tokens, cell)[0];
+  const std::int64_t T = l.steps(), B = l.batch(), n = u.dim(-1);
+  const Var initial = l.graph().leaf(LeafKind::variable, {B, n}, u.dtype());
+  MemoryVars vars = dense_from(l.graph(), Form::scan, A(), reshape(u, {T, B, 1, n}), reshape(initial, {B, 1, n}));
+  vars.initial = {initial};
+  vars.trajectories = {reshape(vars.trajectories[0], {T, B, n})};
+  vars.finals = {reshape(vars.finals[0], {B, n})};
+  l.declare({state}, vars);
+  return vars.trajectories[0];
 }
 
 }  // namespace reclab::parts

@@ -9,6 +9,7 @@
 #include "algebra/eigen.h"
 #include "array/error.h"
 #include "models/architecture.h"
+#include "models/parts/matrices.h"
 #include "models/parts/parts.h"
 #include "recurrence/noise.h"
 #include "recurrence/step/step.h"
@@ -147,8 +148,11 @@ Architecture echo_state() {
     tokens.push_back(drive);
     if (shaken) tokens.push_back(noisy("state", N));
     if (!M || teacher) {
-      const Var made = step(l, {state}, tokens, [=](Cell&, std::span<const Var> now, std::span<const Var> s) { return std::vector<Var>{next(now[0] + linear(seen(s[0]), W), now, s[0])}; })[0];
-      return features(seen(made), x);
+      const CellFunction cell = [=](Cell&, std::span<const Var> now, std::span<const Var> s) { return std::vector<Var>{next(now[0] + linear(seen(s[0]), W), now, s[0])}; };
+      if (f != "identity") return features(seen(step(l, {state}, tokens, cell)[0]), x);
+      const auto moved = [&] { return leak == 1.0 ? W : leak * W + (1.0 - leak) * parts::identity(l.graph(), N); };
+      const Var driven = leak == 1.0 ? drive : leak * drive;
+      return features(parts::linear_step(l, state, moved, shaken ? driven + tokens[1] : driven, tokens, cell), x);
     }
     if (read_input) tokens.push_back(x);
     return step(l, {state, {"y", {M}, "The outputs, which are fed back."}}, tokens, [=](Cell&, std::span<const Var> now, std::span<const Var> s) {

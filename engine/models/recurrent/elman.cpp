@@ -5,6 +5,7 @@
 
 #include "array/error.h"
 #include "models/architecture.h"
+#include "models/parts/matrices.h"
 #include "models/parts/parts.h"
 #include "recurrence/step/step.h"
 
@@ -106,10 +107,12 @@ Architecture elman() {
       u = u + l.parameter("bias_hh", {H}, start, "b_hh; starts uniform in ±1/√H (or at 0).");
     }
     const std::string f = l.hyper.choice("activation");
-    return step(l, {{"h", {H}, "The hidden state after the nonlinearity."}}, {u}, [=](Cell&, std::span<const Var> u_t, std::span<const Var> s) {
+    const StateSpec state{"h", {H}, "The hidden state after the nonlinearity."};
+    const CellFunction cell = [=](Cell&, std::span<const Var> u_t, std::span<const Var> s) {
       const Var sum = u_t[0] + linear(s[0], W_hh);
       return std::vector<Var>{parts::activation(f, sum)};
-    })[0];
+    };
+    return f == "identity" ? parts::linear_step(l, state, [=] { return W_hh; }, u, {u}, cell) : step(l, {state}, {u}, cell)[0];
   };
   return a;
 }
