@@ -48,31 +48,37 @@ def mixer(ops, xp, s, p, u, scan):
     dt = clipped(xp, s, xp.log1p(xp.exp(dt + p["dt_bias"])))
     x, B, C = x.reshape(-1, heads, P), B.reshape(-1, G, N), C.reshape(-1, G, N)
     D = p["D"].reshape(heads, -1)
-    y = (scan(x, dt, -xp.exp(p["A_log"]), B, C) + D * x).reshape(len(u), M)
+    y = (scan(x, dt, -xp.exp(p["A_log"]), B, C, p.get("init_states")) + D * x).reshape(len(u), M)
     y = gated_norm(ops, s, p.get("norm.weight" if s.get("block", "residual") == "none" else "mixer.norm.weight"), y, z)
     return ops.concatenate([silu(ops, z0) * x0, y], 1) @ p["out_proj.weight"].T + p.get("out_proj.bias", 0.0)
 
 
-def steps(record, layer, s, x, dt, A, B, C):
+def steps(record, layer, s, x, dt, A, B, C, first):
+    """What is left of the first states stands apart from what the inputs wrote."""
     _, _, P, heads, G, N = sizes(s)
-    h, outputs = torch.zeros(heads, N, P), []
+    h, left, outputs = torch.zeros(heads, N, P), torch.ones(heads), []
     group = [j * G // heads for j in range(heads)]
     for t in range(len(x)):
         decay = torch.exp(dt[t] * A)
         record.transition(layer, decay.repeat_interleave(N * P), constant=False)
         written = torch.stack([torch.outer(B[t, group[j]], dt[t, j] * x[t, j]) for j in range(heads)])
         h = record.state(layer, "S", decay[:, None, None] * h + written)
-        outputs.append(torch.stack([C[t, group[j]] @ h[j] for j in range(heads)]))
+        read = torch.stack([C[t, group[j]] @ h[j] for j in range(heads)])
+        if first is not None:
+            left = record.state(layer, "d", left * decay)
+            read = read + torch.stack([left[j] * (first[j] @ C[t, group[j]]) for j in range(heads)])
+        outputs.append(read)
     return torch.stack(outputs)
 
 
-def dual(s, x, dt, A, B, C):
-    """L o (C B^T) applied to dt x, L the decays between any two steps."""
+def dual(s, x, dt, A, B, C, first):
+    """L o (C B^T) applied to dt x, L the decays between any two steps; and the decays from the start on applied to C first^T."""
     heads, G = x.shape[1], B.shape[1]
     total, T = np.cumsum(dt * A, axis=0), len(x)
     decays = np.tril(np.ones((T, T)))[:, :, None] * np.exp(np.minimum(total[:, None] - total[None], 0.0))
     products = np.repeat(np.einsum("tgn,sgn->tsg", C, B), heads // G, axis=2)
-    return np.einsum("tsh,shp->thp", decays * products, dt[:, :, None] * x)
+    y = np.einsum("tsh,shp->thp", decays * products, dt[:, :, None] * x)
+    return y if first is None else y + np.einsum("th,thn,hpn->thp", np.exp(total), np.repeat(C, heads // G, axis=1), first)
 
 
 def case(name, settings, T, d_in, loss, seed):
@@ -82,6 +88,8 @@ def case(name, settings, T, d_in, loss, seed):
     mixed, rows = M + 2 * G * N, 2 * E + 2 * G * N + heads
     shapes = {"in_proj.weight": ((rows, d), 0.6), "conv1d.weight": ((mixed, 1, K), 0.5), "dt_bias": ((heads,), 0.5, -1.0), "A_log": ((heads,), 0.5, 0.3),
               "D": ((M if s.get("D_has_hdim", False) else heads,), 0.4, 1.0), "out_proj.weight": ((d, E), 0.5)}
+    if s.get("learnable_init_states", False):
+        shapes["init_states"] = ((heads, P, N), 0.6)
     if s.get("conv_bias", True):
         shapes["conv1d.bias"] = ((mixed,), 0.3)
     if s.get("norm", "groups") != "none":
@@ -106,6 +114,7 @@ def main():
     case("mamba-2", {"width": 4, "state": 3, "head": 4, "layers": 2}, 12, 2, "mean", 971)
     case("mamba-2-groups", {"width": 4, "state": 2, "head": 2, "groups": 2, "norm_before_gate": True, "D_has_hdim": True, "bias": True, "dt_low": 0.2, "dt_high": 0.6}, 12, 3, "mean", 972)
     case("mamba-2-simple", {"width": 3, "state": 2, "head": 3, "groups": 2, "norm": "all", "conv": 3, "conv_bias": False, "block": "none"}, 14, 3, "last", 973)
+    case("mamba-2-init-states", {"width": 4, "state": 3, "head": 2, "groups": 2, "norm": "all", "learnable_init_states": True, "layers": 2, "dt_low": 0.02}, 12, 3, "mean", 975)
     case("mamba-2-beside", {"width": 3, "state": 3, "head": 2, "expand": 3, "d_ssm": 4, "norm": "none", "conv": 1, "block": "none"}, 14, 2, "mean", 974)
     case("mamba-2-feed-forward", {"width": 4, "state": 2, "head": 4, "block_norm": "layer", "norm_eps": 1e-3, "mlp": 5}, 12, 3, "last", 975)
     case("mamba-2-language", {"width": 4, "state": 2, "head": 4, "layers": 2, "read_out": "tied", "encoder_bias": False}, 12, 6, "task", 976)

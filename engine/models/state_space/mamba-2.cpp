@@ -10,6 +10,7 @@
 #include "array/error.h"
 #include "models/parts/layers/mixer_model.h"
 #include "models/parts/parts.h"
+#include "recurrence/diagonal/diagonal.h"
 #include "recurrence/outer/outer.h"
 
 namespace reclab::architectures {
@@ -68,8 +69,16 @@ Var mixer(Layer& l, Var v) {
   if (h.real("dt_high") > 0.0) dt = minimum(dt, h.real("dt_high"));
   dt = l.gate("delta", dt, h.real("dt_high") > 0.0 ? h.real("dt_low") : 0.0, h.real("dt_high"), "Δ: how strongly this token writes and how much of the old state its head lets go.");
   const Var decay = reshape(-(dt * exp_in_range(A_log)), {T, B, heads, 1});
-  const Var read = outer(l, {"S", {heads, N, P}, "The decayed sum of B (Δx)ᵀ of each head, [state, channel]."},
-                         {of_groups(M + G * N), of_groups(M), inner * reshape(dt, {T, B, heads, 1}), decay});
+  const Var C = of_groups(M + G * N);
+  Var read = outer(l, {"S", {heads, N, P}, "The decayed sum of B (Δx)ᵀ of each head, [state, channel]."}, {C, of_groups(M), inner * reshape(dt, {T, B, heads, 1}), decay});
+  if (h.flag("learnable_init_states")) {
+    const Var first = l.parameter("init_states", {heads, P, N}, init::constant(0.0), "S₀ of each head, [channel, state]; starts at 0.");
+    const Var kept = exp(reshape(decay, {T, B, heads})), left = diagonal(l, {.name = "d", .shape = {heads}, .text = "How much of the initial states is left.", .auxiliary = true, .start = 1.0}, kept, affine(kept, 0.0, 0.0));
+    // C [T, B, heads, N] times S₀ of its head.
+    const int heads_first[] = {2, 0, 1, 3}, heads_last[] = {1, 2, 0, 3};
+    const Var of_start = matmul_transposed(reshape(permute(C, heads_first), {heads, T * B, N}), first);
+    read = read + permute(reshape(of_start, {heads, T, B, P}), heads_last) * reshape(left, {T, B, heads, 1});
+  }
   Var y = reshape(read + inner * reshape(skip, by_channel ? Shape{heads, P} : Shape{heads, 1}), {T, B, M});
 
   const Var open = l.gate("output", silu(z), 0.0, 0.0, "silu(z): the multiplicative branch; unbounded above, at least −0.28.");
@@ -99,13 +108,15 @@ Architecture mamba_2() {
   a.title = "Mamba-2";
   a.equations = {"[z₀ x₀ z x B C δ] = W_in u_t,  [x B C] ← silu(conv([x B C])),  Δ = clip(softplus(δ + b_dt)),  A = −exp(A_log)",
                  "S_t = exp(ΔA) S_{t-1} + B (Δx)ᵀ  for each head: x of its own, B and C of its group, Δ and A one number",
-                 "y_t = S_tᵀ C + D x", "norm_before_gate = no: n = rms(y ⊙ silu(z)), yes: n = rms(y) ⊙ silu(z);  norm = none: n = y ⊙ silu(z)",
+                 "y_t = S_tᵀ C + D x", "learnable_init_states: y_t = (S_t + d_t S₀)ᵀ C + D x,  d_t = exp(ΔA) d_{t-1}, d₀ = 1,  S₀ learned", "norm_before_gate = no: n = rms(y ⊙ silu(z)), yes: n = rms(y) ⊙ silu(z);  norm = none: n = y ⊙ silu(z)",
                  "out = W_out [silu(z₀) ⊙ x₀; n];  block: u ← u + mixer(rms(u)), a final rms norm after the last"};
   a.notes = {"Names and shapes are those of mamba_ssm's Mamba2 (in_proj, conv1d, dt_bias, A_log, D, norm, out_proj), norm.weight of its Block, beside which the mixer's own is mixer.norm.weight, "
              "and final/norm_f.weight of its MixerModel.",
              "in_proj's rows are z₀, x₀, z, x by head, B by group, C by group, then δ; z₀ and x₀ are there where d_ssm is less than all inner channels. The last tap of conv1d is the current step.",
              "Head h has group ⌊h G/heads⌋; the mixer's norm is taken in each of as many groups of channels; norm = all is Mamba2Simple's, norm = none Mamba2's rmsnorm = False.",
-             "The state is [heads, state, head]: the reference's is its transpose, [heads, head, state]. Its learnable_init_states is not here: a state starts at 0.",
+             "The state is [heads, state, head]: the reference's is its transpose, [heads, head, state].",
+             "Mamba2Simple's learnable_init_states: S holds what the inputs wrote, and starts at 0; what is left of the initial states init_states stands beside it, as their product with d, a number a head. The reference's state is the transpose of S + d S₀. "
+             "A continued run goes on with both; dL/dS, spectrum and ds_T/ds_t are the same for the sum.",
              "The chunkwise form is the paper's algorithm; the attention form is its dual, the decayed matrix of all C_t·B_s.",
              "The whole language model (MambaLMHeadModel) reads one-hot tokens with encoder_bias = no and read_out = tied, or read_out = no-bias where it is not tied; embedding.weight is the encoder's matrix transposed.",
              "The epsilon of the norm before W_out is 1e-5; the convolution's last inputs are a buffer of their own, recorded in state.npz only."};
@@ -126,12 +137,13 @@ Architecture mamba_2() {
              draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest Δ at the start.", true)), draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest Δ at the start.", true)),
              draws_only(hyper_real("dt_init_floor", "", 1e-4, 1e-9, 10.0, "Δ at the start is at least this.", true)),
              draws_only(hyper_real("conv_init", "", 0.0, 0.0, 10.0, "conv1d.weight starts uniform in ± this; 0: ±1/√K.")),
-             hyper_flag("conv_bias", true, "Whether the convolution has a bias."), hyper_flag("bias", false, "Whether in_proj and out_proj have biases.")};
+             hyper_flag("conv_bias", true, "Whether the convolution has a bias."), hyper_flag("bias", false, "Whether in_proj and out_proj have biases."),
+             hyper_flag("learnable_init_states", false, "Whether the states begin with learned values, the same for every sequence.")};
   for (auto& row : parts::mixer_model_rows()) a.hyper.push_back(std::move(row));
   a.spectrum = "the decay exp(Δ_t A) of each head at each step";
   a.source = {"T. Dao, A. Gu", "Transformers are SSMs: generalized models and efficient algorithms through structured state space duality", "ICML", "https://arxiv.org/abs/2405.21060", 2024};
   a.reference = parts::mixer_model_reference();
-  for (const char* own : {"in_proj.*", "conv1d.*", "dt_bias", "A_log", "D", "out_proj.*"}) a.reference.push_back({std::string("layers.{n}.mixer.") + own, own});
+  for (const char* own : {"in_proj.*", "conv1d.*", "dt_bias", "A_log", "D", "init_states", "out_proj.*"}) a.reference.push_back({std::string("layers.{n}.mixer.") + own, own});
   a.reference.push_back({"layers.{n}.*", "*"});  // mixer.norm.weight among them
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
