@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Liquid-S4: the systems of S4, whose inputs multiply their states. Stepped with whole dense matrices over all conjugate pairs; compared with
 a sum over orders, each a convolution of what the order below it makes, with powers of the matrix: with as many orders as steps, that is the recurrence itself.
+What the code of raminmh/liquid-s4 adds (src/models/sequence/ss/s4.py, polyb and kb) by its transforms and combinations, compared with sums over places.
 """
+import itertools
+import math
+
 import numpy as np
 import torch
 
@@ -93,6 +97,66 @@ def numpy_orders(settings, parts, C, x):
     return (total * C).sum(2).real
 
 
+def combinations(T, p):
+    """The sets of p places that the code takes."""
+    count = next(n for n in range(2, T) if math.comb(n, p) >= T)
+    return list(itertools.combinations(range(T - count, T), p))[-T:]
+
+
+def code_adds(settings, p, transition, drive, C, u):
+    """Of polyb and kb, as the code has it, [T, H]."""
+    T, H = u.shape
+    contract = {"tanh": torch.tanh, "lecun": lambda x: 1.7159 * torch.tanh(0.666 * x)}.get(settings.get("lcontract"), lambda x: x)
+    conj = lambda half: torch.cat([half, half.conj()], -1)
+    w, B = conj(repeated(pair(p["frozen.w"]), H)), conj(repeated(pair(p["frozen.B"]), H))
+    dt = torch.exp(p["frozen.log_dt"])[:, None]
+    dB = dt * B / (1.0 - 0.5 * dt * w)
+    us, total, step_B, kernel, h = u, torch.zeros(T, H), dB, [], drive
+    for _ in range(T):
+        kernel.append((C * h).sum(1).real)
+        h = (transition @ h[..., None])[..., 0]
+    k_b = torch.stack(kernel, 1).to(torch.complex128)  # [H, T]
+    for degree in range(2, settings.get("order", 2) + 1):
+        if settings.get("allcombs", True):
+            us = u[torch.tensor(combinations(T, degree))].prod(1)
+        else:
+            us = us * torch.cat([torch.zeros(1, H), us[:-1]])
+        flipped = torch.flip(contract(us), [0])
+        if settings["liquid_kernel"] == "polyb":
+            step_B = (step_B[:, :, None] * step_B[:, None, :]).sum(2)
+            total = total + flipped * (conj(pair(p["frozen.C"])) * step_B).sum(1).real
+        else:
+            k_b = k_b * dB.sum(1)[:, None]
+            spectrum = torch.fft.rfft(flipped.T, n=2 * T) * torch.fft.fft(k_b, n=T + 1)
+            total = total + torch.fft.irfft(spectrum, n=2 * T)[:, :T].T
+    return total
+
+
+def sums_add(settings, p, transition, drive, C, u):
+    """The same place by place: real sums over the modes, products one by one, and the kernel of kb as a sum of cosines."""
+    T, H = u.shape
+    w, B = repeated(pair(p["frozen.w"]), H), repeated(pair(p["frozen.B"]), H)
+    step = B / (np.exp(-p["frozen.log_dt"])[:, None] - 0.5 * w)
+    weight, total = 2.0 * step.real.sum(1), np.zeros((T, H))
+    contract = {"tanh": np.tanh, "lecun": lambda x: 1.7159 * np.tanh(0.666 * x)}.get(settings.get("lcontract"), lambda x: x)
+    kernel = np.array([[(C[h] @ np.linalg.matrix_power(transition[h], t) @ drive[h]).real for t in range(T)] for h in range(H)])
+    j, t, s = np.arange(1, T)[:, None, None], np.arange(2 * T)[None, :, None], np.arange(T)[None, None]
+    cosines = 1.0 + np.cos(np.pi * t[0]) * np.cos(2 * np.pi * T * s[0] / (T + 1)) + 2.0 * np.cos(2 * np.pi * j * (t / (2 * T) - s / (T + 1))).sum(0)
+    places = kernel @ cosines.T / (2 * T)  # [H, 2T]
+    for degree in range(2, settings.get("order", 2) + 1):
+        if settings.get("allcombs", True):
+            product = np.array([np.prod([u[i] for i in chosen], axis=0) for chosen in combinations(T, degree)])
+        else:  # u_t once, u_{t-1} as often as a binomial coefficient says, and so on
+            product = np.array([np.prod([u[t - lag] ** math.comb(degree - 1, lag) if t >= lag else np.zeros(H) for lag in range(degree)], axis=0) for t in range(T)])
+        product = contract(product)
+        if settings["liquid_kernel"] == "polyb":
+            total += product[::-1] * weight ** (2 ** (degree - 1) - 1) * 2.0 * (pair(p["frozen.C"]) * step).real.sum(1)
+        else:
+            for t in range(T):
+                total[t] += weight ** (degree - 1) * sum(places[:, (t - s) % (2 * T)] * product[T - 1 - s] for s in range(T))
+    return total
+
+
 def case(name, settings, T, d_in, loss, seed):
     H, n, ways = settings["width"], settings["state"] // 2, 2 if settings.get("bidirectional", False) else 1
     S = settings.get("n_ssm", 0) or H
@@ -103,6 +167,10 @@ def case(name, settings, T, d_in, loss, seed):
         shapes |= {"output_linear.weight": ((2 * H, H), 0.6), "output_linear.bias": ((2 * H,), 0.3)}
     if residual:
         shapes |= {"norm.weight": ((H,), 0.3, 1.0), "norm.bias": ((H,), 0.3)}
+    liquid = settings.get("liquid_kernel", "causal") != "causal"
+    if liquid:
+        shapes |= {"frozen.log_dt": ((H,), 0.3, -1.5), "frozen.B": ((S, n, 2), 0.8), "frozen.w": ((S, n, 2), 0.5, -1.0)} | ({"frozen.C": ((H, n, 2), 0.9)} if settings["liquid_kernel"] == "polyb" else {})
+        linear, ways = settings | {"order": 1}, 2  # numbers that a layer takes
     every = encoder_shapes(H, d_in)
     for level in range(settings.get("layers", 1)):
         every |= prefixed(f"{level * ways}/", shapes)
@@ -122,6 +190,8 @@ def case(name, settings, T, d_in, loss, seed):
     def forward(record, parameters, x):
         def filtered(level, p, u):
             *parts, C = system(torch, settings, p)
+            if liquid:
+                return steps(record, level * ways, linear, parts, C[0], u) + code_adds(settings, p, *parts, C[0], u)
             y = steps(record, level * ways, settings, parts, C[0], u)
             if ways == 2:
                 record.turned.add(2 * level + 1)
@@ -133,6 +203,8 @@ def case(name, settings, T, d_in, loss, seed):
     def second(values, x):
         def filtered(level, p, u):
             *parts, C = system(np, settings, p)
+            if liquid:
+                return numpy_orders(linear, parts, C[0], u) + sums_add(settings, p, *parts, C[0], u)
             y = numpy_orders(settings, parts, C[0], u)
             if ways == 2:
                 y[:-1] += numpy_orders(settings, parts, C[1], u[::-1])[::-1][1:]
@@ -151,3 +223,7 @@ def main():
     case("liquid-s4-linear", {"width": 3, "state": 6, "order": 1, "real_transform": "relu", "block": "none"}, 12, 2, "mean", 964)
     case("liquid-s4-third", {"width": 2, "state": 4, "order": 3, "real_transform": "none", "bandlimit": 0.25, **bare}, 12, 2, "last", 965)
     case("liquid-s4-both", {"width": 2, "state": 4, "bidirectional": True, "real_transform": "sigmoid"}, 10, 2, "mean", 966)
+    case("liquid-s4-polyb", {"width": 3, "state": 4, "liquid_kernel": "polyb", "order": 3, "lcontract": "tanh"}, 12, 2, "mean", 967)
+    case("liquid-s4-polyb-row", {"width": 2, "state": 4, "liquid_kernel": "polyb", "order": 4, "allcombs": False, "layers": 2, "n_ssm": 1, **bare}, 10, 2, "mean", 968)
+    case("liquid-s4-kb", {"width": 2, "state": 4, "liquid_kernel": "kb", "order": 3, "lcontract": "lecun"}, 12, 3, "last", 969)
+    case("liquid-s4-kb-row", {"width": 2, "state": 4, "liquid_kernel": "kb", "order": 2, "allcombs": False, "prenorm": False}, 9, 2, "mean", 970)

@@ -13,21 +13,26 @@
 namespace reclab::parts {
 namespace {
 
-/// The readout c of which c (1 - Abar^length) is C~: c = C~ (1 + M)(1 + M^2)(1 + M^4)..., M = Abar^length, until the powers of any decay
-/// from 1e-9 a step on have died away. In real coordinates, where a readout is the row (Re c, -Im c) and the state the column (Re h, Im h).
-Var solved_readout(const LowRankSystem& system, Var c, std::int64_t length) {
-  const std::int64_t H = c.dim(0), n = c.dim(1);
-  Graph& graph = *c.graph;
+/// The transition of each channel in real coordinates (Re h, Im h), [channels, 2 modes, 2 modes].
+Var real_transition(const LowRankSystem& system) {
+  const std::int64_t H = system.a.dim(0), n = system.a.dim(1);
   std::vector<double> identity(static_cast<std::size_t>(n * n), 0.0);
   for (std::int64_t i = 0; i < n; ++i) identity[static_cast<std::size_t>(i * n + i)] = 1.0;
-  const Var one = graph.constant({n, n}, std::move(identity));
+  const Var one = system.a.graph->constant({n, n}, std::move(identity));
   const auto diagonal = [&](Var v) { return reshape(v, {H, n, 1}) * one; };
   const auto product = [&](Var p, Var q) { return reshape(p, {H, n, 1}) * reshape(q, {H, 1, n}) * 2.0; };
   const Var a = real(system.a), b = imag(system.a), p = real(system.p), s = imag(system.p), q = real(system.q), r = imag(system.q);
   const Var above[] = {diagonal(a) - product(p, q), product(p, r) - diagonal(b)},
             below[] = {diagonal(b) - product(s, q), diagonal(a) + product(s, r)};
   const Var rows[] = {concat(above, -1), concat(below, -1)};
-  Var power = concat(rows, -2), M;
+  return concat(rows, -2);
+}
+
+/// The readout c of which c (1 - Abar^length) is C~: c = C~ (1 + M)(1 + M^2)(1 + M^4)..., M = Abar^length, until the powers of any decay
+/// from 1e-9 a step on have died away. In real coordinates, where a readout is the row (Re c, -Im c) and the state the column (Re h, Im h).
+Var solved_readout(const LowRankSystem& system, Var c, std::int64_t length) {
+  const std::int64_t H = c.dim(0), n = c.dim(1);
+  Var power = real_transition(system), M;
   for (std::int64_t left = length; left > 0; left /= 2) {
     if (left % 2) M = M ? matmul(M, power) : power;
     if (left > 1) power = matmul(power, power);
@@ -92,6 +97,17 @@ std::vector<HyperSpec> low_rank_layer_hyper(bool first_version) {
   return rows;
 }
 
+Var low_rank_kernel(const LowRankSystem& system, std::int64_t steps) {
+  const std::int64_t H = system.a.dim(0), n = system.a.dim(1);
+  Graph& graph = *system.a.graph;
+  const auto zeros = [&](Shape shape) { return graph.constant(shape, std::vector<double>(static_cast<std::size_t>(count(shape)), 0.0)); };
+  const Var both[] = {real(system.b), imag(system.b)};
+  std::vector<Var> drive{reshape(concat(both, -1), {1, 1, H, 2 * n})};
+  if (steps > 1) drive.push_back(zeros({steps - 1, 1, H, 2 * n}));
+  const Var h = reshape(dense_from(graph, Form::sequential, real_transition(system), drive.size() > 1 ? concat(drive, 0) : drive[0], zeros({1, H, 2 * n})).trajectories[0], {steps, H, 2 * n});
+  return transpose(sum(slice(h, -1, 0, n) * real(system.c) - slice(h, -1, n, 2 * n) * imag(system.c), -1) * 2.0);
+}
+
 Var low_rank_modes(Layer& l, const LowRankSystem& system, Var u) {
   return low_rank_bank(l, {"h", {system.a.dim(0), system.a.dim(1)}, "The complex modes of each channel, one of each conjugate pair."}, system, u);
 }
@@ -120,7 +136,7 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     const Var scale = block ? l.parameter("norm.weight", {H}, init::constant(1.0), "Scale of the layer norm; starts at 1.") : Var{};
     const Var shift = block ? l.parameter("norm.bias", {H}, init::constant(0.0), "Shift of the layer norm; starts at 0.") : Var{};
 
-    const bool tied_dt = first || l.hyper.flag("dt_tie"), bidirectional = l.hyper.flag("bidirectional");
+    const bool tied_dt = first || l.hyper.flag("dt_tie"), bidirectional = l.hyper.flag("bidirectional"), two = bidirectional || (how.adds_backward && how.adds_backward(l.hyper));
     const Var inv_dt = l.parameter(first ? "log_dt" : "inv_dt", first ? Shape{H} : Shape{H, tied_dt ? 1 : modes}, init::each([=](Rng& rng, std::int64_t) {
                                      const double value = rng.uniform(low, high);
                                      return softplus_dt ? std::log(std::expm1(std::exp(value))) : value;
@@ -168,7 +184,7 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     const Var both_C =
         l.parameter("C", {bidirectional ? 2 : 1, H, modes, 2}, init::normal(std::sqrt(0.5)), l.hyper.integer("l_kernel") ? "C̃ = (1 − Ā^L)ᵀ times the readout, last axis re and im; starts complex normal." : "The readout C, last axis re and im; starts complex normal.");
     const Var C = bidirectional ? slice(both_C, 0, l.backward() ? 1 : 0, l.backward() ? 2 : 1) : both_C;
-    const Var D = bidirectional ? Var{} : l.parameter("D", {1, H}, init::normal(1.0), "The skip D; starts normal.");
+    const Var D = two ? Var{} : l.parameter("D", {1, H}, init::normal(1.0), "The skip D; starts normal.");
 
     const auto number = [&](Var v, std::int64_t rows) {
       return complex(reshape(slice(v, -1, 0, 1), {rows, modes}), reshape(slice(v, -1, 1, 2), {rows, modes}));
@@ -200,11 +216,11 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     if (const std::int64_t length = l.hyper.integer("l_kernel")) system.c = solved_readout(system, system.c, length);
 
     const Var u = block && prenorm ? layer_norm(x, scale, shift, 1e-5) : x;
-    const Var skip = bidirectional ? Var{} : reshape(D, {H}) * u;  // before the bank: gradients are added up in this order
+    const Var skip = two ? Var{} : reshape(D, {H}) * u;  // before the bank: gradients are added up in this order
     const Var read = how.read(l, system, u);
-    return bidirectional ? read : finished(l, x, read + skip, scale, shift);
+    return two ? read : finished(l, x, read + skip, scale, shift);
   };
-  a.joint = [](const Hyper& h) { return h.flag("bidirectional"); };
+  a.joint = [adds = how.adds_backward](const Hyper& h) { return h.flag("bidirectional") || (adds && adds(h)); };
   a.joined = [](Layer& l, Var below, Var forward, Var backward) {
     const std::int64_t H = l.hyper.integer("width");
     const bool block = l.hyper.choice("block") == "residual";
@@ -212,7 +228,7 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     const Var shift = block ? l.parameter("norm.bias", {H}, init::constant(0.0), "Shift of the layer norm; starts at 0.") : Var{};
     const Var D = l.parameter("D", {1, H}, init::normal(1.0), "The skip D; starts normal.");
     const Var u = block && l.hyper.flag("prenorm") ? layer_norm(below, scale, shift, 1e-5) : below;
-    return finished(l, below, forward + from_next_step(backward) + reshape(D, {H}) * u, scale, shift);
+    return finished(l, below, forward + (l.hyper.flag("bidirectional") ? from_next_step(backward) : backward) + reshape(D, {H}) * u, scale, shift);
   };
 }
 

@@ -19,10 +19,14 @@ struct LowRankLayer {
   /// Parameters as the first version of state-spaces/s4 names them: log_dt [H], inv_w_real and w_imag, Λ = -exp(inv_w_real) + i w_imag. Their table has no
   /// dt_transform, dt_tie, low_rank and B_clip, and has bandlimit.
   bool first_version = false;
+  /// Not empty and true: beside each layer another one runs backward, with the same parameters, and what `read` makes there is added.
+  std::function<bool(const Hyper&)> adds_backward{};
 };
 std::vector<HyperSpec> low_rank_layer_hyper(bool first_version);
 /// Sets input_width, check, layer, joint and joined.
 void make_low_rank_layer(Architecture& a, const LowRankLayer& how);
+/// The first `steps` values of the kernel of each channel, [channels, steps].
+Var low_rank_kernel(const LowRankSystem& system, std::int64_t steps);
 /// The memory of such a layer: the complex modes h.
 Var low_rank_modes(Layer& l, const LowRankSystem& system, Var u);
 
