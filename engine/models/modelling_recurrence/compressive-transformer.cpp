@@ -241,6 +241,7 @@ Architecture compressive_transformer() {
                  "residual=gru:  X ← GRU(input A, state X) in place of both sums"};
   a.notes = {"Parameters have the names of lucidrains/compressive-transformer-pytorch: attn_layers, ff_layers, pos_emb. The whole stack of `depth` layers is one recurrent layer, since with enhanced_recurrence a layer reads the memory of the one above.",
              "The memories hold the normalised inputs of each layer's attention; key and value are made of them anew in each segment.",
+             "to_logits.1 is the head, where emb_dim is the code's dim; token_emb and to_model_dim make its inputs of tokens, and are passed over.",
              "No gradient passes into the memories (stop_gradient), so the convolution has none from the outputs: the authors train it with an auxiliary loss, that attention to C gives what attention to O gave, which is no part of a run.",
              "start=empty: at first there are no rows, as in the code, and the array of places e begins with the oldest row that there is. start=zeros: the rows are there and are zeros, as in the paper. Rows that do not exist yet are recorded as zeros.",
              "most-used: the attention is the mean over heads and the steps of the segment in which a row leaves the memory; rows keep their order.",
@@ -260,7 +261,7 @@ Architecture compressive_transformer() {
              hyper_flag("stop_gradient", true, "Whether no gradient passes into the memories.")};
   a.spectrum = "none: the memories last for a segment and have no transition from step to step";
   a.source = {"J. W. Rae, A. Potapenko, S. M. Jayakumar, C. Hillier, T. P. Lillicrap", "Compressive transformers for long-range sequence modelling", "ICLR", "https://arxiv.org/abs/1911.05507", 2020};
-  a.reference = {{"token_emb.weight", ""}};
+  a.reference = {{"to_logits.1.*", "head/*"}, {"to_logits.*", ""}, {"token_emb.weight", ""}, {"to_model_dim.*", ""}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     const auto refuse = [&](const std::string& sentence, const std::string& key, const std::string& range) {

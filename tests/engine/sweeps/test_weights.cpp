@@ -448,7 +448,7 @@ SWEEP_ARCHITECTURES("a file with the entries of its reference implementation is 
   const test::Scratch folder;
   if (std::ranges::all_of(architecture.reference, [](const ReferenceName& row) { return row.ours.empty(); })) throw test::Skip("it names no entries of a reference implementation as other than ours");
   RunRequest request = small(architecture.id);
-  if (architecture.id != "mamba") request.set = {{"layers", "2"}};
+  if (architecture.id != "mamba" && Hyper(architecture.hyper).has("layers")) request.set = {{"layers", "2"}};
   const auto expected = output_of(request);
   const Arrays plain = drawn(request);
   // Written out here by hand: what stands before and after a layer's number, and what the card calls the entries of the last norm.
@@ -477,6 +477,7 @@ SWEEP_ARCHITECTURES("a file with the entries of its reference implementation is 
       return at + (own.starts_with("norm.") ? "" : mixer ? "fn." : "fn.fn.") + own;
     }
     if (id == "sru") return "net.rnn_lst." + layer + "." + rest;
+    if (id == "recurrent-memory-transformer") return rest == "memory" ? "net.memory" : "net.model.transformer." + rest;
     if (id == "on-lstm") return "net.cells." + layer + "." + rest;
     return std::string("net.") + (id.starts_with("rwkv-") || id == "mlstm" || id == "slstm" || id == "xlstm" || id == "rg-lru" || id == "griffin" || id == "ecoformer" ? "blocks." : "layers.") + layer + "." + rest;
   };
