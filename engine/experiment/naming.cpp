@@ -85,7 +85,8 @@ std::vector<std::pair<std::string, bool>> reference_names(const Network& network
       const auto number = std::count_if(layers.begin(), layers.begin() + static_cast<std::ptrdiff_t>(*layer), of_direction);
       const bool both = std::any_of(layers.begin(), layers.end(), [](const Network::LayerInfo& other) { return !other.reversed; });
       // A name without a number is that of a reference implementation of one layer.
-      if (number > 0 && std::ranges::none_of(std::array{"{n}", "{_n}", "{2n}", "{2n+1}"}, [&](const char* mark) { return theirs->find(mark) != std::string::npos; })) continue;
+      if (number > 0 && std::ranges::none_of(std::array{"{n}", "{_n}", "{2n}", "{2n+1}", "{path}"}, [&](const char* mark) { return theirs->find(mark) != std::string::npos; })) continue;
+      replace_all(*theirs, "{path}", layers[*layer].path);
       replace_all(*theirs, "{n}", std::to_string(number));
       // Where a layer of ours is two of theirs, {2n} and {2n+1} are their numbers.
       replace_all(*theirs, "{2n}", std::to_string(2 * number));

@@ -8,8 +8,9 @@
 
 #include "array/error.h"
 #include "array/stop.h"
+#include "models/network_body.h"
+#include "models/network_layer.h"
 #include "models/stack.h"
-#include "recurrence/chunks.h"
 
 namespace reclab {
 
@@ -22,131 +23,6 @@ std::int64_t Parameters::count() const {
   std::int64_t n = 0;
   for (const auto& entry : entries_) n += static_cast<std::int64_t>(entry.values.size());
   return n;
-}
-
-/// A layer of a network: what it declares goes into the network's lists.
-class Network::LayerOf final : public Layer {
- public:
-  /// The layer `index` of the network, which is layer `place` of its stack and direction, whose lowest one is the network's layer `first`;
-  /// index = -1: none of them.
-  /// `joint`: what another layer of the same prefix has declared is its parameter too.
-  LayerOf(Network& network, const Hyper& values, std::string prefix, int index, int place = -1, int first = 0, bool joint = false)
-      : Layer(network.graph_, values), network_(network), prefix_(std::move(prefix)), index_(index), place_(place), first_(first), joint_(joint) {}
-
-  int index() const override { return place_; }
-  std::int64_t steps() const override { return network_.options_.steps; }
-  std::int64_t batch() const override { return network_.options_.batch; }
-  Form form() const override { return network_.options_.form; }
-  std::int64_t cached_steps() const override { return network_.options_.cached_steps; }
-  bool records() const override { return network_.options_.record; }
-
-  Var parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) override {
-    const std::string key = prefix_ + "/" + name;
-    for (const auto& present : network_.parameters_)
-      if (present.name == key) {
-        assert(joint_ && present.var.shape() == shape);
-        return present.var;
-      }
-    const Var var = graph().leaf(LeafKind::variable, std::move(shape), graph().real());
-    network_.parameters_.push_back({key, text, var, init});
-    return var;
-  }
-  Var shared_parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) override {
-    for (const auto& present : network_.parameters_)
-      if (present.name == std::to_string(first_) + "/" + name) return present.var;
-    assert(index() == 0);
-    return parameter(name, std::move(shape), init, text);
-  }
-  bool backward() const override { return index_ >= 0 && network_.layers_[static_cast<std::size_t>(index_)].reversed; }
-  Var gate(const std::string& name, Var value, double low, double high, const std::string& text) override {
-    network_.gates_.push_back({index_, name, text, low, high, value});
-    return value;
-  }
-
-  void offer(std::initializer_list<Form> forms) override {
-    for (const Form form : forms) network_.offered_ |= 1u << static_cast<unsigned>(form);
-  }
-  void declare(const std::vector<StateSpec>& specs, const MemoryVars& vars) override {
-    for (std::size_t i = 0; i < specs.size(); ++i)
-      network_.states_.push_back({index_, specs[i].name, specs[i].text, specs[i].shape, vars.memory, static_cast<int>(i), vars.initial[i], vars.trajectories[i],
-                                  vars.finals[i], false, specs[i].auxiliary, specs[i].start});
-    for (std::size_t i = 0; i < specs.size(); ++i) network_.states_[network_.states_.size() - specs.size() + i].pairs = specs[i].pairs;
-  }
-  void carry(Buffer buffer) override {
-    network_.states_.push_back({index_, std::move(buffer.name), std::move(buffer.text), std::move(buffer.shape), nullptr, 0, buffer.initial, buffer.trajectory, buffer.final_state,
-                                buffer.growing});
-    network_.states_.back().recorded_shape = std::move(buffer.recorded_shape);
-    network_.states_.back().period = buffer.period;
-  }
-  void run_as_one() override { network_.needs_one_segment_ = true; }
-
-  Var before(Var trajectory) override;
-  void reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) override {
-    if (!network_.options_.record || !forms_states(form())) return;
-    network_.histories_.push_back({index_, state, signal(), std::move(basis)});
-  }
-  Var teacher() override { return network_.teacher_; }
-  Var position() override;
-  Var elapsed() override;
-  Var document_starts(std::int64_t column) override;
-
- private:
-  Network& network_;
-  std::string prefix_;
-  int index_, place_, first_;
-  bool joint_;
-};
-
-Var Network::LayerOf::before(Var trajectory) {
-  for (auto& state : network_.states_) {
-    if (state.trajectory.id != trajectory.id) continue;
-    if (!state.plain_initial) state.plain_initial = graph().leaf(LeafKind::variable, state.initial.shape(), state.initial.dtype());
-    return chunks::before(state.plain_initial, trajectory);
-  }
-  assert(!"the trajectory of no memory");
-  return {};
-}
-
-Var Network::LayerOf::position() {
-  if (!network_.position_) {
-    const std::int64_t T = steps(), B = batch();
-    const Var initial = graph().leaf(LeafKind::variable, {1, B, 1}, graph().real());
-    std::vector<double> numbers;
-    for (std::int64_t t = 0; t < T; ++t) numbers.push_back(static_cast<double>(t));
-    const Var start = detach(initial);
-    network_.position_ = start + graph().constant({T, 1, 1}, std::move(numbers));
-    network_.states_.push_back({std::max(index_, 0), "position", "How many steps have passed.", {1}, nullptr, 0, initial, Var{}, start + static_cast<double>(T)});
-    network_.states_.back().position = true;
-  }
-  return network_.position_;
-}
-
-Var Network::LayerOf::elapsed() {
-  assert(index_ >= 0 && network_.layers_[static_cast<std::size_t>(index_)].architecture->knows_time);
-  const double unit = hyper.real("time_unit");
-  if (!network_.options_.timed && unit == 0.0) return {};
-  const bool is_reversed = network_.layers_[static_cast<std::size_t>(index_)].reversed;
-  for (const ElapsedVar& present : network_.elapsed_)
-    if (present.unit == unit && present.reversed == is_reversed) return present.var;
-  const std::int64_t T = steps(), B = batch();
-  const Var var = graph().constant({T, B, 1}, std::vector<double>(static_cast<std::size_t>(T * B), 1.0));
-  if (network_.elapsed_.empty()) {
-    const auto leaf = [&] { return graph().leaf(LeafKind::constant, {1, B, 2}, DType::f64); };
-    const Var before = leaf(), after = leaf();
-    network_.states_.push_back({index_, "clock", "The time of the last step, and the unit of elapsed times: the median step, or time_unit.", {2}, nullptr, 0, before, Var{}, after});
-    network_.states_.back().clock = true;
-  }
-  network_.elapsed_.push_back({var, unit, is_reversed});
-  return var;
-}
-
-Var Network::LayerOf::document_starts(std::int64_t column) {
-  const Var marks = detach(sign(relu(slice(network_.input_, -1, column - 1, column))));
-  if (!network_.layers_[static_cast<std::size_t>(index_)].reversed) return marks;
-  const Var reversed_marks = reversed(marks), none = affine(slice(reversed_marks, 0, 0, 1), 0.0, 0.0);
-  if (steps() == 1) return none;
-  const Var parts[] = {none, slice(reversed_marks, 0, 0, steps() - 1)};
-  return concat(parts, 0);
 }
 
 Network::Network(const Architecture& architecture, const Hyper& hyper, const NetworkOptions& options) : options_(options), graph_(options.real) {
@@ -217,7 +93,7 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
   const bool with_bias = !hyper.has("encoder_bias") || hyper.flag("encoder_bias");
   if (wanted && wanted != x.dim(-1)) x = add_dense(hyper, "encoder" + part, x, wanted, "Linear encoder of the input to the model's width", with_bias);
   const std::string direction = hyper.has("direction") ? hyper.choice("direction") : "forward";
-  const std::int64_t depth = hyper.has("layers") ? hyper.integer("layers") : 1;
+  const std::int64_t depth = hyper.has("layers") && !architecture.body ? hyper.integer("layers") : 1;
   // Both directions: each layer of one reads the layer below of its own, or, by layer, both outputs below.
   const bool joint = architecture.joint && architecture.joint(hyper);
   if (joint && direction != "forward")
@@ -251,7 +127,11 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
 Var Network::add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from, std::int64_t to, int first, Var x, bool joint) {
   const std::size_t states = states_.size(), gates = gates_.size(), pasts = histories_.size();
   if (backward) x = reversed(x);
-  for (std::int64_t i = from; i < to; ++i) {
+  if (architecture.body) {
+    BodyOf body(*this, architecture, hyper, backward);
+    x = architecture.body(body, x);
+  }
+  for (std::int64_t i = from; i < to && !architecture.body; ++i) {
     const auto number = static_cast<int>(layers_.size());
     LayerKind kind = architecture.kind ? architecture.kind(hyper, i) : LayerKind{&architecture, hyper};
     if (!kind.architecture) kind.architecture = &architecture;
@@ -262,11 +142,18 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
     LayerOf layer(*this, kind.hyper, std::to_string(joint && backward ? number - 1 : number), number, static_cast<int>(i), first, joint);
     x = kind.architecture->layer(layer, x);
   }
-  if (architecture.finish && !joint && to == (hyper.has("layers") ? hyper.integer("layers") : 1)) {
+  if (architecture.finish && !joint && (architecture.body || to == (hyper.has("layers") ? hyper.integer("layers") : 1))) {
     LayerOf layer(*this, hyper, "final" + suffix, -1);
     x = architecture.finish(layer, x);
   }
   if (!backward) return x;
+  turn(states, gates);
+  // What such a layer holds is what comes after.
+  histories_.erase(histories_.begin() + static_cast<std::ptrdiff_t>(pasts), histories_.end());
+  return reversed(x);
+}
+
+void Network::turn(std::size_t states, std::size_t gates) {
   // What is known at the first step comes from the last one, so there is no running it by segments.
   needs_one_segment_ = true;
   const std::string way = " This layer runs from the end of the sequence to its start.";
@@ -278,14 +165,12 @@ Var Network::add_direction(const Architecture& architecture, const Hyper& hyper,
     gates_[i].var = reversed(gates_[i].var);
     gates_[i].text += way;
   }
-  // What such a layer holds is what comes after.
-  histories_.erase(histories_.begin() + static_cast<std::ptrdiff_t>(pasts), histories_.end());
-  return reversed(x);
 }
 
 std::string Network::spectrum(int layer) const {
-  const std::string& of = layers_[static_cast<std::size_t>(layer)].architecture->spectrum;
+  const LayerInfo& info = layers_[static_cast<std::size_t>(layer)];
   if (std::ranges::none_of(states_, [&](const StateVar& state) { return state.layer == layer; })) return "none: this layer has no state";
+  const std::string of = info.architecture->spectrum + (info.stride > 1 && !info.architecture->spectrum.starts_with("none") ? ", a step of which is " + std::to_string(info.stride) + " steps of the sequence" : "");
   // With some settings an architecture that has a transition keeps all steps instead.
   return memories(layer).empty() && !of.starts_with("none") ? "none: with these settings a step reads what all steps before appended" : of;
 }

@@ -93,6 +93,8 @@ class Network {
     std::string name;       ///< what tells it from others: "", "backward", "mamba"
     bool reversed = false;  ///< it runs from the end of the sequence to its start
     bool first = true;      ///< the lowest of its kind and direction
+    std::int64_t stride = 1;   ///< steps of the sequence that a step of it is
+    std::string path{};     ///< what the reference implementation calls it, where its layers are not numbered alike (Body::layer)
   };
 
   /// A state that holds its signal's past (Layer::reconstruction).
@@ -131,6 +133,7 @@ class Network {
 
  private:
   class LayerOf;  // what a layer of this network is built with
+  class BodyOf;   // what an architecture is put together with that joins its layers itself
   /// The input without the columns that mark where documents begin (Architecture::marker).
   Var without_markers(const std::set<std::int64_t>& markers) const;
   Var add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role, bool with_bias = true);
@@ -139,6 +142,8 @@ class Network {
   /// The layers from .. to - 1 of it in one direction, whose lowest one is the network's layer `first`; what comes after the last layer too, where that
   /// is among them and the directions are not joint.
   Var add_direction(const Architecture& architecture, const Hyper& hyper, const std::string& suffix, bool backward, std::int64_t from, std::int64_t to, int first, Var x, bool joint);
+  /// What was added after so many states and gates runs from the end of the sequence to its start.
+  void turn(std::size_t states, std::size_t gates);
   NetworkOptions options_;
   Graph graph_;
   Var input_, teacher_, output_;

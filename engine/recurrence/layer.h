@@ -16,6 +16,7 @@
 #include "parameters/hyper.h"
 #include "parameters/init.h"
 #include "recurrence/memory.h"
+#include "recurrence/rate.h"
 
 namespace reclab {
 
@@ -65,7 +66,7 @@ class Layer {
   const Hyper& hyper;
   Graph& graph() const { return graph_; }
   virtual int index() const = 0;  ///< in its stack, 0-based; -1 outside the stack of layers
-  virtual std::int64_t steps() const = 0;
+  virtual std::int64_t steps() const = 0;  ///< of the layer: rate().rows()
   virtual std::int64_t batch() const = 0;
   virtual Form form() const = 0;          ///< that is being built
   virtual std::int64_t cached_steps() const = 0;  ///< steps that came before, where a growing state holds them
@@ -75,6 +76,8 @@ class Layer {
   virtual Var parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) = 0;
   /// A parameter that all layers of the stack share: it stands under the first of them.
   virtual Var shared_parameter(const std::string& name, Shape shape, const Init& init, const std::string& text) = 0;
+  /// Its steps, where they are several steps of the sequence long.
+  virtual Rate rate() const { return {1, steps()}; }
   /// Whether this layer runs from the end of the sequence to its start.
   virtual bool backward() const { return false; }
   /// Names a sequence as a gate and returns it. low = high = 0: unbounded.

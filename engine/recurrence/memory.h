@@ -59,6 +59,7 @@ struct Transition {
   bool varies = false;       ///< from step to step
   std::int64_t rank = 0;     ///< of low_rank
   std::string why{};         ///< of none: why no step maps the state to the next, after "because"
+  std::int64_t every = 1;    ///< the state moves at every so many steps alone (Memory::next_move); at the others ds_t/ds_{t-1} is the identity
 
   static Transition none(std::string why) { return {.why = std::move(why)}; }
   static Transition diagonal(std::int64_t entries, bool varies) { return {.kind = Kind::diagonal, .count = entries, .varies = varies}; }
@@ -87,6 +88,9 @@ class Memory : public Operation {
   /// Of one of low rank: each block is scale I + u v^T; scale [count], u and v [count, size, rank].
   virtual void low_rank(std::int64_t t, std::span<double> scale, std::span<double> u, std::span<double> v);
 
+  /// The first step from t on at which the state moves, of the last forward. What is said above of a step that does not move it is the identity.
+  virtual std::int64_t next_move(std::int64_t t) const { return t; }
+
   /// Of the last forward in a Newton form; null in every other form.
   virtual const NewtonReport* newton() const { return nullptr; }
   /// Of the next forwards in a Newton form; costs nothing where it is not called.
@@ -98,14 +102,19 @@ class Memory : public Operation {
     exponent_ = exponent;
   }
   /// After backward: the power of two that the gradients of the initial states are to be multiplied with.
-  int exponent() const { return exponent_; }
+  virtual int exponent() const { return exponent_; }
   /// log2 |dL/ds_t|_2 of each state at each step of the last backward (of the whole batch); empty in a form that does not form it.
-  const std::vector<std::vector<double>>& log2_norms() const { return log2_norms_; }
+  virtual const std::vector<std::vector<double>>& log2_norms() const { return log2_norms_; }
+  /// Asks the next backwards for log2 |(ds_t/ds_{t-1})^T dL/ds_t|_2 of each state at each step too: dL/ds_{t-1} without what else reads s_{t-1}. Empty in a
+  /// memory or form that does not form it.
+  void note_passed() { notes_passed_ = true; }
+  const std::vector<std::vector<double>>& log2_passed() const { return log2_passed_; }
 
  protected:
   std::vector<const void*> carried_;
   int exponent_ = 0;
-  std::vector<std::vector<double>> log2_norms_;
+  std::vector<std::vector<double>> log2_norms_, log2_passed_;
+  bool notes_passed_ = false;
 };
 
 /// What a memory gives to the graph. Trajectories hold the state after each step; empty Vars in a form that does not form the state.

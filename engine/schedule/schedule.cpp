@@ -99,11 +99,13 @@ void put(const Plan& plan, Trace& trace, const std::string& form, std::int64_t s
 std::optional<Drawn> find(Network& network, Form form) {
   std::optional<Drawn> found;
   const Memory* memory = nullptr;
+  // Of layers at several rates one whose steps are those of the sequence.
+  const bool several_rates = std::ranges::any_of(network.layers(), [](const Network::LayerInfo& layer) { return layer.stride > 1; });
   network.graph().visit([&](const Operation& operation, std::span<const Var> in, std::span<const Var> out) {
     const auto* over_time = dynamic_cast<const HasEvaluationOrder*>(&operation);
     if (found || !over_time) return;
     EvaluationOrder course = over_time->evaluation_order();
-    if (course.steps == 0 || course.form != form) return;
+    if (course.steps == 0 || course.form != form || (several_rates && course.steps != network.options().steps)) return;
     if (course.in.empty()) course.in.assign(in.begin(), in.end());
     found.emplace();
     found->in = course.in;

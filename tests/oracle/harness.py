@@ -29,6 +29,7 @@ class Record:
         self.diagonal = {}  # layer -> a vector a step
         self.blocks = {}  # layer -> a list of square matrices a step
         self.constant = set()  # layers whose spectrum is one row
+        self.shown = {}  # of such a layer that stands still at first: the step whose spectrum that row is
         self.still = set()  # parameters that change nothing: their gradients are 0 exactly, what is computed is rounding, and left out
         self.defective = set()  # layers with an eigenvalue that has too few eigenvectors: what is computed is off by the root of rounding, and left out
         self.turned = set()  # layers that run from the end to the start: what is kept of them, in the order of their steps, is saved in that of time
@@ -221,7 +222,8 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
     for layer, steps in record.blocks.items():
         logs = np.concatenate([dense_singular_values(block) for block in zip(*steps)], axis=1)
         logs = np.sort(logs, axis=1)[:, ::-1]
-        rows = steps[:1] if layer in record.constant else steps
+        at = record.shown.get(layer, 0)
+        rows = steps[at:at + 1] if layer in record.constant else steps
         if layer not in record.defective:
             arrays[f"spectrum/{layer}"] = np.array([np.concatenate([eigenvalues(block) for block in row]) for row in rows]).astype(np.complex128)
         arrays[f"jacobian/{layer}"] = logs[:, :SINGULAR_VALUES]

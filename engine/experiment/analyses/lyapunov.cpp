@@ -135,7 +135,7 @@ class Lyapunov final : public Analysis {
   void plan() override {
     if (!wanted()) return;
     for (std::size_t layer = 0; layer < record_.layers(); ++layer)
-      if (const Transition own = record_.transition(layer); own.kind == Transition::Kind::none && record_.wants(key_of(Kind::lyapunov, layer)))
+      if (const Transition own = record_.transition(layer); own.kind == Transition::Kind::none && record_.carries(layer) && record_.wants(key_of(Kind::lyapunov, layer)))
         record_.note({Kind::lyapunov}, "Layer " + std::to_string(layer) + " has no Lyapunov exponents, because " + own.why + ".");
   }
 
@@ -257,7 +257,7 @@ class Lyapunov final : public Analysis {
   /// What each direction is stretched by at a step of the segment; false where that is not finite.
   bool logs_at(const std::vector<Memory*>& memories, std::int64_t t, LayerExponents& own) {
     const bool again = own.read;
-    own.read = !record_.per_step(own.layer);
+    own.read = !record_.per_step(own.layer) && own.of.every == 1;
     if (own.of.kind == Transition::Kind::diagonal) {
       if (again) return true;
       own.factors.resize(own.logs.size());

@@ -94,7 +94,7 @@ class JacobianProducts final : public Analysis {
   /// singular values take.
   bool afford(std::size_t layer, Memory& memory, const Rollout::Segment& segment, std::vector<std::int64_t>& steps) {
     double values = 0.0;
-    const double factors = over_blocks(memory, record_.own_step(segment, layer, last_of(steps, segment)), [&](std::span<const double> jacobian, std::int64_t size) {
+    const double factors = over_blocks(memory, memory.next_move(record_.own_step(segment, layer, last_of(steps, segment))), [&](std::span<const double> jacobian, std::int64_t size) {
       JacobianProduct product(size);
       product.multiply(jacobian);
       product.multiply(jacobian);
@@ -136,7 +136,7 @@ class JacobianProducts final : public Analysis {
           logs.resize(factors.size());
           factors_at(memories, t, factors);
           for (std::size_t i = 0; i < logs.size(); ++i) logs[i] = std::log(std::abs(factors[i]));
-          known = !record_.per_step(layer);
+          known = !record_.per_step(layer) && own.of.every == 1;
         }
         own.diagonal->multiply(logs);
       } else {

@@ -59,10 +59,10 @@ class Spectra final : public Analysis {
       if (own.of.kind == Transition::Kind::none || !record_.names(key_of(Kind::spectrum, layer))) continue;
       if (own.of.kind != Transition::Kind::blocks) {
         own.values.resize(static_cast<std::size_t>(own.of.width()));
-        values_at(memories, own.of, record_.own_step(segment, layer, step), own.values);
+        values_at(memories, own.of, memories[0]->next_move(record_.own_step(segment, layer, step)), own.values);
       } else {
         own.jacobians.resize(static_cast<std::size_t>(own.of.entries()));
-        memories[0]->jacobian(record_.own_step(segment, layer, step), own.jacobians);
+        memories[0]->jacobian(memories[0]->next_move(record_.own_step(segment, layer, step)), own.jacobians);
       }
       at_focus_.push_back(std::move(own));
     }
@@ -153,7 +153,7 @@ class Spectra final : public Analysis {
     std::int64_t without = 0;
     std::string names;
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
-      if (record_.transition(layer).kind != Transition::Kind::none) continue;
+      if (record_.transition(layer).kind != Transition::Kind::none || !record_.carries(layer)) continue;
       names += (without++ ? ", " : "") + std::to_string(layer);
     }
     if (!without) return;
@@ -186,6 +186,12 @@ class Spectra final : public Analysis {
       low_rank_spectrum(*memories[0], t, values);
   }
 
+  /// The step in the segment whose transition stands for `step`: itself, or of one that is the same at all steps at which the state moves the first of these.
+  std::int64_t shown_step(const Rollout::Segment& segment, std::size_t layer, const Memory& memory, std::int64_t step) const {
+    const std::int64_t own = record_.own_step(segment, layer, step);
+    return record_.per_step(layer) ? own : memory.next_move(own);
+  }
+
   void visit_layer(const Rollout::Segment& segment, std::size_t layer, LayerSpectrum& own) {
     const auto n = static_cast<std::size_t>(own.of.width());
     const auto memories = segment.network.memories(static_cast<int>(layer));
@@ -202,7 +208,7 @@ class Spectra final : public Analysis {
     if (own.of.kind != Transition::Kind::blocks) {
       for (auto step = begin; step != end; ++step) {
         record_.check();
-        values_at(memories, own.of, record_.own_step(segment, layer, *step), values.subspan(static_cast<std::size_t>(step - own.steps.begin()) * n, n));
+        values_at(memories, own.of, shown_step(segment, layer, *memories[0], *step), values.subspan(static_cast<std::size_t>(step - own.steps.begin()) * n, n));
       }
       return;
     }
@@ -216,7 +222,7 @@ class Spectra final : public Analysis {
       jacobians.resize(some * blocks * square);
       for (std::size_t i = 0; i < some; ++i) {
         record_.check();
-        memories[0]->jacobian(record_.own_step(segment, layer, at[static_cast<std::ptrdiff_t>(i)]), std::span(jacobians).subspan(i * blocks * square, blocks * square));
+        memories[0]->jacobian(shown_step(segment, layer, *memories[0], at[static_cast<std::ptrdiff_t>(i)]), std::span(jacobians).subspan(i * blocks * square, blocks * square));
       }
       const std::size_t row = from + static_cast<std::size_t>(at - begin);
       eigenvalues_of_many(

@@ -45,6 +45,12 @@ std::vector<std::int64_t> Record::worth(const std::string& key, const std::vecto
   return some;
 }
 
+bool Record::carries(std::size_t layer) const {
+  const auto has = [&](const Network::StateVar& state) { return state.memory || state.trajectory; };
+  const auto& states = probe().states();
+  return std::ranges::none_of(states, has) || std::ranges::any_of(states, [&](const Network::StateVar& state) { return state.layer == static_cast<int>(layer) && has(state); });
+}
+
 bool Record::all_invariant() const {
   return std::none_of(trace.info.spectra.begin(), trace.info.spectra.end(), [](const SpectrumInfo& info) { return info.per_step; });
 }

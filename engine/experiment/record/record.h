@@ -65,6 +65,8 @@ class Record {
     return reversed(layer) ? segment.steps - 1 - (step - segment.first) : step - segment.first;
   }
   bool per_step(std::size_t layer) const { return trace.info.spectra[layer].per_step; }
+  /// Whether a layer has states that could have a transition: all where none has, else those that do.
+  bool carries(std::size_t layer) const;
   /// No layer's transition changes with time or input: one network stands for all of time.
   bool all_invariant() const;
   /// What the run has of a layer's transition.

@@ -38,6 +38,10 @@ Architecture s4() {
   a.spectrum = "eigenvalues of the discretised transition Ā of every channel, all N of them, the same at every step";
   a.source = {"A. Gu, K. Goel, C. Ré", "Efficiently modeling long sequences with structured state spaces", "ICLR",
               "https://arxiv.org/abs/2111.00396", 2022};
+  a.reference = {{"kernel.l_kernel", ""},
+                 {"layers.{n}.layer.layer.kernel.*", "*"}, {"layers.{n}.layer.layer.D", "D"}, {"layers.{n}.layer.output_linear.0.*", "output_linear.*"}, {"layers.{n}.norm.norm.*", "norm.*"},
+                 {"s4_layers.{n}.layer.kernel.*", "*"}, {"s4_layers.{n}.layer.D", "D"}, {"s4_layers.{n}.output_linear.0.*", "output_linear.*"}, {"norms.{n}.*", "norm.*"},
+                 {"layer.kernel.*", "*"}, {"layer.D", "D"}, {"output_linear.0.*", "output_linear.*"}};
   parts::make_low_rank_layer(a, {.id = "s4", .read = parts::low_rank_modes});
   return a;
 }
