@@ -11,6 +11,7 @@
 #include "recurrence/attention/drawing.h"
 #include "recurrence/convolution/drawing.h"
 #include "recurrence/evaluation_order.h"
+#include "recurrence/linear_system.h"
 
 namespace reclab {
 namespace {
@@ -52,7 +53,7 @@ class Convolve final : public Operation, public HasEvaluationOrder {
 
 /// The taps are taken some at a time: group g holds those of g * group .. g * group + group - 1 steps ago, and acts on the rows that are late
 /// enough to have one of them. Zeros stand in front of the first input, so that a row's sum is the same whatever came before is held or not.
-class Direct final : public Operation, public HasEvaluationOrder {
+class Direct final : public Operation, public HasEvaluationOrder, public HasLinearSystem {
  public:
   Direct(DType type, std::int64_t all, std::int64_t steps, std::int64_t batch, std::int64_t channels, std::int64_t taps)
       : type_(type), all_(all), steps_(steps), batch_(batch), channels_(channels), taps_(taps) {}
@@ -173,7 +174,10 @@ Var convolve(Var kernel, Var u) { return convolve_after(kernel, u, 0); }
 Var convolve_directly(Var kernel, Var u, std::int64_t steps) {
   assert(kernel.dim(0) == u.dim(2) && steps <= u.dim(0) && !is_complex(u.dtype()));
   auto operation = std::make_unique<Direct>(u.dtype(), u.dim(0), steps, u.dim(1), u.dim(2), kernel.dim(1));
-  return u.graph->apply(std::move(operation), {kernel, u}, {{Shape{steps, u.dim(1), u.dim(2)}, u.dtype()}})[0];
+  Direct* own = operation.get();
+  const Var y = u.graph->apply(std::move(operation), {kernel, u}, {{Shape{steps, u.dim(1), u.dim(2)}, u.dtype()}})[0];
+  own->describe({.structure = LinearSystem::Structure::taps, .input = u, .output = y, .a = kernel});
+  return y;
 }
 
 Var convolution(Layer& layer, const std::string& name, Var kernel, Var u, const std::string& text) {

@@ -10,6 +10,7 @@
 #include "recurrence/chunks.h"
 #include "recurrence/convolution/convolution.h"
 #include "recurrence/evaluation_order.h"
+#include "recurrence/linear_system.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/diagonal/drawing.h"
 
@@ -19,7 +20,7 @@ namespace {
 const void* at(const void* base, std::size_t bytes) { return static_cast<const char*>(base) + bytes; }
 void* at(void* base, std::size_t bytes) { return static_cast<char*>(base) + bytes; }
 
-class Diagonal final : public Memory, public HasEvaluationOrder {
+class Diagonal final : public Memory, public HasEvaluationOrder, public HasLinearSystem {
  public:
   Diagonal(DType type, ScanMethod method, const DiagonalDims& dims, std::int64_t batch) : type_(type), method_(method), d_(dims), batch_(batch) {}
 
@@ -265,6 +266,7 @@ MemoryVars diagonal_from(Graph& graph, Form form, Var a, Var b, Var initial, Var
     inputs.push_back(detach(shown));
   }
   vars.trajectories = graph.apply(std::move(operation), std::move(inputs), {{b.shape(), b.dtype()}});
+  if (invariant && !shown) describe(vars.memory, {.structure = LinearSystem::Structure::modes, .input = b, .output = vars.trajectories[0], .a = a});
   vars.finals = {last(vars.trajectories[0])};
   return vars;
 }
@@ -302,6 +304,7 @@ BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u) {
   const bool is_real = !is_complex(a.dtype());
   static_cast<MemoryVars&>(vars) = diagonal(graph, form, a, (is_real ? input : complex(input, affine(input, 0.0, 0.0))) * b);
   vars.output = is_real ? sum(vars.trajectories[0] * w, -1) : sum(real(vars.trajectories[0] * w), -1);
+  describe(vars.memory, {.structure = LinearSystem::Structure::modes, .input = u, .output = vars.output, .a = a, .b = b, .c = w});
   return vars;
 }
 

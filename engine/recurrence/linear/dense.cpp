@@ -13,6 +13,7 @@
 #include "recurrence/chunks.h"
 #include "recurrence/convolution/convolution.h"
 #include "recurrence/evaluation_order.h"
+#include "recurrence/linear_system.h"
 #include "recurrence/linear/carried.h"
 #include "recurrence/linear/drawing.h"
 #include "recurrence/linear/krylov.h"
@@ -35,7 +36,7 @@ struct DenseDims {
 };
 
 /// x_t = x_{t-1} M_t + b_t for rows x: M = A^T. Sequences are [groups, steps, rows, n], matrices [groups or steps, n, n].
-class DenseRecurrence final : public Memory, public HasEvaluationOrder {
+class DenseRecurrence final : public Memory, public HasEvaluationOrder, public HasLinearSystem {
  public:
   DenseRecurrence(DType type, bool chunked, const DenseDims& dims) : type_(type), chunked_(chunked), d_(dims) {
     while (chunk_ * chunk_ < d_.steps) chunk_ *= 2;
@@ -335,13 +336,18 @@ MemoryVars dense_from(Graph& graph, Form form, Var A, Var b, Var initial) {
   const Var made = graph.apply(std::move(operation), {transpose(A), drive, start}, {{drive.shape(), b.dtype()}})[0];
   vars.trajectories = {apart ? permute(made, back_axes) : made};
   vars.finals = {last(vars.trajectories[0])};
+  if (rank != 4) describe(vars.memory, {.structure = LinearSystem::Structure::matrix, .input = b, .output = vars.trajectories[0], .a = A});
   return vars;
 }
 
 MemoryVars dense_driven(Graph& graph, Form form, Var A, Var B, Var u) {
   const std::int64_t steps = u.dim(0), batch = u.dim(1), copies = u.dim(2), n = B.dim(0);
-  if (form != Form::convolution) return dense(graph, form, A, chunks::with_axis(u, -1) * B);
   MemoryVars vars;
+  if (form != Form::convolution) {
+    vars = dense(graph, form, A, chunks::with_axis(u, -1) * B);
+    describe(vars.memory, {.structure = LinearSystem::Structure::matrix, .input = u, .output = vars.trajectories[0], .a = A, .b = B});
+    return vars;
+  }
   vars.initial = {graph.leaf(LeafKind::variable, {batch, copies, n}, u.dtype())};
   const auto [memory, own] = dense_witness(A, copies);
   vars.memory = memory;

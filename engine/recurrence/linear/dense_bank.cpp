@@ -5,6 +5,7 @@
 #include "recurrence/convolution/convolution.h"
 #include "recurrence/linear/krylov.h"
 #include "recurrence/linear/linear.h"
+#include "recurrence/linear_system.h"
 
 namespace reclab {
 namespace {
@@ -45,6 +46,7 @@ DenseBankVars dense_bank(Graph& graph, Form form, Var A, Var B, Var C, Var u) {
   const int channels_first[] = {2, 0, 1, 3}, time_first[] = {1, 0, 2};
   const Var states = reshape(permute(vars.trajectories[0], channels_first), {channels, steps * batch, n});
   vars.output = reshape(permute(matmul(states, transpose(C)), time_first), {steps, batch, channels, C.dim(1)});
+  describe(vars.memory, {.structure = LinearSystem::Structure::matrix, .input = u, .output = vars.output, .a = A, .b = B, .c = C});
   return vars;
 }
 

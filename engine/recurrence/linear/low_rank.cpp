@@ -15,6 +15,7 @@
 #include "recurrence/evaluation_order.h"
 #include "recurrence/linear/carried.h"
 #include "recurrence/linear/krylov.h"
+#include "recurrence/linear_system.h"
 #include "recurrence/plan.h"
 
 namespace reclab {
@@ -22,7 +23,7 @@ namespace {
 
 /// The low-rank recurrence, with pairs of real numbers in place of complex ones where its product of two vectors is applied:
 /// h <- a h + m (r . h) + drive with m, r [channels, 2 modes] real.
-class LowRank final : public Memory, public HasEvaluationOrder {
+class LowRank final : public Memory, public HasEvaluationOrder, public HasLinearSystem {
  public:
   LowRank(DType type, std::int64_t steps, std::int64_t batch, std::int64_t channels, std::int64_t modes)
       : type_(type), real_(real_of(type)), steps_(steps), batch_(batch), channels_(channels), modes_(modes) {}
@@ -277,6 +278,7 @@ LowRankVars low_rank_bank(Graph& graph, Form form, const LowRankSystem& s, Var u
   vars.trajectories = {h};
   vars.finals = {last(h)};
   vars.output = sum(real(h * (s.c * 2.0)), -1);
+  describe(vars.memory, {.structure = LinearSystem::Structure::low_rank, .input = u, .output = vars.output, .a = s.a, .b = s.b, .c = s.c, .p = s.p, .q = s.q});
   return vars;
 }
 

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Of every memory that is linear and the same at every step: the convolution kernel, the frequency response and the time constant of each channel.
+#include <algorithm>
+#include <map>
+#include <numbers>
+#include <set>
+
+#include "analysis/response.h"
+#include "experiment/record/analysis.h"
+
+namespace reclab {
+namespace {
+
+/// Of a memory: channels that differ, and lags, so that a kernel is at most 16 MiB.
+constexpr std::int64_t most_channels = 1024, most_lags = 4096, most_entries = std::int64_t{1} << 21;
+/// Seconds that an array may take that was not asked for by name, and those of a floating-point operation of the slower kind.
+constexpr double most_seconds = 10.0, an_operation = 5e-10;
+
+class Kernels final : public Analysis {
+ public:
+  using Analysis::Analysis;
+  Kinds kinds() const override { return {Kind::kernel, Kind::response, Kind::time_constant}; }
+  bool of_states() const override { return wanted(); }
+
+  void begin(const Network&) override {
+    found_.clear();
+    reasons_.clear();
+  }
+
+  /// What the systems are made of is the same in every segment.
+  void forward(const Rollout::Segment& segment) override {
+    if (!wanted() || !found_.empty() || !reasons_.empty()) return;
+    const Network& network = segment.network;
+    std::map<int, Producer> producers;
+    std::set<const Memory*> known;
+    segment.network.graph().visit([&](const Operation& operation, std::span<const Var> in, std::span<const Var> out) {
+      for (const Var made : out) producers[made.id] = {in.begin(), in.end()};
+      const auto* has = dynamic_cast<const HasLinearSystem*>(&operation);
+      if (!has || !has->linear_system()) return;
+      const auto* memory = dynamic_cast<const Memory*>(&operation);
+      const Network::StateVar* state = memory ? state_of(network, memory) : buffer_of(network, has->linear_system()->input, producers);
+      if (!state || state->auxiliary) return;
+      known.insert(memory);
+      std::string name = state->name;
+      for (int again = 2; std::ranges::any_of(found_, [&](const Found& other) { return other.layer == state->layer && other.name == name; }); ++again) name = state->name + std::to_string(again);
+      if (!wants(state->layer, name)) return;
+      found_.push_back({state->layer, std::move(name), record_.reversed(static_cast<std::size_t>(state->layer)), Response(*has->linear_system(), record_.prepared.backend, most_channels)});
+    });
+    for (int layer = 0; layer < static_cast<int>(record_.layers()); ++layer) {
+      const auto memories = network.memories(layer);
+      const bool of_inputs = std::ranges::any_of(found_, [&](const Found& one) { return one.layer == layer; });
+      if (memories.empty() && !of_inputs) reasons_[transition_of(memories).why].push_back(layer);
+      for (Memory* memory : memories)
+        if (!known.contains(memory)) {
+          auto& layers = reasons_[why_not(*memory)];
+          if (layers.empty() || layers.back() != layer) layers.push_back(layer);
+        }
+    }
+  }
+
+  bool revisit(Rollout&) override {
+    if (!wanted()) return false;
+    record_.where = "in the kernels";
+    if (asked()) note_reasons();
+    const std::vector<double> frequencies = response_frequencies();
+    std::vector<double> angles;
+    for (const double f : frequencies) angles.push_back(2.0 * std::numbers::pi * f);
+    const auto points = std::ssize(frequencies);
+    bool any = false;
+    for (const Found& own : found_) {
+      const auto& channels = own.response.channels();
+      const std::int64_t n = std::ssize(channels);
+      if (n == 0) continue;
+      std::vector<std::string> labels;
+      for (const auto& channel : channels) labels.push_back(label(own.response, channel));
+      const Axis channel{"channel", "", labels};
+      const std::string of = " of layer " + std::to_string(own.layer) + "'s " + own.name + way(own);
+      const std::int64_t lags = std::max<std::int64_t>(1, std::min({record_.length(), most_lags, most_entries / n}));
+      if (const std::string key = key_of(Kind::kernel, own.layer, own.name); worth(key, own.response.kernel_work() * static_cast<double>(lags)))
+        any = put(key, {lags, n}, {{"lag", "steps", {}}, channel}, "", "The kernel" + of + ": what each channel returns so many steps after an impulse.", own.response.kernels(lags));
+      if (const std::string key = response_key(own.layer, own.name); worth(key, own.response.response_work() * static_cast<double>(points))) {
+        if (const std::string axis = key_of(Kind::response, "frequency"); !record_.trace.find(axis))
+          put(axis, {points}, {{"frequency", "1/step", {}}}, "1/step", "The frequencies of every response, in cycles a step.", frequencies);
+        TraceArray array;
+        array.key = key;
+        array.shape = {points, n};
+        array.axes = {{"frequency", "1/step", {}}, channel};
+        array.text = "The frequency response" + of + ": a tone of each frequency is multiplied with its size and moved by its phase, once what was before has died away.";
+        array.complex = std::make_shared<const std::vector<std::complex<double>>>(own.response.responses(angles));
+        record_.trace.put(std::move(array));
+        any = true;
+      }
+      if (const std::string key = key_of(Kind::time_constant, own.layer, own.name); record_.wants(key))
+        any = put(key, {n}, {channel}, "steps",
+                  "The time constant of each channel" + of + (own.response.finite() ? ": the lag within which its kernel has 1 − 1/e of the sum of its sizes." : ": −1/ln|λ| of the slowest eigenvalue; infinite where it does not fall off."),
+                  own.response.time_constants());
+      if (const std::int64_t left = own.response.left_out())
+        record_.note(kinds(), "kernel, response and time_constant" + of + " have " + plural(n, "channel") + "; " + std::to_string(left) + " more are left out.");
+    }
+    return any;
+  }
+
+ private:
+  using Producer = std::vector<Var>;
+  struct Found {
+    std::int64_t layer;
+    std::string name;
+    bool reversed;
+    Response response;
+  };
+  std::vector<Found> found_;
+  std::map<std::string, std::vector<int>> reasons_;
+
+  bool wanted() const { return record_.wants(Kind::kernel) || record_.wants(Kind::response) || record_.wants(Kind::time_constant); }
+  bool wants(std::int64_t layer, const std::string& name) const {
+    return record_.wants(key_of(Kind::kernel, layer, name)) || record_.wants(response_key(layer, name)) || record_.wants(key_of(Kind::time_constant, layer, name));
+  }
+  /// Whether these kinds were chosen, and not just everything that there is: only then is it worth saying that most models have none.
+  bool asked() const { return !record_.request.probe.only.empty() || !record_.request.probe.kinds.has_all(recordable()); }
+
+  /// Whether it is wanted, and is worth the time that so many operations take: always where it is asked for by name.
+  bool worth(const std::string& key, double operations) {
+    if (!record_.wants(key)) return false;
+    const double seconds = operations * an_operation;
+    if (seconds <= most_seconds || !record_.request.probe.only.empty()) return true;
+    record_.note({parse_key(key)->kind}, key + " would take about " + about(seconds) + "; --record " + key + " makes it.");
+    return false;
+  }
+  static std::string response_key(std::int64_t layer, const std::string& name) { return key_of(Kind::response, std::to_string(layer) + "/" + name); }
+
+  static const Network::StateVar* state_of(const Network& network, const Memory* memory) {
+    for (const auto& state : network.states())
+      if (state.memory == memory) return &state;
+    return nullptr;
+  }
+
+  /// The buffer that a convolution of the last inputs, or of all of them, reads: what it reads is the buffer before the sequence and then the sequence.
+  static const Network::StateVar* buffer_of(const Network& network, Var read, const std::map<int, Producer>& producers) {
+    Producer around{read};
+    for (int joins = 0; joins < 2; ++joins)  // of the two, and of copies of that
+      for (const Var var : Producer(around))
+        if (const auto made = producers.find(var.id); made != producers.end()) around.insert(around.end(), made->second.begin(), made->second.end());
+    for (const auto& state : network.states())
+      if (!state.memory && (state.final_state.id == read.id || std::ranges::any_of(around, [&](Var var) { return var.id == state.initial.id; }))) return &state;
+    return nullptr;
+  }
+
+  static std::string why_not(Memory& memory) {
+    const Transition own = memory.transition();
+    if (own.kind == Transition::Kind::none) return own.why;
+    if (own.varies) return "what a step does to its state changes from step to step, with the input or with the state itself";
+    if (own.kind == Transition::Kind::diagonal) {
+      std::vector<std::complex<double>> factors(static_cast<std::size_t>(own.width()));
+      memory.factors(0, factors);
+      if (std::ranges::all_of(factors, [](std::complex<double> x) { return x == 1.0; })) return "its state is a plain sum of all that was written, whose kernel is 1 at every lag";
+    }
+    return "its state is held in units that change from step to step";
+  }
+
+  void note_reasons() {
+    for (const auto& [why, layers] : reasons_) {
+      std::string names;
+      for (const int layer : layers) names += (names.empty() ? "" : ", ") + std::to_string(layer);
+      record_.note(kinds(), (layers.size() == 1 ? "Layer " + names + " has" : "Layers " + names + " have") + " no convolution kernel, because " + why + ".");
+    }
+  }
+
+  std::string way(const Found& own) const { return own.reversed ? ", which runs from the end of the sequence to its start," : ""; }
+  static std::string label(const Response& response, const Response::Channel& channel) {
+    const bool same = std::ranges::all_of(response.channels(), [](const auto& one) { return one.input == one.output; });
+    std::string text = same ? std::to_string(channel.output) : std::to_string(channel.input) + " to " + std::to_string(channel.output);
+    return channel.alike > 1 ? text + " (" + std::to_string(channel.alike) + " alike)" : text;
+  }
+
+  bool put(const std::string& key, Shape shape, std::vector<Axis> axes, const std::string& unit, std::string text, std::vector<double> values) {
+    TraceArray array;
+    array.key = key;
+    array.shape = std::move(shape);
+    array.axes = std::move(axes);
+    array.unit = unit;
+    array.text = std::move(text);
+    put_real(record_.trace, std::move(array), std::move(values));
+    return true;
+  }
+};
+
+}  // namespace
+
+namespace analyses {
+std::unique_ptr<Analysis> kernels(Record& record) { return std::make_unique<Kernels>(record); }
+}  // namespace analyses
+}  // namespace reclab
