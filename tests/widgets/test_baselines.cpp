@@ -20,6 +20,7 @@
 #include "plot/plot.h"
 #include "scene/vtk_frame.h"
 #include "synthetic_composition.h"
+#include "synthetic_kernels.h"
 #include "synthetic_schedule.h"
 #include "synthetic_trace.h"
 #include "trajectories_test.h"
@@ -158,6 +159,7 @@ std::shared_ptr<const Trace> everything() {
   trace->info.loss = "last: L = ½ |y_T|²";
   trace->info.loss_value = 0.137;
   test::put_schedules(*trace, 16);
+  test::put_kernels(*trace);
   addPast(*trace);
   return trace;
 }
@@ -166,6 +168,7 @@ std::shared_ptr<const Trace> another() {
   options.decades_per_step = -1.0 / 60.0;
   auto trace = std::make_shared<Trace>(*test::synthetic_trace(options));
   addPast(*trace);
+  test::put_kernels(*trace, "0/h", 6, 2.0);
   const auto slower = [](double phase) { return [phase](double t, double j) { return 2.0 * std::sin(0.021 * t + 0.4 * j + phase) * std::cos(0.3 * j); }; };
   trace->put(test::unit_array("state/0/hidden", trace->steps, 16, slower(0.0), ""));
   trace->put(test::unit_array("state/0/cell", trace->steps, 16, slower(1.0), ""));
@@ -322,6 +325,7 @@ class TestBaselines : public QObject {
     QTest::newRow("lyapunov, the second") << "lyapunov" << 2;
     QTest::newRow("gating, a pinned run's mean") << "gating" << 0;
     QTest::newRow("timing, a form") << "timing" << 0;
+    QTest::newRow("kernels, a pinned run's") << "kernels" << 0;
   }
   void aMissingCurveIsSeen() {
     QFETCH(QString, id);
