@@ -20,7 +20,12 @@ class Outside final : public RecordedRows {
     add(timed(key_of(Kind::input), {sequence.width}, {{"channel", "", sequence.names}}, "",
               sequence.standardised ? "The input, standardised: each channel less its mean, divided by its deviation." : "The input."),
         network, [](const Network& n) { return n.input(); });
-    add(timed(key_of(Kind::output), {network.output().dim(-1)}, {{"channel", "", {}}}, "", "What the network returns."), network, [](const Network& n) { return n.output(); });
+    // What a target names, the outputs that are to be it are called.
+    const bool asked = record_.prepared.loss.kind() == LossKind::task, classes = asked && sequence.target_kind == TargetKind::classify;
+    if (asked && !classes) record_.trace.output_names = sequence.target_names;
+    add(timed(key_of(Kind::output), {network.output().dim(-1)}, {{"channel", "", record_.trace.output_names}}, classes ? "logit" : "",
+              classes ? "What the network returns: logits of classes, whose softmax is the probability of each." : "What the network returns."),
+        network, [](const Network& n) { return n.output(); });
   }
 
   void went_back(Rollout&) override {
@@ -36,7 +41,8 @@ class Outside final : public RecordedRows {
       target.insert(target.end(), sequence.target.begin() + t * sequence.target_width, sequence.target.begin() + (t + 1) * sequence.target_width);
       mask.push_back(sequence.mask[static_cast<std::size_t>(t)]);
     }
-    TraceArray array = timed(key_of(Kind::target), {sequence.target_width}, {{"channel", "", sequence.target_names}}, "", "What the output should be where the mask is 1.");
+    TraceArray array = timed(key_of(Kind::target), {sequence.target_width}, {{"channel", "", sequence.target_names}}, "",
+                           sequence.target_kind == TargetKind::classify ? "The number of the class that the output should be where the mask is 1." : "What the output should be where the mask is 1.");
     array.shape[0] = rows;
     put_real(record_.trace, std::move(array), std::move(target));
     TraceArray counts = timed(key_of(Kind::mask), {}, {}, "", "1 where the target counts.");

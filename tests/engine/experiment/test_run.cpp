@@ -106,6 +106,21 @@ TEST_CASE("a run says what was subtracted from a standardised input and divided 
   CHECK_CLOSE((*trace->find("input")->real)[7] * trace->info.input_deviation[0] + trace->info.input_mean[0], raw.input[7], 1e-12);
 }
 
+TEST_CASE("an output that is classes is said to be logits, and one that has a named target has its name") {
+  const auto classes = run_quietly(request_for("elman", "copy", 60));
+  CHECK_EQUAL(classes->find("output")->unit, "logit");
+  CHECK(classes->output_names.empty());
+  RunRequest request = request_for("elman", "copy", 60);
+  request.loss = LossKind::last;  // then they are nothing but outputs
+  CHECK_EQUAL(run_quietly(request)->find("output")->unit, "");
+  const auto sum = run_quietly(request_for("elman", "adding", 60));
+  CHECK_EQUAL(sum->find("output")->unit, "");
+  request = request_for("elman", "adding", 60);
+  request.sequence.own().target_names = {"sum"};
+  const auto named = run_quietly(request);
+  CHECK(named->output_names == std::vector<std::string>({"sum"}) && named->find("output")->axes[1].labels == named->output_names);
+}
+
 TEST_CASE("above the limit of memory every k-th step is recorded, and a note says so") {
   RunRequest request = request_for("gru", "noise", 5000);
   request.record_limit = 1 << 20;

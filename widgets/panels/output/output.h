@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+#include <QHash>
+#include <QLineEdit>
+
+#include "panels/output/output_data.h"
+#include "plot/plot_panel.h"
+#include "plot/value_axis.h"
+
+namespace reclab {
+
+/// What the run returns over time, beside what it was to return and what the best constant would: some channels in colour, all others in grey
+/// behind them; of classes the probabilities or the logits.
+class OutputPanel : public PlotPanel {
+  Q_OBJECT
+ public:
+  explicit OutputPanel(QWidget* parent = nullptr);
+  QString id() const override { return QStringLiteral("output"); }
+  QString title() const override { return tr("Output"); }
+  QString hint() const override;
+  Kinds needs() const override { return {Kind::output, Kind::target, Kind::mask}; }
+  Places places() const override { return {.views = {}, .named = tr("an output"), .example = "0"}; }
+  void setPinned(const std::vector<Run>& runs) override;
+  void lookAt(const QString& preset, const QString& detail, bool asked) override;
+  void holdAxes(bool hold) override { values_->hold(hold); }
+  QVariantMap choices() const override;
+  void setChoices(const QVariantMap& saved) override;
+  QString dataAsCsv() const override;
+
+  const std::vector<std::int64_t>& chosen() const { return chosen_; }  ///< the channels in colour
+  QString verdict() const { return sentence_->text(); }
+  QString note() const { return note_->text(); }
+  Legend* legend() const { return legend_; }
+  QCPAxisRect* rect() const { return rect_; }
+  QString tipAt(const QPointF& position) const;
+
+ protected:
+  QString whyEmpty() const override;
+  void rebuild() override;
+  void forget() override { data_ = {}; }
+  QString makeHeadline() const override;
+  QString subject() const override;
+
+ private:
+  bool probabilities() const { return data_.classes() && scale_->currentIndex() == 0; }
+  double shown(const OutputData& of, std::int64_t row, std::int64_t channel) const;
+  std::optional<double> wanted(std::int64_t row, std::int64_t channel) const;
+  void choose();
+  QString judged() const;
+  QString noted() const;
+  void drawOthers();
+  void drawPins();
+  void drawChosen();
+  void drawTarget(std::int64_t channel, const QColor& ink, QList<QCPLayerable*>& shown);
+  void fitValues();
+
+  Paragraph* sentence_;
+  Legend* legend_;
+  QCPAxisRect* rect_;
+  ValueAxis* values_;
+  Paragraph* note_;
+  QComboBox* scale_;
+  QLineEdit* which_;
+  OutputData data_;                           // of trace_
+  std::optional<OutputScore> score_;
+  std::vector<std::int64_t> chosen_;
+  QStringList unknown_;                       ///< what was asked for and is no output
+  QHash<QString, QString> by_hand_, wanted_;  ///< what was typed, and what a preset names, by preset
+  std::vector<Run> pinned_;
+  std::vector<OutputData> pins_;              ///< of the runs with a trace, in their order
+};
+
+}  // namespace reclab
