@@ -107,20 +107,19 @@ Probe probe_asked(const std::vector<std::string>& record) {
   return probe_of(record);
 }
 
-std::string radius_text(const TraceArray& spectrum, bool continuous) {
+std::string radius_text(const TraceArray& spectrum) {
   const std::int64_t n = spectrum.row_size(), rows = n > 0 ? spectrum.size() / n : 0;
   if (rows == 0) return "no eigenvalues";
   double sum = 0.0, largest = -std::numeric_limits<double>::infinity();
   for (std::int64_t t = 0; t < rows; ++t) {
     double radius = -std::numeric_limits<double>::infinity();
     for (std::int64_t i = 0; i < n; ++i) {
-      const auto lambda = (*spectrum.complex)[static_cast<std::size_t>(t * n + i)];
-      radius = std::max(radius, continuous ? lambda.real() : std::abs(lambda));
+      radius = std::max(radius, std::abs((*spectrum.complex)[static_cast<std::size_t>(t * n + i)]));
     }
     sum += radius;
     largest = std::max(largest, radius);
   }
-  const std::string name = continuous ? "largest real part " : "largest modulus ";
+  const std::string name = "largest modulus ";
   if (rows == 1) return name + number_text(largest);
   return name + number_text(sum / static_cast<double>(rows)) + " in the mean over " + counted(rows, "step") + ", " + number_text(largest) +
          " at most";
@@ -160,8 +159,7 @@ void print_summary(const RunResult& result, const Sequence& sequence) {
   table.row({"loss", number_text(info.loss_value, 6) + (info.loss.empty() ? "" : "  (" + info.loss + ")")});
   for (const TraceArray* spectrum : trace.of(Kind::spectrum)) {
     if (!spectrum->is_complex()) continue;
-    const auto layer = static_cast<std::size_t>(parse_key(spectrum->key)->layer);
-    table.row({spectrum->key, radius_text(*spectrum, layer < info.spectra.size() && info.spectra[layer].continuous)});
+    table.row({spectrum->key, radius_text(*spectrum)});
   }
   for (const TraceArray* norms : trace.matching(key_of(Kind::gradient, prefix_of(Kind::state))))
     if (!norms->is_complex()) table.row({norms->key, gradient_text(trace, *norms)});

@@ -121,7 +121,12 @@ class Run {
     for (int layer = 0; layer < static_cast<int>(info_.layers); ++layer) {
       const auto memories = prepared_.probe->memories(layer);
       const bool invariant = std::all_of(memories.begin(), memories.end(), [](const Memory* m) { return !m->transition().varies; });
-      info_.spectra.push_back({false, !invariant, prepared_.probe->spectrum(layer)});
+      info_.spectra.push_back({.continuous = false, .per_step = !invariant, .of = prepared_.probe->spectrum(layer)});
+      if (const Flow* flow = prepared_.probe->flow(layer)) {
+        info_.spectra.back().continuous = true;
+        info_.spectra.back().rule = to_string(flow->rule);
+        info_.spectra.back().share = flow->share;
+      }
     }
     if (uneven(sequence.time)) {
       char unit[32];

@@ -175,6 +175,11 @@ std::string Network::spectrum(int layer) const {
   return memories(layer).empty() && !of.starts_with("none") ? "none: with these settings a step reads what all steps before appended" : of;
 }
 
+const Flow* Network::flow(int layer) const {
+  const auto found = flows_.find(layer);
+  return found == flows_.end() || memories(layer).empty() ? nullptr : &found->second;
+}
+
 std::vector<Memory*> Network::memories(int layer) const {
   std::vector<Memory*> found;
   for (const auto& state : states_) {

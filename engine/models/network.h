@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/architecture.h"
+#include "recurrence/flow.h"
 
 namespace reclab {
 
@@ -123,6 +124,8 @@ class Network {
   const std::vector<LayerInfo>& layers() const { return layers_; }
   /// What the eigenvalues of a layer are of, or why there are none: "none: ...".
   std::string spectrum(int layer) const;
+  /// What the layer says of its transition in continuous time; null where it says nothing, or has no transition.
+  const Flow* flow(int layer) const;
   /// Whether the sequence must be run as one segment.
   bool needs_one_segment() const { return needs_one_segment_; }
 
@@ -153,6 +156,7 @@ class Network {
   std::vector<StateVar> states_;
   std::vector<GateVar> gates_;
   std::vector<HistoryVar> histories_;
+  std::map<int, Flow> flows_;  // by layer
   std::vector<ElapsedVar> elapsed_;
   Var position_;
   bool needs_one_segment_ = false;

@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "models/network.h"
+#include "recurrence/flow.h"
 #include "recurrence/memory.h"
 
 namespace reclab {
 
 /// A layer of a network: what it declares goes into the network's lists.
-class Network::LayerOf final : public Layer {
+class Network::LayerOf final : public Layer, public FlowListener {
  public:
   /// The layer `index` of the network, which is layer `place` of its stack and direction, whose lowest one is the network's layer `first`;
   /// index = -1: none of them.
@@ -60,6 +61,7 @@ class Network::LayerOf final : public Layer {
   void declare(const std::vector<StateSpec>& specs, const MemoryVars& vars) override;
   void carry(Buffer buffer) override;
   void run_as_one() override { network_.needs_one_segment_ = true; }
+  void flows(const Flow& flow) override { network_.flows_.insert_or_assign(index_, flow); }
 
   Var before(Var trajectory) override;
   void reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) override {

@@ -47,11 +47,15 @@ struct TraceArray {
 enum class Outcome { finished, cancelled, failed, diverged };
 std::string_view to_string(Outcome outcome);
 
-/// Where the eigenvalues of spectrum/<layer> live, and what they belong to.
+/// What the eigenvalues of spectrum/<layer> belong to, and where they come from.
 struct SpectrumInfo {
-  bool continuous = false;  ///< true: stability is the left half-plane; false: the unit circle
+  /// The transition is a step of a flow ds/dt = λ s: by which rule (trace/discretisation.h). Its eigenvalues times the step follow from the
+  /// spectrum, but for exponential, where those of flow/<layer> count if there are any.
+  bool continuous = false;
   bool per_step = false;    ///< one row a time step, or one row for the whole run
   std::string of;           ///< "eigenvalues of the recurrent Jacobian ds_t/ds_{t-1}"
+  std::string rule{};       ///< "forward", "backward", "bilinear", "generalised" or "exponential"; empty where it is not continuous
+  double share = 0.5;       ///< of generalised: the share of the new state in the step's slope
 };
 
 /// One layer of what ran.

@@ -75,8 +75,11 @@ std::string manifest_json(const Trace& trace, const std::vector<WrittenFile>& fi
   Json written = Json::object(), hyper = Json::object(), spectra = Json::array(), each_layer = Json::array(), arrays = Json::array();
   for (const WrittenFile& file : files) written[file.name] = {{"bytes", file.bytes}, {"sha256", file.sha256}};
   for (const auto& [key, value] : info.hyper) hyper[key] = typed(value);
-  for (const SpectrumInfo& spectrum : info.spectra)
+  for (const SpectrumInfo& spectrum : info.spectra) {
     spectra.push_back({{"of", spectrum.of}, {"continuous", spectrum.continuous}, {"per_step", spectrum.per_step}});
+    if (spectrum.continuous) spectra.back()["rule"] = spectrum.rule;
+    if (spectrum.rule == "generalised") spectra.back()["share"] = spectrum.share;
+  }
   for (const LayerInfo& layer : info.each_layer) each_layer.push_back({{"name", layer.name}, {"backward", layer.reversed}});
   for (const auto& array : trace.arrays()) arrays.push_back(of_array(*array));
   Json input = {{"name", info.input_name}, {"sha256", info.input_sha256}, {"length", info.length}, {"channels", trace.input_names}};

@@ -17,7 +17,7 @@ namespace reclab::test {
 struct SyntheticOptions {
   std::int64_t length = 300, units = 16, layers = 1, every = 1;
   double decades_per_step = -1.0 / 23.0;  ///< of dL/ds_t, going back in time
-  bool continuous = false;                ///< spectrum in the left half-plane, one row for the run
+  bool continuous = false;                ///< exponentials of synthetic_flow(), one row for the run
   std::int64_t spectrum_every = 10;       ///< per-step spectra are computed for every so many steps; 0: one row for the run
   bool gates = true, spectra = true, gradients = true, timing = true, lyapunov = true;
 };
@@ -29,6 +29,11 @@ inline double synthetic_gate(double t, double unit, double phase) {
 
 /// Rank j after step t: wild at first, then 0.05, 0.01, -0.03 and so on.
 inline double synthetic_exponent(double t, double j) { return 0.05 - 0.04 * j + (0.4 * std::cos(0.1 * t + j) - 0.2) / (1.0 + 0.2 * t); }
+
+/// The j-th of n eigenvalues in continuous time, times the step.
+inline std::complex<double> synthetic_flow(std::int64_t j, std::int64_t n) {
+  return {-0.025 - 0.01 * static_cast<double>(j) / static_cast<double>(n), (j % 2 == 0 ? 1.0 : -1.0) * 0.05 * std::numbers::pi * static_cast<double>(j / 2)};
+}
 
 inline TraceArray real_array(std::string key, Shape shape, std::vector<Axis> axes, std::vector<double> values, std::string text = {}) {
   TraceArray array;
@@ -117,7 +122,7 @@ inline std::shared_ptr<const Trace> synthetic_trace(const SyntheticOptions& opti
         for (std::int64_t j = 0; j < n; ++j) {
           const double x = static_cast<double>(j) / static_cast<double>(n), pi = std::numbers::pi;
           if (options.continuous) {
-            values->push_back({-0.5 - 0.2 * x, (j % 2 == 0 ? 1.0 : -1.0) * pi * static_cast<double>(j / 2)});
+            values->push_back(std::exp(synthetic_flow(j, n)));
           } else {
             const double modulus = 0.6 + 0.397 * std::sqrt(x) * std::pow(std::cos(0.01 * static_cast<double>(t)), 2.0);
             values->push_back(
@@ -129,9 +134,20 @@ inline std::shared_ptr<const Trace> synthetic_trace(const SyntheticOptions& opti
       spectrum.shape = {static_cast<std::int64_t>(at_steps.size()), n};
       spectrum.complex = values;
       trace->put(std::move(spectrum));
-      info.spectra.push_back(
-          {options.continuous, moves,
-           options.continuous ? "eigenvalues of the state matrix A" : "eigenvalues of the recurrent Jacobian ∂sₜ/∂sₜ₋₁"});
+      info.spectra.push_back({.continuous = options.continuous,
+                              .per_step = moves,
+                              .of = options.continuous ? "the discretised transition" : "eigenvalues of the recurrent Jacobian ∂sₜ/∂sₜ₋₁",
+                              .rule = options.continuous ? "exponential" : ""});
+      if (options.continuous) {
+        TraceArray flow;
+        flow.key = "flow/" + std::to_string(layer);
+        flow.shape = {1, n};
+        flow.axes = {{"time", "", {}}, {"eigenvalue", "", {}}};
+        std::vector<std::complex<double>> exponents;
+        for (std::int64_t j = 0; j < n; ++j) exponents.push_back(synthetic_flow(j, n));
+        flow.complex = std::make_shared<const std::vector<std::complex<double>>>(std::move(exponents));
+        trace->put(std::move(flow));
+      }
     }
     if (options.gradients) {
       const auto lag = [&](double t) { return static_cast<double>(T - 1) - t; };

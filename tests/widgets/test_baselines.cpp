@@ -153,14 +153,25 @@ void addPast(Trace& trace) {
     if (!trace.find(array->key)) trace.put(*array);
 }
 
+/// Three outputs with a target that counts from step 100 on.
+void addOutput(Trace& trace, double lag) {
+  const auto wave = [](double t, double j) { return std::sin(0.04 * t + 0.8 * j) * std::cos(0.011 * t); };
+  trace.put(test::unit_array("output", trace.steps, 3, [&](double t, double j) { return 0.9 * wave(t - lag, j) + 0.1 * std::sin(0.9 * t + j); }, "what it returns"));
+  trace.put(test::unit_array("target", trace.steps, 3, wave, "what it should"));
+  trace.put(test::unit_array("mask", trace.steps, 1, [](double t, double) { return t < 100 ? 0.0 : 1.0; }, "where it counts"));
+}
+
 /// Everything that panels draw, and a run to compare with.
 std::shared_ptr<const Trace> everything() {
   auto trace = std::make_shared<Trace>(*test::synthetic_trace());
   trace->info.loss = "last: L = ½ |y_T|²";
   trace->info.loss_value = 0.137;
+  trace->info.spectra[0].continuous = true;
+  trace->info.spectra[0].rule = "bilinear";
   test::put_schedules(*trace, 16);
   test::put_kernels(*trace);
   addPast(*trace);
+  addOutput(*trace, 3.0);
   return trace;
 }
 std::shared_ptr<const Trace> another() {
@@ -169,6 +180,7 @@ std::shared_ptr<const Trace> another() {
   auto trace = std::make_shared<Trace>(*test::synthetic_trace(options));
   addPast(*trace);
   test::put_kernels(*trace, "0/h", 6, 2.0);
+  addOutput(*trace, 9.0);
   const auto slower = [](double phase) { return [phase](double t, double j) { return 2.0 * std::sin(0.021 * t + 0.4 * j + phase) * std::cos(0.3 * j); }; };
   trace->put(test::unit_array("state/0/hidden", trace->steps, 16, slower(0.0), ""));
   trace->put(test::unit_array("state/0/cell", trace->steps, 16, slower(1.0), ""));
@@ -324,6 +336,8 @@ class TestBaselines : public QObject {
     QTest::newRow("lyapunov, a pinned run's") << "lyapunov" << 0;
     QTest::newRow("lyapunov, the second") << "lyapunov" << 2;
     QTest::newRow("gating, a pinned run's mean") << "gating" << 0;
+    QTest::newRow("output, a target") << "output" << 1;
+    QTest::newRow("output, a pinned run's") << "output" << 9;
     QTest::newRow("timing, a form") << "timing" << 0;
     QTest::newRow("kernels, a pinned run's") << "kernels" << 0;
   }

@@ -103,6 +103,8 @@ class TestPanels : public QObject {
     QVERIFY2(tip.contains(QStringLiteral("|λ| = 0.9")), qPrintable(tip));
     QVERIFY2(tip.contains("time constant 9.491 steps"), qPrintable(tip));  // -1 / ln 0.9
     QVERIFY2(tip.contains("frequency 0.25 cycles per step"), qPrintable(tip));
+    // A step is a twelfth of a year.
+    QVERIFY2(tip.contains("9.491 steps, 0.7909 year") && tip.contains("cycles per step, 3 per year"), qPrintable(tip));
     QVERIFY(shown->tipAt(shown->pixelOf({0.7, 0.7})).isEmpty());
     QVERIFY(shown->note().contains("the same at every step"));
   }
@@ -155,19 +157,15 @@ class TestPanels : public QObject {
     QVERIFY(std::abs(shown->rect()->axis(QCPAxis::atBottom)->range().size() - home.size()) < 0.02 * home.size());
   }
 
-  void spectrumOfContinuousTimeKnowsItsHalfPlane() {
+  void spectrumIsOfTheLayerThatIsChosen() {
     SyntheticOptions options;
-    options.continuous = true;
     options.layers = 2;
     Shown<SpectrumPanel> shown(synthetic_trace(options));
-    QCOMPARE(shown->headline(), QStringLiteral("max Re λ −0.5"));
     auto* layers = shown->findChild<QComboBox*>("layer");
     QVERIFY(layers && layers->isVisible() && layers->count() == 2);
     QTest::keyClick(layers, Qt::Key_Down);
     QTest::keyClick(layers, Qt::Key_Return);
     QCOMPARE(layers->currentText(), QStringLiteral("layer 1"));
-    const QString tip = shown->tipAt(shown->pixelOf({-0.5, 0.0}));
-    QVERIFY2(tip.contains("time constant 2\n"), qPrintable(tip));
   }
 
   void spectrumOfThousandsIsQuick() {
@@ -629,7 +627,8 @@ class TestPanels : public QObject {
     };
     QCOMPARE(says("gatting", "names no panel: \"gatting\"; the panels are spectrum, trajectories, gating, "), QString());
     QCOMPARE(says("gating:a:b", "write \"gating\", or \"gating:forget\" with a gate"), QString());
-    QCOMPARE(says("spectrum:0", "says more of a panel than there is to choose, \"spectrum:0\": write \"spectrum\""), QString());
+    QCOMPARE(says("timing:0", "says more of a panel than there is to choose, \"timing:0\": write \"timing\""), QString());
+    QCOMPARE(says("spectrum:0", "names no view of spectrum: \"0\"; the views are continuous"), QString());
     QCOMPARE(says("trajectories:line", "names no view of trajectories: \"line\"; the views are 3-D, map, past, lines"), QString());
     QCOMPARE(says("trajectories:lines:h:0", "or \"trajectories:lines:h\" with a view and a state"), QString());
   }

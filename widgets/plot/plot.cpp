@@ -373,6 +373,7 @@ void Plot::setTimeNames(const Trace& trace) {
     for (std::size_t i = 0; even && i < trace.time.size(); ++i)
       even = std::abs(trace.time[i] - origin - spacing * static_cast<double>(trace.steps[i])) <= 0.5 * spacing;
   }
+  time_is_steps_ = !even;
   time_origin_ = even ? origin : 0.0;
   time_spacing_ = even ? spacing : 1.0;
   time_name_ = even ? name : tr("step");

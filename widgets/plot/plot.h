@@ -138,6 +138,8 @@ class Plot : public QCustomPlot {
   /// The steps there are, and what their times are called. The visible range is kept when the extent is the one it was.
   void setTimeExtent(std::int64_t first, std::int64_t last);
   void setTimeNames(const Trace& trace);
+  double timeSpacing() const { return time_spacing_; }  ///< of a step; 1 where times are not evenly spaced, and steps are counted
+  bool timeIsSteps() const { return time_is_steps_; }
   /// Whether steps are counted back from the last one, which is how runs of other lengths are compared. Where it is offered, a click on the
   /// name of the time axis changes it.
   void setLag(bool lag);
@@ -248,6 +250,7 @@ class Plot : public QCustomPlot {
   ValueAxis* moved_ = nullptr;  ///< the value axis that is being dragged
   QString time_name_;
   double time_origin_ = 0.0, time_spacing_ = 1.0;
+  bool time_is_steps_ = true;
   bool lag_ = false, lag_offered_ = false;
   QMargins inset_;
   QMargins laid_inset_;  ///< that with which the rects lie where they do: another may wait for the next layout

@@ -122,7 +122,7 @@ QPixmap spectrumPicture(const Compared& compared, int side, double scale, const 
   painter.drawLine(QPointF(-side / 2.0, 0), QPointF(side / 2.0, 0));
   painter.drawLine(QPointF(0, -side / 2.0), QPointF(0, side / 2.0));
   painter.setPen(QPen(palette.color(QPalette::PlaceholderText), 1.0));
-  if (!compared.continuous) painter.drawEllipse(QPointF(), unit, unit);
+  painter.drawEllipse(QPointF(), unit, unit);
   QColor ink = palette.color(QPalette::Highlight);
   ink.setAlphaF(std::clamp(60.0F / std::sqrt(static_cast<float>(compared.eigenvalues.size()) + 1.0F), 0.15F, 0.9F));
   painter.setPen(Qt::NoPen);

@@ -8,6 +8,7 @@
 
 #include "models/modelling_recurrence/meliad.h"
 #include "recurrence/diagonal/diagonal.h"
+#include "recurrence/flow.h"
 #include "recurrence/segments/segments.h"
 
 namespace reclab::architectures {
@@ -37,6 +38,7 @@ Var state_space(Layer& l, Var x, std::int64_t readouts) {
   const Var D = l.parameter("ssm.D", {readouts, d}, init::normal(1.0), "The skip D of each read-out; starts normal.");
 
   const Var A = complex(-exp_in_range(log_A_real), A_imag), dt = reshape(exp(log_dt), {d, 1}), dtA = A * dt;
+  declare_flow(l, {.rule = flow_rule(h.choice("discretisation")), .exponents = dtA});
   Var A_bar, B_bar;
   if (h.choice("discretisation") == "zoh") {
     A_bar = exp(dtA);

@@ -7,6 +7,7 @@
 
 #include "models/parts/matrices.h"
 #include "models/parts/parts.h"
+#include "recurrence/flow.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::architectures {
@@ -54,6 +55,7 @@ Architecture antisymmetric_rnn() {
     std::vector<Var> tokens{candidate};
     if (gated) tokens.push_back(slice(u, -1, 0, H));
     const std::string f = l.hyper.choice("activation");
+    declare_flow(l, {.rule = Flow::Rule::forward});
     const StateSpec state{"h", {H}, "The hidden state."};
     const CellFunction cell = [=](Cell& named, std::span<const Var> u_t, std::span<const Var> s) {
       const Var turned = linear(s[0], R), sum = turned + u_t[0];

@@ -5,6 +5,7 @@
 #include "array/error.h"
 #include "models/parts/parts.h"
 #include "models/parts/solver.h"
+#include "recurrence/flow.h"
 
 namespace reclab::architectures {
 
@@ -43,6 +44,7 @@ Architecture ctrnn() {
     std::vector<Var> tokens{of_sum ? drive + b : drive};
     if (elapsed) tokens.push_back(elapsed);
     const parts::OdeSolver solver = parts::solver_of(l.hyper);
+    if (solver.method == "euler" && solver.steps == 1 && clip == 0.0) declare_flow(l, {.rule = Flow::Rule::forward});
     const double length = l.hyper.real("delta_t") * static_cast<double>(solver.steps);
     return step(l, {{"s", {H}, "The state: what is read out."}}, tokens, [=](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
       const auto leaking = [&](Var v) { return time ? v / time : v * (1.0 / constant); };

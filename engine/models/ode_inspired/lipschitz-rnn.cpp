@@ -6,6 +6,7 @@
 // conventions of the authors' code.
 #include "models/parts/matrices.h"
 #include "models/parts/parts.h"
+#include "recurrence/flow.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::architectures {
@@ -42,6 +43,7 @@ Architecture lipschitz_rnn() {
     const Var C = l.parameter("C", {N, N}, init::normal(spread), "C, of which W is made; starts N(0, (σ/N)²).");
     const Var A = transpose(parts::mixture(B, l.hyper.real("beta"), l.hyper.real("gamma"))), W = transpose(parts::mixture(C, l.hyper.real("beta_w"), l.hyper.real("gamma_w")));
     const std::string solver = l.hyper.choice("solver");
+    if (solver == "euler") declare_flow(l, {.rule = Flow::Rule::forward});
     return step(l, {{"h", {N}, "The hidden state: what is read out."}}, tokens, [=](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
       const auto slope = [&](Var h, bool named) {
         const Var turned = linear(h, W);

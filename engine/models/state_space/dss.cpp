@@ -12,6 +12,7 @@
 #include "models/architecture.h"
 #include "models/parts/hippo.h"
 #include "models/parts/layers/diagonal_system.h"
+#include "recurrence/flow.h"
 
 namespace reclab::architectures {
 namespace {
@@ -78,6 +79,7 @@ parts::DiagonalKernel kernel(Layer& l) {
   const Var dt = exp(log_dt);
   const auto step = [&](std::int64_t which) { return two_steps ? slice(dt, -1, which, which + 1) : reshape(dt, {H, 1}); };
   const Var exponent = complex(real(Lambda) * step(0), imag(Lambda) * step(1));
+  if (h.choice("kernel_to_real") != "prod") declare_flow(l, {.rule = Flow::Rule::exponential, .exponents = exponent});
   parts::DiagonalKernel k{exponent, {}, complex(part(0), part(1)), !logarithms && (version.starts_with("softmax") || h.real("max_real_Lambda") > 1e-4)};
   if (version.starts_with("softmax")) {
     const double length = static_cast<double>(h.integer("length"));

@@ -9,6 +9,7 @@
 #include "models/architecture.h"
 #include "models/parts/parts.h"
 #include "recurrence/diagonal/diagonal.h"
+#include "recurrence/flow.h"
 
 namespace reclab::architectures {
 namespace {
@@ -29,6 +30,7 @@ Var system(Layer& l, Var x) {
   const Var D = l.parameter("dss.param_D", {H}, init::normal(1.0), "The skip D; starts normal.");
   const Var channels = l.graph().constant({H, 1}, std::vector<double>(static_cast<std::size_t>(H), 1.0));
   const Var Lambda = reshape(complex(-exp_in_range(re), exponent ? exp_in_range(im) : im), {1, N}) * channels;
+  declare_flow(l, {.rule = Flow::Rule::exponential, .exponents = Lambda});
   return diagonal_bank(l, {"h", {H, N}, "The complex modes of each channel."}, exp(Lambda), mean_exp(Lambda), complex(C_real, C_imag), v) + D * v;
 }
 

@@ -16,6 +16,7 @@
 #include "models/parts/parts.h"
 #include "recurrence/convolution/convolution.h"
 #include "recurrence/diagonal/diagonal.h"
+#include "recurrence/flow.h"
 
 namespace reclab::architectures {
 namespace {
@@ -92,6 +93,7 @@ Modes diagonal_modes(Layer& l) {
   if (h.real("bandlimit") > 0.0)
     C = C * detach(relu(sign(0.5 * h.real("bandlimit") - dt * abs(for_heads(turning)) * (0.5 / std::numbers::pi))));
   const Var B = for_heads(number(B_given, S));
+  declare_flow(l, {.rule = disc == "bilinear" ? Flow::Rule::bilinear : Flow::Rule::exponential, .exponents = dtA});
   if (disc == "zoh") return {exp(dtA), B * (mean_exp(dtA) * dt), C * 2.0};
   if (disc == "bilinear") {
     const Var inverse = reciprocal(1.0 - dtA * 0.5);

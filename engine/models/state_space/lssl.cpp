@@ -11,6 +11,7 @@
 #include "models/architecture.h"
 #include "models/parts/matrices.h"
 #include "models/parts/parts.h"
+#include "recurrence/flow.h"
 #include "recurrence/linear/linear.h"
 
 namespace reclab::architectures {
@@ -217,6 +218,7 @@ Architecture lssl() {
 
     const double share = l.hyper.real("gbt_alpha");
     const Var one = parts::identity(l.graph(), N), dt = reshape(exp_in_range(log_dt), {H, 1, 1});
+    declare_flow(l, {.rule = Flow::Rule::generalised, .share = share});
     const auto left = [&](Var step) { return matrix_inverse(one - flow.A * step * share); };
     const auto rate = static_cast<double>(l.hyper.integer("rate"));
     const Var inverse = left(dt), sampled = rate == 1.0 ? dt : dt * rate;

@@ -11,6 +11,7 @@
 #include "models/parts/layers/mixer_model.h"
 #include "models/parts/parts.h"
 #include "recurrence/diagonal/diagonal.h"
+#include "recurrence/flow.h"
 #include "recurrence/outer/outer.h"
 
 namespace reclab::architectures {
@@ -68,6 +69,7 @@ Var mixer(Layer& l, Var v) {
   if (h.real("dt_low") > 0.0) dt = maximum(dt, l.graph().constant({1}, {h.real("dt_low")}));
   if (h.real("dt_high") > 0.0) dt = minimum(dt, h.real("dt_high"));
   dt = l.gate("delta", dt, h.real("dt_high") > 0.0 ? h.real("dt_low") : 0.0, h.real("dt_high"), "Δ: how strongly this token writes and how much of the old state its head lets go.");
+  declare_flow(l, {.rule = Flow::Rule::exponential});
   const Var decay = reshape(-(dt * exp_in_range(A_log)), {T, B, heads, 1});
   const Var C = of_groups(M + G * N);
   Var read = outer(l, {"S", {heads, N, P}, "The decayed sum of B (Δx)ᵀ of each head, [state, channel]."}, {C, of_groups(M), inner * reshape(dt, {T, B, heads, 1}), decay});

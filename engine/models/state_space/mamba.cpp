@@ -8,6 +8,7 @@
 
 #include "array/error.h"
 #include "models/parts/layers/mixer_model.h"
+#include "recurrence/flow.h"
 #include "recurrence/selective/selective.h"
 
 namespace reclab::architectures {
@@ -44,6 +45,7 @@ Var mixer(Layer& l, Var v) {
   const Var rbc = linear(x, W_x);
   const Var dt = l.gate("delta", softplus(linear(slice(rbc, -1, 0, R), W_dt, b_dt)), 0.0, 0.0,
                         "Δ: how strongly this token writes and how much of the old state it lets go; unbounded above.");
+  declare_flow(l, {.rule = Flow::Rule::exponential});
   const Var read = selective(l, {"h", {E, N}, "The selective state of each inner channel."}, dt, -exp_in_range(A_log), x, slice(rbc, -1, R, R + N),
                                slice(rbc, -1, R + N, R + 2 * N));
   const Var y = read + skip * x;

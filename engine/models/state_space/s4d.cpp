@@ -14,6 +14,7 @@
 #include "models/parts/hippo.h"
 #include "models/parts/layers/diagonal_system.h"
 #include "recurrence/diagonal/diagonal.h"
+#include "recurrence/flow.h"
 
 namespace reclab::architectures {
 namespace {
@@ -194,6 +195,7 @@ Architecture s4d() {
       A_bar = (dtA * 0.5 + 1.0) * inverse_of;
       B_bar = inverse_of * dt;
     }
+    declare_flow(l, {.rule = flow_rule(h.choice("discretisation")), .exponents = is_real ? Var{} : dtA});
     if (own_B) B_bar = B_bar * for_channels(number(B_given, S));
     const Var C_own = bidirectional ? slice(C_given, 0, l.backward() ? 1 : 0, l.backward() ? 2 : 1) : C_given;
     Var C = number(C_own, H);

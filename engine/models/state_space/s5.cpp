@@ -10,6 +10,7 @@
 #include "models/parts/layers/flax_stack.h"
 #include "models/parts/parts.h"
 #include "recurrence/diagonal/diagonal.h"
+#include "recurrence/flow.h"
 
 namespace reclab::architectures {
 namespace {
@@ -70,6 +71,7 @@ Var read_state(Layer& l, Var v) {
 
   const Var bounded = h.flag("clip_eigs") ? minimum(re, -1e-4) : re;
   const Var dt = reshape(exp(log_step), {P}) * h.real("step_rescale"), lambda = complex(bounded, im), lambda_dt = lambda * dt;
+  declare_flow(l, {.rule = flow_rule(h.choice("discretisation")), .exponents = lambda_dt});
   Var transition, scale;
   if (h.choice("discretisation") == "zoh") {
     transition = exp(lambda_dt);

@@ -405,7 +405,7 @@ TracePtr own_run(const Preset& preset, const std::vector<std::pair<std::string, 
   request.sequence = make_task(preset.task, preset.task_options());
   request.every = 1;
   const auto uses = [&](const std::string& key) { return std::ranges::any_of(preset.claims, [&](const Claim& claim) { return claim.measure.find(key) != std::string::npos; }); };
-  if (!uses("spectrum/") && std::ranges::find(preset.look_at, "spectrum") == preset.look_at.end()) request.probe.kinds.remove({Kind::spectrum});
+  if (!uses("spectrum/") && std::ranges::none_of(preset.look_at, [](const std::string& place) { return place.starts_with("spectrum"); })) request.probe.kinds.remove({Kind::spectrum});
   if (!uses("jacobian")) request.probe.kinds.remove(kinds_of(Stage::late).remove({Kind::spectrum}));
   return run_of(request).trace;
 }
@@ -464,7 +464,7 @@ std::vector<std::string> complaints_of(const Preset& preset, std::string& table)
     const std::size_t colon = place.rfind(':');
     const std::string panel = place.substr(0, place.find(':')), name = colon == std::string::npos ? "" : place.substr(colon + 1);
     const std::string prefix = panel == "gating" ? "gate/" : panel == "gradients" ? "gradient/state/" : name == "past" ? "basis/" : panel == "trajectories" ? "state/" : panel == "spectrum" ? "spectrum/" : "";
-    static const std::set<std::string> views{"", "3-D", "map", "lines", "past"};
+    static const std::set<std::string> views{"", "3-D", "map", "lines", "past", "continuous"};
     const auto arrays = trace->matching(prefix);
     if (!prefix.empty() && std::ranges::none_of(arrays, [&](const TraceArray* array) {
           const std::string rest = array->key.substr(prefix.size());

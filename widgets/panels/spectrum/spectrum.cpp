@@ -2,6 +2,7 @@
 #include "panels/spectrum/spectrum.h"
 
 #include <QSignalBlocker>
+#include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -31,7 +32,9 @@ class SpectrumPicture : public QCPLayerable {
 
   void draw(QCPPainter* painter) override {
     if (!panel_->array_) return;
-    if (now_) {
+    if (panel_->fromContinuous()) {
+      if (!now_) drawGround(painter);
+    } else if (now_) {
       drawNow(painter);
     } else {
       drawGround(painter);
@@ -47,27 +50,16 @@ class SpectrumPicture : public QCPLayerable {
     const Theme& theme = panel_->plot_->theme();
     const QRectF area(clipRect());
     const QColor shade = mixed(theme.text, theme.base, theme.dark ? 0.07 : 0.045);
-    if (panel_->info_.continuous) {
-      const double edge = std::clamp(x(0.0), area.left(), area.right());
-      painter->fillRect(QRectF(area.topLeft(), QPointF(edge, area.bottom())), shade);
-    }
+    painter->setBrush(shade);
+    painter->setPen(Qt::NoPen);
+    const QRectF circle(QPointF(x(-1), y(1)), QPointF(x(1), y(-1)));
+    painter->drawEllipse(circle);
+    painter->setBrush(Qt::NoBrush);
     painter->setPen(QPen(theme.grid, 1));
+    painter->drawLine(QPointF(x(0), area.top()), QPointF(x(0), area.bottom()));
     painter->drawLine(QPointF(area.left(), y(0)), QPointF(area.right(), y(0)));
-    if (!panel_->info_.continuous) {
-      painter->setBrush(shade);
-      painter->setPen(Qt::NoPen);
-      const QRectF circle(QPointF(x(-1), y(1)), QPointF(x(1), y(-1)));
-      painter->drawEllipse(circle);
-      painter->setBrush(Qt::NoBrush);
-      painter->setPen(QPen(theme.grid, 1));
-      painter->drawLine(QPointF(x(0), area.top()), QPointF(x(0), area.bottom()));
-      painter->drawLine(QPointF(area.left(), y(0)), QPointF(area.right(), y(0)));
-      painter->setPen(QPen(theme.axis, 1.2));
-      painter->drawEllipse(circle);
-    } else {
-      painter->setPen(QPen(theme.axis, 1.2));
-      painter->drawLine(QPointF(x(0), area.top()), QPointF(x(0), area.bottom()));
-    }
+    painter->setPen(QPen(theme.axis, 1.2));
+    painter->drawEllipse(circle);
   }
 
   /// How often each pixel is hit by any step, as opacity. Drawn once for a view.
@@ -181,33 +173,59 @@ SpectrumPanel::SpectrumPanel(QWidget* parent) : PlotPanel(parent) {
   layers_ = new QComboBox;
   layers_->setObjectName(QStringLiteral("layer"));
   layers_->setToolTip(tr("The layer whose eigenvalues are shown."));
+  view_ = new QComboBox;
+  view_->setObjectName(QStringLiteral("view"));
+  view_->addItems({tr("transition"), tr("from continuous to discrete")});
+  view_->setMinimumWidth(90);
+  view_->setToolTip(tr("The eigenvalues of a step, or those in continuous time that the step was made of, and what other rules would make of them."));
+  makeFlowControls();
   controls_->addWidget(layers_);
+  controls_->addWidget(view_);
   controls_->addStretch();
+  static_cast<QVBoxLayout*>(control_row_->parentWidget()->layout())->insertWidget(1, flow_controls_);  // a row of its own, for narrow panels
   note_ = new Paragraph(plot_);
   note_->setLayer(QStringLiteral("overlay"));  // it moves with the cursor
   rect_ = plot_->makeRect([this] { keepRound(); });
   legend_ = new Legend(plot_);
   plot_->plotLayout()->addElement(0, 0, legend_);
-  plot_->plotLayout()->addElement(1, 0, rect_);
+  plane_ = plot_->makeRect([this] {
+    if (!fromContinuous() || lock_->isChecked()) return;
+    plane_->axis(QCPAxis::atBottom)->setRange(flow_->planeRe());
+    plane_->axis(QCPAxis::atLeft)->setRange(flow_->planeIm());
+  });
+  grid_ = new QCPLayoutGrid;
+  grid_->setColumnSpacing(8);
+  grid_->addElement(0, 0, plane_);
+  grid_->addElement(0, 1, rect_);
+  plot_->plotLayout()->addElement(1, 0, grid_);
   plot_->plotLayout()->addElement(2, 0, note_);
   rect_->axis(QCPAxis::atBottom)->setLabel(tr("Re λ"));
   rect_->axis(QCPAxis::atLeft)->setLabel(tr("Im λ"));
   cloud_ = new SpectrumPicture(this, QStringLiteral("main"), false);
   now_ = new SpectrumPicture(this, QStringLiteral("now"), true);
+  flow_ = new FlowView(plot_, legend_, plane_, rect_);
   connect(layers_, &QComboBox::activated, this, &SpectrumPanel::choose);
+  connect(view_, &QComboBox::activated, this, [this](int index) {
+    by_hand_[QString::fromStdString(trace_->info.preset)] = index == 1;
+    refresh();
+  });
+  connect(plot_, &Plot::curvesToggled, this, [this] {
+    if (fromContinuous()) moveTime();
+  });
   lock_ = new QAction(tr("Hold the axes"), this);
   lock_->setCheckable(true);
   lock_->setToolTip(tr("The axes stay as they are whatever is changed; a zoom holds them too. A double click fits them again."));
   addAction(lock_);
   connect(lock_, &QAction::toggled, plot_, &Plot::redraw);
   const auto zoom = [this](const QPointF& at) {
-    if (rect_->rect().contains(at.toPoint())) lock_->setChecked(true);
+    if (rect_->rect().contains(at.toPoint()) || (fromContinuous() && plane_->rect().contains(at.toPoint()))) lock_->setChecked(true);
   };
   connect(plot_, &QCustomPlot::mouseWheel, this, [zoom](QWheelEvent* event) { zoom(event->position()); });
   connect(plot_, &QCustomPlot::mouseMove, this, [zoom](QMouseEvent* event) {
     if (event->buttons() & Qt::LeftButton) zoom(event->position());
   });
   plot_->setResetHandler([this] {
+    if (fromContinuous()) step_slider_->setValue(0);
     lock_->setChecked(false);
     plot_->redraw();
   });
@@ -219,6 +237,107 @@ QString SpectrumPanel::hint() const {
   return tr(
       "The eigenvalues that carry the state from one step to the next: inside the circle a mode fades, on it it stays, outside it grows. "
       "The cloud is every computed step.");
+}
+
+void SpectrumPanel::makeFlowControls() {
+  flow_controls_ = new QWidget;
+  flow_controls_->hide();
+  auto* row = new QHBoxLayout(flow_controls_);
+  row->setContentsMargins(8, 0, 8, 4);
+  row->setSpacing(8);
+  step_slider_ = new QSlider(Qt::Horizontal);
+  step_slider_->setObjectName(QStringLiteral("step"));
+  step_slider_->setRange(-200, 200);
+  step_slider_->setPageStep(25);
+  step_slider_->setMinimumWidth(60);
+  step_slider_->setToolTip(tr("The length h of a step, from a hundredth to a hundred times that of the sequence. A double click on the picture puts it back."));
+  step_label_ = new QLabel;
+  step_label_->setObjectName(QStringLiteral("stepLength"));
+  share_ = new QDoubleSpinBox;
+  share_->setObjectName(QStringLiteral("share"));
+  share_->setRange(0.0, 1.0);
+  share_->setSingleStep(0.05);
+  share_->setDecimals(2);
+  share_->setValue(0.75);
+  share_->setPrefix(QStringLiteral("α "));
+  share_->setToolTip(tr("The share α of the new state in the slope of a generalised step."));
+  row->addWidget(step_slider_, 1);
+  row->addWidget(step_label_);
+  row->addWidget(share_);
+  connect(step_slider_, &QSlider::valueChanged, this, [this](int hundredths) {
+    flow_->setStep(hundredths == 0 ? 1.0 : std::pow(10.0, 0.01 * hundredths));
+    if (fromContinuous()) moveTime();
+  });
+  connect(share_, &QDoubleSpinBox::valueChanged, this, [this](double share) {
+    flow_->setShare(share);
+    if (fromContinuous()) showPins();
+  });
+}
+
+void SpectrumPanel::lookAt(const QString& preset, const QString& detail, bool asked) {
+  wanted_[preset] = detail == u"continuous";
+  if (asked) by_hand_.remove(preset);
+  refresh();
+}
+
+void SpectrumPanel::forget() {
+  array_ = cloudArray_ = nullptr;
+  flow_->clear();
+}
+
+/// The half-plane stands beside the disk, or takes no room at all.
+void SpectrumPanel::setFlowRect(bool shown) {
+  plane_->setVisible(shown);
+  plane_->setMinimumSize(shown ? QSize(30, 20) : QSize(0, 0));
+  plane_->setMaximumSize(shown ? QWIDGETSIZE_MAX : 0, QWIDGETSIZE_MAX);
+  for (const QCPAxis::AxisType side : {QCPAxis::atLeft, QCPAxis::atBottom}) plane_->axis(side)->setVisible(shown);
+  plane_->setAutoMargins(shown ? QCP::msAll : QCP::MarginSides());
+  if (!shown) plane_->setMargins(QMargins());
+  grid_->setColumnSpacing(shown ? 8 : 0);
+  rect_->axis(QCPAxis::atBottom)->setLabel(shown ? tr("Re z") : tr("Re λ"));
+  rect_->axis(QCPAxis::atLeft)->setLabel(shown ? tr("Im z") : tr("Im λ"));
+}
+
+/// As it was left for this model, else as its preset says.
+void SpectrumPanel::chooseView() {
+  const QString preset = QString::fromStdString(trace_->info.preset);
+  const bool flows = info_.continuous && by_hand_.value(preset, wanted_.value(preset, false));
+  layers_->setVisible(layers_->count() > 1);
+  view_->setVisible(info_.continuous);
+  view_->setCurrentIndex(flows ? 1 : 0);
+  flow_controls_->setVisible(flows);
+  control_row_->setVisible(layers_->count() > 1 || info_.continuous);
+  setFlowRect(flows);
+  if (flows)
+    showFlow();
+  else
+    flow_->clear();
+  if (was_flow_ != flows) lock_->setChecked(false);
+  was_flow_ = flows;
+}
+
+/// The eigenvalues in continuous time at the cursor: those that the run recorded, else those that its rule's inverse finds.
+void SpectrumPanel::showFlow() {
+  Discretisation own{"exponential", 0.0};
+  for (const Discretisation& rule : discretisations(info_.share))
+    if (rule.name == info_.rule) own = rule;
+  std::vector<Complex> exponents;
+  const TraceArray* flow = trace_->find(key_of(Kind::flow, layer_.toLongLong()));
+  if (flow && flow->complex && flow->has_rows()) {
+    const std::int64_t row = std::clamp<std::int64_t>(trace_->row_of_step(*flow, step_), 0, flow->shape[0] - 1), n = flow->row_size();
+    exponents.assign(flow->complex->begin() + row * n, flow->complex->begin() + (row + 1) * n);
+  } else {
+    for (const Complex& z : rowAt(*trace_, step_)) exponents.push_back(continuous(own, z));
+  }
+  StepTime time;
+  if (!plot_->timeIsSteps()) time = {plot_->timeSpacing(), QString::fromStdString(trace_->time_unit.empty() ? trace_->time_name : trace_->time_unit)};
+  const bool before = flow_->shown();
+  flow_->set(std::move(exponents), own, time);
+  if (!before && own.name == "generalised") share_->setValue(own.share);
+  plane_->axis(QCPAxis::atBottom)->setLabel(flow_->rateName(tr("Re λ")));
+  plane_->axis(QCPAxis::atLeft)->setLabel(flow_->rateName(tr("Im λ")));
+  step_label_->setText(tr("h = %1").arg(flow_->stepText().section(QStringLiteral(", "), 0, 0)));
+  step_label_->setToolTip(flow_->stepText());
 }
 
 QString SpectrumPanel::subject() const { return layers_->count() > 1 ? layerName(*trace_, layer_) : QString(); }
@@ -246,7 +365,6 @@ void SpectrumPanel::rebuild() {
     layers_->addItem(layerName(*trace_, layer), layer);
   }
   choose(std::max(0, layers_->findData(layer_)));
-  control_row_->setVisible(layers_->count() > 1);
 }
 
 void SpectrumPanel::choose(int index) {
@@ -263,9 +381,8 @@ void SpectrumPanel::choose(int index) {
     if (before && before->complex && before->row_size() == array_->row_size()) cloudArray_ = before;
   }
   cloud_->forget();
+  chooseView();
   findHome();
-  if (was_continuous_ != info_.continuous) lock_->setChecked(false);
-  was_continuous_ = info_.continuous;
   moveTime();
   showPins();
 }
@@ -288,7 +405,6 @@ double SpectrumPanel::reachOfMostRows() {
   far_rows_ = 0;
   constexpr double all = std::numeric_limits<double>::infinity();
   constexpr std::ptrdiff_t enough = 20;
-  if (info_.continuous) return all;
   std::vector<double> reaches;
   const std::int64_t n = std::max<std::int64_t>(array_->row_size(), 1);
   for (std::int64_t row = 0; row + n <= array_->size(); row += n) {
@@ -307,7 +423,6 @@ double SpectrumPanel::reachOfMostRows() {
 
 void SpectrumPanel::findHome() {
   double left = -1, right = 1, top = 1, bottom = -1;
-  if (info_.continuous) left = -1e-9, right = 1e-9, top = 1e-9, bottom = -1e-9;
   const double reach = reachOfMostRows();
   for (const TraceArray* array : {array_, cloudArray_})
     for (const Complex& z : *array->complex) {
@@ -317,10 +432,9 @@ void SpectrumPanel::findHome() {
       bottom = std::min(bottom, z.imag());
       top = std::max(top, z.imag());
     }
-  if (info_.continuous) right = std::max(right, 0.15 * (right - left));  // some of the unstable side
-  const double across = std::max(0.08 * (right - left), 1e-6), up = std::max(0.08 * (top - bottom), info_.continuous ? 0.1 * across : 1e-6);
+  const double across = std::max(0.08 * (right - left), 1e-6), up = std::max(0.08 * (top - bottom), 1e-6);
   const QCPRange re(left - across, right + across), im(bottom - up, top + up);
-  const bool grow = held_ && was_continuous_ == info_.continuous && home_re_.size() > 0;
+  const bool grow = held_ && home_re_.size() > 0;
   home_re_ = grow ? home_re_.expanded(re) : re;
   home_im_ = grow ? home_im_.expanded(im) : im;
 }
@@ -329,10 +443,11 @@ void SpectrumPanel::findHome() {
 void SpectrumPanel::keepRound() {
   QCPAxis *re = rect_->axis(QCPAxis::atBottom), *im = rect_->axis(QCPAxis::atLeft);
   if (!lock_->isChecked()) {
-    re->setRange(home_re_);
-    im->setRange(home_im_);
+    const double reach = 1.1 * flow_->diskReach();
+    re->setRange(fromContinuous() ? QCPRange(-reach, reach) : home_re_);
+    im->setRange(fromContinuous() ? QCPRange(-reach, reach) : home_im_);
   }
-  if (info_.continuous || rect_->width() < 2 || rect_->height() < 2) return;
+  if (rect_->width() < 2 || rect_->height() < 2) return;
   const double a = re->range().size() / rect_->width(), b = im->range().size() / rect_->height();
   if (a < b)
     re->setRange(re->range().center(), b * rect_->width(), Qt::AlignCenter);
@@ -341,6 +456,10 @@ void SpectrumPanel::keepRound() {
 }
 
 void SpectrumPanel::moveTime() {
+  if (fromContinuous()) {
+    showFlow();
+    plot_->redraw();
+  }
   writeNote();
   plot_->redrawNow();
 }
@@ -353,14 +472,11 @@ void SpectrumPanel::writeNote() {
   if (info_.per_step) text += tr(" at step %1").arg(grouped(at));
   if (info_.per_step && at != step_) text += tr(", the nearest to step %1 that was computed").arg(grouped(step_));
   if (!info_.per_step && !text.contains(u"every step")) text += tr(", the same at every step");
-  const auto unstable = std::count_if(values.begin(), values.end(),
-                                      [&](const Complex& z) { return info_.continuous ? z.real() > 1e-12 : std::abs(z) > 1.0 + 1e-12; });
-  if (unstable > 0)
-    text += tr("; %1 of %2 %3")
-                .arg(grouped(unstable), grouped(static_cast<std::int64_t>(values.size())),
-                     info_.continuous ? tr("right of the imaginary axis") : tr("outside the unit circle"));
+  const auto unstable = std::count_if(values.begin(), values.end(), [&](const Complex& z) { return std::abs(z) > 1.0 + 1e-12; });
+  if (unstable > 0) text += tr("; %1 of %2 outside the unit circle").arg(grouped(unstable), grouped(static_cast<std::int64_t>(values.size())));
   text += u'.';
   if (far_rows_ > 0) text += tr(" At %1 of %2 steps some are far outside the picture, up to |λ| = %3.").arg(grouped(far_rows_), grouped(array_->shape[0]), number(far_reach_, 3));
+  if (fromContinuous()) text = flow_->note();
   if (const QString said = notesOn(*trace_, {Kind::spectrum}); !said.isEmpty()) text += u' ' + said;
   const QSize before = note_->minimumOuterSizeHint();
   if (text == note_->text()) return;
@@ -369,13 +485,14 @@ void SpectrumPanel::writeNote() {
 }
 
 QString SpectrumPanel::makeHeadline() const {
+  if (fromContinuous()) return flow_->headline();
   double largest = -std::numeric_limits<double>::infinity();
   for (const Complex& z : rowAt(*trace_, step_)) {
-    const double size = info_.continuous ? z.real() : std::abs(z);
+    const double size = std::abs(z);
     if (!std::isnan(size)) largest = std::max(largest, size);
   }
   if (std::isinf(largest) && largest < 0) return {};
-  return info_.continuous ? tr("max Re λ %1").arg(number(largest, 3)) : tr("|λ|max %1").arg(number(largest, 3));
+  return tr("|λ|max %1").arg(number(largest, 3));
 }
 
 QPointF SpectrumPanel::pixelOf(Complex z) const {
@@ -383,6 +500,7 @@ QPointF SpectrumPanel::pixelOf(Complex z) const {
 }
 
 QString SpectrumPanel::tipAt(const QPointF& position) const {
+  if (array_ && fromContinuous()) return flow_->tipAt(position);
   if (!array_ || !rect_->rect().contains(position.toPoint())) return {};
   const auto values = rowAt(*trace_, step_);
   double nearest = 9.0 * 9.0;
@@ -398,22 +516,20 @@ QString SpectrumPanel::tipAt(const QPointF& position) const {
       tr("λ = %1 %2 %3 i")
           .arg(number(hit->real(), 4), hit->imag() < 0 ? QStringLiteral("−") : QStringLiteral("+"), number(std::abs(hit->imag()), 4));
   text += QStringLiteral("\n") + tr("|λ| = %1").arg(number(modulus, 5));
-  if (info_.continuous) {
-    if (hit->real() != 0.0)
-      text += QStringLiteral("\n") +
-              (hit->real() < 0 ? tr("time constant %1") : tr("grows e-fold in %1")).arg(number(1.0 / std::abs(hit->real()), 4));
-    text += QStringLiteral("\n") + tr("frequency %1 cycles per unit of time").arg(number(std::abs(hit->imag()) / full, 4));
-  } else {
-    const double log_modulus = std::log(modulus);
-    if (modulus == 0.0)
-      text += QStringLiteral("\n") + tr("forgets at once");
-    else if (std::abs(log_modulus) < 1e-12)
-      text += QStringLiteral("\n") + tr("neither fades nor grows");
-    else
-      text += QStringLiteral("\n") +
-              (log_modulus < 0 ? tr("time constant %1 steps") : tr("grows e-fold in %1 steps")).arg(number(1.0 / std::abs(log_modulus), 4));
-    text += QStringLiteral("\n") + tr("frequency %1 cycles per step").arg(number(std::abs(angle) / full, 4));
-  }
+  const double log_modulus = std::log(modulus), spacing = plot_->timeSpacing();
+  // In the sequence's own time too, where it has one.
+  const bool timed = !plot_->timeIsSteps();
+  const QString unit = QString::fromStdString(trace_->time_unit.empty() ? trace_->time_name : trace_->time_unit);
+  if (modulus == 0.0)
+    text += QStringLiteral("\n") + tr("forgets at once");
+  else if (std::abs(log_modulus) < 1e-12)
+    text += QStringLiteral("\n") + tr("neither fades nor grows");
+  else
+    text += QStringLiteral("\n") +
+            (log_modulus < 0 ? tr("time constant %1 steps") : tr("grows e-fold in %1 steps")).arg(number(1.0 / std::abs(log_modulus), 4)) +
+            (timed ? tr(", %1 %2").arg(number(spacing / std::abs(log_modulus), 4), unit) : QString());
+  text += QStringLiteral("\n") + tr("frequency %1 cycles per step").arg(number(std::abs(angle) / full, 4));
+  if (timed) text += tr(", %1 per %2").arg(number(std::abs(angle) / full / spacing, 4), unit);
   return text;
 }
 
@@ -426,8 +542,13 @@ void SpectrumPanel::showPins() {
   for (SpectrumPicture* picture : pictures_) delete picture;
   pictures_.clear();
   legend_->clear();
+  if (fromContinuous()) flow_->addToLegend();
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
+    if (fromContinuous()) {
+      addPinWithout(legend_, run, plot_->theme(), tr("under “transition”"), tr("This view has room for one run."));
+      continue;
+    }
     if (rowAt(*run.trace, step_).empty()) {
       addPinWithout(legend_, run, plot_->theme(), layers_->count() > 1 ? tr("no %1").arg(layerName(*trace_, layer_)) : tr("no spectrum"));
       continue;
@@ -440,6 +561,7 @@ void SpectrumPanel::showPins() {
 
 QString SpectrumPanel::dataAsCsv() const {
   if (!trace_) return {};
+  if (array_ && fromContinuous()) return flow_->csv();
   // With pinned runs, whose each line is stands in a column after the others.
   const bool several = std::any_of(pinned_.begin(), pinned_.end(), [](const Run& run) { return run.trace != nullptr; });
   QByteArray text = "layer,step,eigenvalue,real,imaginary,modulus";

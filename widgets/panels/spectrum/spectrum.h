@@ -2,16 +2,22 @@
 #pragma once
 
 #include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QHash>
+#include <QLabel>
+#include <QSlider>
 #include <complex>
 #include <span>
 
+#include "panels/spectrum/flow_view.h"
 #include "plot/plot_panel.h"
 
 namespace reclab {
 
 class SpectrumPicture;
 
-/// Eigenvalues in the complex plane, against the unit circle or the left half-plane; those of the cursor's step over a cloud of all steps.
+/// Eigenvalues in the complex plane, against the unit circle; those of the cursor's step over a cloud of all steps. Where they come from
+/// continuous time, a second view has them in the half-plane, and what rules make of them in the disk.
 class SpectrumPanel : public PlotPanel {
   Q_OBJECT
  public:
@@ -19,7 +25,9 @@ class SpectrumPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("spectrum"); }
   QString title() const override { return tr("Spectrum"); }
   QString hint() const override;
-  Kinds needs() const override { return {Kind::spectrum}; }
+  Kinds needs() const override { return {Kind::spectrum, Kind::flow}; }
+  Places places() const override { return {.views = {"continuous"}, .named = {}}; }
+  void lookAt(const QString& preset, const QString& detail, bool asked) override;
   void setPinned(const std::vector<Run>& runs) override;
   void holdAxes(bool hold) override { held_ = hold; }
   QString dataAsCsv() const override;
@@ -31,11 +39,13 @@ class SpectrumPanel : public PlotPanel {
   QPointF pixelOf(std::complex<double> eigenvalue) const;
   QString note() const { return note_->text(); }
   Legend* legend() const { return legend_; }
+  const FlowView& flow() const { return *flow_; }
+  QCPAxisRect* planeRect() const { return plane_; }
 
  protected:
   QString whyEmpty() const override;
   void rebuild() override;
-  void forget() override { array_ = cloudArray_ = nullptr; }
+  void forget() override;
   void moveTime() override;
   QString makeHeadline() const override;
   QString subject() const override;
@@ -44,6 +54,11 @@ class SpectrumPanel : public PlotPanel {
   friend class SpectrumPicture;
   std::span<const std::complex<double>> rowAt(const Trace& trace, std::int64_t step, std::int64_t* at = nullptr) const;
   void choose(int index);
+  bool fromContinuous() const { return flow_->shown(); }
+  void makeFlowControls();
+  void chooseView();
+  void showFlow();
+  void setFlowRect(bool shown);
   double reachOfMostRows();
   void findHome();
   void keepRound();
@@ -57,6 +72,15 @@ class SpectrumPanel : public PlotPanel {
   SpectrumPicture* cloud_;
   SpectrumPicture* now_;
   QComboBox* layers_;
+  QComboBox* view_;
+  QWidget* flow_controls_;
+  QSlider* step_slider_;   ///< hundredths of a power of ten of the sequence's step
+  QLabel* step_label_;
+  QDoubleSpinBox* share_;  ///< of the generalised rule
+  QCPLayoutGrid* grid_;
+  QCPAxisRect* plane_;     ///< the half-plane
+  FlowView* flow_;
+  QHash<QString, bool> by_hand_, wanted_;  ///< by preset: whether the view from continuous time was picked, and whether the preset names it
   const TraceArray* array_ = nullptr;  // of trace_, the layer that is shown
   /// Whose rows are the cloud: array_, or, while that has the cursor's step alone, the same layer's of the run before.
   const TraceArray* cloudArray_ = nullptr;
@@ -66,7 +90,7 @@ class SpectrumPanel : public PlotPanel {
   QCPRange home_re_, home_im_;  // what holds all eigenvalues but those that are far from all others
   std::int64_t far_rows_ = 0;   // the rows that have such
   double far_reach_ = 0.0;      // the largest |λ| of all
-  bool was_continuous_ = false, held_ = false;
+  bool was_flow_ = false, held_ = false;
   QAction* lock_;  ///< checked: the axes stay as they are, as after a zoom
 };
 

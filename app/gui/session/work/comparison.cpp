@@ -26,7 +26,6 @@ void addSpectrum(const Preset& preset, std::stop_token stop, Compared& compared)
       const TraceArray* array = trace->find(key_of(Kind::spectrum, static_cast<std::int64_t>(layer)));
       if (array == nullptr || !array->is_complex() || array->complex->empty()) continue;
       compared.eigenvalues = *array->complex;
-      compared.continuous = trace->info.spectra[layer].continuous;
       return;
     }
     for (const SpectrumInfo& info : trace->info.spectra)

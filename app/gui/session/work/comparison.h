@@ -15,7 +15,6 @@ struct Compared {
   Properties properties;
   StepCost cost;
   std::vector<std::complex<double>> eigenvalues;  ///< of the first layer that has any, of the steps of the preset's own run
-  bool continuous = false;                        ///< eigenvalues are those of a differential equation
   QString noSpectrum;                             ///< why there are none, a sentence
 };
 /// Throws Error for a preset that cannot be built.

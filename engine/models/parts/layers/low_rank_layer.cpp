@@ -9,6 +9,7 @@
 #include "array/error.h"
 #include "models/parts/hippo.h"
 #include "models/parts/layers/diagonal_system.h"
+#include "recurrence/flow.h"
 
 namespace reclab::parts {
 namespace {
@@ -199,6 +200,7 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     const Var dt = first ? reshape(exp(inv_dt), {H, 1}) : softplus_dt ? softplus(inv_dt) : exp(inv_dt), half = dt * 0.5;
     // (1 - Δ/2 A)⁻¹ by Sherman and Morrison; Ā = 2 (1 - Δ/2 A)⁻¹ - 1.
     const Var inverse = reciprocal(1.0 - lambda * half), conjugate = Q ? for_channels(number(Q, S)) : complex(real(low_rank), -imag(low_rank));
+    if (!l.hyper.has("order") || l.hyper.integer("order") > 0) declare_flow(l, {.rule = Flow::Rule::bilinear});  // else the input is in the transition
     LowRankSystem system;
     system.a = inverse * 2.0 - 1.0;
     system.q = conjugate * inverse;

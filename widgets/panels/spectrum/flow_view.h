@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// From continuous to discrete: eigenvalues in the half-plane, and where each rule puts them in the disk after a step of a chosen length.
+#pragma once
+
+#include <array>
+#include <complex>
+#include <vector>
+
+#include "plot/plot.h"
+#include "trace/discretisation.h"
+
+namespace reclab {
+
+class FlowPicture;
+
+/// What a step is called, and how long it is in units of the sequence's own time.
+struct StepTime {
+  double spacing = 1.0;
+  QString unit;  ///< "year"; empty: a step is the unit
+};
+
+class FlowView : public QObject {
+  Q_OBJECT
+ public:
+  static constexpr int rules = 5;
+
+  /// `plane` and `disk` are rects of the plot; the disk's own ground is drawn by whoever owns it.
+  FlowView(Plot* plot, Legend* legend, QCPAxisRect* plane, QCPAxisRect* disk);
+  /// Eigenvalues times the sequence's own step, by which `own` makes what runs.
+  void set(std::vector<std::complex<double>> exponents, const Discretisation& own, const StepTime& time);
+  void clear();
+  bool shown() const { return shown_; }
+  /// How long the step is, in steps of the sequence; and the share of the generalised rule.
+  void setStep(double steps);
+  void setShare(double share);
+  double step() const { return step_; }
+
+  void addToLegend();
+  QCPRange planeRe() const { return plane_re_; }  ///< what holds all eigenvalues, and some of the unstable side
+  QCPRange planeIm() const { return plane_im_; }
+  double diskReach() const;                       ///< what holds what runs, at most 4
+  QString rateName(const QString& part) const;    ///< "Re λ (1/year)"
+  QString stepText() const;                       ///< "0.083 year, 1 step"
+  QString note() const;
+  QString headline() const;
+  QString tipAt(const QPointF& position) const;
+  QString csv() const;
+  QPointF inPlane(std::complex<double> exponent) const;
+  QPointF inDisk(std::complex<double> z) const;
+  static QString nameOf(const Discretisation& rule);
+
+ private:
+  friend class FlowPicture;
+  int own() const;  ///< which of the rules
+  std::complex<double> placed(int rule, std::size_t i) const { return discrete(rules_[static_cast<std::size_t>(rule)], exponents_[i] * step_); }
+  QString timeText(double steps) const;
+  QColor inkOf(int rule) const;
+  void redraw();
+
+  Plot* plot_;
+  Legend* legend_;
+  QCPAxisRect *plane_, *disk_;
+  FlowPicture* ground_;
+  std::array<FlowPicture*, rules> pictures_;
+  std::vector<std::complex<double>> exponents_;
+  std::vector<Discretisation> rules_;
+  Discretisation own_;
+  StepTime time_;
+  QCPRange plane_re_{-1, 0.15}, plane_im_{-1, 1};
+  double step_ = 1.0;
+  bool shown_ = false;
+};
+
+}  // namespace reclab
