@@ -501,7 +501,12 @@ Plot::Beside Plot::beside() const {
         all.wanted += names->wantedHeight();
       } else {
         picture = picture || (element && element->visible());
-        if (const auto* rect = qobject_cast<const QCPAxisRect*>(element)) around = std::max(around, rect->margins().top() + rect->margins().bottom());
+        const auto frame = [&](const QCPLayoutElement* one) {
+          if (const auto* rect = qobject_cast<const QCPAxisRect*>(one); rect && rect->visible()) around = std::max(around, rect->margins().top() + rect->margins().bottom());
+        };
+        frame(element);
+        if (element)
+          for (const QCPLayoutElement* one : element->elements(true)) frame(one);
       }
     }
     pictures += picture;
