@@ -186,8 +186,11 @@ void print_written(const std::filesystem::path& folder, bool csv) {
   table.print(std::cout);
 }
 
-/// --sizes weights: what the file's shapes tell goes after what was set.
-void take_sizes(const ModelOptions& options, RunRequest& request, bool tell = true) {
+Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+}  // namespace
+
+void take_sizes(const ModelOptions& options, RunRequest& request, bool tell) {
   if (options.sizes.empty() || options.sizes == "preset") return;
   one_of("--sizes", options.sizes, {"preset", "weights"});
   if (options.weights.empty()) usage_error("--sizes", "weights needs --weights FILE, whose sizes are to be taken.");
@@ -196,10 +199,6 @@ void take_sizes(const ModelOptions& options, RunRequest& request, bool tell = tr
     request.set.emplace_back(key, value);
   }
 }
-
-Json number_json(double value) { return std::isfinite(value) ? Json(value) : Json(); }
-
-}  // namespace
 
 void usage_error(const std::string& option, const std::string& sentence) {
   ErrorPlace where;

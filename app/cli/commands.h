@@ -75,6 +75,12 @@ struct ComplexitiesOptions {
 };
 int complexities(const ComplexitiesOptions& options, Interrupt& interrupt);
 
+struct DistilOptions : RunOptions {
+  std::string modes, taps;
+  bool json = false;
+};
+int distil(const DistilOptions& options, Interrupt& interrupt);
+
 struct TaskOptionsText {
   std::string name, length, seed, standardise, file;
   std::vector<std::string> set;
@@ -92,6 +98,8 @@ int cancelled(const std::string& where);
 /// A user's mistake in an option, one sentence.
 [[noreturn]] void usage_error(const std::string& option, const std::string& sentence);
 
+/// --sizes weights: what the file's shapes tell goes after what was set, and is told.
+void take_sizes(const ModelOptions& options, RunRequest& request, bool tell = true);
 /// The presets of this machine. Their mistakes go to standard error, a line each, when `tell` is set.
 PresetLibrary library(bool tell = false);
 /// "key=value" texts as pairs. `option`, `example`: for the sentence about one that is none.

@@ -153,6 +153,14 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     status = complexities(complexities_options, interrupt);
   });
 
+  DistilOptions distil_options;
+  sub = app.add_subcommand("distill", "The long filters of a preset as a few modes: errors, Hankel singular values, and a model that runs them");
+  add_distil(*sub, distil_options);
+  sub->callback([&] {
+    interrupt.watch();
+    status = distil(distil_options, interrupt);
+  });
+
   TaskOptionsText task_options;
   sub = app.add_subcommand("task", "Write a synthetic sequence to a file");
   std::vector<std::string> names;
@@ -198,7 +206,7 @@ int reclab_main(int argc, char** argv, Interrupt& interrupt) {
     signal(SIGPIPE, SIG_DFL);
     raise(SIGPIPE);
   }
-  const bool exported = !run_options.folder.empty() || !train_options.folder.empty() || !train_options.resume.empty() || !bench_options.file.empty() || !complexities_options.file.empty() || !task_options.file.empty();
+  const bool exported = !run_options.folder.empty() || !train_options.folder.empty() || !train_options.resume.empty() || !bench_options.file.empty() || !complexities_options.file.empty() || !task_options.file.empty() || !distil_options.folder.empty();
   return complain("standard output cannot be written; is it closed, or the disk full?" + std::string(exported ? " The export is whole." : ""));
 }
 

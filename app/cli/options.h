@@ -20,6 +20,7 @@ void add_loss(CLI::App& app, ModelOptions& options);
 void add_run(CLI::App& app, RunOptions& options);
 void add_bench(CLI::App& app, BenchOptions& options);
 void add_train(CLI::App& app, TrainOptions& options);
+void add_distil(CLI::App& app, DistilOptions& options);
 
 /// What was typed after `reclab run`, `bench` or `train`, as options. Throws Error for what CLI11 refuses.
 RunOptions run_options(const std::vector<std::string>& arguments);

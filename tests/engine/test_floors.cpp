@@ -32,7 +32,8 @@ const std::map<std::string, std::set<std::string>> below{
     {"timing", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
     {"schedule", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
     {"checks", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
-    {"composer", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}}};
+    {"composer", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}},
+    {"distillation", {"array", "algebra", "files", "parameters", "autodiff", "recurrence", "trace", "sequence", "models", "execution", "analysis", "learning", "experiment"}}};
 
 struct Include {
   int line;

@@ -10,6 +10,7 @@
 #include "autodiff/ops.h"
 #include "recurrence/attention/drawing.h"
 #include "recurrence/convolution/drawing.h"
+#include "recurrence/convolution/kernel.h"
 #include "recurrence/evaluation_order.h"
 #include "recurrence/linear_system.h"
 
@@ -168,6 +169,11 @@ Var read(Layer& layer, Var kernel, Var joined) {
 }
 
 }  // namespace
+
+std::optional<Var> kernel_of(const Operation& operation, std::span<const Var> in) {
+  if (!dynamic_cast<const Convolve*>(&operation) && !dynamic_cast<const Direct*>(&operation)) return {};
+  return is_complex(in[0].dtype()) ? std::nullopt : std::optional(in[0]);
+}
 
 Var convolve(Var kernel, Var u) { return convolve_after(kernel, u, 0); }
 

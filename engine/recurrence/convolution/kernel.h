@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which operations of a graph are convolutions over time, for who looks at their kernels.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "autodiff/graph.h"
+
+namespace reclab {
+
+/// The kernel [channels, taps] of a causal convolution of real sequences (convolution.h); none of any other operation. In the convolution form every
+/// time-invariant memory that is read out is one.
+std::optional<Var> kernel_of(const Operation& operation, std::span<const Var> in);
+
+}  // namespace reclab

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `reclab distill` as a script sees it: a table, JSON, and a folder whose model opens like any other.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "files/npz.h"
+#include "process.h"
+#include "scratch.h"
+#include "test.h"
+
+namespace fs = std::filesystem;
+using namespace reclab;
+using reclab::test::Process;
+using Json = nlohmann::json;
+
+namespace {
+
+struct Result {
+  int status;
+  std::string output, error;
+};
+
+Result reclab_says(const std::vector<std::string>& arguments, const Process::Options& options = {}) {
+  Process process(RECLAB_BINARY_DIR "/bin/reclab", arguments, options);
+  const int status = process.wait();
+  return {status, process.output, process.error};
+}
+
+std::string good(const std::vector<std::string>& arguments, const Process::Options& options = {}) {
+  const Result result = reclab_says(arguments, options);
+  CHECK_SAYS(result.status == 0 && result.error.empty(), std::to_string(result.status) + ": " + result.error);
+  return result.output;
+}
+
+}  // namespace
+
+TEST_CASE("errors and singular values are a table and JSON, and the export opens like any other model") {
+  const test::Scratch folder;
+  const std::string out = (folder / "out").string();
+  const std::vector<std::string> model{"distill", "hyena", "--set", "width=4", "--set", "l_max=100", "--set", "filter_order=6", "--modes", "6", "--taps", "100"};
+  std::vector<std::string> as_json = model, to_folder = model;
+  as_json.emplace_back("--json");
+  to_folder.insert(to_folder.end(), {"--export", out});
+
+  const Json json = Json::parse(good(as_json));
+  CHECK(json.at("id") == "hyena" && json.at("modes") == 6 && json.at("taps") == 100 && json.at("whole") == true && json.at("model") == "hyena-in-6-modes");
+  CHECK_EQUAL(json.at("errors").size(), std::size_t{5});
+  double before = 1.0;
+  for (const Json& row : json.at("errors")) {
+    for (const char* key : {"modes", "l2", "largest", "hankel", "hankel_bound", "l2_bound"}) CHECK_SAYS(row.at(key).is_number(), key);
+    CHECK(row.at("l2").get<double>() <= before && row.at("l2").get<double>() <= row.at("l2_bound").get<double>());
+    before = row.at("l2");
+  }
+  CHECK(json.at("singular_values").size() > 6 && json.at("singular_values").at(0) == 1.0);
+  const Json& channels = json.at("filters").at(0).at("channels");
+  CHECK_EQUAL(channels.size(), std::size_t{4});
+  for (const Json& channel : channels) CHECK(channel.at("modes").size() >= 3 && channel.at("modes").at(0).at("pole").size() == 2 && channel.at("direct").is_number());
+
+  const std::string said = good(to_folder);
+  for (const char* text : {"1 long filter, 4 channels, fitted over 100 steps", "at most", "at least", "the model with its filters as modes"}) CHECK_SAYS(said.find(text) != std::string::npos, said);
+  for (const char* name : {"hyena-in-6-modes.json", "weights.npz", "errors.csv", "singular_values.csv"}) CHECK_SAYS(fs::exists(fs::path(out) / name), name);
+  const NpzFile weights(fs::path(out) / "weights.npz");
+  const NpyArray poles = weights.read("param/0/filter_fn.poles");
+  CHECK_EQUAL(poles.shape.size(), std::size_t{4});
+
+  const Process::Options own{.environment = {{"RECLAB_PRESETS", out}}};
+  const Json all = Json::parse(good({"list", "--json"}, own));
+  CHECK(std::ranges::any_of(all, [](const Json& entry) { return entry.at("id") == "hyena-in-6-modes"; }));
+  CHECK(good({"run", "hyena-in-6-modes", "--weights", out + "/weights.npz", "--export", (folder / "run").string()}, own).find("trace.npz") != std::string::npos);
+  CHECK(fs::exists(folder / "run" / "trace.npz"));
+}
+
+TEST_CASE("mistakes are one sentence, and leave nothing behind") {
+  const test::Scratch folder;
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& text) {
+    std::vector<std::string> arguments{"distill"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Result result = reclab_says(arguments);
+    CHECK_SAYS(result.status == 2 && result.output.empty() && std::ranges::count(result.error, '\n') == 1, result.error);
+    CHECK_SAYS(result.error.find(text) != std::string::npos, result.error);
+  };
+  refused({"lstm", "--export", (folder / "out").string()}, "lstm has no long filter");
+  refused({"hyena", "--modes", "0"}, "--modes is \"0\"; give an integer from 1 to 256.");
+  refused({"hyena", "--taps", "x"}, "--taps is \"x\"");
+  refused({"hyen"}, "there is no preset \"hyen\"");
+  CHECK(!fs::exists(folder / "out"));
+}

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Models whose long filters are distilled: what is found is what they convolve with, and the model that is made of it runs as they do.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "distillation/distil.h"
+#include "files/npz.h"
+#include "models/registry.h"
+#include "scratch.h"
+#include "test.h"
+
+using namespace reclab;
+
+namespace {
+
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+RunRequest request_for(const std::string& architecture, const Settings& set, const std::string& task = "noise", std::int64_t length = 60) {
+  RunRequest request;
+  request.preset.id = request.preset.title = request.preset.architecture = architecture;
+  request.preset.task = task;
+  request.preset.task_length = length;
+  request.set = set;
+  request.sequence = make_task(task, {.length = length, .seed = 3});
+  request.every = 1;
+  return request;
+}
+
+Distillation distilled(const RunRequest& model, std::int64_t modes, std::int64_t taps) { return distil(builtin_registry(), {model, modes, taps}, {}, {}); }
+
+std::vector<double> output_of(const RunRequest& request) {
+  const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
+  CHECK_SAYS(trace->info.outcome == Outcome::finished, trace->info.sentence);
+  return *trace->find("output")->real;
+}
+
+/// The distilled model as a user opens it: its preset found in the folder, its weights from the file beside it.
+RunRequest opened(const Distillation& found, const test::Scratch& folder, const SharedSequence& sequence) {
+  export_distillation(found, folder / "out");
+  const PresetLibrary library(builtin_registry(), {folder / "out"});
+  CHECK_SAYS(library.problems().empty(), library.problems().empty() ? "" : library.problems().front());
+  RunRequest request;
+  request.preset = library.find(found.preset.id);
+  request.sequence = sequence;
+  request.weights = folder / "out" / "weights.npz";
+  request.every = 1;
+  return request;
+}
+
+double difference(const std::vector<double>& a, const std::vector<double>& b) {
+  CHECK_EQUAL(a.size(), b.size());
+  double most = 0.0, size = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, std::abs(a[i] - b[i]));
+    size = std::max(size, std::abs(b[i]));
+  }
+  return most / size;
+}
+
+}  // namespace
+
+TEST_CASE("a distilled filter returns the convolution with the distilled kernel, in every form") {
+  const test::Scratch folder;
+  for (const auto& [architecture, set] : std::vector<std::pair<std::string, Settings>>{{"sgconv", {{"width", "3"}, {"block", "none"}, {"output", "none"}}}, {"tnn", {{"width", "2"}}}, {"dss", {{"width", "3"}, {"state", "4"}}}}) {
+    const Distillation found = distilled(request_for(architecture, set), 5, 120);
+    CHECK_SAYS(!found.whole, architecture);
+    Sequence input = make_task("noise", {.length = 90, .seed = 8});
+    const std::int64_t T = input.length, D = input.width, C = found.filters[0].filter.channels;
+    std::vector<double> expected(static_cast<std::size_t>(T * C), 0.0);
+    for (std::int64_t c = 0; c < C; ++c) {
+      const std::vector<double> h = found.filters[0].fits[static_cast<std::size_t>(c)].back().filter.taps(T);
+      for (std::int64_t t = 0; t < T; ++t)
+        for (std::int64_t k = 0; k <= t; ++k) expected[static_cast<std::size_t>(t * C + c)] += h[static_cast<std::size_t>(k)] * input.input[static_cast<std::size_t>((t - k) * D + c % D)];
+    }
+    RunRequest request = opened(found, folder, input);
+    for (const char* form : {"sequential", "scan", "convolution"}) {
+      request.form = form;
+      const double error = difference(output_of(request), expected);
+      CHECK_SAYS(error <= 1e-9, architecture + ", " + form + ": " + test::show(error));
+    }
+  }
+}
+
+TEST_CASE("filters that are modes are recovered with as many, and are what the model's own systems are") {
+  // Each of the complex modes of S4D and DSS is a conjugate pair of a real filter.
+  for (const auto& [architecture, set, modes] : std::vector<std::tuple<std::string, Settings, std::int64_t>>{
+           {"s4d", {{"width", "3"}, {"state", "6"}, {"dt_min", "0.02"}}, 6}, {"dss", {{"width", "3"}, {"state", "3"}, {"dt_min", "0.02"}}, 6}, {"s4", {{"width", "2"}, {"state", "6"}, {"dt_min", "0.02"}}, 6}, {"laughing-hyena", {{"width", "3"}, {"state", "2"}}, 4}}) {
+    const Distillation found = distilled(request_for(architecture, set), modes, 300);
+    std::printf("%s: %lld modes leave %.1e of the filter\n", architecture.c_str(), static_cast<long long>(modes), found.rows.back().l2);
+    CHECK_SAYS(found.rows.back().l2 <= 1e-9, architecture + ": " + test::show(found.rows.back().l2));
+    CHECK_SAYS(found.rows[found.rows.size() - 2].l2 > 1e-9, architecture + ": fewer modes leave " + test::show(found.rows[found.rows.size() - 2].l2));
+    CHECK(found.singular_values.size() > static_cast<std::size_t>(modes));
+    CHECK_SAYS(found.singular_values[static_cast<std::size_t>(modes)] <= 1e-12, architecture + ": " + test::show(found.singular_values[static_cast<std::size_t>(modes)]));
+  }
+}
+
+TEST_CASE("a whole model whose filters are modes is the same model after distillation") {
+  const test::Scratch folder;
+  for (const Settings& set : std::vector<Settings>{{{"width", "4"}, {"state", "2"}, {"layers", "2"}}, {{"width", "3"}, {"state", "2"}, {"order", "3"}, {"block", "none"}}, {{"width", "4"}, {"state", "1"}, {"block", "striped"}, {"heads", "2"}}}) {
+    const RunRequest source = request_for("laughing-hyena", set, "adding", 50);
+    const Distillation found = distilled(source, 4, 200);
+    CHECK(found.whole);
+    const double error = difference(output_of(opened(found, folder, source.sequence)), output_of(source));
+    CHECK_SAYS(error <= 1e-9, test::show(error));
+  }
+}
+
+TEST_CASE("Hyena becomes a model with a state: the more modes, the nearer") {
+  const test::Scratch folder;
+  const RunRequest source = request_for("hyena", {{"width", "4"}, {"layers", "2"}, {"order", "3"}, {"l_max", "64"}, {"filter_order", "6"}}, "adding", 64);
+  const std::vector<double> expected = output_of(source);
+  double before = 1e300;
+  for (const std::int64_t modes : {1, 4, 12}) {
+    const Distillation found = distilled(source, modes, 64);
+    CHECK(found.whole);
+    CHECK_EQUAL(found.filters.size(), std::size_t{4});
+    CHECK_EQUAL(found.preset.architecture, std::string("laughing-hyena"));
+    const RunRequest there = opened(found, folder, source.sequence);
+    const Card shown = card(builtin_registry(), there.preset);
+    CHECK(std::ranges::find(shown.forms, "scan") != shown.forms.end());
+    const double error = difference(output_of(there), expected);
+    std::printf("%lld modes: output off by %.1e, filters by %.1e\n", static_cast<long long>(modes), error, found.rows.back().l2);
+    CHECK(error < before);
+    before = error;
+  }
+  CHECK(before < 1e-2);
+}
+
+TEST_CASE("errors fall with the modes, and every row keeps to its bounds") {
+  const Distillation found = distilled(request_for("hyena", {{"width", "3"}, {"l_max", "200"}, {"filter_order", "8"}}), 12, 200);
+  CHECK(mode_counts(12) == (std::vector<std::int64_t>{1, 2, 3, 4, 6, 8, 12}));
+  CHECK(mode_counts(1) == (std::vector<std::int64_t>{1}));
+  CHECK(mode_counts(5) == (std::vector<std::int64_t>{1, 2, 3, 4, 5}));
+  CHECK_EQUAL(found.rows.size(), std::size_t{7});
+  for (std::size_t i = 0; i < found.rows.size(); ++i) {
+    const ModesRow& row = found.rows[i];
+    CHECK(row.l2 <= row.above * (1.0 + 1e-12));
+    CHECK(row.hankel >= row.below * (1.0 - 1e-9));
+    CHECK_CLOSE(row.below, found.singular_values[static_cast<std::size_t>(row.modes)], 1e-15);
+    if (i) CHECK(row.l2 <= found.rows[i - 1].l2);
+  }
+  const std::string csv = to_csv(found.rows);
+  CHECK_EQUAL(std::ranges::count(csv, '\n'), 8);
+}
+
+TEST_CASE("every model that offers the convolution form has filters, or says that it has none") {
+  std::size_t with = 0;
+  for (const Architecture& architecture : builtin_registry().all()) {
+    RunRequest request = request_for(architecture.id, {}, "noise", 8);
+    const Card shown = card(builtin_registry(), request.preset);
+    if (std::ranges::find(shown.forms, "convolution") == shown.forms.end()) continue;
+    if (Hyper(architecture.hyper).has("width")) request.set = {{"width", "4"}};
+    try {
+      const Prepared prepared(builtin_registry(), request);
+      const auto filters = long_filters(prepared, request, 24, {});
+      CHECK(!filters.empty());
+      for (const LongFilter& filter : filters) CHECK_EQUAL(filter.taps.size(), static_cast<std::size_t>(filter.channels * 24));
+      ++with;
+    } catch (const Error& error) {
+      std::printf("%s\n", error.what());
+      CHECK_SAYS(std::string(error.what()).find("has no long filter") != std::string::npos, error.what());
+    }
+  }
+  std::printf("%zu architectures have long filters\n", with);
+  CHECK(with >= 10);
+  CHECK_ERROR(distilled(request_for("elman", {}), 4, 32), "elman has no long filter");
+}
+
+TEST_CASE("a distillation is stopped") {
+  std::stop_source source;
+  source.request_stop();
+  bool stopped = false;
+  try {
+    static_cast<void>(distil(builtin_registry(), {request_for("hyena", {{"width", "4"}}), 8, 256}, {}, source.get_token()));
+  } catch (const Cancelled&) {
+    stopped = true;
+  }
+  CHECK(stopped);
+}
