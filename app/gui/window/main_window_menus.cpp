@@ -22,6 +22,7 @@
 #include "gui/session/pins.h"
 #include "gui/dialogs/complexity_dialog.h"
 #include "gui/dialogs/device_dialog.h"
+#include "gui/dialogs/distill_dialog.h"
 #include "gui/views/scrubber.h"
 #include "gui/window/main_window.h"
 #include "gui/window/panel_area.h"
@@ -210,6 +211,13 @@ void MainWindow::buildMenus() {
   run->addActions({scrubber_->playAction(), scrubber_->backAction(), scrubber_->forwardAction()});
   run->addSeparator();
   run->addAction(action("pin"));
+  run->addAction(add("distill", {}, tr("Distill its long filters…"), {}, [this] {
+    if (!session_->library()) return;
+    auto* dialog = new DistillDialog(session_->library(), session_->setup(), chooser_, this, &session_->desk());
+    connect(dialog, &DistillDialog::opened, this, [this](const Setup& distilled, const QString& title) { change(distilled, tr("model %1").arg(title)); });
+    dialog->open();
+  }));
+  action("distill")->setToolTip(tr("The filters that the model convolves with, as a few modes that a recurrence runs"));
   run->addAction(add("copyCommand", "copy", tr("Copy the command"), {}, [this] { copyCommand(); }));
   action("copyCommand")->setToolTip(tr("The line for a terminal that repeats what is shown"));
 

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/dialogs/distill_dialog.h"
+
+#include <QDir>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPushButton>
+#include <QTableWidget>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "array/error.h"
+#include "gui/session/requests.h"
+#include "models/registry.h"
+#include "plot/plot.h"
+
+namespace reclab {
+namespace {
+
+struct At {
+  enum Column { modes, l2, above, largest, hankel, below };
+};
+
+/// Below this an error is rounding, and a logarithm of it says nothing.
+constexpr double least = 1e-17;
+QString relative(double part) { return part < least ? QStringLiteral("0") : number(part, 3); }
+
+}  // namespace
+
+DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser chooser, QWidget* parent, Desk* desk)
+    : RowsDialog({.title = tr("Distill"),
+                  .heading = tr("Long filters as a few modes"),
+                  .text = tr("Each long filter of the model is fitted by a sum of exponentials, h<sub>k</sub> ≈ Re Σ r<sub>n</sub> p<sub>n</sub><sup>k</sup>, which a recurrence runs with as many numbers of state, however "
+                             "much came before. Both poles of a conjugate pair count as modes. Errors are those of the worst channel. The same from a terminal: reclab distill."),
+                  .columns = {{tr("Modes"), tr("Of each channel"), true},
+                              {tr("Error"), tr("The norm of the difference of all taps, over that of the filter"), true},
+                              {tr("at most"), tr("What balanced truncation leaves: twice the sum of the Hankel singular values beyond the last mode, over the norm of the filter; a dash where that says nothing"), true},
+                              {tr("Largest tap"), tr("The largest difference of a tap, over the largest tap"), true},
+                              {tr("Hankel norm"), tr("Of the difference, over that of the filter"), true},
+                              {tr("at least"), tr("The next Hankel singular value over the first: no filter of so many modes comes nearer in the Hankel norm"), true}},
+                  .stretched = At::below,
+                  .run = tr("Distill"),
+                  .save = tr("Save the errors"),
+                  .file = "distilled.csv",
+                  .size = {860, 720}},
+                 chooser, parent, desk, {}),
+      library_(std::move(library)),
+      setup_(std::move(setup)),
+      chooser_(std::move(chooser)),
+      found_(std::make_shared<Found>()) {
+  auto* column = static_cast<QVBoxLayout*>(layout());
+  auto* choices = new QHBoxLayout;
+  choices->setSpacing(8);
+  const auto box = [&](const QString& text, int low, int high, int value, const QString& tip) {
+    auto* words = new QLabel(text, this);
+    auto* spin = new QSpinBox(this);
+    spin->setRange(low, high);
+    spin->setValue(value);
+    spin->setToolTip(tip);
+    words->setBuddy(spin);
+    choices->addWidget(words);
+    choices->addWidget(spin);
+    return spin;
+  };
+  const Preset& preset = library_->presets.find(setup_.preset);
+  modes_ = box(tr("&Modes"), 1, 256, 16, tr("Modes a channel of the model that is made"));
+  taps_ = box(tr("&Steps"), 2, 1 << 20, static_cast<int>(std::clamp<std::int64_t>(setup_.sequence ? setup_.sequence->sequence.length : preset.task_length, 1024, 1 << 16)), tr("Steps that the filters are fitted over"));
+  choices->addStretch();
+  column->insertLayout(2, choices);
+
+  plot_ = new Plot(this);
+  legend_ = new Legend(plot_);
+  QCPAxisRect* rect = plot_->makeRect();
+  plot_->plotLayout()->addElement(0, 0, legend_);
+  plot_->plotLayout()->addElement(1, 0, rect);
+  rect->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
+  rect->axis(QCPAxis::atBottom)->setTicker(QSharedPointer<QCPAxisTicker>(new NumberTicker));
+  rect->axis(QCPAxis::atBottom)->setLabel(tr("modes"));
+  for (QCPGraph** graph : {&l2_, &hankel_, &values_, &bound_}) *graph = plot_->addCurve(rect, Qt::black);
+  for (QCPGraph* graph : {l2_, hankel_, values_}) graph->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, 5));
+  connect(plot_, &Plot::themeChanged, this, &DistillDialog::colour);
+  colour();
+  column->insertWidget(3, plot_, 1);
+
+  open_ = new QPushButton(tr("Open as a model…"), this);
+  open_->setAutoDefault(false);
+  open_->setEnabled(false);
+  open_->setToolTip(tr("Writes its preset and its weights into a folder, and makes it what is looked at"));
+  for (int i = column->count() - 1; i >= 0; --i)
+    if (auto* buttons = qobject_cast<QHBoxLayout*>(column->itemAt(i)->layout())) {
+      buttons->insertWidget(2, open_, 0, Qt::AlignBottom);
+      break;
+    }
+  connect(open_, &QPushButton::clicked, this, &DistillDialog::openModel);
+  say(tr("Distill fits %1.").arg(QString::fromStdString(preset.title)));
+}
+
+void DistillDialog::colour() {
+  const Theme& theme = plot_->theme();
+  l2_->setPen(QPen(theme.series(0), 2.0));
+  hankel_->setPen(QPen(theme.series(1), 2.0));
+  values_->setPen(QPen(theme.muted, 1.5));
+  bound_->setPen(QPen(theme.series(0), 1.0, Qt::DotLine));
+  legend_->clear();
+  legend_->add("l2", tr("error"), l2_->pen(), {l2_}, tr("The norm of the difference of all taps, over that of the filter"));
+  legend_->add("bound", tr("its bound"), bound_->pen(), {bound_}, tr("Twice the sum of the Hankel singular values beyond the last mode"));
+  legend_->add("hankel", tr("Hankel norm of the difference"), hankel_->pen(), {hankel_}, tr("Over that of the filter"));
+  legend_->add("values", tr("next Hankel singular value"), values_->pen(), {values_}, tr("Over the first: the Hankel norm of a difference is at least this"));
+  plot_->redraw();
+}
+
+void DistillDialog::start() {
+  open_->setEnabled(false);
+  found_ = std::make_shared<Found>();
+  DistillRequest request{requestFor(setup_, library_->presets.find(setup_.preset), {}), modes_->value(), taps_->value()};
+  request.model.device = "cpu";
+  request.model.dtype = "f64";
+  compute([request = std::move(request), found = found_](const auto& report, std::stop_token stop) {
+    auto made = std::make_shared<const Distillation>(distil(builtin_registry(), request, report.progress, stop));
+    found->distillation = made;
+    report.part(made->rows);
+  });
+}
+
+void DistillDialog::write(const ModesRow& found) {
+  const int row = addRow();
+  put(row, At::modes, QString::number(found.modes));
+  put(row, At::l2, relative(found.l2));
+  put(row, At::above, found.above < 1.0 ? relative(found.above) : QString::fromUtf8("–"));
+  put(row, At::largest, relative(found.largest));
+  put(row, At::hankel, relative(found.hankel));
+  put(row, At::below, relative(found.below));
+  open_->setEnabled(true);  // rows come when all is found
+  draw();
+}
+
+void DistillDialog::draw() const {
+  const auto points = [&](QCPGraph* graph, auto value) {
+    QVector<QCPGraphData> drawn;
+    for (const ModesRow& row : rows())
+      if (const double y = value(row); y > least) drawn.append({static_cast<double>(row.modes), std::log10(y)});
+    graph->data()->set(drawn, true);
+  };
+  points(l2_, [](const ModesRow& row) { return row.l2; });
+  points(bound_, [](const ModesRow& row) { return row.above < 1.0 ? row.above : 0.0; });  // a fit by nothing is off by 1
+  points(hankel_, [](const ModesRow& row) { return row.hankel; });
+  points(values_, [](const ModesRow& row) { return row.below; });
+  QCPAxis *x = l2_->keyAxis(), *y = l2_->valueAxis();
+  double low = 0.0, high = 0.0;
+  for (const QCPGraph* graph : {l2_, bound_, hankel_, values_})
+    for (const QCPGraphData& point : *graph->data()) {
+      low = std::min(low, point.value);
+      high = std::max(high, point.value);
+    }
+  x->setRange(0.5, rows().empty() ? 16.5 : static_cast<double>(rows().back().modes) + 0.5);
+  y->setRange(low - 0.3, high + 0.3);
+  plot_->redraw();
+}
+
+std::pair<QString, bool> DistillDialog::outcome() const {
+  if (!found_->distillation || rows().empty()) return {};
+  const Distillation& found = *found_->distillation;
+  std::int64_t channels = 0;
+  for (const DistilledFilter& filter : found.filters) channels += filter.filter.channels;
+  const QString of = tr("%1 channels of %2 filters: with %3 modes %4 of the worst one is lost.").arg(grouped(channels), grouped(std::ssize(found.filters))).arg(found.modes).arg(relative(found.rows.back().l2));
+  return {of + ' ' + (found.whole ? tr("The whole model can be run with them.") : tr("The first filter can be run with them as a model of its own.")), false};
+}
+
+void DistillDialog::openModel() {
+  const auto found = found_->distillation;
+  if (!found) return;
+  const QString folder = chooser_.folder(this, tr("A folder for the distilled model"));
+  if (folder.isEmpty()) return;
+  try {
+    export_distillation(*found, folder.toStdString());
+    Setup after = setup_;
+    const std::string& id = found->preset.architecture;
+    const Hyper standard = hyper_of(builtin_registry(), library_->presets.find(id));
+    after.preset = id;
+    after.form = "auto";
+    after.set[id].clear();
+    after.states.erase(id);
+    after.weights[id] = std::filesystem::path(folder.toStdString()) / "weights.npz";
+    Hyper own(builtin_registry().find(id).hyper);
+    for (const auto& [key, value] : found->preset.hyper) own.set(key, value, id);
+    for (const HyperSpec& spec : own.table())
+      if (!spec.draws_only && own.text(spec.key) != standard.text(spec.key)) after.setValue(spec.key, own.text(spec.key));
+    if (!found->whole) {
+      SequenceChoice impulse;
+      impulse.task = found->preset.task;
+      impulse.options = found->preset.task_options();
+      after.sequence = loadChoice(impulse);
+    }
+    emit opened(after, QString::fromStdString(found->preset.title));
+    accept();
+  } catch (const Error& error) {
+    say(QString::fromStdString(error.what()), true);
+  }
+}
+
+}  // namespace reclab
