@@ -20,13 +20,13 @@
 namespace reclab {
 namespace {
 
-struct At {
+struct ModesAt {
   enum Column { modes, l2, above, largest, hankel, below };
 };
 
 /// Below this an error is rounding, and a logarithm of it says nothing.
 constexpr double least = 1e-17;
-QString relative(double part) { return part < least ? QStringLiteral("0") : number(part, 3); }
+QString relative(double part) { return part < least ? QStringLiteral("0") : reclab::number(part, 3); }
 
 }  // namespace
 
@@ -41,7 +41,7 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
                               {tr("Largest tap"), tr("The largest difference of a tap, over the largest tap"), true},
                               {tr("Hankel norm"), tr("Of the difference, over that of the filter"), true},
                               {tr("at least"), tr("The next Hankel singular value over the first: no filter of so many modes comes nearer in the Hankel norm"), true}},
-                  .stretched = At::below,
+                  .stretched = ModesAt::below,
                   .run = tr("Distill"),
                   .save = tr("Save the errors"),
                   .file = "distilled.csv",
@@ -127,12 +127,12 @@ void DistillDialog::start() {
 
 void DistillDialog::write(const ModesRow& found) {
   const int row = addRow();
-  put(row, At::modes, QString::number(found.modes));
-  put(row, At::l2, relative(found.l2));
-  put(row, At::above, found.above < 1.0 ? relative(found.above) : QString::fromUtf8("–"));
-  put(row, At::largest, relative(found.largest));
-  put(row, At::hankel, relative(found.hankel));
-  put(row, At::below, relative(found.below));
+  put(row, ModesAt::modes, QString::number(found.modes));
+  put(row, ModesAt::l2, relative(found.l2));
+  put(row, ModesAt::above, found.above < 1.0 ? relative(found.above) : QString::fromUtf8("–"));
+  put(row, ModesAt::largest, relative(found.largest));
+  put(row, ModesAt::hankel, relative(found.hankel));
+  put(row, ModesAt::below, relative(found.below));
   open_->setEnabled(true);  // rows come when all is found
   draw();
 }

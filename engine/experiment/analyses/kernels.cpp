@@ -85,7 +85,7 @@ class Kernels final : public Analysis {
         array.key = key;
         array.shape = {points, n};
         array.axes = {{"frequency", "1/step", {}}, channel};
-        array.text = "The frequency response" + of + ": a tone of each frequency is multiplied with its size and moved by its phase, once what was before has died away.";
+        array.text = "The frequency response" + of + ": a tone of each frequency is multiplied with its size and moved by its phase, once what was before has died away; infinite where it meets an eigenvalue on the unit circle.";
         array.complex = std::make_shared<const std::vector<std::complex<double>>>(own.response.responses(angles));
         record_.trace.put(std::move(array));
         any = true;

@@ -82,7 +82,7 @@ Architecture recurrent_memory_transformer() {
   a.equations = {"Z = [m; x_{t₀} .. x_{t₀+n−1}; m] + wpe, for each segment of n steps", "depth times:  Z ← Z + W_o att(LN₁ Z) + b,  Z ← Z + W₂ gelu(W₁ LN₂ Z + b₁) + b₂", "att: Σ_{j≤i} softmax_j(q_i·k_j/√D) v_j by head, causal over the rows of Z",
                  "H = LN_f Z;  y = the n rows of the steps", "m ← the last M rows of H, when the segment is full"};
   a.notes = {"The same m stands in front of a segment, where its steps read it, and behind it, where its rows see all of the segment and become the next memory.",
-             "Parameters have the names of GPT-2, whose matrices are stored [in, out], and are read below model.transformer. too, beside the reference's memory; wte and lm_head, which are of tokens, are passed over. The whole stack of `depth` layers is one recurrent layer, since the memory goes from its top to its bottom.",
+             "Parameters have the names of GPT-2, whose matrices are stored [in, out]; the whole stack of `depth` layers is one recurrent layer, since the memory goes from its top to its bottom.",
              "The state memory is what the segment of a step reads; at the last step of a full segment it is already the new one, and dL/dmemory is that of the array, the same for all steps that share it.",
              "Gradients pass through all segments: the reference's detach of old segments goes to a name that is not used again.",
              "The memory changes once a segment and not at every step, hence no spectrum and no ds_T/ds_t."};
@@ -92,7 +92,6 @@ Architecture recurrent_memory_transformer() {
              hyper_choice("position", "learned", {"learned", "none"}, "How a row knows where in its segment it is."), hyper_real("norm_eps", "ε", 1e-5, 1e-12, 1.0, "Epsilon of all norms.", true)};
   a.spectrum = "none: the memory lasts for a segment and has no transition from step to step";
   a.source = {"A. Bulatov, Y. Kuratov, M. S. Burtsev", "Recurrent memory transformer", "NeurIPS", "https://arxiv.org/abs/2207.06881", 2022};
-  a.reference = {{"*", "*"}, {"model.transformer.*", "*"}, {"wte.weight", ""}, {"lm_head.weight", ""}, {"attn.bias", ""}, {"attn.masked_bias", ""}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     if (h.integer("width") % h.integer("heads"))

@@ -74,21 +74,6 @@ TEST_CASE("the head of lucidrains' compressive transformer is its to_logits, and
   CHECK(output_of(request) == expected);
 }
 
-TEST_CASE("a recurrent memory transformer's file has the memory beside GPT-2") {
-  const test::Scratch folder;
-  RunRequest request = request_of("recurrent-memory-transformer", {{"width", "8"}, {"heads", "2"}, {"segment", "4"}});
-  const auto expected = output_of(request);
-  Entries theirs;
-  for (const auto& [name, array] : drawn(request, folder.path()))
-    theirs[name == "0/memory" ? "memory_cell.memory" : name.starts_with("0/") ? "memory_cell.model.transformer." + name.substr(2) : name] = array;
-  for (const char* more : {"wte.weight", "h.0.attn.bias", "h.0.attn.masked_bias"}) theirs[std::string("memory_cell.model.transformer.") + more] = theirs.at("memory_cell.memory");
-  theirs["memory_cell.model.lm_head.weight"] = theirs.at("memory_cell.memory");
-  request.seed = 5;
-  request.weights = folder / "w.npz";
-  write(theirs, request.weights);
-  CHECK(output_of(request) == expected);
-}
-
 TEST_CASE("SRU's modules are read by the names of its versions") {
   const test::Scratch folder;
   for (const Set& set : {Set{{"width", "6"}, {"layers", "2"}}, Set{{"width", "6"}, {"layers", "2"}, {"projection", "2"}}, Set{{"width", "6"}, {"layers", "2"}, {"custom_m", "srupp"}, {"attention_every", "2"}}}) {

@@ -174,9 +174,11 @@ Worst check(const std::string& what, Network& network, const LinearSystem& syste
 SWEEP_PRESETS("frequency responses are the transforms of impulse responses, and a tone comes out with the gain and the phase that a run says", preset) {
   const Hyper hyper = hyper_of(builtin_registry(), preset);
   const auto architecture = architecture_of(builtin_registry(), preset);
-  const Sequence sequence = make_task("noise", {.length = 64, .seed = 3});
+  const Network shapes(*architecture, hyper, {.input = 1});
+  std::int64_t slowest = 1;  // a layer at a slower rate has as many steps less
+  for (const auto& layer : shapes.layers()) slowest = std::max(slowest, layer.stride);
+  const Sequence sequence = make_task("noise", {.length = 64 * slowest, .seed = 3});
   const SequenceLoss loss(LossKind::last, sequence);
-  const Network shapes(*architecture, hyper, {.input = sequence.width});
   const Parameters parameters = shapes.initialise(1);
   const Model model(*architecture, hyper, parameters, cpu_backend(), DType::f64);
   RunRequest request;

@@ -98,7 +98,7 @@ SWEEP_ARCHITECTURES("run backward it is the same model on the sequence from its 
     if (key == "input" || key.starts_with("param/") || key == "time") continue;
     if (key.starts_with("signal/") || key.starts_with("basis/") || key.starts_with("reconstruction/")) continue;  // of what was, which this one does not hold
     const std::string what = architecture.id + ": " + key;
-    const bool timed = !array->shape.empty() && array->shape[0] == steps && !key.starts_with("gradient/param/") && !key.starts_with("newton/");
+    const bool timed = !array->shape.empty() && array->shape[0] == steps && !key.starts_with("gradient/param/") && !key.starts_with("newton/") && !key.starts_with("kernel/");
     auto values = numbers(array.get());
     if (array->unit == "log10" && key.starts_with("gradient/")) {
       // Of a stabiliser, whose gradient cancels, there is rounding alone.

@@ -477,7 +477,6 @@ SWEEP_ARCHITECTURES("a file with the entries of its reference implementation is 
       return at + (own.starts_with("norm.") ? "" : mixer ? "fn." : "fn.fn.") + own;
     }
     if (id == "sru") return "net.rnn_lst." + layer + "." + rest;
-    if (id == "recurrent-memory-transformer") return rest == "memory" ? "net.memory" : "net.model.transformer." + rest;
     if (id == "on-lstm") return "net.cells." + layer + "." + rest;
     return std::string("net.") + (id.starts_with("rwkv-") || id == "mlstm" || id == "slstm" || id == "xlstm" || id == "rg-lru" || id == "griffin" || id == "ecoformer" ? "blocks." : "layers.") + layer + "." + rest;
   };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trace/trace.h"
+#include "panels/step_time.h"
 
 namespace reclab {
 
@@ -35,10 +36,6 @@ std::vector<double> unwrappedPhases(const KernelMemory& memory, std::int64_t cha
 std::int64_t reachOf(const KernelMemory& memory, std::int64_t channel, double part);
 
 /// The file's own time, where its steps are even and are no plain numbers.
-struct StepTime {
-  double spacing = 1.0;
-  QString unit;  ///< "year", "s"
-};
 std::optional<StepTime> stepTime(const Trace& trace);
 
 }  // namespace reclab

@@ -12,13 +12,13 @@ namespace reclab {
 
 namespace {
 
-bool usable(const TraceArray* array) { return array && (array->real || array->complex) && array->has_rows(); }
+bool drawable(const TraceArray* array) { return array && (array->real || array->complex) && array->has_rows(); }
 
 }  // namespace
 
 OutputData::OutputData(std::shared_ptr<const Trace> trace) : trace_(std::move(trace)) {
   output_ = trace_ ? trace_->find(key_of(Kind::output)) : nullptr;
-  if (!usable(output_)) return;
+  if (!drawable(output_)) return;
   rows_ = std::min<std::int64_t>(output_->shape[0], std::ssize(steps()));
   channels_ = output_->row_size();
   values_ = realValues(*output_);

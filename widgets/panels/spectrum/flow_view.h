@@ -8,16 +8,12 @@
 
 #include "plot/plot.h"
 #include "trace/discretisation.h"
+#include "panels/step_time.h"
 
 namespace reclab {
 
 class FlowPicture;
 
-/// What a step is called, and how long it is in units of the sequence's own time.
-struct StepTime {
-  double spacing = 1.0;
-  QString unit;  ///< "year"; empty: a step is the unit
-};
 
 class FlowView : public QObject {
   Q_OBJECT
