@@ -378,7 +378,7 @@ void MainWindow::showModel(const ModelPtr& model) {
   modelHas_.clear();
   if (!model->card.gates.empty()) modelHas_ << "gates";
   if (!model->card.states.empty()) modelHas_ << "states";
-  area_->setModelHas(modelHas_);
+  tellModelHas(session_->trace());
   const QString title = QString::fromStdString(model->preset.title);
   for (FlatDock* dock : docks_)
     if (dock->objectName() == "dock.inspector" || dock->objectName() == "dock.card") dock->header()->setHeadline(title);
@@ -393,13 +393,19 @@ void MainWindow::showTrace(const TracePtr& trace) {
   status_->setRun(trace);
   inspector_->setLossValue(trace->info);
   showTimeOf(trace);
-  // What was to be recorded and is not there, there is not: a card also lists what is kept between runs alone.
-  QStringList has = modelHas_;
-  if (trace && session_->asked().kinds.has(Kind::gate) && !trace->has(Kind::gate)) has.removeAll("gates");
-  if (trace && session_->asked().kinds.has(Kind::state) && !trace->has(Kind::state)) has.removeAll("states");
-  area_->setModelHas(has);
+  tellModelHas(trace);
   pins_->follow();
   area_->setRuns(trace, pins_->runs());
+}
+
+/// What was to be recorded and is not there, there is not: a card also lists what is kept between runs alone. Card and run come in either order.
+void MainWindow::tellModelHas(const TracePtr& trace) {
+  QStringList has = modelHas_;
+  if (trace && trace->info.preset == session_->setup().preset) {
+    if (session_->asked().kinds.has(Kind::gate) && !trace->has(Kind::gate)) has.removeAll("gates");
+    if (session_->asked().kinds.has(Kind::state) && !trace->has(Kind::state)) has.removeAll("states");
+  }
+  area_->setModelHas(has);
 }
 
 /// Panels are told what the preset says to look at; one that is closed stays closed. Raised is the first, when the user opens the model.

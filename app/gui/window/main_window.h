@@ -82,6 +82,7 @@ class MainWindow : public QMainWindow {
   void change(const Setup& after, const QString& text, int gesture = 0, bool live = false);
   void showSetup();
   void showTrace(const TracePtr& trace);
+  void tellModelHas(const TracePtr& trace);
   void showTimeOf(const TracePtr& trace);
   void showModel(const ModelPtr& model);
   void lookAtPlaces(const QString& preset, bool raise);
