@@ -54,7 +54,11 @@ TEST_CASE("errors and singular values are a table and JSON, and the export opens
   CHECK(json.at("singular_values").size() > 6 && json.at("singular_values").at(0) == 1.0);
   const Json& channels = json.at("filters").at(0).at("channels");
   CHECK_EQUAL(channels.size(), std::size_t{4});
-  for (const Json& channel : channels) CHECK(channel.at("modes").size() >= 3 && channel.at("modes").at(0).at("pole").size() == 2 && channel.at("direct").is_number());
+  for (const Json& channel : channels) {
+    int modes = 0;  // one of a pair stands for both
+    for (const Json& mode : channel.at("modes")) modes += mode.at("pole").at(1) == 0.0 ? 1 : 2;
+    CHECK_SAYS(modes >= 3 && modes <= 6 && channel.at("direct").is_number(), std::to_string(modes));
+  }
 
   const std::string said = good(to_folder);
   for (const char* text : {"1 long filter, 4 channels, fitted over 100 steps", "at most", "at least", "the model with its filters as modes"}) CHECK_SAYS(said.find(text) != std::string::npos, said);
