@@ -8,6 +8,7 @@
 #include "array/rng.h"
 #include "experiment/command.h"
 #include "experiment/experiment.h"
+#include "models/network.h"
 #include "models/registry.h"
 #include "safetensors.h"
 #include "scratch.h"
@@ -180,8 +181,10 @@ TEST_CASE("the exponents of every preset sum to the mean logarithm of |det ds_t/
     request.preset = preset;
     request.sequence = make_task(preset.task, {.length = 24, .seed = 1});
     request.every = 1;
-    request.probe = probe_of({"lyapunov", "spectrum"});
+    request.probe = probe_of({"lyapunov", "spectrum", "state"});
     const TracePtr trace = run_quietly(request);
+    const auto architecture = architecture_of(builtin_registry(), preset);
+    const Network network(*architecture, hyper_of(builtin_registry(), preset), {.input = request.sequence->width});
     CHECK_EQUAL(trace->of(Kind::lyapunov).size(), trace->of(Kind::spectrum).size());
     for (const TraceArray* array : trace->of(Kind::lyapunov)) {
       const auto layer = static_cast<std::size_t>(parse_key(array->key)->layer);
@@ -191,10 +194,18 @@ TEST_CASE("the exponents of every preset sum to the mean logarithm of |det ds_t/
       const bool backward = trace->info.each_layer[layer].reversed;
       // By the layer's own time.
       const auto at = [&](std::size_t t) { return backward ? 23 - t : t; };
+      // A layer at a slower rate stands still between its own steps, and what stands still grows by nothing.
+      const auto moves = [&](std::size_t t) {
+        return network.layers()[layer].stride == 1 || std::ranges::any_of(trace->matching(key_of(Kind::state, static_cast<std::int64_t>(layer), "")), [&](const TraceArray* state) {
+                 const auto size = static_cast<std::size_t>(state->row_size());
+                 const auto same = [&](const auto& values) { return std::equal(values.begin() + static_cast<std::ptrdiff_t>(at(t) * size), values.begin() + static_cast<std::ptrdiff_t>((at(t) + 1) * size), values.begin() + static_cast<std::ptrdiff_t>(at(t - 1) * size)); };
+                 return state->is_complex() ? !same(*state->complex) : !same(*state->real);
+               });
+      };
       long double sum = 0.0L;
       bool singular = false;
       for (std::size_t t = first_of(23); t < 24; ++t)
-        for (std::size_t j = 0; j < n; ++j) {
+        for (std::size_t j = 0; moves(t) && j < n; ++j) {
           const double size = std::abs((*spectrum->complex)[(spectrum->shape[0] == 1 ? 0 : at(t)) * n + j]);
           singular = singular || size < 1e-8;  // what is left where 1 cancels is known to 1e-16 of that 1, and its logarithm no better than 1e-8
           sum += std::log(static_cast<long double>(size));
