@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // That training can stand on a model, its batches and its gradients on the device: plain gradient descent, held against a loop that has none of
 // them, and against itself on another number of threads.
-#include <sched.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "array/cpu/processor/threads.h"
 #include "execution/rollout.h"
 #include "learning/losses.h"
 #include "models/registry.h"
-#include "scratch.h"
+#include "one_processor.h"
 #include "test.h"
 
 using namespace reclab;
@@ -123,30 +116,14 @@ std::vector<double> all_numbers(const Trained& trained) {
 
 constexpr const char* models[] = {"elman", "lstm"};
 
-/// What this program trains on one processor, and hence with one thread: it runs itself, since the threads of a process are as many as there
-/// were processors for it when it first computed.
-std::vector<double> trained_on_one_processor() {
-  const test::Scratch scratch;
-  const std::string file = (scratch / "trained").string();
-  const pid_t child = fork();
-  if (child == 0) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
-    if (sched_setaffinity(0, sizeof one, &one) != 0) _exit(3);
-    setenv("RECLAB_TRAINED_TO", file.c_str(), 1);
-    execl("/proc/self/exe", "trained", "writes what was trained", static_cast<char*>(nullptr));
-    _exit(4);
-  }
-  int status = 0;
-  CHECK(child > 0 && waitpid(child, &status, 0) == child);
-  CHECK_SAYS(WIFEXITED(status) && WEXITSTATUS(status) == 0, std::to_string(status));
-  std::ifstream stream(file, std::ios::binary);
-  std::int64_t threads = 0;
-  stream.read(reinterpret_cast<char*>(&threads), sizeof threads);
-  CHECK_EQUAL(threads, 1);
+/// Everything that training all of them makes.
+std::vector<double> trained() {
   std::vector<double> numbers;
-  for (double x; stream.read(reinterpret_cast<char*>(&x), sizeof x);) numbers.push_back(x);
+  for (const char* id : models) {
+    const Architecture& architecture = builtin_registry().find(id);
+    const auto own = all_numbers(trained_in_place(architecture, Hyper(architecture.hyper)));
+    numbers.insert(numbers.end(), own.begin(), own.end());
+  }
   return numbers;
 }
 
@@ -168,24 +145,6 @@ TEST_CASE("gradient descent in place lowers the loss and is what a plain loop do
   }
 }
 
-TEST_CASE("one thread and several train the same weights to the bit") {
-  std::vector<double> numbers;
-  for (const char* id : models) {
-    const Architecture& architecture = builtin_registry().find(id);
-    const auto own = all_numbers(trained_in_place(architecture, Hyper(architecture.hyper)));
-    numbers.insert(numbers.end(), own.begin(), own.end());
-  }
-  CHECK(trained_on_one_processor() == numbers);
-}
+TEST_CASE("one thread and several train the same weights to the bit") { CHECK(test::on_one_processor("writes what was trained") == trained()); }
 
-TEST_CASE("writes what was trained") {
-  const char* file = std::getenv("RECLAB_TRAINED_TO");
-  if (!file) throw test::Skip("only for the case before, in a process of its own");
-  std::ofstream stream(file, std::ios::binary);
-  const std::int64_t threads = cpu::thread_count();
-  stream.write(reinterpret_cast<const char*>(&threads), sizeof threads);
-  for (const char* id : models) {
-    const Architecture& architecture = builtin_registry().find(id);
-    for (const double x : all_numbers(trained_in_place(architecture, Hyper(architecture.hyper)))) stream.write(reinterpret_cast<const char*>(&x), sizeof x);
-  }
-}
+TEST_CASE("writes what was trained") { test::write_numbers(trained); }

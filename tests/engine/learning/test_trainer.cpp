@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "learning/trainer.h"
 
-#include <sched.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include "array/cpu/processor/threads.h"
 #include "models/registry.h"
-#include "scratch.h"
+#include "one_processor.h"
 #include "test.h"
 
 using namespace reclab;
@@ -63,33 +56,6 @@ TrainingOptions small(std::int64_t batch = 6) {
   options.rate.rate = 0.01;
   options.held_out = 12;
   return options;
-}
-
-/// On one processor, and hence with one thread: the program runs itself, since the threads of a process are as many as there were processors
-/// for it when it first computed.
-std::vector<double> trained_on_one_processor() {
-  const test::Scratch scratch;
-  const std::string file = (scratch / "trained").string();
-  const pid_t child = fork();
-  if (child == 0) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
-    if (sched_setaffinity(0, sizeof one, &one) != 0) _exit(3);
-    setenv("RECLAB_TRAINED_TO", file.c_str(), 1);
-    execl("/proc/self/exe", "trained", "writes what was trained", static_cast<char*>(nullptr));
-    _exit(4);
-  }
-  int status = 0;
-  CHECK(child > 0 && waitpid(child, &status, 0) == child);
-  CHECK_SAYS(WIFEXITED(status) && WEXITSTATUS(status) == 0, std::to_string(status));
-  std::ifstream stream(file, std::ios::binary);
-  std::vector<double> numbers;
-  for (double x; stream.read(reinterpret_cast<char*>(&x), sizeof x);) numbers.push_back(x);
-  CHECK(!numbers.empty());
-  CHECK_EQUAL(numbers.back(), 1.0);  // threads
-  numbers.pop_back();
-  return numbers;
 }
 
 std::vector<double> trained() { return Learner(small(32), "lstm", 50).after(6); }
@@ -230,16 +196,9 @@ TEST_CASE("a model whose state grows is refused where it cannot be truncated") {
   CHECK_ERROR(Learner(options, "transformer").trainer->step(), "cannot be continued");
 }
 
-TEST_CASE("one thread and several train the same weights to the bit") { CHECK(trained_on_one_processor() == trained()); }
+TEST_CASE("one thread and several train the same weights to the bit") { CHECK(test::on_one_processor("writes what was trained") == trained()); }
 
-TEST_CASE("writes what was trained") {
-  const char* file = std::getenv("RECLAB_TRAINED_TO");
-  if (!file) throw test::Skip("only for the case before, in a process of its own");
-  std::ofstream stream(file, std::ios::binary);
-  for (const double x : trained()) stream.write(reinterpret_cast<const char*>(&x), sizeof x);
-  const auto threads = static_cast<double>(cpu::thread_count());
-  stream.write(reinterpret_cast<const char*>(&threads), sizeof threads);
-}
+TEST_CASE("writes what was trained") { test::write_numbers(trained); }
 
 TEST_CASE("training that diverges says at which step and in which array, and changes nothing more") {
   TrainingOptions options = small();
