@@ -13,6 +13,7 @@
 #include "files/npz.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "given_weights.h"
 #include "scratch.h"
 #include "sequence/sequence.h"
 #include "test.h"
@@ -56,24 +57,7 @@ std::vector<double> output_of(const std::string& architecture, Settings set, con
   request.form = form;
   request.sequence.own() = noise();
   request.weights = folder / "w.npz";
-  {
-    const Network network(builtin_registry().find(architecture), hyper_of(builtin_registry(), request.preset, request.set), {.input = width});
-    AtomicFile file(request.weights);
-    NpzWriter writer(file);
-    Parameters drawn = network.initialise(1);
-    for (auto& entry : drawn.entries()) {
-      const auto found = values.find(entry.name);
-      if (found != values.end()) {
-        CHECK_SAYS(found->second.size() == entry.values.size(), entry.name);
-        entry.values = found->second;
-      } else {
-        CHECK_SAYS(!entry.name.starts_with("0/"), entry.name);
-      }
-      writer.add("param/" + entry.name, entry.shape, std::span<const double>(entry.values));
-    }
-    writer.finish();
-    file.commit();
-  }
+  test::write_given_weights(request, width, values);
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   CHECK_SAYS(trace->info.outcome == Outcome::finished, trace->info.sentence);
   return *trace->find("output")->real;
