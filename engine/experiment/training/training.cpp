@@ -2,12 +2,12 @@
 #include "experiment/training/training.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "array/backend.h"
 #include "experiment/command.h"
 #include "experiment/prepared.h"
+#include "trace/writers.h"
 
 namespace reclab {
 namespace {
@@ -24,11 +24,8 @@ std::unique_ptr<Examples> examples_of(TrainingRequest& request) {
 }
 
 std::string number(double value) {
-  char text[40];
-  for (const int digits : {6, 15, 17}) {
-    std::snprintf(text, sizeof text, "%.*g", digits, value);
-    if (std::stod(text) == value) break;
-  }
+  std::string text;
+  append_number(text, value);
   return text;
 }
 
