@@ -75,7 +75,6 @@ void add_train(CLI::App& app, TrainOptions& options) {
   add_model(app, options, false);
   app.add_option("--form", options.form, "The exact form that it is trained in (sequential)")->type_name("FORM");
   app.add_option("--weights", options.weights, archive_format_names() + " file to begin from, names as on the card or of the reference implementation")->type_name("FILE");
-  app.add_option("--sizes", options.sizes, "preset, or weights: width, layers and whatever else their shapes tell (preset)")->type_name("FROM");
   app.add_option("--task", options.task, "A task that is learned (the preset's own), fresh sequences at every step")->type_name("NAME");
   app.add_option("--length", options.length, "Steps of the task")->type_name("T");
   app.add_option("--task-seed", options.task_seed, "Of what is learned from, where it is another than that of the weights")->type_name("N");
