@@ -435,7 +435,7 @@ std::map<std::string, std::vector<std::complex<double>>> Rollout::final_states()
   return states;
 }
 
-/// The last step of a segment at which a gradient is not finite, else the first parameter whose sum is not.
+/// The last step of a segment at which a gradient is not finite.
 std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t first, int scale) const {
   const Graph& graph = network.graph();
   const std::int64_t steps = network.options().steps;
@@ -468,6 +468,11 @@ std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t firs
   look(network.output(), scale, key_of(Kind::gradient, "output"));
   look(network.input(), scale, key_of(Kind::gradient, "input"));
   if (bad.step >= 0) return bad;
+  return std::nullopt;
+}
+
+/// The first parameter whose sum is not finite once a segment is added.
+std::optional<Divergence> Rollout::look_at_sums(const Network& network, std::int64_t first) const {
   for (std::size_t i = 0; i < network.parameters().size(); ++i) {
     const auto& parameter = network.parameters()[i];
     const auto finite = [&] {
@@ -475,7 +480,7 @@ std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t firs
       return std::ranges::all_of(gradients_.at(parameter.name), [](double x) { return std::isfinite(x); });
     };
     if (!finite())
-      return Divergence{first + steps - 1, key_of(Kind::gradient, key_of(Kind::param, parameter.name)), first};
+      return Divergence{first + network.options().steps - 1, key_of(Kind::gradient, key_of(Kind::param, parameter.name)), first};
   }
   return std::nullopt;
 }
@@ -514,7 +519,6 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     Network& network = run_segment(index, stop);
     Graph& graph = network.graph();
     const std::int64_t first = index * segment_, steps = network.options().steps, width = network.output().dim(-1);
-    graph.clear_gradients();
     const std::int64_t outputs = steps * batch_.size() * width;
     if (!timing_only_) {
       std::vector<double> adjoint(static_cast<std::size_t>(outputs), 0.0);
@@ -535,23 +539,45 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
         if (own != none && own != infinite_exponent) scale = std::max(scale, own + exponents[i]);
       }
     if (scale == none || std::abs(scale) < 64) scale = 0;
-    backend_.add_scaled(real_, outputs, -scale, seed, graph.gradient(network.output()), true);
-
-    std::map<Memory*, std::vector<const void*>> by_memory;
-    std::map<Memory*, int> memory_exponent;
-    for (std::size_t i = 0; i < states; ++i) {
-      const auto& state = network.states()[i];
-      if (state.memory) {
-        auto& slots = by_memory[state.memory];
-        slots.push_back(carried[i]);
-        memory_exponent[state.memory] = exponents[i] - scale;
-      } else if (carried[i] && graph.gradient(state.final_state)) {
-        backend_.add_scaled(state.final_state.dtype(), count(state.final_state.shape()), exponents[i] - scale, carried[i],
-                            graph.gradient(state.final_state), true);
+    std::optional<Divergence> off;
+    /// Whether all gradients of the segment are finite in units of 2^scale.
+    const auto pass = [&] {
+      graph.clear_gradients();
+      backend_.add_scaled(real_, outputs, -scale, seed, graph.gradient(network.output()), true);
+      std::map<Memory*, std::vector<const void*>> by_memory;
+      std::map<Memory*, int> memory_exponent;
+      for (std::size_t i = 0; i < states; ++i) {
+        const auto& state = network.states()[i];
+        if (state.memory) {
+          auto& slots = by_memory[state.memory];
+          slots.push_back(carried[i]);
+          memory_exponent[state.memory] = exponents[i] - scale;
+        } else if (carried[i] && graph.gradient(state.final_state)) {
+          backend_.add_scaled(state.final_state.dtype(), count(state.final_state.shape()), exponents[i] - scale, carried[i],
+                              graph.gradient(state.final_state), true);
+        }
+      }
+      for (auto& [memory, slots] : by_memory) memory->carry(slots, memory_exponent[memory]);
+      graph.backward(stop);
+      if (bad || timing_only_) return true;  // nothing is looked for
+      off = look_back(network, first, scale);
+      return !off && std::ranges::all_of(network.parameters(), [&](const Network::ParameterVar& parameter) {
+        const void* gradient = graph.gradient(parameter.var);
+        return !gradient || backend_.exponent(real_, count(parameter.var.shape()), gradient) != infinite_exponent;
+      });
+    };
+    // Gradients may leave the range of the number format on the way to others that are within it. Short segments have a unit each; one of many steps, as of
+    // a form that takes the whole sequence, is done again in a larger unit.
+    const int larger = real_ == DType::f64 ? 512 : 64;
+    bool finite = pass();
+    if (!finite) {
+      scale += larger;
+      finite = pass();
+      if (!finite) {
+        scale -= larger;
+        pass();
       }
     }
-    for (auto& [memory, slots] : by_memory) memory->carry(slots, memory_exponent[memory]);
-    graph.backward(stop);
 
     for (std::size_t i = 0; i < network.parameters().size(); ++i) {
       const auto& parameter = network.parameters()[i];
@@ -586,7 +612,8 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
       backend_.add_scaled(state.initial.dtype(), count(state.initial.shape()), exponents[i] - unit[state.memory], carried_[i].data(), carried_[i].data(), false);
       exponents[i] = unit[state.memory];
     }
-    if (!bad && !timing_only_) bad = look_back(network, first, scale);
+    const bool seen = finite && segments_ == 1 && scale == 0;  // the sums are then what was found to be finite
+    if (!bad && !timing_only_ && !seen) bad = off ? off : look_at_sums(network, first);
     if (visit) visit({network, first, steps}, scale);
   }
   return bad;

@@ -129,6 +129,7 @@ class Rollout {
   double loss_of(std::int64_t b, std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const;
   void add_units(Var like, const void* x, int scale, void* to, int& power) const;
   std::optional<Divergence> look_back(Network& network, std::int64_t first, int scale) const;
+  std::optional<Divergence> look_at_sums(const Network& network, std::int64_t first) const;
 
   const Model& model_;
   Batch batch_;

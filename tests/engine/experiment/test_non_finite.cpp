@@ -73,6 +73,31 @@ TEST_CASE("a final state that is not recorded is looked at too") {
   CHECK_SAYS(trace->info.sentence.starts_with("state/0/buffer became non-finite between steps 0 and 19"), trace->info.sentence);
 }
 
+TEST_CASE("a gradient within the range is found where what it is made of on the way back is beyond it") {
+  Architecture own;
+  own.title = "a layer of the test's";
+  own.layer = [](Layer& l, Var x) {
+    const Var small = exp(l.parameter("log", {1}, init::constant(-85.0), "The logarithm of 1.2e-37."));
+    return x * small * 1e19 * 1e19;  // its slope by that number is 1e38 a step
+  };
+  Registry registry;
+  registry.add("own", "test", own);
+  RunRequest request;
+  request.preset.id = request.preset.architecture = "own";
+  request.sequence = sequence_of(20, 1, [](std::int64_t t) { return static_cast<double>(1 + t % 3); });
+  request.loss = LossKind::mean;
+  std::vector<double> found;
+  for (const std::string dtype : {"f64", "f32"}) {
+    request.dtype = dtype;
+    const auto trace = run(registry, request, {}, {}).trace;
+    CHECK_EQUAL(trace->info.sentence, "");
+    found.push_back(trace->find("gradient/param/0/log")->real->front());
+    CHECK(finite(*trace->find("gradient/input")->real));
+  }
+  CHECK(found[0] > 1.0);
+  CHECK_CLOSE(found[1] / found[0], 1.0, 1e-5);
+}
+
 TEST_CASE("a gradient that is not a number reaches the memory and is not taken for none") {
   // sqrt has no slope at 0: 0 times infinity at the last step.
   for (const std::string kind : {"step", "diagonal", "linear"}) {
