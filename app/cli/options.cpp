@@ -104,7 +104,8 @@ void add_train(CLI::App& app, TrainOptions& options) {
   app.add_option("--clip", options.clip, "The gradient's largest norm (none)")->type_name("X");
   app.add_option("--clip-value", options.clip_value, "The largest entry of a gradient (none)")->type_name("X");
   add_list(app, "--freeze", options.freeze, "Weights that are not trained, by their names on the card; * is any letters");
-  app.add_option("--truncate", options.truncate, "Truncated backpropagation: the weights change every K steps, and no gradient goes further back")->type_name("K");
+  app.add_option("--truncate", options.truncate, "Truncated backpropagation: no gradient goes further back than K steps, and the weights change every K")->type_name("K");
+  app.add_option("--advance", options.advance, "The weights change every K steps, by the loss of these (as many as --truncate)")->type_name("K");
   app.add_option("--held-out", options.held_out, "Sequences that it is judged by (128)")->type_name("N");
   app.add_option("--judge-every", options.judge_every, "Steps between judgements (a twentieth of all)")->type_name("N");
   app.add_option("--export", options.folder, "Folder for weights, history and what it takes to go on")->type_name("DIR");

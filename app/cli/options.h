@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The options of `run`, `forms`, `bench` and `train`, and the request that those of `run` ask for.
+// The options of `run`, `forms`, `bench` and `train`, and the requests that those of `run` and `train` ask for.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "commands.h"
+#include "experiment/training/training.h"
 
 namespace CLI {
 class App;
@@ -31,5 +32,7 @@ TrainOptions train_options(const std::vector<std::string>& arguments);
 RunRequest model_request_of(const RunOptions& options, const PresetLibrary& presets);
 /// The request of `reclab run`; reads the sequence. Throws Error.
 RunRequest request_of(const RunOptions& options, const PresetLibrary& presets);
+/// The request of `reclab train` without --resume. Throws Error.
+TrainingRequest training_request_of(const TrainOptions& options, const PresetLibrary& presets);
 
 }  // namespace reclab::cli

@@ -96,7 +96,9 @@ class Standing {
   Clock::time_point begin_, last_;
 };
 
-TrainingRequest request_of(const TrainOptions& options, const PresetLibrary& presets) {
+}  // namespace
+
+TrainingRequest training_request_of(const TrainOptions& options, const PresetLibrary& presets) {
   if (options.id.empty()) usage_error("ID", "is missing: give a preset, or --resume DIR.");
   RunOptions run;
   static_cast<ModelOptions&>(run) = options;
@@ -158,17 +160,20 @@ TrainingRequest request_of(const TrainOptions& options, const PresetLibrary& pre
   o.clip_value = positive("--clip-value", options.clip_value, 0.0);
   o.frozen = options.freeze;
   o.truncate = integer("--truncate", options.truncate, 1, longest).value_or(0);
+  o.advance = integer("--advance", options.advance, 1, longest).value_or(0);
   o.held_out = integer("--held-out", options.held_out, 1, 1 << 20).value_or(0);
   request.judge_every = integer("--judge-every", options.judge_every, 1, longest).value_or(0);
   return request;
 }
+
+namespace {
 
 /// --resume: everything as it was, but for how many steps there are to be.
 TrainingRequest resumed_request(const TrainOptions& options, const PresetLibrary& presets) {
   TrainOptions kept = train_options(arguments_in(options.resume));
   if (!options.id.empty() && options.id != kept.id) usage_error("--resume", "is a training of " + kept.id + ", not of " + options.id + "; leave out the preset.");
   if (!options.steps.empty()) kept.steps = options.steps;
-  return request_of(kept, presets);
+  return training_request_of(kept, presets);
 }
 
 void print_summary(const Training& training, const std::string& how) {
@@ -177,7 +182,9 @@ void print_summary(const Training& training, const std::string& how) {
   TextTable table(2);
   table.row({"steps", how});
   table.row({"loss", number_text(last.loss, 5) + " of what is held out; the baseline, " + trainer.baseline_text() + ", has " + number_text(trainer.baseline().loss, 5)});
-  table.row({trainer.metric(), number_text(last.metric, 5) + "; the baseline has " + number_text(trainer.baseline().metric, 5)});
+  std::string others = "; the baseline has " + number_text(trainer.baseline().metric, 5);
+  if (const auto& linear = trainer.linear_predictor()) others += ", " + linear->text + " " + number_text(linear->metric, 5);
+  table.row({trainer.metric(), number_text(last.metric, 5) + others});
   table.row({"memory", bytes_text(static_cast<double>(trainer.bytes()))});
   table.print(std::cout);
 }
@@ -188,7 +195,7 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   const PresetLibrary all = library();
   const bool resumed = !options.resume.empty();
   const std::string folder = options.folder.empty() ? options.resume : options.folder;
-  const TrainingRequest request = resumed ? resumed_request(options, all) : request_of(options, all);
+  const TrainingRequest request = resumed ? resumed_request(options, all) : training_request_of(options, all);
   Training training(builtin_registry(), request);
   if (resumed) resume(training, options.resume);
   std::cout << heading(training.title()) << " learns from " << training.examples().text() << "; " << request.options.batch << " a batch, seed " << request.run.seed << std::endl;

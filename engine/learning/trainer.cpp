@@ -11,18 +11,20 @@
 namespace reclab {
 namespace {
 
-/// A part of a sequence has the loss that the whole sequence has there.
+/// A part of a sequence has the loss that the whole sequence has there, from its step `counted` on.
 class PartLoss final : public Loss {
  public:
-  PartLoss(const Sequence& whole, std::int64_t from) : whole_(LossKind::task, whole), from_(from) {}
+  PartLoss(const Sequence& whole, std::int64_t from, std::int64_t counted) : whole_(LossKind::task, whole), from_(from), counted_(counted) {}
   std::int64_t outputs() const override { return whole_.outputs(); }
   double segment(std::int64_t first, std::int64_t steps, std::int64_t width, std::span<const double> output, std::span<double> adjoint) const override {
-    return whole_.segment(from_ + first, steps, width, output, adjoint);
+    const std::int64_t passed = std::clamp<std::int64_t>(counted_ - first, 0, steps);
+    const auto entries = static_cast<std::size_t>(passed * width);
+    return whole_.segment(from_ + first + passed, steps - passed, width, output.subspan(entries), adjoint.empty() ? adjoint : adjoint.subspan(entries));
   }
 
  private:
   SequenceLoss whole_;
-  std::int64_t from_;
+  std::int64_t from_, counted_;
 };
 
 /// Counts, besides, how well the outputs do.
@@ -67,7 +69,10 @@ Sequence part_of(const Sequence& whole, std::int64_t from, std::int64_t steps) {
   return part;
 }
 
-bool counts(const Sequence& part) { return std::ranges::any_of(part.mask, [](double m) { return m != 0.0; }); }
+/// Whether a target counts within the steps [from, to).
+bool counts(const Sequence& sequence, std::int64_t from, std::int64_t to) {
+  return std::any_of(sequence.mask.begin() + from, sequence.mask.begin() + to, [](double m) { return m != 0.0; });
+}
 
 /// Whether a name is a pattern's, in which a * stands for any letters.
 bool matches(std::string_view pattern, std::string_view name) {
@@ -107,6 +112,10 @@ Trainer::Trainer(Model& model, const Examples& examples, const TrainingOptions& 
   };
   least("batch", static_cast<double>(options.batch), 1);
   least("truncate", static_cast<double>(options.truncate), 0);
+  least("advance", static_cast<double>(options.advance), 0);
+  if (options.truncate > 0 && options.advance > options.truncate)
+    throw Error("advance = " + std::to_string(options.advance) + " is more steps than truncate = " + std::to_string(options.truncate) + ", so some would be learned from by no change: choose advance up to truncate.",
+                {.parameter = "advance", .value = std::to_string(options.advance), .range = "1 to " + std::to_string(options.truncate)});
   least("clip", options.clip_norm, 0);
   least("clip-value", options.clip_value, 0);
   least("lr", options.rate.rate, 0);
@@ -118,13 +127,17 @@ Trainer::Trainer(Model& model, const Examples& examples, const TrainingOptions& 
     throw Error(held_out_[0].name + " has no target, so there is nothing to learn: choose a task with a target, or a file.", {.parameter = "task", .value = held_out_[0].name});
   const bool classes = held_out_[0].target_kind == TargetKind::classify;
   metric_ = classes ? "accuracy" : "squared error";
-  measure_baseline();
+  baseline_ = best_constant(held_out_);
+  linear_predictor_ = reclab::linear_predictor(examples, held_out_);
 
   Rollout::Options how{.form = options.form, .record = false, .gradients = GradientsOn::device};
   const Batch first = batch_of(held_out_, 0);
-  if (options.truncate > 0 && options.truncate < examples.length()) {
+  const std::int64_t length = examples.length();
+  truncate_ = options.truncate > 0 ? std::min(options.truncate, length) : length;
+  advance_ = options.advance > 0 ? std::min(options.advance, truncate_) : truncate_;
+  if (advance_ < length) {
     judging_ = std::make_unique<Rollout>(model, first, how);
-    for (std::int64_t b = 0; b < options.batch; ++b) parts_.push_back(part_of(held_out_[static_cast<std::size_t>(b)], 0, options.truncate));
+    for (std::int64_t b = 0; b < options.batch; ++b) parts_.push_back(part_of(held_out_[static_cast<std::size_t>(b)], 0, truncate_));
     rollout_ = std::make_unique<Rollout>(model, batch_of(parts_, 0), how);
   } else {
     rollout_ = std::make_unique<Rollout>(model, first, how);
@@ -145,6 +158,7 @@ std::int64_t Trainer::bytes() const {
   std::size_t total = work_.bytes() + limit_.bytes();
   for (const auto* arrays : {&gradients_, &before_})
     for (const DeviceArray& array : *arrays) total += array.bytes();
+  for (const auto& [steps, carrier] : carriers_) total += static_cast<std::size_t>(carrier->bytes());
   return static_cast<std::int64_t>(total) + rollout_->bytes() + (judging_ ? judging_->bytes() : 0) + optimiser_.bytes() + model_.bytes();
 }
 
@@ -159,74 +173,63 @@ Batch Trainer::batch_of(const std::deque<Sequence>& sequences, std::int64_t firs
   return Batch(std::move(examples));
 }
 
-void Trainer::measure_baseline() {
-  const Sequence& one = held_out_[0];
-  const bool classes = one.target_kind == TargetKind::classify;
-  const auto outputs = static_cast<std::size_t>(classes ? one.classes : one.target_width);
-  std::vector<double> sum(outputs), squares(outputs);
-  double whole = 0.0;
-  for (const Sequence& sequence : held_out_) {
-    double counted = 0.0;
-    for (const double m : sequence.mask) counted += m;
-    if (counted == 0.0) continue;
-    whole += 1.0;
-    for (std::size_t t = 0; t < static_cast<std::size_t>(sequence.length); ++t) {
-      const double weight = sequence.mask[t] / counted;
-      if (weight == 0.0) continue;
-      if (classes) {
-        sum[static_cast<std::size_t>(sequence.target[t])] += weight;
-        continue;
-      }
-      for (std::size_t j = 0; j < outputs; ++j) {
-        sum[j] += weight * sequence.target[t * outputs + j];
-        squares[j] += weight * std::pow(sequence.target[t * outputs + j], 2);
-      }
-    }
+/// The steps [from, to) of the batch's sequences, with the loss from step `counted` on.
+Batch Trainer::parts_of(std::int64_t from, std::int64_t to, std::int64_t counted) {
+  parts_.clear();
+  losses_.clear();
+  std::vector<Example> examples;
+  for (const Sequence& sequence : sequences_) {
+    parts_.push_back(part_of(sequence, from, to - from));
+    losses_.push_back(std::make_unique<PartLoss>(sequence, from, counted - from));
+    examples.push_back({&parts_.back(), losses_.back().get()});
   }
-  if (whole == 0.0) throw Error(one.name + " has no step at which its target counts: choose a longer sequence.", {.parameter = "length"});
-  if (classes) {
-    baseline_text_ = "each class as likely as it is often";
-    baseline_.metric = std::ranges::max(sum) / whole;
-    for (const double share : sum)
-      if (share > 0.0) baseline_.loss -= share / whole * std::log(share / whole);
-  } else {
-    baseline_text_ = "always the target's mean";
-    baseline_.metric = 0.0;
-    for (std::size_t j = 0; j < outputs; ++j) baseline_.metric += squares[j] / whole - std::pow(sum[j] / whole, 2);
-    baseline_.loss = baseline_.metric / 2.0;
-  }
+  return Batch(std::move(examples));
+}
+
+/// Takes the carried state from where one part begins to where the next one does.
+void Trainer::carry(std::int64_t from, std::int64_t to, std::stop_token stop) {
+  const Batch batch = parts_of(from, to, to);
+  auto& carrier = carriers_[to - from];
+  if (carrier)
+    carrier->set_batch(batch);
+  else
+    carrier = std::make_unique<Rollout>(model_, batch, Rollout::Options{.form = options_.form, .record = false});
+  carrier->reset_states();
+  carrier->set_initial(carried_);
+  if (const auto bad = carrier->forward({}, stop)) throw TrainingDiverged(steps_ + 1, sentence(*bad) + " of a sequence", bad->array);
+  carried_ = carrier->final_states();
+  carrier->continue_states();  // throws for states that cannot be
 }
 
 TrainingStep Trainer::step(std::stop_token stop) {
   TrainingStep report{.step = steps_ + 1, .rate = options_.rate.at(steps_)};
   sequences_.clear();
   for (std::int64_t b = 0; b < options_.batch; ++b) sequences_.push_back(examples_.training(steps_, b));
-  const std::int64_t length = examples_.length(), part = judging_ ? options_.truncate : length;
-  for (std::int64_t from = 0; from < length; from += part) {
-    if (judging_) {
-      parts_.clear();
-      for (const Sequence& sequence : sequences_) parts_.push_back(part_of(sequence, from, std::min(part, length - from)));
-      std::vector<Example> examples;
-      std::vector<std::unique_ptr<Loss>> losses;
-      for (std::size_t b = 0; b < parts_.size(); ++b) {
-        losses.push_back(std::make_unique<PartLoss>(sequences_[b], from));
-        examples.push_back({&parts_[b], losses.back().get()});
-      }
-      if (from > 0)
+  const std::int64_t length = examples_.length();
+  const bool overlap = advance_ < truncate_;  // of one part and the next
+  carried_.clear();
+  for (std::int64_t learned = 0; learned < length; learned += advance_) {
+    const std::int64_t end = std::min(learned + advance_, length);
+    const auto begin_of = [&](std::int64_t part) { return std::max<std::int64_t>(0, part + advance_ - truncate_); };
+    const std::int64_t from = begin_of(learned), next = begin_of(end);
+    const bool counted = !judging_ || std::ranges::any_of(sequences_, [&](const Sequence& sequence) { return counts(sequence, learned, end); });
+    if (counted || !overlap) {
+      rollout_->set_batch(judging_ ? parts_of(from, end, learned) : batch_of(sequences_, 0));
+      if (judging_ && !overlap && from > 0) {
         rollout_->continue_states();
-      else
+      } else if (judging_) {
         rollout_->reset_states();
-      rollout_->set_batch(Batch(std::move(examples)));
-      losses_ = std::move(losses);
-    } else {
-      rollout_->set_batch(batch_of(sequences_, 0));
+        rollout_->set_initial(carried_);
+      }
+      if (const auto bad = rollout_->forward({}, stop)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence", bad->array);
+      if (!std::isfinite(rollout_->loss()))
+        throw TrainingDiverged(report.step, "the loss became non-finite at step " + std::to_string(rollout_->loss_step()) + " of a sequence", "loss");
+      report.loss += rollout_->loss() / static_cast<double>(options_.batch);
     }
-    if (const auto bad = rollout_->forward({}, stop)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence", bad->array);
-    if (!std::isfinite(rollout_->loss())) throw TrainingDiverged(report.step, "the loss became non-finite at step " + std::to_string(rollout_->loss_step()) + " of a sequence", "loss");
-    report.loss += rollout_->loss() / static_cast<double>(options_.batch);
-    if (judging_ && std::ranges::none_of(parts_, counts)) continue;
-    if (const auto bad = rollout_->backward({}, stop)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence, on the way back", bad->array);
-    change(report.rate, report);
+    if (counted)
+      if (const auto bad = rollout_->backward({}, stop)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence, on the way back", bad->array);
+    if (overlap && next > from && end < length) carry(from, next, stop);
+    if (counted) change(report.rate, report);
   }
   ++steps_;
   return report;
@@ -300,6 +303,7 @@ Judgement Trainer::judge(std::stop_token stop) {
   }
   found.loss /= static_cast<double>(held_out_.size());
   found.metric /= static_cast<double>(held_out_.size());
+  if (held_out_[0].target_kind == TargetKind::classify) found.metric = std::min(found.metric, 1.0);  // a sum of shares, each rounded
   if (!std::isfinite(found.loss)) throw TrainingDiverged(steps_, "the loss of what is held out became non-finite", "loss");
   return found;
 }

@@ -3,17 +3,20 @@
 // number of threads.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "array/error.h"
 #include "execution/rollout.h"
+#include "learning/baselines.h"
 #include "learning/examples.h"
 #include "learning/losses.h"
 #include "learning/optimiser.h"
@@ -29,9 +32,11 @@ struct TrainingOptions {
   double clip_norm = 0.0, clip_value = 0.0;
   /// Weights that are not trained: their names, or with a * for any letters: "0/weight_hh", "encoder/*".
   std::vector<std::string> frozen;
-  /// Truncated backpropagation through time: so many steps, a change of the weights, and on from the state that they end with, through which no gradient
-  /// passes. Steps without a target change no weights. 0: all steps at once.
-  std::int64_t truncate = 0;
+  /// Truncated backpropagation through time, BPTT(k2; k1) (R. J. Williams, J. Peng, Neural Computation 2(4), 1990): after every `advance` steps, k1, the
+  /// weights change by the gradient of these steps' loss, which goes back over at most `truncate` steps, k2, and through no state before them. That state
+  /// is the one that the weights before the change came to. Steps without a target change no weights. truncate = 0: back to the first step;
+  /// advance = 0: as many as truncate.
+  std::int64_t truncate = 0, advance = 0;
   std::int64_t held_out = 0;  ///< sequences that the model is judged by, at least so many; 0: 128, or all where there are fewer
   Form form = Form::sequential;
 };
@@ -75,9 +80,10 @@ class Trainer {
   const TrainingOptions& options() const { return options_; }
   /// "accuracy", the share of steps that count at which the largest output is the target's; or "squared error", the mean over them of |y - target|^2.
   const std::string& metric() const { return metric_; }
-  /// What the best constant output does on what is held out: the classes by their frequency, or the target's mean.
-  const Judgement& baseline() const { return baseline_; }
-  const std::string& baseline_text() const { return baseline_text_; }
+  /// What the best constant output does on what is held out, and on a series a linear predictor.
+  const Baseline& baseline() const { return baseline_; }
+  const std::string& baseline_text() const { return baseline_.text; }
+  const std::optional<Baseline>& linear_predictor() const { return linear_predictor_; }
   std::int64_t held_out() const { return std::ssize(held_out_); }
   std::int64_t bytes() const;
 
@@ -88,15 +94,19 @@ class Trainer {
 
  private:
   Batch batch_of(const std::deque<Sequence>& sequences, std::int64_t first);
+  Batch parts_of(std::int64_t from, std::int64_t to, std::int64_t counted);
+  void carry(std::int64_t from, std::int64_t to, std::stop_token stop);
   void change(double rate, TrainingStep& report);
-  void measure_baseline();
 
   Model& model_;
   const Examples& examples_;
   TrainingOptions options_;
   std::vector<bool> frozen_;
   Optimiser optimiser_;
+  std::int64_t truncate_ = 0, advance_ = 0;     // k2 and k1, within a sequence
   std::unique_ptr<Rollout> rollout_, judging_;  // judging_ where rollout_ is of parts alone
+  std::map<std::int64_t, std::unique_ptr<Rollout>> carriers_;  // by their steps: from where one part begins to where the next does
+  std::map<std::string, std::vector<std::complex<double>>> carried_;  // the state where the part begins; empty: at rest
   std::deque<Sequence> held_out_, sequences_, parts_;
   std::vector<std::unique_ptr<Loss>> losses_;
   std::vector<DeviceArray> gradients_, before_;
@@ -104,8 +114,9 @@ class Trainer {
   std::vector<double> changes_;
   bool watch_ = false;
   std::int64_t steps_ = 0;
-  std::string metric_, baseline_text_;
-  Judgement baseline_;
+  std::string metric_;
+  Baseline baseline_;
+  std::optional<Baseline> linear_predictor_;
 };
 
 }  // namespace reclab

@@ -161,9 +161,9 @@ void export_training(const Training& training, const std::filesystem::path& fold
   json["changes"] = trainer.optimiser().steps();
   json["held_out"] = trainer.held_out();
   json["metric"] = trainer.metric();
-  json["baseline"] = judgement_json(trainer.baseline());
-  json["baseline"].erase("step");
-  json["baseline"]["text"] = trainer.baseline_text();
+  const auto baseline_json = [](const Baseline& baseline) { return Json{{"loss", baseline.loss}, {"metric", baseline.metric}, {"text", baseline.text}}; };
+  json["baseline"] = baseline_json(trainer.baseline());
+  if (trainer.linear_predictor()) json["linear_predictor"] = baseline_json(*trainer.linear_predictor());
   if (!training.judgements().empty()) json["last"] = judgement_json(training.judgements().back());
   json["files"] = Json::array();
   for (const WrittenFile& file : files) json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});

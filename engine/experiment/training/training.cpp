@@ -137,6 +137,7 @@ std::vector<std::string> arguments_of(const TrainingRequest& request) {
   where_other("--clip-value", o.clip_value, 0.0);
   list("--freeze", o.frozen);
   if (o.truncate > 0) count("--truncate", o.truncate);
+  if (o.advance > 0) count("--advance", o.advance);
   if (o.held_out > 0) count("--held-out", o.held_out);
   if (request.judge_every > 0) count("--judge-every", request.judge_every);
   return words;

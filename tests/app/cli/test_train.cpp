@@ -104,7 +104,8 @@ TEST_CASE("trained weights run, and do what the last judgement says") {
 TEST_CASE("the same command gives the same bytes, and so does one that was interrupted; its own command line makes it again") {
   const test::Scratch scratch;
   for (const std::string optimiser : {"adam", "rmsprop", "sgd"}) {
-    const std::vector<std::string> how{"--optimiser", optimiser, "--momentum", "0.5", "--schedule", "constant", "--warm-up", "7"};
+    std::vector<std::string> how{"--optimiser", optimiser, "--momentum", "0.5", "--schedule", "constant", "--warm-up", "7"};
+    if (optimiser == "sgd") how.insert(how.end(), {"--truncate", "9", "--advance", "4"});
     const auto with = [&](std::vector<std::string> more) {
       more.insert(more.end(), how.begin(), how.end());
       return adding(more);
@@ -175,6 +176,7 @@ TEST_CASE("a mistake is one line and status 2, and nothing is written") {
   refused(adding({"--lr", "much"}), "give a number");
   refused(adding({"--batch", "0"}), "--batch");
   refused(adding({"--beta2", "1"}), "beta2");
+  refused(adding({"--truncate", "4", "--advance", "8"}), "choose advance up to truncate");
   refused(adding({"--freeze", "0/weight_hx"}), "0/weight_hh");
   refused({"lstm", "--task", "noise"}, "has no target");
   refused({"lstm", "--task", "adding", "--window", "3"}, "--window belongs to --input");

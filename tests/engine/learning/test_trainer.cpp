@@ -2,6 +2,8 @@
 #include "learning/trainer.h"
 
 #include <cmath>
+#include <complex>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -88,6 +90,53 @@ TEST_CASE("a judgement is of what is held out, by the task's metric, beside the 
   CHECK(judged.metric >= 0.0 && judged.metric <= 1.0);
   CHECK(copy.trainer->baseline().metric > 0.0 && copy.trainer->baseline().metric < 0.5);
   CHECK_SAYS(std::abs(copy.trainer->baseline().loss - std::log(8.0)) < 0.1, test::show(copy.trainer->baseline().loss));
+}
+
+namespace {
+
+/// A target that is a sum of inputs of now and three steps ago, and, with `square`, of a product that no linear predictor finds.
+class Filtered final : public Examples {
+ public:
+  explicit Filtered(double square) : square_(square) {}
+  Sequence training(std::int64_t step, std::int64_t index) const override { return make(1 + 1000 * step + index); }
+  Sequence held_out(std::int64_t index) const override { return make(-1 - index); }
+  std::int64_t held_out_count() const override { return 0; }
+  std::int64_t length() const override { return 50; }
+  std::string text() const override { return "filtered"; }
+
+ private:
+  Sequence make(std::int64_t number) const {
+    TaskOptions options{.length = 50, .seed = static_cast<std::uint64_t>(number)};
+    Sequence sequence = make_task("noise", options);
+    sequence.target_kind = TargetKind::regress;
+    sequence.target_width = 1;
+    for (std::size_t t = 0; t < 50; ++t) {
+      const auto at = [&](std::size_t back) { return t < back ? 0.0 : sequence.input[t - back]; };
+      sequence.target.push_back(0.5 + 0.75 * at(0) - 0.25 * at(3) + square_ * at(1) * at(2));
+    }
+    sequence.mask.assign(50, 1.0);
+    return sequence;
+  }
+  double square_;
+};
+
+}  // namespace
+
+TEST_CASE("beside a series' best constant stands a linear predictor, which finds what is linear and nothing else") {
+  for (const double square : {0.0, 1.0}) {
+    const Filtered examples(square);
+    std::deque<Sequence> held;
+    for (std::int64_t i = 0; i < 40; ++i) held.push_back(examples.held_out(i));
+    const auto linear = linear_predictor(examples, held);
+    CHECK(linear.has_value());
+    if (square == 0.0) CHECK_SAYS(linear->metric < 1e-12, test::show(linear->metric));
+    if (square == 1.0) CHECK_SAYS(linear->metric > 0.8 && linear->metric < 1.2, test::show(linear->metric));  // the product's variance is 1
+    CHECK_EQUAL(linear->loss, linear->metric / 2.0);
+    CHECK(best_constant(held).metric > 0.5);
+  }
+  // There is none for a target at one step alone, and for classes.
+  CHECK(!Learner(small()).trainer->linear_predictor());
+  CHECK(!Learner(small(), "lstm", 20, "parity").trainer->linear_predictor());
 }
 
 TEST_CASE("a batch's gradient is the mean of those of its sequences") {
@@ -190,10 +239,102 @@ TEST_CASE("truncated backpropagation of all steps is backpropagation, to the bit
   CHECK_CLOSE(Learner(options).trainer->step().loss, expected[0], 1e-13);
 }
 
+namespace {
+
+/// The steps [from, to) of a sequence, of which the target counts from step `counted` on, and its loss as a part of the whole one's.
+Sequence part(const Sequence& whole, std::int64_t from, std::int64_t to, std::int64_t counted) {
+  Sequence cut = whole;
+  cut.length = to - from;
+  const auto rows = [&](std::vector<double>& all, std::int64_t width) { all = std::vector<double>(all.begin() + from * width, all.begin() + to * width); };
+  rows(cut.input, whole.width);
+  rows(cut.time, 1);
+  rows(cut.target, whole.target_width);
+  rows(cut.mask, 1);
+  for (std::int64_t t = from; t < std::min(counted, to); ++t) cut.mask[static_cast<std::size_t>(t - from)] = 0.0;
+  return cut;
+}
+
+/// One batch of one sequence by BPTT(k2; k1) and plain descent, each part a rollout of its own.
+double plain_truncated(Model& model, const Sequence& whole, std::int64_t k2, std::int64_t k1, double rate) {
+  std::map<std::string, std::vector<std::complex<double>>> state;
+  std::int64_t at = 0;  // the step that the state stands before
+  double sum = 0.0, loss = 0.0;
+  for (const double m : whole.mask) sum += m;
+  for (std::int64_t learned = 0; learned < whole.length; learned += k1) {
+    const std::int64_t end = std::min(learned + k1, whole.length), next = std::max<std::int64_t>(0, learned + 2 * k1 - k2);
+    const Sequence now = part(whole, at, end, learned);
+    const SequenceLoss task(LossKind::task, now);
+    Rollout rollout(model, Batch(now, task), {.record = false});
+    rollout.set_initial(state);
+    CHECK(!rollout.forward({}, {}));
+    CHECK(!rollout.backward({}, {}));
+    double counted = 0.0;
+    for (const double m : now.mask) counted += m;
+    loss += rollout.loss() * counted / sum;
+    if (next > at && end < whole.length) {
+      const Sequence between = part(whole, at, next, next);
+      const SequenceLoss none(LossKind::task, between);
+      Rollout carrier(model, Batch(between, none), {.record = false});
+      carrier.set_initial(state);
+      CHECK(!carrier.forward({}, {}));
+      state = carrier.final_states();
+      at = next;
+    }
+    const Parameters before = model.parameters();
+    for (const auto& entry : before.entries()) {
+      std::vector<double> values = entry.values;
+      const auto& gradient = rollout.parameter_gradients().at(entry.name);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] -= rate * gradient[i] * counted / sum;
+      model.set(entry.name, values);
+    }
+  }
+  return loss;
+}
+
+}  // namespace
+
+TEST_CASE("truncated backpropagation that goes further back than the weights change is a plain loop over its parts") {
+  TrainingOptions options = small(1);
+  options.optimiser.rule = OptimiserOptions::Rule::sgd;
+  options.rate.rate = 0.5;
+  options.held_out = 1;
+  std::vector<std::vector<double>> seen;
+  for (const auto& [k2, k1] : std::vector<std::pair<std::int64_t, std::int64_t>>{{7, 3}, {6, 2}, {5, 1}, {19, 6}, {4, 4}, {0, 4}}) {
+    options.truncate = k2;
+    options.advance = k1;
+    Learner trained(options, "lstm", 20, "parity"), plain(options, "lstm", 20, "parity");
+    for (int step = 0; step < 2; ++step) {
+      const double loss = plain_truncated(*plain.model, plain.examples->training(step, 0), k2 > 0 ? k2 : 20, k1, options.rate.rate);
+      CHECK_CLOSE(trained.trainer->step().loss, loss, 1e-12);
+    }
+    const auto expected = plain.numbers(), actual = trained.numbers();
+    for (std::size_t i = 0; i < expected.size(); ++i) CHECK_CLOSE(actual[i], expected[i], 1e-11);
+    CHECK_EQUAL(trained.trainer->optimiser().steps(), 2 * ((20 + k1 - 1) / k1));
+    for (const auto& other : seen) CHECK(other != actual);
+    seen.push_back(actual);
+  }
+}
+
+TEST_CASE("weights that change as often as the gradient is cut are truncated backpropagation as it is without saying so, to the bit") {
+  TrainingOptions options = small();
+  for (const std::int64_t k : {7, 20, 33}) {
+    options.truncate = k;
+    options.advance = 0;
+    const auto expected = Learner(options).after(3);
+    options.advance = k;
+    CHECK(Learner(options).after(3) == expected);
+  }
+  options.truncate = 4;
+  options.advance = 5;
+  CHECK_ERROR(Learner(options).trainer, "advance = 5 is more steps than truncate = 4");
+}
+
 TEST_CASE("a model whose state grows is refused where it cannot be truncated") {
   TrainingOptions options = small();
   options.truncate = 5;
   CHECK_ERROR(Learner(options, "transformer").trainer->step(), "cannot be continued");
+  options.advance = 2;
+  CHECK_ERROR(Learner(options, "transformer", 20, "parity").trainer->step(), "cannot be continued");
 }
 
 TEST_CASE("one thread and several train the same weights to the bit") { CHECK(test::on_one_processor("writes what was trained") == trained()); }
