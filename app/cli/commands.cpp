@@ -61,12 +61,13 @@ RunRequest request_of(const ModelOptions& options, const Preset& preset, const R
   one_of("--dtype", options.dtype, {"f32", "f64"});
   RunRequest request;
   request.preset = preset;
+  if (options.trained) use_trained(request);
   request.set = settings(options.set);
   request.seed = seed("--seed", options.seed).value_or(1);
   request.device = options.device;
   request.dtype = options.dtype;
   request.loss = loss_of(options.loss);
-  request.weights = options.weights;
+  if (!options.weights.empty()) request.weights = options.weights;
   request.state = options.state;
   hyper_of(registry, request.preset, request.set);  // a wrong value is said before a long file is read
   return request;
@@ -193,7 +194,7 @@ Json number_json(double value) { return std::isfinite(value) ? Json(value) : Jso
 void take_sizes(const ModelOptions& options, RunRequest& request, bool tell) {
   if (options.sizes.empty() || options.sizes == "preset") return;
   one_of("--sizes", options.sizes, {"preset", "weights"});
-  if (options.weights.empty()) usage_error("--sizes", "weights needs --weights FILE, whose sizes are to be taken.");
+  if (request.weights.empty()) usage_error("--sizes", "weights needs --weights FILE, whose sizes are to be taken.");
   for (const auto& [key, value] : settings_that_fit(builtin_registry(), request, request.weights)) {
     if (tell) std::cout << "The weights set " << key << " = " << value << ".\n";
     request.set.emplace_back(key, value);
@@ -489,7 +490,7 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
   timing.forms = options.forms;
   if (primitive) {
     for (const auto& [option, given] : {std::pair{"--input", !options.input.empty()}, {"--task", !options.task.empty()}, {"--length", !options.length.empty()}, {"--task-set", !options.task_set.empty()},
-                                        {"--weights", !options.weights.empty()}, {"--sizes", !options.sizes.empty()}, {"--state", !options.state.empty()}})
+                                        {"--trained", options.trained}, {"--weights", !options.weights.empty()}, {"--sizes", !options.sizes.empty()}, {"--state", !options.state.empty()}})
       if (given) usage_error(option, "belongs to a preset; a primitive is timed on random inputs.");
     request.sequence = primitive_input(options.id, hyper_of(registry, request.preset, request.set), timing.lengths.back(), request.seed);
   } else {

@@ -37,6 +37,7 @@ struct ModelOptions {
   // The sequence.
   std::string input, task, length, task_seed, time, standardise, loss;
   std::vector<std::string> columns, target, task_set;
+  bool trained = false;
 };
 
 struct RunOptions : ModelOptions {

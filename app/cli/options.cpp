@@ -37,6 +37,7 @@ void add_sequence(CLI::App& app, ModelOptions& options) {
   app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
   add_list(app, "--target", options.target, "Columns of the file that are the target and no input, or next: the next value of the input");
   app.add_option("--standardise", options.standardise, "yes or no (yes for files, no for tasks)")->type_name("Y");
+  app.add_flag("--trained", options.trained, "With the trained weights that the preset brings, on what they were trained on; `reclab list` names those that have them");
   app.add_option("--weights", options.weights, archive_format_names() + " file, names as on the card (with or without param/) or of the reference implementation")->type_name("FILE");
   app.add_option("--sizes", options.sizes, "preset, or weights: width, layers and whatever else their shapes tell (preset)")->type_name("FROM");
   app.add_option("--state", options.state, archive_format_names() + " file to start from, as state.npz of an export")->type_name("FILE");
@@ -74,6 +75,7 @@ void add_bench(CLI::App& app, BenchOptions& options) {
 void add_train(CLI::App& app, TrainOptions& options) {
   add_model(app, options, false);
   app.add_option("--form", options.form, "The exact form that it is trained in (sequential)")->type_name("FORM");
+  app.add_flag("--trained", options.trained, "Begins from the trained weights that the preset brings");
   app.add_option("--weights", options.weights, archive_format_names() + " file to begin from, names as on the card or of the reference implementation")->type_name("FILE");
   app.add_option("--task", options.task, "A task that is learned (the preset's own), fresh sequences at every step")->type_name("NAME");
   app.add_option("--length", options.length, "Steps of the task")->type_name("T");

@@ -52,6 +52,20 @@ Json descent_json(const Preset& preset) {
   return json;
 }
 
+/// What its trained weights are, null where it has none.
+Json trained_json(const Preset& preset) {
+  if (!preset.trained) return nullptr;
+  const TrainedPreset& trained = *preset.trained;
+  Json parameters = Json::object(), hyper = Json::object();
+  for (const auto& [key, value] : trained.task_set) parameters[key] = value;
+  for (const auto& [key, value] : trained.hyper) hyper[key] = value_json(value);
+  return {{"weights", trained.weights.string()},
+          {"command", trained.command},
+          {"idea", trained.idea},
+          {"hyper", hyper},
+          {"sequence", {{"task", trained.task}, {"length", trained.task_length}, {"seed", trained.task_seed}, {"parameters", parameters}}}};
+}
+
 /// What descends from it, in the order of the library.
 std::vector<std::pair<const Preset*, const Descent*>> descendants(const PresetLibrary& all, const std::string& id) {
   std::vector<std::pair<const Preset*, const Descent*>> found;
@@ -112,6 +126,7 @@ Json card_json(const Card& card, const Hyper& hyper, const Preset& preset, const
   json["led_to"] = Json::array();
   for (const auto& [child, descent] : descendants(all, preset.id)) json["led_to"].push_back({{"id", child->id}, {"changed", descent->changed}});
   json["source"] = source_json(card.source);
+  json["trained"] = trained_json(preset);
   return json;
 }
 
@@ -214,6 +229,11 @@ void print_card(const Card& card, const Hyper& hyper, const Preset& preset, cons
   for (const auto& [key, value] : preset.task_set) set += ", " + key + " = " + value;
   paragraph(out, "task " + preset.task + set + ", " + counted(preset.task_length, "step") + "; look at " + or_dash(joined(preset.look_at)),
             indent);
+  if (preset.trained) {
+    section("Trained: reclab run " + preset.id + " --trained");
+    paragraph(out, preset.trained->idea, indent);
+    paragraph(out, "Made by: " + preset.trained->command, indent);
+  }
   print_lineage(preset, all, indent);
   if (!card.notes.empty()) section("Notes");
   for (const std::string& note : card.notes) {
@@ -241,9 +261,11 @@ int list(const ListOptions& options) {
   Json json = Json::array();
   // By family, in the order of the library; states and gates are on the card.
   std::map<std::string, std::vector<std::vector<std::string>>> rows;
+  std::vector<std::string> trained;
   for (const Preset& preset : all.presets()) {
     if (!options.family.empty() && preset.family != options.family) continue;
     const Card shown = card(builtin_registry(), preset);
+    if (preset.trained) trained.push_back(preset.id);
     if (!options.json) {
       rows[preset.family].push_back({preset.id, shortened(preset.title, 30), std::to_string(preset.source.year), joined(shown.forms)});
       continue;
@@ -256,7 +278,8 @@ int list(const ListOptions& options) {
                     {"gates", names(shown.gates)},
                     {"states", names(shown.states)},
                     {"properties", properties_json(properties_of(builtin_registry(), preset))},
-                    {"descends_from", descent_json(preset)}});
+                    {"descends_from", descent_json(preset)},
+                    {"trained", preset.trained.has_value()}});
   }
   if (options.json) {
     std::cout << json.dump(2) << '\n';
@@ -270,6 +293,7 @@ int list(const ListOptions& options) {
     }
     table.print(std::cout);
     std::cout << "\n`reclab show ID` is the card of one, with its states and gates.\n";
+    if (!trained.empty()) paragraph(std::cout, "`reclab run ID --trained` runs one with trained weights: " + joined(trained) + ".");
   }
   return 0;
 }

@@ -29,6 +29,10 @@ std::vector<std::string> record_of(const Probe& probe) {
 
 }  // namespace
 
+bool has_own_weights(const RunRequest& request) {
+  return !request.weights.empty() && !(request.preset.is_trained && request.weights == request.preset.trained->weights);
+}
+
 void CommandLine::option(const std::string& name, const std::string& value) {
   text_ += ' ' + name + (value.starts_with('-') ? "=" : " ") + shell_word(value);
 }
@@ -64,7 +68,8 @@ void CommandLine::model(const RunRequest& request, const std::string& device) {
     if (!sequence.standardised) option("--standardise", "no");
   }
   for (const auto& [key, value] : request.set) option("--set", key + "=" + value);
-  if (!request.weights.empty()) option("--weights", request.weights.string());
+  if (request.preset.is_trained) flag("--trained");
+  if (has_own_weights(request)) option("--weights", request.weights.string());
   if (!request.state.empty()) option("--state", request.state.string());
   option("--seed", request.seed);
   // Nothing said is auto, which is the CPU wherever precision is float64.

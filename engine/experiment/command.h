@@ -15,6 +15,9 @@ namespace reclab {
 /// "reclab run ...", without --export. `device`: that which ran.
 std::string command_of(const RunRequest& request, const std::string& device);
 
+/// Whether a request's weights are from a file that is not that of its trained preset, so that --weights has to name it.
+bool has_own_weights(const RunRequest& request);
+
 /// The names that --record takes, and whether a name, which may go on after a slash, begins with one of them.
 std::vector<std::string> recorded_names();
 bool is_recorded_name(std::string_view name);

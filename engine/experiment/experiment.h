@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -40,6 +41,21 @@ struct Descent {
   std::string changed;  ///< one clause: "the output is fed back instead of the state"
 };
 
+/// What a preset is like after training: small weights that come with it, and what they were trained on.
+struct TrainedPreset {
+  std::filesystem::path weights;  ///< a safetensors file beside the preset, of at most `largest` bytes
+  std::string command;            ///< "reclab train ID ...", which made it
+  std::string idea;               ///< as Preset::idea, of the trained model
+  std::vector<Claim> claims;      ///< of this idea: tests/engine/sweeps/test_cards.cpp measures them
+  HyperValues hyper;              ///< over the preset's own
+  std::string task;
+  std::int64_t task_length = 0;
+  std::uint64_t task_seed = 1;
+  TaskSettings task_set;
+
+  static constexpr std::uint64_t largest = 200'000;
+};
+
 /// A preset: data that shows an architecture off (schema 1; see presets/ and README).
 struct Preset {
   std::string id, architecture, title, family, idea;
@@ -57,6 +73,8 @@ struct Preset {
   std::vector<std::string> look_at;
   std::vector<Claim> claims;
   std::vector<Descent> descends_from;
+  std::optional<TrainedPreset> trained;
+  bool is_trained = false;  ///< made by as_trained
   Reference source;
   std::filesystem::path file;
 };
@@ -74,6 +92,9 @@ class PresetLibrary {
   std::vector<Preset> presets_;
   std::vector<std::string> problems_;
 };
+
+/// The preset as it was trained: hyper-parameters, sequence, idea and claims are those of its training. Throws Error where it has no trained weights.
+Preset as_trained(const Preset& preset);
 
 /// The folders that presets are looked for in: $RECLAB_PRESETS, the installation's data folder, the build tree's source, the user's own.
 std::vector<std::filesystem::path> preset_folders();
@@ -104,6 +125,10 @@ struct RunRequest {
   std::int64_t record_limit = std::int64_t{512} << 20;  ///< bytes
   Probe probe;
 };
+
+/// The request with its preset as it was trained, and with the trained weights. The sequence stays as it is: a caller that has none of its own takes
+/// the new preset's. Throws Error where the preset has no trained weights.
+void use_trained(RunRequest& request);
 
 /// fraction in [0, 1] of the whole run, stage: what is being done, in words. Called from the run's thread, often: be quick.
 using Progress = std::function<void(double fraction, std::string_view stage)>;

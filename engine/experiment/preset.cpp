@@ -197,11 +197,11 @@ std::vector<std::string> read_look_at(const Json& json, const fs::path& file) {
 }
 
 /// What the idea says is to be seen; the words must stand in it, so that who changes the sentence looks at the claim too.
-std::vector<Claim> read_claims(const Json& json, const std::string& idea, const fs::path& file) {
-  if (!json.is_array()) mistake(file, "claims", "must be a list of objects with text, measure and range, not " + kind_of(json) + ".");
+std::vector<Claim> read_claims(const Json& json, const std::string& idea, const fs::path& file, const std::string& list = "claims") {
+  if (!json.is_array()) mistake(file, list, "must be a list of objects with text, measure and range, not " + kind_of(json) + ".");
   std::vector<Claim> claims;
   for (std::size_t i = 0; i < json.size(); ++i) {
-    const std::string place = "claims[" + std::to_string(i) + "]";
+    const std::string place = list + "[" + std::to_string(i) + "]";
     Object object(json[i], file, place);
     Claim claim;
     claim.text = object.text("text", "words of the idea");
@@ -237,6 +237,68 @@ std::vector<Descent> read_descent(const Json& json, const std::string& id, const
   return all;
 }
 
+/// The task that a preset, or one that was trained, is shown on.
+template <class Shown>
+void read_sequence(const Json& json, const fs::path& file, const std::string& place, Shown& shown) {
+  Object object(json, file, place);
+  shown.task = object.text("task", "the name of a task");
+  shown.task_set.clear();
+  std::vector<std::string> known;
+  for (const TaskInfo& task : tasks()) known.push_back(task.name);
+  if (std::ranges::find(known, shown.task) == known.end())
+    mistake(file, place + ".task", "names no task: \"" + shown.task + "\"; the tasks are " + nearest_names(shown.task, known, known.size()) + ".");
+  if (const Json* length = object.find("length")) shown.task_length = object.integer("length", "a number of steps", 1, 1'000'000'000, *length);
+  if (const Json* seed = object.find("seed"))
+    shown.task_seed = static_cast<std::uint64_t>(object.integer("seed", "a seed", 0, std::numeric_limits<std::int64_t>::max(), *seed));
+  if (const Json* parameters = object.find("parameters")) {
+    const std::string below = place + ".parameters";
+    Hyper values = task_parameters(shown.task, {});
+    for (const auto& [key, value] : read_hyper(*parameters, file, below)) {
+      if (!values.has(key)) checked(file, below, below, [&, name = key] { task_parameters(shown.task, {{name, ""}}); });
+      checked(file, below, below, [&, name = key, given = value] { values.set(name, given, "the task " + shown.task); });
+    }
+    shown.task_set = settings_of(values);
+  }
+  object.nothing_else();
+}
+
+/// The weights that a preset was trained to; the preset itself has been read.
+TrainedPreset read_trained(const Json& json, const Registry& registry, const Preset& preset) {
+  const fs::path& file = preset.file;
+  Object object(json, file, "trained");
+  TrainedPreset trained;
+  const std::string name = object.text("weights", "the name of a safetensors file beside the preset");
+  if (fs::path(name).filename() != name || !name.ends_with(".safetensors"))
+    mistake(file, "trained.weights", "must be the name of a .safetensors file in the preset's own folder, not " + kind_of(name) + ".");
+  trained.weights = file.parent_path() / name;
+  std::error_code missing;
+  const auto bytes = fs::file_size(trained.weights, missing);
+  if (missing) mistake(file, "trained.weights", "names " + printable(name) + ", which cannot be read beside it (" + missing.message() + "); put it there, or train it with trained.command.");
+  if (bytes > TrainedPreset::largest)
+    mistake(file, "trained.weights", "names " + printable(name) + " of " + std::to_string(bytes) + " bytes, and " + std::to_string(TrainedPreset::largest) + " is the most; train a smaller model, or in float32.");
+  trained.command = object.text("command", "the command that trained it");
+  const std::string start = "reclab train " + preset.id;
+  if (trained.command != start && !trained.command.starts_with(start + " ")) mistake(file, "trained.command", "must begin with \"" + start + "\", not be " + kind_of(trained.command) + ".");
+  trained.idea = object.text("idea", "what the trained model has learned, what to look at and where it breaks");
+  if (const Json* claims = object.find("claims")) trained.claims = read_claims(*claims, trained.idea, file, "trained.claims");
+  if (const Json* hyper = object.find("hyper")) {
+    if (!preset.stack.empty()) mistake(file, "trained.hyper", "cannot be given for a stack; write the values into its parts.");
+    trained.hyper = read_hyper(*hyper, file, "trained.hyper");
+    checked(file, "trained.hyper", "trained.hyper", [&] {
+      Preset alone = preset;
+      alone.hyper = trained.hyper;
+      hyper_of(registry, alone);
+    });
+  }
+  trained.task = preset.task;
+  trained.task_length = preset.task_length;
+  trained.task_seed = preset.task_seed;
+  trained.task_set = preset.task_set;
+  if (const Json* sequence = object.find("sequence")) read_sequence(*sequence, file, "trained.sequence", trained);
+  object.nothing_else();
+  return trained;
+}
+
 Preset load_preset(const Registry& registry, const fs::path& file) {
   const Json json = parse(file);
   Preset preset;
@@ -261,28 +323,7 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
   preset.idea = root.text("idea", "what it changed, what to look at and where it breaks");
 
   if (const Json* hyper = root.find("hyper")) preset.hyper = read_hyper(*hyper, file, "hyper");
-  if (const Json* sequence = root.find("sequence")) {
-    Object object(*sequence, file, "sequence");
-    preset.task = object.text("task", "the name of a task");
-    std::vector<std::string> known;
-    for (const TaskInfo& task : tasks()) known.push_back(task.name);
-    if (std::ranges::find(known, preset.task) == known.end())
-      mistake(file, "sequence.task",
-              "names no task: \"" + preset.task + "\"; the tasks are " + nearest_names(preset.task, known, known.size()) + ".");
-    if (const Json* length = object.find("length"))
-      preset.task_length = object.integer("length", "a number of steps", 1, 1'000'000'000, *length);
-    if (const Json* seed = object.find("seed"))
-      preset.task_seed = static_cast<std::uint64_t>(object.integer("seed", "a seed", 0, std::numeric_limits<std::int64_t>::max(), *seed));
-    if (const Json* parameters = object.find("parameters")) {
-      Hyper values = task_parameters(preset.task, {});
-      for (const auto& [key, value] : read_hyper(*parameters, file, "sequence.parameters")) {
-        if (!values.has(key)) checked(file, "sequence.parameters", "sequence.parameters", [&, name = key] { task_parameters(preset.task, {{name, ""}}); });
-        checked(file, "sequence.parameters", "sequence.parameters", [&, name = key, given = value] { values.set(name, given, "the task " + preset.task); });
-      }
-      preset.task_set = settings_of(values);
-    }
-    object.nothing_else();
-  }
+  if (const Json* sequence = root.find("sequence")) read_sequence(*sequence, file, "sequence", preset);
   if (const Json* look_at = root.find("look_at")) preset.look_at = read_look_at(*look_at, file);
   if (const Json* claims = root.find("claims")) preset.claims = read_claims(*claims, preset.idea, file);
   if (const Json* descent = root.find("descends_from")) preset.descends_from = read_descent(*descent, preset.id, file);
@@ -294,9 +335,11 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
   preset.source.venue = source.text("venue", "where it was published", !Object::required);
   preset.source.url = source.text("url", "an address", !Object::required);
   source.nothing_else();
+  const Json* trained = root.find("trained");
   root.nothing_else();
 
   if (!stack) checked(file, "architecture", "hyper", [&] { hyper_of(registry, preset); });
+  if (trained) preset.trained = read_trained(*trained, registry, preset);
   return preset;
 }
 
@@ -366,6 +409,33 @@ const Preset& PresetLibrary::find(std::string_view id) const {
   // It may be in what could not be read: a folder, or a file with a mistake before its id.
   const std::string hidden = problems_.empty() ? "" : " But not everything could be read: " + problems_.front() + (problems_.size() > 1 ? " (and " + std::to_string(problems_.size() - 1) + " more)" : "");
   throw Error("there is no preset \"" + where.model + "\"; the nearest are " + where.range + ", and `reclab list` shows all." + hidden, where);
+}
+
+Preset as_trained(const Preset& preset) {
+  if (preset.is_trained) return preset;
+  if (!preset.trained) throw Error(preset.id + " has no trained weights: leave out --trained, or train it with `reclab train " + preset.id + "`.", {.model = preset.id, .parameter = "trained"});
+  const TrainedPreset& trained = *preset.trained;
+  Preset result = preset;
+  result.is_trained = true;
+  for (const auto& [key, value] : trained.hyper) {
+    const auto own = std::ranges::find(result.hyper, key, &HyperValues::value_type::first);
+    if (own == result.hyper.end())
+      result.hyper.emplace_back(key, value);
+    else
+      own->second = value;
+  }
+  result.task = trained.task;
+  result.task_length = trained.task_length;
+  result.task_seed = trained.task_seed;
+  result.task_set = trained.task_set;
+  result.idea = trained.idea;
+  result.claims = trained.claims;
+  return result;
+}
+
+void use_trained(RunRequest& request) {
+  request.preset = as_trained(request.preset);
+  request.weights = request.preset.trained->weights;
 }
 
 std::vector<fs::path> preset_folders() {

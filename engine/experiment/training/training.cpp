@@ -109,7 +109,8 @@ std::vector<std::string> arguments_of(const TrainingRequest& request) {
     if (request.windows.seed != request.run.seed) count("--task-seed", request.windows.seed);
   }
   for (const auto& [key, value] : request.run.set) option("--set", key + "=" + value);
-  if (!request.run.weights.empty()) option("--weights", request.run.weights.string());
+  if (request.run.preset.is_trained) words.emplace_back("--trained");
+  if (has_own_weights(request.run)) option("--weights", request.run.weights.string());
   count("--seed", request.run.seed);
   if (request.run.device != "auto") option("--device", request.run.device);
   if (request.run.dtype != "f64") option("--dtype", request.run.dtype);

@@ -50,6 +50,7 @@ const PresetLibrary& presets() {
 std::string difference(const RunRequest& a, const RunRequest& b) {
   const auto loads = [](const Sequence& s) { return s.task.empty() ? s.load : LoadOptions{}; };
   if (a.preset.id != b.preset.id) return "preset";
+  if (a.preset.is_trained != b.preset.is_trained) return "trained";
   if (a.set != b.set) return "set";
   if (a.seed != b.seed) return "seed";
   if (a.form != b.form) return "form";
@@ -128,6 +129,35 @@ TEST_CASE("the command of a request on a task makes an equal request") {
     request.loss = loss;
     check_repeats(request);
   }
+}
+
+TEST_CASE("the command of a request with trained weights makes an equal request") {
+  RunRequest request;
+  request.preset = presets().find("lstm");
+  use_trained(request);
+  request.sequence = make_task("adding", {.length = 30, .seed = 1});
+  check_repeats(request);
+  CHECK_EQUAL(command_of(request, "cpu"), "reclab run lstm --task adding --length 30 --trained --seed 1");
+  CHECK(hyper_of(builtin_registry(), request.preset).text("width") == hyper_of(builtin_registry(), again(request).preset).text("width"));
+  request.set = {{"forget_bias", "3"}};
+  request.weights = "mine.npz";  // others than those that the preset brings
+  check_repeats(request);
+}
+
+TEST_CASE("trained weights come with a command that asks for their model and their task") {
+  std::size_t found = 0;
+  for (const Preset& preset : presets().presets()) {
+    if (!preset.trained) continue;
+    ++found;
+    const TrainingRequest request = cli::training_request_of(cli::train_options(arguments_of(preset.trained->command, "train")), presets());
+    const Preset trained = as_trained(preset);
+    CHECK_EQUAL(request.run.preset.id, preset.id);
+    const Hyper asked = hyper_of(builtin_registry(), request.run.preset, request.run.set), said = hyper_of(builtin_registry(), trained);
+    for (const HyperSpec& row : said.table()) CHECK_SAYS(asked.text(row.key) == said.text(row.key), preset.id + ": " + row.key + " is " + asked.text(row.key) + " in the command, " + said.text(row.key) + " in the preset");
+    CHECK_SAYS(request.file.empty() && make_task(request.task, request.make).names == make_task(trained.task, trained.task_options()).names && request.task == trained.task, preset.id);
+    CHECK_SAYS(settings_of(task_parameters(request.task, request.make.set)) == settings_of(task_parameters(trained.task, trained.task_set)) && request.make.length == trained.task_length, preset.id);
+  }
+  CHECK(found >= 2);
 }
 
 TEST_CASE("the command of a request on a file makes an equal request, whatever file and columns are called") {

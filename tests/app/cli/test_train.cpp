@@ -177,6 +177,7 @@ TEST_CASE("a mistake is one line and status 2, and nothing is written") {
   refused(adding({"--batch", "0"}), "--batch");
   refused(adding({"--beta2", "1"}), "beta2");
   refused(adding({"--truncate", "4", "--advance", "8"}), "choose advance up to truncate");
+  refused({"elman", "--trained"}, "elman has no trained weights");
   refused(adding({"--freeze", "0/weight_hx"}), "0/weight_hh");
   refused({"lstm", "--task", "noise"}, "has no target");
   refused({"lstm", "--task", "adding", "--window", "3"}, "--window belongs to --input");

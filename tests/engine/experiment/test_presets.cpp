@@ -88,6 +88,7 @@ TEST_CASE("every preset of this house loads, and is where it says it is") {
     for (std::size_t i = 0; i < preset.idea.size(); ++i)
       sentences += preset.idea[i] == '.' && (i + 1 == preset.idea.size() || preset.idea[i + 1] == ' ');
     CHECK_SAYS(sentences == 3, preset.id + ": the idea has " + std::to_string(sentences) + " sentences");
+    if (preset.trained) CHECK_SAYS(std::ranges::count(preset.trained->idea + " ", '.') >= 3 && preset.trained->idea.ends_with('.'), preset.id + ": the trained one's idea is of three sentences");
     CHECK_SAYS(!preset.look_at.empty(), preset.id);
     const Card shown = card(builtin_registry(), preset);
     CHECK_EQUAL(shown.id, preset.id);
@@ -290,6 +291,76 @@ TEST_CASE("each mistake is one sentence that names the file and the key, and hid
     CHECK_EQUAL(library.find("other").id, std::string("other"));
     // Who asks for the preset that could not be read hears why.
     CHECK_ERROR(library.find("wrong"), mistake.says);
+  }
+}
+
+namespace {
+
+/// A preset with trained weights, of which `more` goes before the rest.
+std::string trained_text(const std::string& more = "", const std::string& weights = "mine.safetensors", const std::string& command = "reclab train mine --steps 9") {
+  return preset_text("mine", ",\"hyper\": {\"width\": 8, \"forget_bias\": 2}, \"trained\": {" + more + "\"weights\": \"" + weights + "\", \"command\": \"" + command + "\", \"idea\": \"It has learned.\"}");
+}
+
+}  // namespace
+
+TEST_CASE("what a preset says of its trained weights is what is read, and what it runs as") {
+  Folder folder;
+  folder.write("mine.safetensors", "weights");
+  folder.write("mine.json", trained_text("\"hyper\": {\"width\": 4, \"layers\": 2}, \"sequence\": {\"task\": \"adding\", \"length\": 30, \"seed\": 4, \"parameters\": {\"markers\": 3}},"
+                                         "\"claims\": [{\"text\": \"has learned\", \"measure\": \"of_baseline\", \"range\": [0, 0.1]}],"));
+  folder.write("plain.json", preset_text("plain"));
+  const PresetLibrary library(builtin_registry(), {folder.path()});
+  CHECK_SAYS(library.problems().empty(), all_of(library.problems()));
+  const Preset &drawn = library.find("mine"), trained = as_trained(drawn);
+  CHECK(!drawn.is_trained && trained.is_trained && drawn.claims.empty());
+  CHECK_EQUAL(trained.trained->weights, folder.path() / "mine.safetensors");
+  CHECK_EQUAL(trained.trained->command, std::string("reclab train mine --steps 9"));
+  CHECK_EQUAL(trained.idea, std::string("It has learned."));
+  CHECK_EQUAL(trained.claims.at(0).measure, std::string("of_baseline"));
+  CHECK(trained.task_options() == (TaskOptions{.length = 30, .seed = 4, .set = {{"markers", "3"}}}));
+  CHECK_EQUAL(drawn.task, std::string("noise"));
+  const Hyper hyper = hyper_of(builtin_registry(), trained);
+  CHECK_EQUAL(hyper.integer("width"), 4);
+  CHECK_EQUAL(hyper.integer("layers"), 2);
+  CHECK_EQUAL(hyper.real("forget_bias"), 2.0);  // where the training changed nothing
+  CHECK_EQUAL(hyper_of(builtin_registry(), drawn).integer("width"), 8);
+  RunRequest request;
+  request.preset = drawn;
+  use_trained(request);
+  CHECK(request.preset.is_trained && request.weights == folder.path() / "mine.safetensors");
+  request.preset = library.find("plain");
+  CHECK_ERROR(use_trained(request), "plain has no trained weights");
+}
+
+TEST_CASE("a mistake in what is trained is one sentence that names the file and the key") {
+  struct Mistake {
+    std::string text, says;
+  };
+  const std::vector<Mistake> mistakes{
+      {preset_text("mine", ",\"trained\": \"mine.safetensors\""), "trained must be an object"},
+      {preset_text("mine", ",\"trained\": {}"), "trained.weights is missing"},
+      {trained_text("", "other.safetensors"), "trained.weights names other.safetensors, which cannot be read beside it"},
+      {trained_text("", "../mine.safetensors"), "trained.weights must be the name of a .safetensors file in the preset's own folder"},
+      {trained_text("", "mine.npz"), "trained.weights must be the name of a .safetensors file"},
+      {trained_text("", "large.safetensors"), "trained.weights names large.safetensors of 200001 bytes, and 200000 is the most"},
+      {trained_text("", "mine.safetensors", "reclab train minette"), "trained.command must begin with \"reclab train mine\""},
+      {replaced(trained_text(), ", \"idea\": \"It has learned.\"", ""), "trained.idea is missing"},
+      {trained_text("\"claims\": [{\"text\": \"Another\", \"measure\": \"held_out\", \"range\": [0, 1]}],"), "trained.claims[0].text must be words that stand in the idea"},
+      {trained_text("\"hyper\": {\"widht\": 3},"), "trained.hyper.widht: mine has no hyper-parameter"},
+      {trained_text("\"hyper\": {\"width\": 0},"), "trained.hyper.width: mine: width = 0"},
+      {trained_text("\"sequence\": {\"task\": \"ading\"},"), "trained.sequence.task names no task"},
+      {trained_text("\"steps\": 9,"), "trained.steps is not a key of a preset"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    Folder folder;
+    folder.write("mine.safetensors", "weights");
+    folder.write("large.safetensors", std::string(TrainedPreset::largest + 1, 'x'));
+    folder.write("wrong.json", mistake.text);
+    const PresetLibrary library(builtin_registry(), {folder.path()});
+    CHECK_SAYS(library.problems().size() == 1, mistake.says + all_of(library.problems()));
+    const std::string& problem = library.problems().front();
+    CHECK_SAYS(problem.starts_with((folder.path() / "wrong.json").string() + ": ") && problem.find(mistake.says) != std::string::npos, problem + "  does not say  " + mistake.says);
+    CHECK_SAYS(problem.find('\n') == std::string::npos && (problem.ends_with(".") || problem.ends_with("?")), problem);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "array/error.h"
 #include "experiment/experiment.h"
+#include "experiment/training/training.h"
 #include "models/network.h"
 #include "models/registry.h"
 #include "sweep.h"
@@ -153,10 +154,29 @@ double flops_of(const Subject& subject, const std::string& form, std::int64_t st
 }
 
 using Arguments = std::vector<std::string>;
+
+/// What a trained preset does on sequences of its task that it has not learned from: its metric, or that over the baseline's.
+double held_out(const Subject& subject, const Arguments& arguments, bool of_baseline) {
+  TrainingRequest request;
+  request.run.preset = subject.preset;
+  use_trained(request.run);
+  request.task = subject.preset.task;
+  request.make = subject.preset.task_options();
+  request.make.seed = 0x6a09e667;  // of no command
+  if (!arguments.empty()) request.make.length = std::stol(arguments[0]);
+  Training training(builtin_registry(), request);
+  const double metric = training.trainer().judge().metric;
+  return of_baseline ? metric / training.trainer().baseline().metric : metric;
+}
+
 using Measure = std::function<double(const Subject&, const Arguments&)>;
 
 const std::map<std::string, Measure>& measures() {
   static const std::map<std::string, Measure> table{
+      // [LENGTH]: of a trained preset, the task's metric (Trainer::metric) on 128 fresh sequences, as long as the preset's or so long; and that over what the best
+      // constant output has there
+      {"held_out", [](const Subject& s, const Arguments& a) { return held_out(s, a, false); }},
+      {"of_baseline", [](const Subject& s, const Arguments& a) { return held_out(s, a, true); }},
       // ARRAY: of all entries of all its steps
       {"min", [](const Subject& s, const Arguments& a) { return std::ranges::min(rows_of(s, a.at(0)).values); }},
       {"max", [](const Subject& s, const Arguments& a) { return std::ranges::max(rows_of(s, a.at(0)).values); }},
@@ -401,6 +421,7 @@ const std::map<std::string, Measure>& measures() {
 TracePtr own_run(const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set = {}) {
   RunRequest request;
   request.preset = preset;
+  if (preset.is_trained) use_trained(request);
   request.set = set;
   request.sequence = make_task(preset.task, preset.task_options());
   request.every = 1;
@@ -525,6 +546,17 @@ TEST_CASE("without the encoder's bias zeros stay zeros, and every other weight i
 SWEEP_PRESETS("it shows what its card says", preset) {
   std::string table, all;
   for (const std::string& complaint : complaints_of(preset, table)) all += "\n  " + complaint;
+  std::printf("%s", table.c_str());
+  CHECK_SAYS(all.empty(), all);
+}
+
+SWEEP_PRESETS("its trained weights do what its card says of them", preset) {
+  if (!preset.trained) return;
+  std::string table, all;
+  const Preset trained = as_trained(preset);
+  for (const std::string& complaint : complaints_of(trained, table)) all += "\n  " + complaint;
+  if (std::ranges::none_of(trained.claims, [](const Claim& claim) { return claim.measure == "held_out" || claim.measure == "of_baseline"; }))
+    all += "\n  " + preset.id + ": say in its trained claims what it does on what is held out";
   std::printf("%s", table.c_str());
   CHECK_SAYS(all.empty(), all);
 }
