@@ -118,6 +118,23 @@ TEST_CASE("mqar: each key once among the pairs and once as a query, soon more of
   CHECK_EQUAL(asked(make_task("mqar", {.length = 32})).size(), 8u);
 }
 
+TEST_CASE("mqar with a key and its value at one step: the same pairs and queries, in fewer steps") {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const TaskSettings set{{"pairs", "4"}, {"pair_steps", "1"}};
+    const Sequence sequence = make_task("mqar", {.length = 60, .seed = seed, .set = set}), apart = make_task("mqar", {.length = 64, .seed = seed, .set = {{"pairs", "4"}}});
+    const auto row = [](const Sequence& of, std::size_t step) { return std::vector<double>(of.input.begin() + static_cast<std::ptrdiff_t>(step) * of.width, of.input.begin() + static_cast<std::ptrdiff_t>(step + 1) * of.width); };
+    for (std::size_t i = 0; i < 4; ++i) {
+      auto both = row(apart, 2 * i);
+      const auto value = row(apart, 2 * i + 1);
+      for (std::size_t j = 0; j < both.size(); ++j) both[j] += value[j];
+      CHECK(row(sequence, i) == both);
+    }
+    for (std::size_t t = 4; t < 60; ++t) CHECK(row(sequence, t) == row(apart, t + 4));
+    CHECK((std::vector<double>(sequence.target.begin() + 4, sequence.target.end()) == std::vector<double>(apart.target.begin() + 8, apart.target.end())));
+  }
+  CHECK_ERROR(make_task("mqar", {.length = 23, .set = {{"pair_steps", "1"}}}), "choose a length from 24 to");
+}
+
 TEST_CASE("phone-book: the number of the name that is asked for, digit by digit") {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const Sequence sequence = make_task("phone-book", {.length = 30, .seed = seed, .set = {{"entries", "5"}, {"digits", "3"}}});

@@ -35,20 +35,23 @@ std::vector<std::size_t> query_places(Rng draw, std::int64_t places, std::int64_
 
 void make(Sequence& sequence, const Hyper& parameters, const Rng& rng) {
   const std::int64_t pairs = parameters.integer("pairs"), values = parameters.integer("values"), keys = std::max(parameters.integer("keys"), pairs);
+  const bool at_once = parameters.integer("pair_steps") == 1;
+  const std::size_t pair = at_once ? 1 : 2, shown = pair * static_cast<std::size_t>(pairs);
   const auto key = some_of(rng.split("keys"), keys, pairs);
   std::vector<std::int64_t> value, tokens(static_cast<std::size_t>(sequence.length), 0);
   Rng draw = rng.split("values");
   for (std::size_t i = 0; i < key.size(); ++i) {
     value.push_back(draw.integer(values));
-    tokens[2 * i] = 1 + key[i];
-    tokens[2 * i + 1] = 1 + keys + value[i];
+    tokens[pair * i] = 1 + key[i];
+    if (!at_once) tokens[2 * i + 1] = 1 + keys + value[i];
   }
-  const auto places = query_places(rng.split("gaps"), (sequence.length - 2 * pairs) / 2, pairs);
-  for (std::size_t i = 0; i < key.size(); ++i) tokens[2 * key.size() + 2 * places[i]] = 1 + key[i];
+  const auto places = query_places(rng.split("gaps"), (sequence.length - std::ssize(key) * static_cast<std::int64_t>(pair)) / 2, pairs);
+  for (std::size_t i = 0; i < key.size(); ++i) tokens[shown + 2 * places[i]] = 1 + key[i];
   one_hot(sequence, tokens, 1 + keys + values, "value");
+  for (std::size_t i = 0; at_once && i < key.size(); ++i) sequence.input[i * static_cast<std::size_t>(sequence.width) + static_cast<std::size_t>(1 + keys + value[i])] = 1.0;
   for (std::int64_t k = 0; k <= keys; ++k) sequence.names[static_cast<std::size_t>(k)] = k == 0 ? "blank" : "key " + std::to_string(k - 1);
   for (std::int64_t v = 0; v < values; ++v) sequence.names[static_cast<std::size_t>(1 + keys + v)] = "value " + std::to_string(v);
-  for (std::size_t i = 0; i < key.size(); ++i) answer(sequence, 2 * key.size() + 2 * places[i], value[i], values);
+  for (std::size_t i = 0; i < key.size(); ++i) answer(sequence, shown + 2 * places[i], value[i], values);
 }
 
 }  // namespace
@@ -63,10 +66,11 @@ Task mqar() {
                    .source = "Arora and others 2023, Zoology: measuring and improving recall in efficient language models",
                    .parameters = {hyper_integer("pairs", "D", 8, 1, 1000, "How many pairs there are, and how many queries"),
                                   hyper_integer("keys", "K", 16, 1, 10'000, "How many different keys there are; as many as pairs at least"),
-                                  hyper_integer("values", "V", 8, 1, 1000, "How many different values there are; guessing among them has a cross-entropy of log V")}},
+                                  hyper_integer("values", "V", 8, 1, 1000, "How many different values there are; guessing among them has a cross-entropy of log V"),
+                                  hyper_integer("pair_steps", "p", 2, 1, 2, "2: a key and then its value; 1: both at one step, as Schlag and others 2021 have them, so that no layer has to look at the step before")}},
           .least = [](const Hyper& parameters) {
             const std::int64_t pairs = parameters.integer("pairs");
-            return std::pair(4 * pairs, std::to_string(pairs) + " pairs, and as many queries with a blank after each");
+            return std::pair((2 + parameters.integer("pair_steps")) * pairs, std::to_string(pairs) + " pairs, and as many queries with a blank after each");
           },
           .make = make};
 }
