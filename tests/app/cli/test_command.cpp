@@ -160,6 +160,21 @@ TEST_CASE("trained weights come with a command that asks for their model and the
   CHECK(found >= 2);
 }
 
+TEST_CASE("the claims of the literature are commands that can be given") {
+  const auto claims = nlohmann::json::parse(bytes_of_file(std::filesystem::path(RECLAB_SOURCE_DIR) / "tests/bench/claims/claims.json"));
+  for (const auto& claim : claims) {
+    CHECK(!claim.at("claim").get<std::string>().empty() && !claim.at("source").get<std::string>().empty());
+    for (const auto& [name, words] : claim.at("runs").items()) {
+      const TrainingRequest request = cli::training_request_of(cli::train_options(arguments_of("reclab train " + words.get<std::string>(), "train")), presets());
+      hyper_of(builtin_registry(), request.run.preset, request.run.set);
+      CHECK_SAYS(request.make.seed == 1 && request.run.seed == 1 && request.steps > 0, name);
+      make_task(request.task, request.make);
+    }
+    for (const auto& condition : claim.at("holds")) CHECK_SAYS(claim.at("runs").contains(condition.at(0)), condition.dump());
+  }
+  CHECK(claims.size() >= 6);
+}
+
 TEST_CASE("the command of a request on a file makes an equal request, whatever file and columns are called") {
   const Scratch scratch;
   for (const std::string& name : odd_names) {
