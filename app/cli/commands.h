@@ -61,7 +61,7 @@ int bench(const BenchOptions& options, Interrupt& interrupt);
 
 struct TrainOptions : ModelOptions {
   std::string form = "sequential";
-  std::string steps, batch, rate, optimiser, momentum, smoothing, beta1, beta2, epsilon, weight_decay, schedule, warm_up, least_rate;
+  std::string steps, until, batch, rate, optimiser, momentum, smoothing, beta1, beta2, epsilon, weight_decay, schedule, warm_up, least_rate;
   std::string clip, clip_value, truncate, advance, held_out, held_out_share, judge_every, window, ahead;
   std::vector<std::string> freeze;
   bool nesterov = false;

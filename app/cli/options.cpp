@@ -90,6 +90,7 @@ void add_train(CLI::App& app, TrainOptions& options) {
   add_list(app, "--target", options.target, "Columns of the file that are the target and no input");
   app.add_option("--standardise", options.standardise, "yes or no (yes for files, by what is learned from; no for tasks)")->type_name("Y");
   app.add_option("--steps", options.steps, "Batches to learn from (2000)")->type_name("N");
+  app.add_option("--until", options.until, "End after so many of them, at the rates that all of them would have")->type_name("N");
   app.add_option("--batch", options.batch, "Sequences of a batch (32)")->type_name("B");
   app.add_option("--optimiser", options.optimiser, "sgd, rmsprop, adam or adamw, with the conventions of torch.optim (adam)")->type_name("NAME");
   app.add_option("--lr", options.rate, "Rate of learning (0.001)")->type_name("X");

@@ -140,6 +140,7 @@ TrainingRequest training_request_of(const TrainOptions& options, const PresetLib
     if (options.task.empty()) request.make.set = preset.task_set;
     for (auto& pair : settings(options.task_set, "--task-set", "delay=40")) request.make.set.push_back(std::move(pair));
   }
+  request.until = integer("--until", options.until, 1, longest).value_or(0);
   TrainingOptions& o = request.options;
   request.steps = integer("--steps", options.steps, 0, longest).value_or(request.steps);
   o.batch = integer("--batch", options.batch, 1, 1 << 20).value_or(o.batch);
@@ -173,6 +174,7 @@ TrainingRequest resumed_request(const TrainOptions& options, const PresetLibrary
   TrainOptions kept = train_options(arguments_in(options.resume));
   if (!options.id.empty() && options.id != kept.id) usage_error("--resume", "is a training of " + kept.id + ", not of " + options.id + "; leave out the preset.");
   if (!options.steps.empty()) kept.steps = options.steps;
+  kept.until = options.until;
   return training_request_of(kept, presets);
 }
 
@@ -219,7 +221,7 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   if (!folder.empty()) export_training(training, folder);
   if (!training.judgements().empty())
     print_summary(training, std::to_string(training.trainer().steps()) + " of " + std::to_string(request.steps) + ", " + training.request().run.dtype + ", " + training.device());
-  if (!folder.empty()) std::cout << "Wrote " << folder << (training.done() ? "\n" : "; go on with: reclab train --resume " + folder + "\n");
+  if (!folder.empty()) std::cout << "Wrote " << folder << (training.trainer().steps() >= request.steps ? "\n" : "; go on with: reclab train --resume " + folder + "\n");
   std::cout.flush();
   if (!problem.empty()) {
     std::cerr << "reclab: " << one_line(problem) << '\n';

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "experiment/training/learned.h"
+
 namespace reclab {
 namespace {
 
@@ -69,7 +71,10 @@ void CommandLine::model(const RunRequest& request, const std::string& device) {
   }
   for (const auto& [key, value] : request.set) option("--set", key + "=" + value);
   if (request.preset.is_trained) flag("--trained");
-  if (has_own_weights(request)) option("--weights", request.weights.string());
+  if (request.learned)
+    option("--weights", request.learned->folder + "/weights.safetensors");
+  else if (has_own_weights(request))
+    option("--weights", request.weights.string());
   if (!request.state.empty()) option("--state", request.state.string());
   option("--seed", request.seed);
   // Nothing said is auto, which is the CPU wherever precision is float64.
@@ -85,7 +90,7 @@ std::string command_of(const RunRequest& request, const std::string& device) {
   if (request.loss != LossKind::automatic) line.option("--loss", to_string(request.loss));
   if (request.every > 0) line.option("--every", static_cast<std::uint64_t>(request.every));
   line.joined("--record", record_of(request.probe));
-  return line.text();
+  return request.learned ? request.learned->command + " && " + line.text() : line.text();
 }
 
 std::vector<std::string> recorded_names() {

@@ -24,6 +24,7 @@ namespace reclab {
 
 class Registry;  // models/registry.h: the architectures of this build
 class Backend;   // array/backend.h
+struct LearnedWeights;  // experiment/training/learned.h
 struct Architecture;
 
 using HyperValues = std::vector<std::pair<std::string, HyperValue>>;
@@ -122,6 +123,7 @@ struct RunRequest {
   std::int64_t every = 0;           ///< 0: chosen so that the record stays under record_limit
   LossKind loss = LossKind::automatic;
   std::filesystem::path weights, state;  ///< NPZ or safetensors files; empty: none
+  std::shared_ptr<const LearnedWeights> learned;  ///< what a training came to, in place of weights that are drawn or read; null: none
   std::int64_t record_limit = std::int64_t{512} << 20;  ///< bytes
   Probe probe;
 };

@@ -8,6 +8,7 @@
 
 #include "experiment/device.h"
 #include "experiment/readout.h"
+#include "experiment/training/learned.h"
 #include "experiment/weights.h"
 #include "models/registry.h"
 #include "recurrence/evaluation_order.h"
@@ -51,6 +52,17 @@ SequenceLoss loss_of(LossKind kind, const Sequence& sequence) {
   return {kind, sequence, kind == LossKind::random ? SequenceLoss(LossKind::automatic, sequence).outputs() : 0};
 }
 
+/// Weights of a training in place of those that were drawn. They fit the model that was trained, on sequences as wide as those it learned from.
+void take(const LearnedWeights& learned, Parameters& parameters, const std::string& model) {
+  auto& own = parameters.entries();
+  const auto& others = learned.values.entries();
+  const auto fits = [](const Parameters::Entry& a, const Parameters::Entry& b) { return a.name == b.name && a.shape == b.shape; };
+  if (!std::ranges::equal(own, others, fits))
+    throw Error("The weights of " + model + " that learned from " + learned.from + " do not fit these sizes, this sequence or this loss: choose those that they learned with, or draw the weights anew.",
+                {.model = model, .parameter = "weights"});
+  for (std::size_t i = 0; i < own.size(); ++i) own[i].values = others[i].values;
+}
+
 std::vector<std::string> devices() {
   std::vector<std::string> found{"cpu"};
   if (cuda_backend()) found.emplace_back("cuda");
@@ -84,7 +96,9 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
   options.timed = uneven(request.sequence->time);
   probe = std::make_shared<Network>(architecture, hyper, options);
   parameters = probe->initialise(request.seed);
-  if (!request.weights.empty())
+  if (request.learned)
+    take(*request.learned, parameters, architecture.id);
+  else if (!request.weights.empty())
     load_weights(request.weights, parameters, *probe, architecture, hyper);
   else
     fitted = fit_readout(architecture, hyper, request.sequence, options.head, parameters);
@@ -101,6 +115,7 @@ void Prepared::describe(const RunRequest& request, RunInfo& info) const {
   info.seed = request.seed;
   info.weights = request.weights.string();
   info.state = request.state.string();
+  if (request.learned) info.learned = LearnedInfo{request.learned->training, request.learned->step, request.learned->from};
   info.device = backend.device() == Device::cpu ? "cpu" : "cuda";
   info.dtype = real == DType::f64 ? "float64" : "float32";
   for (const Form form : probe->forms()) info.forms.emplace_back(to_string(form));

@@ -64,12 +64,20 @@ struct LayerInfo {
   bool reversed = false;  ///< it runs from the end of the sequence to its start
 };
 
+/// Weights that a training came to.
+struct LearnedInfo {
+  std::uint64_t training = 0;  ///< which, of those of this program
+  std::int64_t steps = 0;      ///< how often they had been changed
+  std::string from;            ///< what was learned from, in words
+};
+
 /// What ran, for the manifest, the status bar and every export.
 struct RunInfo {
   std::string version, preset, title, architecture, family;
   std::vector<std::pair<std::string, std::string>> hyper;  ///< key and value as text, in the order of the card
   std::uint64_t seed = 0;
   std::string weights, state;       ///< the files that they were read from; empty: drawn from the seed, and as the model begins
+  std::optional<LearnedInfo> learned;  ///< of weights that were neither drawn nor read
   std::string device, dtype, form;  ///< what really ran: "cpu", "float64", "sequential"
   std::vector<std::string> forms;    ///< the exact forms of what ran
   std::vector<std::string> devices;  ///< those that this machine can run on: "cpu", and "cuda" where there is a device

@@ -99,6 +99,7 @@ std::string manifest_json(const Trace& trace, const std::vector<WrittenFile>& fi
       {"each_layer", each_layer},
       {"seed", info.seed},
       {"weights", info.weights.empty() ? Json() : Json(info.weights)},
+      {"learned", info.learned ? Json{{"steps", info.learned->steps}, {"from", info.learned->from}} : Json()},
       {"state", info.state.empty() ? Json() : Json(info.state)},
       {"device", info.device},
       {"dtype", info.dtype},

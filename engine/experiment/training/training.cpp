@@ -58,6 +58,26 @@ Training::~Training() = default;
 std::string Training::device() const { return model_->backend().device() == Device::cpu ? "cpu" : "cuda"; }
 std::string Training::device_name() const { return model_->backend().name(); }
 
+void Training::extend(std::int64_t steps) {
+  request_.steps += steps;
+}
+
+LearnedPtr Training::learned(std::uint64_t number) const {
+  auto weights = std::make_shared<LearnedWeights>();
+  weights->training = number;
+  weights->step = trainer_->steps();
+  weights->values = model_->parameters();
+  weights->from = examples_->text();
+  weights->folder = request_.run.preset.id + "-" + std::to_string(number) + "-after-" + std::to_string(weights->step);
+  TrainingRequest so_far = request_;
+  if (weights->step == 0)
+    so_far.steps = 0;
+  else if (weights->step < request_.steps)
+    so_far.until = weights->step;
+  weights->command = command_of(so_far) + " --export " + shell_word(weights->folder);
+  return weights;
+}
+
 void Training::judge(std::stop_token stop) {
   const Judgement found = trainer_->judge(stop);
   if (!judgements_.empty()) changes_.push_back(trainer_->changes());
@@ -67,7 +87,7 @@ void Training::judge(std::stop_token stop) {
 void Training::advance(std::stop_token stop) {
   begin(stop);
   const std::int64_t next = trainer_->steps() + 1;
-  const bool judged = next % judge_every_ == 0 || next == request_.steps;
+  const bool judged = next % judge_every_ == 0 || next == request_.steps || next == request_.until;
   trainer_->watch_changes(judged);
   history_.push_back(trainer_->step(stop));
   if (judged) judge({});  // a step and its judgement are one
@@ -110,13 +130,17 @@ std::vector<std::string> arguments_of(const TrainingRequest& request) {
   }
   for (const auto& [key, value] : request.run.set) option("--set", key + "=" + value);
   if (request.run.preset.is_trained) words.emplace_back("--trained");
-  if (has_own_weights(request.run)) option("--weights", request.run.weights.string());
+  if (request.run.learned)
+    option("--weights", request.run.learned->folder + "/weights.safetensors");
+  else if (has_own_weights(request.run))
+    option("--weights", request.run.weights.string());
   count("--seed", request.run.seed);
   if (request.run.device != "auto") option("--device", request.run.device);
   if (request.run.dtype != "f64") option("--dtype", request.run.dtype);
   if (request.run.form != "sequential") option("--form", request.run.form);
   const TrainingOptions& o = request.options;
   count("--steps", request.steps);
+  if (request.until > 0) count("--until", request.until);
   count("--batch", o.batch);
   option("--lr", number(o.rate.rate));
   option("--optimiser", to_string(o.optimiser.rule));
@@ -147,7 +171,7 @@ std::vector<std::string> arguments_of(const TrainingRequest& request) {
 std::string command_of(const TrainingRequest& request) {
   CommandLine line("reclab train");
   for (const std::string& word : arguments_of(request)) line.word(word);
-  return line.text();
+  return request.run.learned ? request.run.learned->command + " && " + line.text() : line.text();
 }
 
 }  // namespace reclab

@@ -2,6 +2,7 @@
 // A preset that learns: what is asked for, the model and its trainer, what came of it so far, and the folder that it is kept in and goes on from.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -11,13 +12,14 @@
 #include <vector>
 
 #include "experiment/experiment.h"
+#include "experiment/training/learned.h"
 #include "learning/trainer.h"
 
 namespace reclab {
 
 struct TrainingRequest {
-  /// Which model, with what settings, seed of the weights, weights to begin from, device and precision, and `form`: that which it is trained in. Its
-  /// sequence is not read.
+  /// Which model, with what settings, seed of the weights, weights to begin from (a file's, or those that another training came to), device and
+  /// precision, and `form`: that which it is trained in. Its sequence is not read.
   RunRequest run;
   /// What is learned from: a task, whose options' seed is that of all examples, or a file where `file` is not empty.
   std::string task;
@@ -27,6 +29,7 @@ struct TrainingRequest {
   WindowOptions windows;
   TrainingOptions options;
   std::int64_t steps = 2000;
+  std::int64_t until = 0;        ///< where it ends before that, at a rate that is that of all steps; 0: it does not
   std::int64_t judge_every = 0;  ///< steps between two judgements; 0: a twentieth of all steps
 };
 
@@ -54,7 +57,11 @@ class Training {
   void begin(std::stop_token stop = {}) {
     if (judgements_.empty()) judge(stop);
   }
-  bool done() const { return trainer_->steps() >= request_.steps; }
+  bool done() const { return trainer_->steps() >= (request_.until > 0 ? std::min(request_.until, request_.steps) : request_.steps); }
+  /// So many steps more than it was to make. A schedule that falls to its least rate stays there.
+  void extend(std::int64_t steps);
+  /// The weights as they are now, under the number of the training.
+  LearnedPtr learned(std::uint64_t number) const;
 
   const std::vector<TrainingStep>& history() const { return history_; }
   const std::vector<Judgement>& judgements() const { return judgements_; }  ///< the first is of the weights as they were drawn
