@@ -14,6 +14,7 @@
 
 #include "request.h"
 #include "trace/composition.h"
+#include "trace/learning.h"
 #include "trace/trace.h"
 
 namespace reclab {
@@ -91,6 +92,8 @@ class Panel : public QWidget {
     Q_UNUSED(composition)
     Q_UNUSED(problem)
   }
+  /// How trainings go, which are no part of a run.
+  virtual void setLearning(std::shared_ptr<const Learning> learning) { Q_UNUSED(learning) }
   /// Why CUDA cannot be used on this machine, a sentence.
   virtual void setNoCuda(const QString& why) { Q_UNUSED(why) }
 

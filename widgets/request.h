@@ -11,6 +11,7 @@
 
 #include "timing_choice.h"
 #include "trace/kinds.h"
+#include "training_choice.h"
 
 namespace reclab {
 
@@ -41,7 +42,7 @@ struct Request {
   };
   Act act = Act::compute;
   Kind kind = Kind::timing;
-  std::variant<std::monostate, TimingChoice, ScheduleChoice, CompositionChoice, ModelChoice> choice;  ///< of the kind's own type, but for stop
+  std::variant<std::monostate, TimingChoice, ScheduleChoice, CompositionChoice, ModelChoice, TrainingChoice, CheckpointChoice> choice;  ///< of the kind's own type, but for stop
 };
 
 }  // namespace reclab

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "composer/composer.h"
+#include "experiment/training/training.h"
 #include "gui/session/session_controller.h"
 #include "gui/window/look.h"
 #include "models/registry.h"
@@ -80,6 +81,7 @@ class TestFigures : public QObject {
   Look look_;
   TracePtr lstm_, lru_, hippo_;
   CompositionPtr composition_;
+  std::shared_ptr<Learning> learning_;
 
  private slots:
   void initTestCase() {
@@ -88,6 +90,27 @@ class TestFigures : public QObject {
     lstm_ = everything("lstm", 120);
     lru_ = everything("lru", 120);
     hippo_ = everything("hippo-legs", 120);
+    learning_ = std::make_shared<Learning>();
+    TrainingRequest request;
+    request.run.preset.id = request.run.preset.title = request.run.preset.architecture = "gru";
+    request.run.set = {{"width", "6"}};
+    request.task = "adding";
+    request.make.length = 10;
+    request.steps = 12;
+    Training training(builtin_registry(), request);
+    auto curve = std::make_shared<LearningCurve>();
+    curve->training = learning_->current = 1;
+    curve->name = "GRU (1)";
+    while (!training.done()) {
+      training.advance();
+      curve->loss.push_back(training.history().back().loss);
+      curve->norm.push_back(training.history().back().norm);
+      curve->clipped.push_back(training.history().back().clipped);
+      curve->rate.push_back(training.history().back().rate);
+    }
+    curve->done = curve->wanted = 12;
+    curve->command = training.learned(1)->command;
+    learning_->trainings = {curve};
     composition_ = compose(builtin_registry(), PresetLibrary(builtin_registry(), preset_folders()), {}, {});
   }
 
@@ -120,6 +143,7 @@ class TestFigures : public QObject {
     panel->show();
     panel->setTrace(trace);
     panel->setComposition(composition_, {});
+    panel->setLearning(learning_);
     panel->setTimeRange(0, trace->info.length - 1);
     panel->setTime(trace->info.length / 2);
     if (view >= 0) dynamic_cast<TrajectoriesPanel*>(panel.get())->setView(static_cast<TrajectoriesPanel::View>(view));
@@ -151,7 +175,8 @@ class TestFigures : public QObject {
     QVERIFY(svg.open(QIODevice::ReadOnly));
     const QString text = QString::fromUtf8(svg.readAll());
     // The composer's is of the small run of what is composed.
-    const QString command = "reclab run " + (id == "composer" ? "lcsm" : model), setting = id == "composer" ? "oscillation = " : "width = ";
+    const bool learned = id == "learning";  // of a training
+    const QString command = learned ? "reclab train gru" : "reclab run " + (id == "composer" ? "lcsm" : model), setting = learned ? "width=" : id == "composer" ? "oscillation = " : "width = ";
     QVERIFY(text.contains(setting) && text.contains(command) && text.contains("seed 1"));
     QVERIFY(!text.contains("Generated with Qt"));
     QVERIFY(!text.contains("font-family") || text.contains(", sans-serif\""));

@@ -20,6 +20,7 @@
 #include "plot/plot.h"
 #include "scene/vtk_frame.h"
 #include "synthetic_composition.h"
+#include "synthetic_learning.h"
 #include "synthetic_schedule.h"
 #include "synthetic_trace.h"
 #include "trajectories_test.h"
@@ -200,6 +201,7 @@ class ShownPanel {
     if (!detail.isEmpty()) panel_->lookAt(QString::fromStdString(trace->info.preset), detail, true);
     panel_->setTrace(trace);
     panel_->setComposition(test::synthetic_composition(), {});
+    panel_->setLearning(test::synthetic_learning());
     if (detail.isEmpty()) panel_->setPinned({{another(), QColor("#a566d6"), "slower", {}}});
     panel_->setTimeRange(0, trace->info.length - 1);
     panel_->setTime(trace->info.length / 2);

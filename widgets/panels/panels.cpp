@@ -67,6 +67,7 @@ std::vector<PanelLayout> panel_layouts() {
           {tr("Memory"), {{"gradients"}, {"spectrum", "trajectories"}}},
           {tr("States"), {{"trajectories"}, {"gating"}}},
           {tr("Speed"), {{"timing"}, {"steps"}}},
+          {tr("Learn"), {{"learning", "output"}, {"spectrum", "gradients"}}},
           {tr("Compose"), {{composer}, {"spectrum", "gating"}}}};
 }
 

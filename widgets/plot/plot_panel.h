@@ -24,7 +24,7 @@ class PlotPanel : public Panel {
   void setTimeRange(std::int64_t first, std::int64_t last) final { plot_->setTimeRange(first, last); }
   QString headline() const final { return headline_; }
   QString emptyReason() const final { return reason_; }
-  QString saveFigure(const QString& file, Format format) final;
+  QString saveFigure(const QString& file, Format format) override;
   void copyFigure() final;
   Plot* plot() const { return plot_; }
 

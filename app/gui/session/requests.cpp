@@ -28,6 +28,7 @@ RunRequest requestFor(const Setup& setup, const Preset& preset, const Probe& pro
   request.loss = loss_kind(setup.loss).value_or(LossKind::automatic);
   if (const auto found = setup.weights.find(setup.preset); found != setup.weights.end()) request.weights = found->second;
   if (const auto found = setup.states.find(setup.preset); found != setup.states.end()) request.state = found->second;
+  request.learned = setup.learnedWeights();
   request.probe = probe;
   return request;
 }

@@ -47,11 +47,15 @@ Facets facetsOf(const RunInfo& run, const SymbolOf& symbolOf) {
     facets.push_back({"hyper/" + text(key), words, shown, name});
   }
   const auto file = [](const std::string& path) { return QFileInfo(text(path)).fileName(); };
-  facets.push_back({"weights", QObject::tr("weights"), run.weights.empty() ? QObject::tr("drawn from the seed") : text(run.weights),
+  if (run.learned)
+    facets.push_back({"weights", QObject::tr("weights"), QObject::tr("after %1 steps of training %2").arg(run.learned->steps).arg(run.learned->training),
+                      QObject::tr("step %1 of training %2").arg(run.learned->steps).arg(run.learned->training)});
+  else
+    facets.push_back({"weights", QObject::tr("weights"), run.weights.empty() ? QObject::tr("drawn from the seed") : text(run.weights),
                     run.weights.empty() ? QObject::tr("drawn weights") : file(run.weights)});
   // Where the weights are read from a file, nothing is drawn.
   const QString seed = QString::number(run.seed);
-  if (run.weights.empty()) facets.push_back({"seed", QObject::tr("seed"), seed, QObject::tr("seed %1").arg(seed)});
+  if (run.weights.empty() && !run.learned) facets.push_back({"seed", QObject::tr("seed"), seed, QObject::tr("seed %1").arg(seed)});
   facets.push_back({"state", QObject::tr("initial state"), run.state.empty() ? QObject::tr("the model's own") : text(run.state),
                     run.state.empty() ? QObject::tr("own start") : QObject::tr("from %1").arg(file(run.state))});
   facets.push_back({"input", QObject::tr("input"), text(run.input_name), text(run.input_name)});

@@ -22,8 +22,10 @@ SessionController::SessionController(QObject* parent)
   qRegisterMetaType<Tone>("reclab::Tone");
   qRegisterMetaType<Kind>("reclab::Kind");
   qRegisterMetaType<Request>("reclab::Request");
+  qRegisterMetaType<LearningPtr>("reclab::LearningPtr");
   connectRuns();
   connectOthers();
+  connectTraining();
 }
 
 SessionController::~SessionController() = default;
@@ -116,6 +118,7 @@ void SessionController::apply(const Setup& setup, bool live) {
   else
     describe();
   runs_.start(live);
+  if (trainsNext_ && ready() && setup_.sequence->sequence.target_kind != TargetKind::none) std::exchange(trainsNext_, nullptr)();
 }
 
 void SessionController::describe() {
@@ -203,6 +206,8 @@ void SessionController::request(const Request& request) {
   }
   if (const auto* composition = std::get_if<CompositionChoice>(&request.choice)) return compositions_.choose(*composition);
   if (const auto* model = std::get_if<ModelChoice>(&request.choice)) return emit modelWanted(*model);
+  if (const auto* at = std::get_if<CheckpointChoice>(&request.choice)) return lookAtStep(at->training, at->step, at->moving);
+  if (std::holds_alternative<TrainingChoice>(request.choice)) return emit trainingWanted();
   const auto* timing = std::get_if<TimingChoice>(&request.choice);
   if (request.act == Request::Act::stop)
     timings_.stop();

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <QObject>
+#include <QElapsedTimer>
 #include <QStringList>
+#include <QTimer>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 
 #include "gui/session/requests.h"
 #include "gui/session/setup.h"
@@ -20,6 +23,7 @@
 #include "gui/session/work/run.h"
 #include "gui/session/work/schedule.h"
 #include "gui/session/work/timing.h"
+#include "gui/session/work/training.h"
 
 namespace reclab {
 
@@ -80,6 +84,22 @@ class SessionController : public QObject {
   /// Frees a large run somewhere else than on the GUI thread.
   void discard(TracePtr trace);
 
+  /// Trains what is set on its sequence's task, and `beside` it other setups on the same batches; pictures of it follow. `steps`: so many, then it
+  /// pauses; 0: to the end.
+  void train(const std::vector<Setup>& beside = {}, std::int64_t steps = 0);
+  void pauseTraining() { trainings_.pause(); }
+  /// A new training, from the weights that are looked at.
+  void forkTraining();
+  void resetTraining();  ///< forgets the current training, and draws the weights again
+  void exportTraining(const QString& folder) { trainings_.exportTo(folder); }
+  void setTrainingChoice(const TrainingChoice& choice) { trainings_.setChoice(choice); }
+  const TrainingChoice& trainingChoice() const { return trainings_.choice(); }
+  bool training() const { return trainings_.running(); }
+  const LearningPtr& learning() const { return learning_; }
+  /// Looks at the weights that a training had after a step, of those that are kept; `moving`: more are about to follow.
+  void lookAtStep(std::uint64_t training, std::int64_t step, bool moving);
+  void followTraining();  ///< looks at its newest weights, and at those that come
+
   Desk& desk() { return desk_; }                           ///< for what else computes
   const JobBase& runJob() const { return runs_.job(); }  ///< for what gives way to it
 
@@ -105,6 +125,9 @@ class SessionController : public QObject {
   /// A panel wants this to be what is looked at everywhere.
   void modelWanted(const reclab::ModelChoice& model);
   void runEnded(reclab::Outcome outcome);
+  void learningChanged(reclab::LearningPtr learning);  ///< at most a few times a second
+  void trainingChanged(bool running);
+  void trainingWanted();  ///< by a panel
   void awaitedChanged();  ///< what awaits() says may be another now
   void said(QString sentence, reclab::Tone tone);
   void exported(QString folder);
@@ -116,6 +139,10 @@ class SessionController : public QObject {
  private:
   void connectRuns();
   void connectOthers();
+  void connectTraining();
+  void tellLearning();
+  void followOn();
+  void lookAt(const LearnedPtr& weights, bool live);
   bool ready() const { return library_ && setup_.sequence && !setup_.preset.empty(); }
   void describe();
   std::optional<RunWork::Subject> whatToRun(bool live) const;
@@ -138,6 +165,13 @@ class SessionController : public QObject {
   TimingWork timings_;
   ExportWork exports_{desk_};
   FileWork files_{desk_};
+  TrainingWork trainings_{desk_};
+  LearningPtr learning_;
+  bool following_ = false;      ///< pictures are of the newest weights
+  QElapsedTimer sincePicture_;
+  std::int64_t pause_ = 200;    ///< ms from one picture to the next, so that training has nine tenths of the time
+  QTimer tellSoon_;
+  std::function<void()> trainsNext_;  ///< as soon as the sequence has its target
   Worker bin_;  ///< frees what is large; that is no job, for a timing that goes on gives up what it published before
 };
 

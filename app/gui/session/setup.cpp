@@ -112,9 +112,14 @@ std::filesystem::path fileOf(const std::map<std::string, std::filesystem::path>&
 }
 }  // namespace
 
+LearnedPtr Setup::learnedWeights() const {
+  const auto found = learned.find(preset);
+  return found == learned.end() ? nullptr : found->second;
+}
+
 bool Setup::sameRun(const Setup& other) const {
   return preset == other.preset && settings() == other.settings() && sequence == other.sequence && seed == other.seed && form == other.form && loss == other.loss &&
-         device == other.device && dtype == other.dtype && fileOf(weights, preset) == fileOf(other.weights, preset) &&
+         device == other.device && dtype == other.dtype && learnedWeights() == other.learnedWeights() && fileOf(weights, preset) == fileOf(other.weights, preset) &&
          fileOf(states, preset) == fileOf(other.states, preset);
 }
 
@@ -129,7 +134,9 @@ QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now) {
     const Settings mine = its.settings(), others = now.settings();
     for (const auto& [key, value] : run.hyper)
       if (valueIn(mine, key) != valueIn(others, key)) words << QString::fromStdString(key + " = " + value).replace('_', ' ');
-    if (const auto file = fileOf(its.weights, its.preset); file != fileOf(now.weights, now.preset))
+    if (const LearnedPtr mineLearned = its.learnedWeights(); mineLearned != now.learnedWeights())
+      words << (mineLearned ? QCoreApplication::translate("Setup", "after %1 steps of training").arg(mineLearned->step) : QCoreApplication::translate("Setup", "not trained"));
+    else if (const auto file = fileOf(its.weights, its.preset); file != fileOf(now.weights, now.preset))
       words << (file.empty() ? QCoreApplication::translate("Setup", "drawn weights") : QCoreApplication::translate("Setup", "weights %1").arg(QString::fromStdString(file.filename().string())));
     if (const auto file = fileOf(its.states, its.preset); file != fileOf(now.states, now.preset))
       words << (file.empty() ? QCoreApplication::translate("Setup", "own initial state") : QCoreApplication::translate("Setup", "begun from %1").arg(QString::fromStdString(file.filename().string())));

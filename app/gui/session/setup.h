@@ -13,6 +13,7 @@
 
 #include "experiment/experiment.h"
 #include "experiment/properties.h"
+#include "experiment/training/learned.h"
 
 namespace reclab {
 
@@ -58,6 +59,7 @@ struct Setup {
   std::string preset;
   std::map<std::string, Settings> set;                       ///< what was changed of each preset, kept when another is looked at
   std::map<std::string, std::filesystem::path> weights, states;  ///< files that were loaded for each preset, likewise
+  std::map<std::string, LearnedPtr> learned;  ///< what a training of it came to, in place of weights that are drawn or loaded
   LoadedSequencePtr sequence;
   std::uint64_t seed = 1;
   std::string form = "auto", device = "auto", dtype = "f64";
@@ -67,6 +69,7 @@ struct Setup {
   void setValue(const std::string& key, const std::string& text);
   /// Whether both are run alike: what was changed of presets that neither is of does not matter.
   bool sameRun(const Setup& other) const;
+  LearnedPtr learnedWeights() const;  ///< of the present preset; null where it has learned nothing
   std::map<std::string, std::filesystem::path>& files(FileKind kind) { return kind == FileKind::weights ? weights : states; }
 };
 

@@ -23,6 +23,7 @@ constexpr Words remedies[] = {
     {": record less with --every or --record, take a shorter sequence or a smaller width", ": take a shorter sequence or a smaller width"},
     {"; record less with --every", "; take a shorter sequence or a narrower model"},
     {"; --every 1 records them all", ""},
+    {": choose a smaller rate (--lr), or clip the gradient (--clip 1)", ": choose a smaller learning rate, or clip the gradient's norm"},
     {": ask for them with --record jacobian, or take a smaller width", ": take a smaller width"},
 };
 

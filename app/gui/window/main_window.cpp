@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gui/learning/training_bar.h"
 #include "gui/session/commands.h"
 #include "gui/session/kept_setup.h"
 #include "gui/literature/map_view.h"
@@ -65,10 +66,15 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   setStatusBar(status_);
   buildDocks();
   scrubber_ = new Scrubber(time_, this);
+  training_ = new TrainingBar(this);
+  addToolBar(Qt::BottomToolBarArea, training_);
+  addToolBarBreak(Qt::BottomToolBarArea);
   addToolBar(Qt::BottomToolBarArea, scrubber_);
+  training_->hide();
   buildToolBar();
   buildMenus();
   connectSession();
+  connectTraining();
   connect(look_, &Look::changed, card_, &CardView::redraw);
   connect(look_, &Look::changed, this, [this] {
     showLibrary();
@@ -170,6 +176,9 @@ void MainWindow::buildToolBar() {
   connect(primary, &QToolButton::clicked, run, &QAction::trigger);
   bar->addWidget(primary);
   bar->addAction(stop);
+  auto* trains = add("train", "train", tr("Train"), QKeySequence(tr("Ctrl+T")), [this] { train(); });
+  trains->setToolTip(tr("Train the model on its sequence's task, or pause (Ctrl+T); all panels follow"));
+  bar->addAction(trains);
   bar->addSeparator();
 
   const auto field = [&](const QString& name, const QString& tip) {
@@ -273,6 +282,7 @@ void MainWindow::connectSession() {
     Setup after = session_->setup();
     if (preset.toStdString() != after.preset) return;  // another model was picked meanwhile
     after.files(kind)[after.preset] = file.toStdString();
+    if (kind == FileKind::weights) after.learned.erase(after.preset);
     banner_->hide();
     noteRecentFile(file);
     change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
@@ -289,6 +299,7 @@ void MainWindow::connectSession() {
       if (preset.toStdString() != after.preset) return;  // another model was picked meanwhile
       for (const auto& [key, value] : sizes) after.setValue(key, value);
       after.weights[after.preset] = file.toStdString();
+      after.learned.erase(after.preset);
       banner_->hide();
       change(after, tr("weights %1 and their sizes").arg(QFileInfo(file).fileName()));
     });
@@ -352,8 +363,9 @@ void MainWindow::showSetup() {
   select(device_, setup.device);
   select(form_, setup.form);
   select(precision_, setup.dtype);
-  action("forget")->setEnabled(setup.weights.contains(setup.preset) || setup.states.contains(setup.preset));
+  action("forget")->setEnabled(setup.learned.contains(setup.preset) || setup.weights.contains(setup.preset) || setup.states.contains(setup.preset));
   sequence_->setSequence(setup.sequence);
+  training_->settings()->setFile(setup.sequence && setup.sequence->choice.isFile);
   for (FlatDock* dock : docks_)
     if (dock->objectName() == "dock.sequence" && setup.sequence) dock->header()->setHeadline(QString::fromStdString(setup.sequence->sequence.name));
 }

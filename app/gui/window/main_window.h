@@ -35,6 +35,7 @@ class Pins;
 class Scrubber;
 class SequenceView;
 class StatusLine;
+class TrainingBar;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -53,6 +54,7 @@ class MainWindow : public QMainWindow {
   InspectorView* inspector() const { return inspector_; }
   SequenceView* sequenceView() const { return sequence_; }
   Scrubber* scrubber() const { return scrubber_; }
+  TrainingBar* trainingBar() const { return training_; }
   PanelArea* area() const { return area_; }
   Pins* pins() const { return pins_; }
   StatusLine* statusLine() const { return status_; }
@@ -78,6 +80,8 @@ class MainWindow : public QMainWindow {
   void buildToolBar();
   void buildMenus();
   void connectSession();
+  void connectTraining();
+  void train(std::int64_t steps = 0);  ///< so many; 0: to the end; or pauses what trains
   void begin();
   void change(const Setup& after, const QString& text, int gesture = 0, bool live = false);
   void showSetup();
@@ -126,6 +130,7 @@ class MainWindow : public QMainWindow {
   CardView* card_ = nullptr;
   InspectorView* inspector_ = nullptr;
   Scrubber* scrubber_ = nullptr;
+  TrainingBar* training_ = nullptr;
   StatusLine* status_ = nullptr;
   Banner* banner_ = nullptr;
   FirstHint* hint_ = nullptr;

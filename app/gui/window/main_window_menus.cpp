@@ -23,6 +23,7 @@
 #include "gui/dialogs/complexity_dialog.h"
 #include "gui/dialogs/device_dialog.h"
 #include "gui/dialogs/distill_dialog.h"
+#include "gui/learning/training_bar.h"
 #include "gui/views/scrubber.h"
 #include "gui/window/main_window.h"
 #include "gui/window/panel_area.h"
@@ -87,6 +88,7 @@ void showShortcuts(QWidget* parent) {
                                               {QObject::tr("Esc"), QObject::tr("Stop what is running")},
                                               {QObject::tr("Ctrl+O"), QObject::tr("Open a sequence")},
                                               {QObject::tr("Ctrl+E"), QObject::tr("Export the run")},
+                                              {QObject::tr("Ctrl+T"), QObject::tr("Train, or pause")},
                                               {QObject::tr("Ctrl+P"), QObject::tr("Pin the run for comparison")},
                                               {QObject::tr("Ctrl+Z, Ctrl+Y"), QObject::tr("Undo, redo")},
                                               {QObject::tr("Ctrl+F"), QObject::tr("Search the models; Enter picks the first, ↓ goes into the list")},
@@ -139,6 +141,7 @@ void MainWindow::buildMenus() {
     Setup after = session_->setup();
     after.weights.erase(after.preset);
     after.states.erase(after.preset);
+    after.learned.erase(after.preset);
     change(after, tr("forgetting weights and state"));
   }));
   action("forget")->setEnabled(false);
@@ -154,6 +157,12 @@ void MainWindow::buildMenus() {
     const QString folder = chooser_.folder(this, tr("Export the run into a folder"));
     if (!folder.isEmpty()) session_->exportRun(folder, false);
   }));
+  file->addAction(add("exportTraining", {}, tr("Export training…"), {}, [this] {
+    const QString folder = chooser_.folder(this, tr("Export the training into a folder"));
+    if (!folder.isEmpty()) session_->exportTraining(folder);
+  }));
+  action("exportTraining")->setToolTip(tr("Weights, history and what it takes to go on with reclab train --resume"));
+  action("exportTraining")->setEnabled(false);
   file->addAction(add("exportData", "table", tr("Export data behind the figures…"), {}, [this] { exportData(); }));
   file->addSeparator();
   file->addAction(add("quit", {}, tr("Quit"), QKeySequence::Quit, [this] { close(); }));
@@ -207,6 +216,11 @@ void MainWindow::buildMenus() {
 
   QMenu* run = menuBar()->addMenu(tr("&Run"));
   run->addActions({action("run"), action("stop")});
+  run->addSeparator();
+  run->addAction(action("train"));
+  run->addAction(add("trainStep", {}, tr("One step of training"), {}, [this] { train(1); }));
+  run->addAction(add("fork", "fork", tr("Fork the training"), {}, [this] { session_->forkTraining(); }));
+  run->addAction(add("resetTraining", "reset", tr("Reset the training"), {}, [this] { session_->resetTraining(); }));
   run->addSeparator();
   run->addActions({scrubber_->playAction(), scrubber_->backAction(), scrubber_->forwardAction()});
   run->addSeparator();
@@ -344,6 +358,7 @@ void MainWindow::saveLayout() const {
   settings.setValue("window/fit", area_->fit());
   settings.setValue("window/own", area_->isOwn());
   settings.setValue("window/sides", sidesOwn_ ? "own" : narrow_ ? "narrow" : "wide");
+  settings.setValue("training/settings", training_->settings()->saved());
   for (const PanelDock* dock : area_->docks())
     if (const QVariantMap choices = dock->panel()->choices(); !choices.isEmpty()) settings.setValue("panels/" + dock->panel()->id(), choices);
 }
@@ -351,6 +366,7 @@ void MainWindow::saveLayout() const {
 void MainWindow::restoreLayout() {
   resetLayout();
   QSettings settings;
+  training_->settings()->restore(settings.value("training/settings").toMap());
   for (const PanelDock* dock : area_->docks()) dock->panel()->setChoices(settings.value("panels/" + dock->panel()->id()).toMap());
   // Where the note is still there the window ended while it restored, for Qt does not survive every state; it is not tried again.
   if (settings.contains("window/restoring")) {
@@ -363,7 +379,9 @@ void MainWindow::restoreLayout() {
   settings.setValue("window/restoring", true);
   settings.sync();
   restoreGeometry(geometry);
-  if (!restoreState(docks, layoutVersion) || !area_->restoreState(shown, layoutVersion)) return resetLayout();
+  const bool whole = restoreState(docks, layoutVersion) && area_->restoreState(shown, layoutVersion);
+  training_->setVisible(session_->learning() && !session_->learning()->trainings.empty());  // whatever it was then
+  if (!whole) return resetLayout();
   layout_->setCurrentIndex(qBound(0, settings.value("window/layout").toInt(), layout_->count() - 1));
   if (area_->visiblePanels().isEmpty()) return resetLayout();
   const QString sides = settings.value("window/sides").toString();

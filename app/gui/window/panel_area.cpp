@@ -279,6 +279,10 @@ void PanelArea::setComposition(const std::shared_ptr<const Composition>& composi
   for (const PanelDock* dock : docks_) dock->panel()->setComposition(composition, problem);
 }
 
+void PanelArea::setLearning(const std::shared_ptr<const Learning>& learning) {
+  for (const PanelDock* dock : docks_) dock->panel()->setLearning(learning);
+}
+
 bool PanelArea::inSight(Kind kind) const {
   return std::ranges::any_of(docks_, [kind](const PanelDock* dock) { return dock->inSight() && dock->panel()->needs().has(kind); });
 }

@@ -88,6 +88,7 @@ class PanelArea : public QMainWindow {
   void setProgress(Kind kind, double fraction, const QString& stage);
   void setWaiting(Kind kind, const QString& why);
   void setComposition(const std::shared_ptr<const Composition>& composition, const QString& problem);
+  void setLearning(const std::shared_ptr<const Learning>& learning);
   bool inSight(Kind kind) const;  ///< a panel that needs this
   const std::vector<PanelLayout>& layouts() const { return layouts_; }
   /// The same arrangement and proportions for the same room, whatever was shown before. Where there is no room for a row or a column of

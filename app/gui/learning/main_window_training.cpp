@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window's part in training: the bar, the panel and the menus.
+#include <QAction>
+
+#include "gui/learning/training_bar.h"
+#include "gui/session/pins.h"
+#include "gui/window/look.h"
+#include "gui/window/main_window.h"
+#include "gui/window/panel_area.h"
+
+namespace reclab {
+
+void MainWindow::connectTraining() {
+  connect(session_, &SessionController::trainingWanted, this, [this] { train(); });
+  connect(session_, &SessionController::learningChanged, this, [this](const LearningPtr& learning) {
+    training_->setLearning(learning);
+    area_->setLearning(learning);
+    training_->setVisible(!learning->trainings.empty());
+    action("exportTraining")->setEnabled(learning->current != 0);
+    action("resetTraining")->setEnabled(learning->current != 0);
+    action("fork")->setEnabled(learning->shown != 0);
+    action("trainStep")->setEnabled(!learning->running);
+    QAction* trains = action("train");
+    trains->setText(learning->running ? tr("Pause training") : tr("Train"));
+    trains->setIconText(learning->running ? tr("Pause") : tr("Train"));
+    trains->setIcon(icon(learning->running ? "pause" : "train"));
+  });
+  action("fork")->setEnabled(false);
+  action("resetTraining")->setEnabled(false);
+  connect(training_, &TrainingBar::trainWanted, this, [this] { train(); });
+  connect(training_, &TrainingBar::stepWanted, this, [this] { train(1); });
+  connect(training_, &TrainingBar::forkWanted, session_, &SessionController::forkTraining);
+  connect(training_, &TrainingBar::resetWanted, session_, &SessionController::resetTraining);
+  connect(training_, &TrainingBar::followWanted, session_, &SessionController::followTraining);
+  connect(training_->strip(), &TrainingStrip::stepPicked, session_, &SessionController::lookAtStep);
+  connect(training_->settings(), &TrainingSettings::changed, this, [this] { session_->setTrainingChoice(training_->settings()->choice()); });
+}
+
+void MainWindow::train(std::int64_t steps) {
+  if (session_->training()) return session_->pauseTraining();
+  session_->setTrainingChoice(training_->settings()->choice());
+  std::vector<Setup> beside;
+  for (const Pin& pin : pins_->pins()) {
+    beside.push_back(pin.setup);
+    beside.back().sequence = session_->setup().sequence;
+  }
+  session_->train(beside, steps);
+}
+
+}  // namespace reclab

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/session/work/training.h"
+
+#include <QDir>
+#include <algorithm>
+#include <utility>
+
+#include "gui/session/requests.h"
+#include "models/registry.h"
+
+namespace reclab {
+namespace {
+
+constexpr std::int64_t memoryOfWeights = std::int64_t{64} << 20;  ///< of one training
+constexpr std::chrono::milliseconds mostPatient{60}, between{40};
+
+QString titleOf(const Preset& preset) { return QString::fromStdString(preset.title.empty() ? preset.id : preset.title); }
+
+}  // namespace
+
+TrainingRequest trainingRequestFor(const Setup& setup, const Preset& preset, const TrainingChoice& choice) {
+  TrainingRequest request;
+  request.run = requestFor(setup, preset, {});
+  request.run.sequence = {};
+  request.run.state.clear();
+  if (request.run.form == "auto") request.run.form = "sequential";
+  const SequenceChoice& from = setup.sequence->choice;
+  if (from.isFile) {
+    request.file = from.file;
+    request.load = from.load;
+    std::erase(request.load.target, "next");
+    request.windows.length = choice.window;
+    request.windows.ahead = choice.ahead;
+    request.windows.seed = setup.seed;
+  } else {
+    request.task = from.task;
+    request.make = from.options;
+  }
+  request.steps = choice.steps;
+  TrainingOptions& options = request.options;
+  options.batch = choice.batch;
+  options.rate.rate = choice.rate;
+  options.rate.shape = schedule_shape(choice.schedule);
+  options.rate.warm_up = choice.warm_up;
+  options.optimiser.rule = optimiser_rule(choice.optimiser);
+  const bool momentum = options.optimiser.rule == OptimiserOptions::Rule::sgd || options.optimiser.rule == OptimiserOptions::Rule::rmsprop;
+  if (momentum) options.optimiser.momentum = choice.momentum;
+  options.optimiser.weight_decay = choice.weight_decay;
+  options.clip_norm = choice.clip;
+  options.truncate = choice.truncate;
+  return request;
+}
+
+Learner::Learner(std::uint64_t number, LibraryPtr library, Setup setup, const TrainingChoice& choice, QString name)
+    : number_(number), library_(std::move(library)), setup_(std::move(setup)), choice_(choice), kept_(memoryOfWeights) {
+  curve_.training = number;
+  curve_.name = name.toStdString();
+  curve_.wanted = choice.steps;
+  curve_.clip = choice.clip;
+}
+
+void Learner::begin(std::stop_token stop) {
+  auto training = std::make_unique<Training>(builtin_registry(), trainingRequestFor(setup_, library_->presets.find(setup_.preset), choice_));
+  training->begin(stop);
+  training_ = std::move(training);
+  const Trainer& trainer = training_->trainer();
+  const std::lock_guard lock(mutex_);
+  curve_.from = training_->examples().text();
+  curve_.metric = trainer.metric();
+  curve_.baseline = trainer.baseline_text();
+  curve_.baseline_loss = trainer.baseline().loss;
+  curve_.baseline_metric = trainer.baseline().metric;
+  for (const Model::Weight& weight : training_->model().weights()) curve_.weights.push_back(weight.name);
+  take(true);
+}
+
+/// What is new; the weights too where they are kept. Both mutexes are held.
+void Learner::take(bool keep) {
+  const auto& history = training_->history();
+  for (std::size_t i = curve_.loss.size(); i < history.size(); ++i) {
+    curve_.loss.push_back(history[i].loss);
+    curve_.rate.push_back(history[i].rate);
+    curve_.norm.push_back(history[i].norm);
+    curve_.clipped.push_back(history[i].clipped);
+  }
+  const auto& judgements = training_->judgements();
+  for (std::size_t i = curve_.judged.size(); i < judgements.size(); ++i) {
+    curve_.judged.push_back(judgements[i].step);
+    curve_.judged_loss.push_back(judgements[i].loss);
+    curve_.judged_metric.push_back(judgements[i].metric);
+  }
+  for (std::size_t i = curve_.changes.size(); i < training_->changes().size(); ++i) curve_.changes.push_back(training_->changes()[i]);
+  curve_.done = training_->trainer().steps();
+  curve_.wanted = training_->request().steps;
+  over_ = training_->done();
+  if (keep && (kept_.all().empty() || kept_.all().back()->step < curve_.done)) kept_.add(training_->learned(number_));
+  changed_ = true;
+}
+
+bool Learner::advance(std::stop_token stop) {
+  const std::lock_guard training(training_mutex_);
+  if (!training_) begin(stop);
+  if (const std::int64_t more = more_.exchange(0); more > 0) training_->extend(more);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!curve_.problem.empty()) return false;
+    over_ = training_->done();
+    if (over_) return false;
+  }
+  since_.start();
+  std::string problem;
+  try {
+    // Between the parts of a truncated step the weights are none that a whole step has: such a step is not left.
+    training_->advance(choice_.truncate > 0 ? std::stop_token() : stop);
+  } catch (const TrainingDiverged& diverged) {
+    problem = inWindowWords(diverged.what()).toStdString();
+  }
+  const double seconds = static_cast<double>(since_.nsecsElapsed()) * 1e-9;
+  const std::lock_guard lock(mutex_);
+  paced_ = paced_ > 0.0 ? 0.9 * paced_ + 0.1 * seconds : seconds;
+  curve_.pace = paced_ > 0.0 ? 1.0 / paced_ : 0.0;
+  curve_.problem = problem;
+  take(wanted_.exchange(false) || kept_.wants(training_->trainer().steps()) || training_->done() || !problem.empty());
+  return problem.empty() && !over_;
+}
+
+void Learner::rest() {
+  const std::lock_guard training(training_mutex_);
+  if (!training_) return;
+  const std::lock_guard lock(mutex_);
+  take(true);
+}
+
+void Learner::write(const QString& folder) {
+  const std::lock_guard training(training_mutex_);
+  if (!training_) throw Error("Nothing has been trained yet: train first.");
+  export_training(*training_, folder.toStdString());
+}
+
+LearningCurvePtr Learner::curve() {
+  const std::lock_guard lock(mutex_);
+  if (!told_ || std::exchange(changed_, false)) {
+    curve_.kept.clear();
+    for (const LearnedPtr& one : kept_.all()) curve_.kept.push_back(one->step);
+    if (!kept_.all().empty()) curve_.command = kept_.all().back()->command;
+    told_ = std::make_shared<const LearningCurve>(curve_);
+    changed_ = false;
+  }
+  return told_;
+}
+
+LearnedPtr Learner::newest() {
+  const std::lock_guard lock(mutex_);
+  return kept_.all().empty() ? nullptr : kept_.all().back();
+}
+
+LearnedPtr Learner::nearest(std::int64_t step) {
+  const std::lock_guard lock(mutex_);
+  return kept_.nearest(step);
+}
+
+bool Learner::over() {
+  const std::lock_guard lock(mutex_);
+  return over_ || !curve_.problem.empty();
+}
+
+void Learner::goOn(std::int64_t steps) {
+  const std::lock_guard lock(mutex_);
+  if (!over_ || !curve_.problem.empty()) return;
+  over_ = false;
+  more_ = steps;
+}
+
+TrainingWork::TrainingWork(Desk& desk)
+    : job_(desk, {},
+           {.began = [this](const Key&) { emit runningChanged(true); },
+            .part = [this](const Key&, const Nothing&) { emit moved(); },
+            .ended = [this](const Key&, const Ending& ending) {
+              patience_.stop();
+              emit moved();
+              emit runningChanged(false);
+              if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
+            }}),
+      exports_(desk, {.order = JobBase::Order::all},
+               {.ended = [this](const Key&, const Ending& ending) {
+                 if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
+               }}) {
+  patience_.setSingleShot(true);
+  patience_.setInterval(mostPatient);
+  connect(&patience_, &QTimer::timeout, this, [this] { job_.stop(); });
+}
+
+bool TrainingWork::isOf(const Learner& learner, const Setup& setup) const {
+  Setup a = learner.setup(), b = setup;
+  a.learned.clear();
+  b.learned.clear();
+  a.form = b.form;
+  a.loss = b.loss;
+  return a.sameRun(b);
+}
+
+std::shared_ptr<Learner> TrainingWork::add(const LibraryPtr& library, const Setup& setup, const QString& name) {
+  auto made = std::make_shared<Learner>(++newest_, library, setup, choice_, name);
+  all_.push_back(made);
+  while (all_.size() > most) all_.erase(all_.begin());
+  return made;
+}
+
+void TrainingWork::train(const LibraryPtr& library, const Setup& setup, const std::vector<Setup>& beside, std::int64_t steps) {
+  if (running()) return;
+  if (current_ && isOf(*current_, setup) && begunBy_ == choice_) {
+    for (const auto& one : together_)
+      if (one->over()) one->goOn(choice_.steps);
+  } else {
+    together_.clear();
+    const auto begin = [&](Setup from) {
+      from.learned.erase(from.preset);
+      const QString title = titleOf(library->presets.find(from.preset));
+      together_.push_back(add(library, from, QObject::tr("%1 (%2)").arg(title).arg(newest_ + 1)));
+    };
+    begin(setup);
+    if (choice_.beside)
+      for (const Setup& other : beside)
+        if (together_.size() < most && !isOf(*together_.front(), other)) begin(other);
+    current_ = together_.front();
+    begunBy_ = choice_;
+  }
+  start(steps);
+}
+
+void TrainingWork::fork(const LibraryPtr& library, const Setup& setup) {
+  const auto learned = setup.learned.find(setup.preset);
+  if (learned == setup.learned.end()) return;
+  pause();
+  const QString title = titleOf(library->presets.find(setup.preset));
+  current_ = add(library, setup, tr("%1 (%2, from step %3 of %4)").arg(title).arg(newest_ + 1).arg(learned->second->step).arg(learned->second->training));
+  together_ = {current_};
+  begunBy_ = choice_;
+  start(0);
+}
+
+void TrainingWork::start(std::int64_t steps) {
+  pause_->store(true);  // whatever runs still
+  pause_ = std::make_shared<std::atomic<bool>>(false);
+  patience_.stop();
+  job_.start({current_->number()}, [learners = together_, pause = pause_, left = steps](const Report<Nothing>& report, std::stop_token stop) mutable -> Nothing {
+    struct Rest {  // however it ends
+      const std::vector<std::shared_ptr<Learner>>& all;
+      ~Rest() {
+        for (const auto& one : all) one->rest();
+      }
+    } const rest{learners};
+    auto told = std::chrono::steady_clock::now();
+    bool more = true;
+    while (more && !pause->load()) {
+      more = false;
+      for (const auto& one : learners) {
+        if (stop.stop_requested()) throw Cancelled();
+        more = one->advance(stop) || more;
+      }
+      if (left > 0 && --left == 0) break;
+      if (const auto now = std::chrono::steady_clock::now(); now - told >= between) {
+        told = now;
+        report.part({});
+      }
+    }
+    return {};
+  });
+}
+
+void TrainingWork::pause() {
+  if (!running()) return;
+  pause_->store(true);
+  patience_.start();  // a long step is left, and made again when it goes on
+}
+
+void TrainingWork::forget() {
+  pause_->store(true);
+  patience_.stop();
+  const bool was = running();
+  job_.stop();
+  for (const auto& one : together_) std::erase(all_, one);
+  together_.clear();
+  current_.reset();
+  if (!was) emit moved();
+}
+
+void TrainingWork::exportTo(const QString& folder) {
+  if (!current_) return emit said(tr("Nothing has been trained yet: train first."), Tone::warning);
+  exports_.start({current_->number()}, [this, learner = current_, folder](const Report<Nothing>&, std::stop_token) -> Nothing {
+    learner->write(folder);
+    QMetaObject::invokeMethod(this, [this, folder] {
+      emit said(tr("The training is in %1: weights, history and what it takes to go on with reclab train --resume.").arg(QDir::toNativeSeparators(folder)), Tone::info);
+    });
+    return {};
+  });
+}
+
+std::shared_ptr<Learner> TrainingWork::find(std::uint64_t training) const {
+  const auto found = std::ranges::find(all_, training, [](const auto& one) { return one->number(); });
+  return found == all_.end() ? nullptr : *found;
+}
+
+Learning TrainingWork::state() const {
+  Learning learning;
+  for (const auto& one : all_) learning.trainings.push_back(one->curve());
+  learning.current = current_ ? current_->number() : 0;
+  learning.running = running();
+  return learning;
+}
+
+}  // namespace reclab

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Training in the window: it begins, pauses and goes on, its weights are looked at along its own time, it forks, is compared, and is exported.
+#include <QDir>
+#include <QElapsedTimer>
+#include <QFileInfo>
+#include <QSignalSpy>
+#include <QToolButton>
+
+#include "experiment/training/training.h"
+#include "gui/learning/training_bar.h"
+#include "gui/session/pins.h"
+#include "gui/views/inspector_view.h"
+#include "gui/window/panel_area.h"
+#include "models/registry.h"
+#include "panels/learning/learning.h"
+#include "window_test.h"
+
+using namespace reclab;
+using test::patience;
+
+class TestTraining : public test::WindowTest {
+  Q_OBJECT
+
+ private:
+  TrainingBar* bar() { return window_->trainingBar(); }
+  LearningPanel* panel() { return qobject_cast<LearningPanel*>(window_->area()->dock("learning")->panel()); }
+  void open(const QString& model = "gru", const QString& task = "adding", std::int64_t steps = 100'000) {
+    Options options;
+    options.model = model;
+    options.task = task;
+    options.length = 20;
+    options.set = {{"width", "8"}};
+    WindowTest::open(options);
+    TrainingChoice choice;
+    choice.steps = steps;
+    choice.batch = 8;
+    choice.rate = 0.01;
+    bar()->settings()->setChoice(choice);
+  }
+  LearningCurvePtr curve() {
+    const LearningPtr& learning = session().learning();
+    return learning && !learning->trainings.empty() ? learning->trainings.back() : nullptr;
+  }
+  std::int64_t done() { return curve() ? curve()->done : -1; }
+  void click(QToolButton* button) {
+    QVERIFY2(button->isVisible() && button->isEnabled(), qPrintable(button->objectName()));
+    QTest::mouseClick(button, Qt::LeftButton);
+  }
+  /// The button of the tool bar, as the first training begins.
+  void begin() {
+    QToolButton* button = nullptr;
+    for (QToolButton* one : window_->findChildren<QToolButton*>())
+      if (one->defaultAction() == window_->action("train") && one->isVisible()) button = one;
+    QVERIFY(button != nullptr);
+    QTest::mouseClick(button, Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(session().training(), patience);
+  }
+  void pause() {
+    click(bar()->trainButton());
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && atRest(), patience);
+  }
+  void trainFor(std::int64_t steps) {
+    begin();
+    QTRY_VERIFY_WITH_TIMEOUT(done() >= steps, patience);
+    pause();
+  }
+  std::optional<LearnedInfo> looked() { return session().trace()->info.learned; }
+
+ private slots:
+  void cleanup() { close(); }
+
+  void itTrainsPausesAndGoesOn() {
+    open();
+    QVERIFY(!bar()->isVisible());
+    QVERIFY(!panel()->emptyReason().isEmpty());
+    begin();
+    QTRY_VERIFY_WITH_TIMEOUT(done() >= 40 && looked() && looked()->steps > 0, patience);  // pictures follow
+    QVERIFY(bar()->isVisible());
+    QVERIFY(panel()->emptyReason().isEmpty());
+    // A pause is there at once.
+    QElapsedTimer since;
+    since.start();
+    click(bar()->trainButton());
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training(), patience);
+    qInfo("paused after %lld ms", static_cast<long long>(since.elapsed()));
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked() && looked()->steps == done(), patience);  // the last picture is of the newest weights
+    const std::int64_t paused = done();
+    QTest::qWait(150);
+    QCOMPARE(done(), paused);
+    click(bar()->stepButton());
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == paused + 1, patience);
+    click(bar()->trainButton());
+    QTRY_VERIFY_WITH_TIMEOUT(done() > paused + 10, patience);
+    pause();
+    QCOMPARE(session().learning()->trainings.size(), std::size_t{1});
+    QVERIFY(std::ssize(curve()->loss) == done() && curve()->judged.front() == 0);
+    QVERIFY2(panel()->verdict().contains("baseline"), qPrintable(panel()->verdict()));
+    QCOMPARE(panel()->dataAsCsv().count('\n'), static_cast<int>(done()) + 2);  // a header, and the judgement of the weights as they were drawn
+    photograph(window_.get(), "training");
+  }
+
+  void itIsTheTrainingOfTheCommandLine() {
+    open("gru", "adding", 12);
+    begin();
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 12 && atRest(), patience);
+    Setup setup = session().setup();
+    setup.learned.clear();
+    Training again(builtin_registry(), trainingRequestFor(setup, session().library()->presets.find(setup.preset), bar()->settings()->choice()));
+    while (!again.done()) again.advance();
+    for (std::size_t i = 0; i < 12; ++i) QCOMPARE(curve()->loss[i], again.history()[i].loss);
+    QCOMPARE(curve()->judged_loss.back(), again.judgements().back().loss);
+    const LearnedPtr mine = again.learned(1);
+    for (const auto& entry : mine->values.entries()) {
+      const TraceArray* array = session().trace()->find("param/" + entry.name);
+      QVERIFY2(array != nullptr && *array->real == entry.values, entry.name.c_str());
+    }
+    QVERIFY2(session().trace()->info.command.starts_with("reclab train gru"), session().trace()->info.command.c_str());
+  }
+
+  void theTimeOfTrainingIsScrubbed() {
+    open();
+    trainFor(60);
+    const TracePtr last = session().trace();
+    const std::int64_t end = done();
+    TrainingStrip* strip = bar()->strip();
+    // The scale is of all the steps that there are to be; the keyboard goes from kept weights to kept weights.
+    strip->setFocus();
+    QTest::keyClick(strip, Qt::Key_Home);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked() && looked()->steps == 0, patience);
+    QTest::keyClick(strip, Qt::Key_Right);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == curve()->kept[1], patience);
+    QVERIFY(!(*session().trace()->find("param/0/weight_hh")->real == *last->find("param/0/weight_hh")->real));
+    QVERIFY2(bar()->where().contains(QStringLiteral("step %1 ").arg(curve()->kept[1])), qPrintable(bar()->where()));
+    QTest::keyClick(strip, Qt::Key_End);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == end, patience);
+    QVERIFY(*session().trace()->find("param/0/weight_hh")->real == *last->find("param/0/weight_hh")->real);
+    // With the mouse, to the very left, and in the panel.
+    QTest::mouseClick(strip, Qt::LeftButton, {}, QPoint(strip->pixelOf(0), strip->height() / 2));
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == 0, patience);
+    QVERIFY(bar()->followButton()->isEnabled());
+    click(bar()->followButton());
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == end, patience);
+    window_->area()->dock("learning")->raise();
+    QTRY_VERIFY(panel()->isVisible());
+    panel()->plot()->redrawNow();
+    const QRect rect = panel()->upper()->rect();
+    QTest::mouseClick(panel()->plot(), Qt::LeftButton, {}, QPoint(static_cast<int>(panel()->upper()->axis(QCPAxis::atBottom)->coordToPixel(0.0)), rect.center().y()));
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == 0, patience);
+  }
+
+  void aForkLeavesBothHistories() {
+    open();
+    trainFor(30);
+    QTest::keyClick(bar()->strip(), Qt::Key_Home);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == 0, patience);
+    for (int i = 0; i < 5; ++i) QTest::keyClick(bar()->strip(), Qt::Key_Right);
+    const std::int64_t from = curve()->kept[5];
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == from, patience);
+    const LearningCurvePtr first = curve();
+    TrainingChoice slower = bar()->settings()->choice();
+    slower.rate = 1e-4;
+    bar()->settings()->setChoice(slower);
+    click(bar()->forkButton());
+    QTRY_VERIFY_WITH_TIMEOUT(session().learning()->trainings.size() == 2 && done() >= 5, patience);
+    pause();
+    const Learning& now = *session().learning();
+    QCOMPARE(now.trainings[0]->loss, first->loss);
+    QVERIFY(now.current == now.trainings[1]->training && now.trainings[1]->rate.front() == 1e-4);
+    QVERIFY2(QString::fromStdString(now.trainings[1]->name).contains(QStringLiteral("from step %1").arg(from)), now.trainings[1]->name.c_str());
+    QVERIFY2(now.trainings[1]->command.find(" && reclab train gru") != std::string::npos, now.trainings[1]->command.c_str());
+  }
+
+  void pinnedRunsTrainBesideItOnTheSameBatches() {
+    open("elman");
+    window_->action("pin")->trigger();
+    clickModel("gru");
+    begin();
+    QTRY_VERIFY_WITH_TIMEOUT(session().learning()->trainings.size() == 2 && session().learning()->trainings[0]->done >= 10 && session().learning()->trainings[1]->done >= 10, patience);
+    pause();
+    const Learning& now = *session().learning();
+    QVERIFY(std::abs(now.trainings[0]->done - now.trainings[1]->done) <= 1);
+    QCOMPARE(now.trainings[0]->from, now.trainings[1]->from);
+    QCOMPARE(now.trainings[0]->baseline_loss, now.trainings[1]->baseline_loss);
+    QVERIFY(now.trainings[0]->loss != now.trainings[1]->loss);
+    QVERIFY2(panel()->legend()->namesAsHtml(false).contains("Elman"), qPrintable(panel()->legend()->namesAsHtml(false)));
+  }
+
+  void trainedWeightsArePinnedAndCompared() {
+    open();
+    trainFor(20);
+    window_->action("pin")->trigger();
+    QTest::keyClick(bar()->strip(), Qt::Key_Home);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == 0 && !window_->pins()->running(), patience);
+    QCOMPARE(window_->pins()->pins().size(), std::size_t{1});
+    const Pin& pin = window_->pins()->pins().front();
+    QVERIFY2(pin.name.contains("step"), qPrintable(pin.name));
+    QVERIFY(pin.trace->info.learned->steps > 0);
+  }
+
+  void itIsExportedAndGoesOnFromThere() {
+    open("gru", "adding", 8);
+    begin();
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 8 && atRest(), patience);
+    const QString folder = folder_.filePath("exported");
+    FileChooser chooser;
+    chooser.folder = [folder](QWidget*, const QString&) { return folder; };
+    window_->setFileChooser(chooser);
+    window_->action("exportTraining")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(QFileInfo::exists(folder + "/training.json"), patience);
+    const Setup setup = session().setup();
+    TrainingRequest request = trainingRequestFor(setup, session().library()->presets.find(setup.preset), bar()->settings()->choice());
+    request.run.learned.reset();
+    Training again(builtin_registry(), request);
+    resume(again, folder.toStdString());
+    QCOMPARE(again.trainer().steps(), std::int64_t{8});
+    QCOMPARE(again.history().back().loss, curve()->loss.back());
+  }
+
+  void resetDrawsTheWeightsAgain() {
+    open();
+    const std::vector<double> drawn = *session().trace()->find("param/0/weight_hh")->real;
+    trainFor(10);
+    QVERIFY(*session().trace()->find("param/0/weight_hh")->real != drawn);
+    click(bar()->resetButton());
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && !looked() && !bar()->isVisible(), patience);
+    QVERIFY(*session().trace()->find("param/0/weight_hh")->real == drawn);
+    QVERIFY(!panel()->emptyReason().isEmpty());
+  }
+
+  void aFileIsLearnedFromByItsNextValues() {
+    Options options = onWaves(400);
+    options.model = "gru";
+    options.set = {{"width", "8"}};
+    WindowTest::open(options);
+    TrainingChoice choice;
+    choice.batch = 4;
+    choice.window = 30;
+    bar()->settings()->setChoice(choice);
+    begin();
+    QTRY_VERIFY_WITH_TIMEOUT(done() >= 5 && looked(), patience);
+    pause();
+    QVERIFY(session().setup().sequence->sequence.target_kind == TargetKind::regress);
+    QVERIFY(!session().trace()->has(Kind::param) || session().trace()->find("param/head/weight") != nullptr);
+  }
+
+  void whatHasNoTargetIsSaid() {
+    open("gru", "noise");
+    window_->action("train")->trigger();
+    QVERIFY(!session().training());
+    QVERIFY2(session().learning() == nullptr || session().learning()->trainings.empty(), "nothing was begun");
+  }
+};
+
+int main(int argc, char** argv) { return test::runWindowTest<TestTraining>(argc, argv, "training-test"); }
+#include "test_training.moc"

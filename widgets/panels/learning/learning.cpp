@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "panels/learning/learning.h"
+
+#include <QMouseEvent>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "panels/panel_info.h"
+#include "plot/pinned.h"
+
+namespace reclab {
+
+namespace {
+
+constexpr double nothing_there = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t most_named_weights = 8;
+
+/// log10 of what is above 0; all else is a gap.
+double logOf(double value) { return value > 0.0 && std::isfinite(value) ? std::log10(value) : nothing_there; }
+double plain(double value) { return std::isfinite(value) ? value : nothing_there; }
+
+/// A value of each step, the first of which is step 1.
+void fillSteps(QCPGraph* graph, const std::vector<double>& values, double (*shown)(double)) {
+  QVector<QCPGraphData> points(static_cast<qsizetype>(values.size()));
+  for (qsizetype i = 0; i < points.size(); ++i) points[i] = {static_cast<double>(i + 1), shown(values[static_cast<std::size_t>(i)])};
+  graph->data()->set(points, true);
+}
+
+void fillJudged(QCPGraph* graph, const LearningCurve& curve, const std::vector<double>& values, double (*shown)(double)) {
+  QVector<QCPGraphData> points;
+  for (std::size_t i = 0; i < std::min(values.size(), curve.judged.size()); ++i) points.append({static_cast<double>(curve.judged[i]), shown(values[i])});
+  graph->data()->set(points, true);
+}
+
+QString nameOf(const LearningCurve& curve) { return QString::fromStdString(curve.name); }
+
+}  // namespace
+
+LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
+  what_ = new QComboBox;
+  what_->setObjectName(QStringLiteral("what"));
+  what_->addItems({tr("loss"), tr("metric")});
+  what_->setToolTip(tr("Above: the loss that is learned from, or how well the model does, as the task is measured."));
+  below_ = new QComboBox;
+  below_->setObjectName(QStringLiteral("below"));
+  below_->addItems({tr("gradient norm"), tr("changes of weights"), tr("learning rate")});
+  below_->setToolTip(tr("Below: the norm of the gradient before and after clipping, |change| / |weight| of each parameter, or the learning rate."));
+  controls_->addWidget(what_);
+  controls_->addWidget(below_);
+  controls_->addStretch();
+  sentence_ = new Paragraph(plot_);
+  legend_ = new Legend(plot_);
+  upper_ = plot_->makeRect();
+  lower_ = plot_->makeRect([this] {  // a name longer than the axis would be cut
+    const auto what = static_cast<Lower>(below_->currentIndex());
+    const QString name = what == Lower::norms ? tr("gradient norm") : what == Lower::changes ? tr("|change| / |weight|") : tr("learning rate");
+    const QString brief = what == Lower::norms ? tr("norm") : what == Lower::changes ? tr("change") : tr("rate");
+    const bool room = QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(name) <= lower_->height();
+    lower_->axis(QCPAxis::atLeft)->setLabel(room ? name : brief);
+  });
+  note_ = new Paragraph(plot_);
+  note_->setSmall(true);
+  QCPLayoutGrid* grid = plot_->plotLayout();
+  grid->addElement(0, 0, sentence_);
+  grid->addElement(1, 0, legend_);
+  grid->addElement(2, 0, upper_);
+  grid->addElement(3, 0, lower_);
+  grid->addElement(4, 0, note_);
+  auto* group = new QCPMarginGroup(plot_);
+  for (QCPAxisRect* rect : {upper_, lower_}) {
+    rect->setMarginGroup(QCP::msLeft | QCP::msRight, group);
+    rect->axis(QCPAxis::atBottom)->setTicker(QSharedPointer<QCPAxisTicker>(new StepTicker));
+  }
+  upper_->axis(QCPAxis::atBottom)->setTickLabels(false);
+  lower_->axis(QCPAxis::atBottom)->setLabel(tr("step of training"));
+  upper_values_ = plot_->addValueAxis(upper_);
+  lower_values_ = plot_->addValueAxis(lower_);
+  const auto line = [this](QCPAxisRect* rect, bool upright) {
+    auto* made = new QCPItemStraightLine(plot_);
+    made->setSelectable(false);
+    made->setClipAxisRect(rect);
+    for (QCPItemPosition* point : {made->point1, made->point2}) point->setAxes(rect->axis(QCPAxis::atBottom), rect->axis(QCPAxis::atLeft));
+    made->point1->setCoords(0, 0);
+    made->point2->setCoords(upright ? 0 : 1, upright ? 1 : 0);
+    return made;
+  };
+  upper_mark_ = line(upper_, true);
+  lower_mark_ = line(lower_, true);
+  clip_ = line(lower_, false);
+  plot_->setHoverHandler([this](const QPointF& position) { return tipAt(position); });
+  addActions({upper_values_->lockAction(), upper_values_->resetAction()});
+  offer_->setText(tr("Train"));
+  offer_->setToolTip(tr("Train this model on the sequence's task, with new samples at every step."));
+  connect(offer_, &QPushButton::clicked, this, [this] { emit requested({Request::Act::compute, Kind::input, TrainingChoice{}}); });
+  for (QComboBox* box : {what_, below_}) connect(box, &QComboBox::activated, this, [this] { refresh(); });
+  connect(plot_, &QCustomPlot::mousePress, this, [this](QMouseEvent* event) {
+    if (event->button() == Qt::LeftButton) pick(event->position(), true);
+  });
+  connect(plot_, &QCustomPlot::mouseMove, this, [this](QMouseEvent* event) {
+    if (event->buttons() & Qt::LeftButton) pick(event->position(), true);
+  });
+  connect(plot_, &QCustomPlot::mouseRelease, this, [this](QMouseEvent* event) {
+    if (event->button() == Qt::LeftButton) pick(event->position(), false);
+  });
+  connect(plot_, &Plot::curvesToggled, this, &LearningPanel::fitAxes);
+  refresh();
+}
+
+QString LearningPanel::hint() const {
+  return tr("How training goes, step by step: the loss falls below what the best constant has, or it does not. Click on a step to look at the weights that it had.");
+}
+
+QString LearningPanel::subject() const { return showsMetric() ? tr("metric") : tr("loss"); }
+
+void LearningPanel::setLearning(std::shared_ptr<const Learning> learning) {
+  learning_ = std::move(learning);
+  refresh();
+}
+
+QVariantMap LearningPanel::choices() const { return {{QStringLiteral("what"), what_->currentIndex()}, {QStringLiteral("below"), below_->currentIndex()}}; }
+
+void LearningPanel::setChoices(const QVariantMap& saved) {
+  what_->setCurrentIndex(std::clamp(saved.value(QStringLiteral("what")).toInt(), 0, what_->count() - 1));
+  below_->setCurrentIndex(std::clamp(saved.value(QStringLiteral("below")).toInt(), 0, below_->count() - 1));
+  refresh();
+}
+
+QString LearningPanel::whyEmpty() const {
+  const bool empty = !learning_ || learning_->trainings.empty();
+  offer_->setVisible(empty);
+  return empty ? tr("Nothing has learned yet. Train this model, and its loss appears here; all other panels follow it while it learns.") : QString();
+}
+
+/// Accuracies are shares; all else falls over powers of ten.
+bool LearningPanel::logarithmic() const {
+  return !showsMetric() || std::ranges::none_of(learning_->trainings, [](const LearningCurvePtr& one) { return one->metric == "accuracy"; });
+}
+
+QString LearningPanel::judged() const {
+  const LearningCurve* now = learning_->find(learning_->current);
+  if (now == nullptr) now = learning_->trainings.back().get();
+  if (!now->problem.empty()) return QString::fromStdString(now->problem);
+  if (now->judged.empty()) return tr("Step %1 of %2.").arg(grouped(now->done), grouped(now->wanted));
+  QString text = tr("Step %1 of %2").arg(grouped(now->done), grouped(now->wanted));
+  if (now->pace > 0.0 && learning_->running) text += tr(", %1 steps/s").arg(number(now->pace, 2));
+  text += tr(": %1 %2 on what is held out; the baseline, %3, has %4.")
+              .arg(QString::fromStdString(now->metric), number(now->judged_metric.back()), QString::fromStdString(now->baseline), number(now->baseline_metric));
+  return text;
+}
+
+QString LearningPanel::noted() const {
+  const LearningCurve* now = learning_->find(learning_->current);
+  if (now == nullptr) return {};
+  QStringList said{tr("Learned from %1.").arg(QString::fromStdString(now->from))};
+  if (below_->currentIndex() == static_cast<int>(Lower::changes) && now->weights.size() > most_named_weights)
+    said << tr("Of %1 parameters the %2 that changed most last are drawn; all are in the data.").arg(grouped(std::ssize(now->weights)), grouped(static_cast<std::int64_t>(most_named_weights)));
+  return said.join(u' ');
+}
+
+void LearningPanel::rebuild() {
+  const Theme& theme = plot_->theme();
+  control_row_->show();
+  plot_->clearPlottables();
+  legend_->clear();
+  sentence_->setText(judged());
+  note_->setText(noted(), true);
+  const bool logs = logarithmic();
+  QCPAxis *values = upper_->axis(QCPAxis::atLeft), *others = lower_->axis(QCPAxis::atLeft);
+  const LearningCurve* now = learning_->find(learning_->current);
+  values->setTicker(logs ? QSharedPointer<QCPAxisTicker>(new PowerTicker) : QSharedPointer<QCPAxisTicker>(new NumberTicker));
+  values->setLabel(!showsMetric() ? tr("loss") : now != nullptr ? QString::fromStdString(now->metric) : tr("metric"));
+  others->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
+  const auto lower = static_cast<Lower>(below_->currentIndex());
+  for (std::size_t i = 0; i < learning_->trainings.size(); ++i) {
+    const LearningCurve& curve = *learning_->trainings[i];
+    drawTraining(curve, theme.series(static_cast<int>(i)), curve.training == learning_->current);
+  }
+  const bool clips = lower == Lower::norms && now != nullptr && now->clip > 0.0;
+  clip_->setVisible(clips);
+  if (clips) {
+    clip_->setPen(QPen(theme.muted, 1, Qt::DotLine));
+    clip_->point1->setCoords(0, std::log10(now->clip));
+    clip_->point2->setCoords(1, std::log10(now->clip));
+  }
+  if (lower == Lower::changes && now != nullptr) drawChanges(*now);
+  drawMark();
+  fitAxes();
+}
+
+void LearningPanel::drawTraining(const LearningCurve& curve, const QColor& ink, bool current) {
+  const Theme& theme = plot_->theme();
+  const auto shown = logarithmic() ? logOf : plain;
+  QList<QCPLayerable*> drawn;
+  if (!showsMetric()) {
+    QCPGraph* batch = plot_->addCurve(upper_, mixed(ink, theme.base, 0.45), 0.8);
+    fillSteps(batch, curve.loss, logOf);
+    drawn << batch;
+  }
+  QCPGraph* held = plot_->addCurve(upper_, ink, 1.8);
+  held->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, 4));
+  fillJudged(held, curve, showsMetric() ? curve.judged_metric : curve.judged_loss, shown);
+  drawn << held;
+  if (const auto lower = static_cast<Lower>(below_->currentIndex()); lower != Lower::changes) {
+    QCPGraph* below = plot_->addCurve(lower_, mixed(ink, theme.base, lower == Lower::norms ? 0.45 : 0.9), 1.0);
+    fillSteps(below, lower == Lower::norms ? curve.norm : curve.rate, logOf);
+    drawn << below;
+    if (lower == Lower::norms && curve.clip > 0.0) {
+      QCPGraph* after = plot_->addCurve(lower_, ink, 1.0);
+      fillSteps(after, curve.clipped, logOf);
+      drawn << after;
+    }
+  }
+  legend_->add(QString::number(curve.training), nameOf(curve), QPen(ink, 1.8), drawn,
+               tr("%1. Thin: of each batch, before the weights changed; thick, with dots: of what is held out.").arg(nameOf(curve)));
+  if (!current) return;
+  const double level = shown(showsMetric() ? curve.baseline_metric : curve.baseline_loss);
+  if (!std::isfinite(level)) return;
+  QCPGraph* baseline = plot_->addCurve(upper_, theme.text, 1.0, Qt::DashLine);
+  baseline->setData({0.0, static_cast<double>(curve.scale())}, {level, level}, true);
+  legend_->add(QStringLiteral("baseline"), tr("baseline"), QPen(theme.text, 1.0, Qt::DashLine), {baseline}, tr("What the best constant has: %1.").arg(QString::fromStdString(curve.baseline)));
+}
+
+/// Of the training that is current: the weights whose last change was largest, in colours of their own.
+void LearningPanel::drawChanges(const LearningCurve& curve) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < curve.weights.size(); ++i)
+    if (!curve.changes.empty() && std::isfinite(curve.changes.back()[i])) order.push_back(i);
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) { return curve.changes.back()[a] > curve.changes.back()[b]; });
+  if (order.size() > most_named_weights) order.resize(most_named_weights);
+  std::ranges::sort(order);
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    QCPGraph* graph = plot_->addCurve(lower_, plot_->theme().series(static_cast<int>(place)), 1.3);
+    graph->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, 3));
+    QVector<QCPGraphData> points;
+    for (std::size_t row = 0; row < curve.changes.size() && row + 1 < curve.judged.size(); ++row)
+      points.append({static_cast<double>(curve.judged[row + 1]), logOf(curve.changes[row][order[place]])});
+    graph->data()->set(points, true);
+    const QString name = QString::fromStdString(curve.weights[order[place]]);
+    legend_->add(QStringLiteral("weight/") + name, name, graph->pen(), {graph}, tr("|change| / |weight| of %1 in the step before each judgement.").arg(name));
+  }
+}
+
+/// Where the weights that are looked at stand.
+void LearningPanel::drawMark() {
+  const bool there = learning_->shown != 0;
+  for (QCPItemStraightLine* mark : {upper_mark_, lower_mark_}) {
+    mark->setVisible(there);
+    mark->setPen(QPen(plot_->theme().accent, 1.4));
+    const auto at = static_cast<double>(learning_->shown_step);
+    mark->point1->setCoords(at, 0);
+    mark->point2->setCoords(at, 1);
+  }
+}
+
+void LearningPanel::fitAxes() {
+  if (!learning_) return;
+  double last = 1.0;
+  for (const LearningCurvePtr& one : learning_->trainings) last = std::max(last, static_cast<double>(one->training == learning_->current ? one->scale() : one->done));
+  for (QCPAxisRect* rect : {upper_, lower_}) rect->axis(QCPAxis::atBottom)->setRange(-0.01 * last, 1.01 * last);
+  const auto fit = [](QCPAxisRect* rect, ValueAxis* axis, double least) {
+    std::optional<QCPRange> all;
+    for (const QCPGraph* graph : rect->graphs()) {
+      bool found = false;
+      if (!graph->realVisibility()) continue;
+      const QCPRange range = graph->getValueRange(found);
+      if (found) all = all ? all->expanded(range) : range;
+    }
+    if (!all) return;
+    const double pad = std::max(0.06 * all->size(), least);
+    axis->fit({all->lower - pad, all->upper + pad});
+  };
+  fit(upper_, upper_values_, 0.02);
+  fit(lower_, lower_values_, 0.05);
+  plot_->redraw();
+}
+
+void LearningPanel::pick(const QPointF& position, bool moving) {
+  if (!learning_ || learning_->trainings.empty()) return;
+  if (!upper_->rect().contains(position.toPoint()) && !lower_->rect().contains(position.toPoint())) return;
+  const std::uint64_t training = learning_->current != 0 ? learning_->current : learning_->trainings.back()->training;
+  const auto step = static_cast<std::int64_t>(std::llround(upper_->axis(QCPAxis::atBottom)->pixelToCoord(position.x())));
+  emit requested({Request::Act::open, Kind::input, CheckpointChoice{training, std::max<std::int64_t>(0, step), moving}});
+}
+
+QString LearningPanel::tipAt(const QPointF& position) const {
+  if (!learning_ || !upper_->rect().united(lower_->rect()).contains(position.toPoint())) return {};
+  const auto step = static_cast<std::int64_t>(std::llround(upper_->axis(QCPAxis::atBottom)->pixelToCoord(position.x())));
+  QStringList lines;
+  for (const LearningCurvePtr& one : learning_->trainings) {
+    if (step < 1 || step > std::ssize(one->loss)) continue;
+    const auto i = static_cast<std::size_t>(step - 1);
+    lines << tr("<b>%1</b>, step %2: loss %3, gradient %4, after clipping %5, rate %6")
+                 .arg(nameOf(*one).toHtmlEscaped(), grouped(step), number(one->loss[i]), number(one->norm[i]), number(one->clipped[i]), number(one->rate[i]));
+  }
+  return lines.join(QStringLiteral("<br>"));
+}
+
+/// A figure of the curves says which trainings they are of, and not which run is looked at.
+QString LearningPanel::saveFigure(const QString& file, Format format) {
+  if (!emptyReason().isEmpty()) return PlotPanel::saveFigure(file, format);
+  QStringList names, commands;
+  for (const LearningCurvePtr& one : learning_->trainings) {
+    names << tr("%1 learned from %2, %3 of %4 steps").arg(nameOf(*one), QString::fromStdString(one->from), grouped(one->done), grouped(one->wanted));
+    commands << QString::fromStdString(one->command);
+  }
+  FigureText text(QStringLiteral("%1: %2 – %3").arg(title(), subject(), nameOf(*learning_->trainings.back())));
+  text.description = tr("%1. Made by Recurrence Lab. Again: %2").arg(names.join(QStringLiteral("; ")), commands.join(QStringLiteral("; ")));
+  text.command = commands.join(QStringLiteral("; "));
+  return plot_->saveFigure(file, format, text);
+}
+
+QString LearningPanel::dataAsCsv() const {
+  if (!learning_ || learning_->trainings.empty()) return {};
+  QByteArray text = "training,name,step,loss,rate,gradient_norm,clipped_norm,held_out_loss,held_out_metric";
+  // The weights of all trainings, each named once.
+  std::vector<std::string> names;
+  for (const LearningCurvePtr& one : learning_->trainings)
+    for (const std::string& name : one->weights)
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  for (const std::string& name : names) text += ',' + csvCell(QStringLiteral("change/") + QString::fromStdString(name)).toUtf8();
+  text += '\n';
+  for (const LearningCurvePtr& one : learning_->trainings) {
+    std::size_t judged = 0;
+    for (std::int64_t step = 0; step <= std::ssize(one->loss); ++step) {
+      while (judged < one->judged.size() && one->judged[judged] < step) ++judged;
+      const bool there = judged < one->judged.size() && one->judged[judged] == step;
+      if (step == 0 && !there) continue;
+      text += QByteArray::number(static_cast<qulonglong>(one->training)) + ',' + csvCell(nameOf(*one)).toUtf8() + ',' + QByteArray::number(static_cast<qlonglong>(step));
+      const auto i = static_cast<std::size_t>(step - 1);
+      for (const auto* values : {&one->loss, &one->rate, &one->norm, &one->clipped}) text += ',' + (step > 0 ? csvNumber((*values)[i]) : QByteArray());
+      for (const auto* values : {&one->judged_loss, &one->judged_metric}) text += ',' + (there ? csvNumber((*values)[judged]) : QByteArray());
+      for (const std::string& name : names) {
+        const auto found = std::ranges::find(one->weights, name);
+        const bool changed = there && judged > 0 && judged - 1 < one->changes.size() && found != one->weights.end();
+        text += ',' + (changed ? csvNumber(one->changes[judged - 1][static_cast<std::size_t>(found - one->weights.begin())]) : QByteArray());
+      }
+      text += '\n';
+    }
+  }
+  return QString::fromUtf8(text);
+}
+
+RECLAB_PANEL_IS(learning, LearningPanel)
+
+}  // namespace reclab

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+
+#include "plot/plot_panel.h"
+#include "plot/value_axis.h"
+
+namespace reclab {
+
+/// How trainings go, step by step: loss or metric beside what the best constant has, and below it the gradient's norm before and after clipping,
+/// how much each weight changes, or the rate. A click looks at the weights of that step.
+class LearningPanel : public PlotPanel {
+  Q_OBJECT
+ public:
+  explicit LearningPanel(QWidget* parent = nullptr);
+  QString id() const override { return QStringLiteral("learning"); }
+  QString title() const override { return tr("Learning"); }
+  QString hint() const override;
+  Kinds needs() const override { return {Kind::input}; }  ///< nothing of a run
+  bool isOfRun() const override { return false; }
+  void setLearning(std::shared_ptr<const Learning> learning) override;
+  QVariantMap choices() const override;
+  void setChoices(const QVariantMap& saved) override;
+  QString saveFigure(const QString& file, Format format) override;
+  QString dataAsCsv() const override;
+
+  enum class Lower : std::uint8_t { norms, changes, rate };
+  QString verdict() const { return sentence_->text(); }
+  QString note() const { return note_->text(); }
+  Legend* legend() const { return legend_; }
+  QCPAxisRect* upper() const { return upper_; }
+  QCPAxisRect* lower() const { return lower_; }
+  QString tipAt(const QPointF& position) const;
+
+ protected:
+  QString whyEmpty() const override;
+  void rebuild() override;
+  QString subject() const override;
+
+ private:
+  bool showsMetric() const { return what_->currentIndex() == 1; }
+  bool logarithmic() const;
+  QString judged() const;
+  QString noted() const;
+  void drawTraining(const LearningCurve& curve, const QColor& ink, bool current);
+  void drawChanges(const LearningCurve& curve);
+  void drawMark();
+  void fitAxes();
+  void pick(const QPointF& position, bool moving);
+  std::shared_ptr<const Learning> learning_;
+  Paragraph* sentence_;
+  Legend* legend_;
+  QCPAxisRect *upper_, *lower_;
+  ValueAxis *upper_values_, *lower_values_;
+  QCPItemStraightLine *upper_mark_, *lower_mark_, *clip_;
+  Paragraph* note_;
+  QComboBox *what_, *below_;
+};
+
+}  // namespace reclab
