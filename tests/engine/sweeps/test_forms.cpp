@@ -83,6 +83,7 @@ double agree(const Registry& registry, RunRequest request) {
   const double tolerance = request.dtype == "f64" ? 1e-9 : 1e-3;
   for (const FormReport& form : compare_forms(registry, request, {})) {
     const std::string what = request.preset.id + " " + form.form + " " + request.dtype + " length " + std::to_string(request.sequence->length);
+    if (request.dtype == "f64") test::measured(request.preset.architecture.empty() ? request.preset.id : request.preset.architecture, "forms", std::max(form.output_error, form.gradient_error));
     CHECK_SAYS(form.output_error <= tolerance, what + ": outputs differ by " + test::show(form.output_error));
     if (form.gradient_error > tolerance && request.dtype == "f32") {
       const std::string said = beyond_rounding(registry, request, form.form, tolerance);

@@ -220,6 +220,10 @@ void compare_with_engine(const fs::path& file) {
         [](const std::string& kind) { return kind == "output" || kind == "gradient/input" || kind == "gradient/param"; }, worst, wrong);
   }
 
+  for (const auto& [kind, error] : worst) {
+    const char* what = kind == "output" ? "outputs" : kind == "state" ? "states" : starts(kind, "gradient/") ? "gradients" : nullptr;
+    if (what) test::measured(request.preset.architecture, what, kind == "gradient/state" ? std::log(10.0) * error : error);
+  }
   std::string summary = name + " (" + meta.at("source").get<std::string>() + "):";
   for (const auto& [kind, error] : worst) {
     char text[64];
