@@ -182,7 +182,29 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
   for (std::size_t i = 0; i < own.size(); ++i) own[i].values = std::move(values[i]);
 }
 
+namespace {
+
+/// Whether a layer runs backward and keeps nothing, where others of its architecture keep states: what it makes of a step it makes of all steps at once.
+bool reads_all_at_once(const Network& network, int layer) {
+  const auto& layers = network.layers();
+  const auto keeps = [&](int number) { return std::ranges::any_of(network.states(), [&](const Network::StateVar& s) { return s.layer == number; }); };
+  const auto& own = layers[static_cast<std::size_t>(layer)];
+  if (!own.reversed || keeps(layer)) return false;
+  for (int other = 0; other < static_cast<int>(layers.size()); ++other)
+    if (layers[static_cast<std::size_t>(other)].architecture == own.architecture && keeps(other)) return true;
+  return false;
+}
+
+}  // namespace
+
 InitialState load_state(const std::filesystem::path& path, const Network& network) {
+  for (int layer = 0; layer < static_cast<int>(network.layers().size()); ++layer)
+    if (reads_all_at_once(network, layer)) {
+      const Architecture& a = *network.layers()[static_cast<std::size_t>(layer)].architecture;
+      throw Error(path.string() + ": " + a.id + " cannot start from a state with these settings, since layer " + std::to_string(layer) +
+                      " makes all its outputs of the whole sequence, from its end: run the whole sequence without a state, or choose settings without that layer.",
+                  {.file = path.string(), .model = a.id, .parameter = "state"});
+    }
   Entries file(path, prefix_of(Kind::state));
   InitialState loaded;
   const DType real = network.options().real;

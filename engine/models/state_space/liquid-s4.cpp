@@ -163,7 +163,7 @@ Architecture liquid_s4() {
       "order counts inputs in a product: 1 is S4, with all of its forms; p is what the paper calls liquid order, with the powers of Ā between the inputs kept; "
       "0 is the recurrence, which has all orders and is the limit of them.",
       "The reference computes something else, from the same parameters: its polyb and kb add terms in products of inputs that are taken from the end of the whole sequence to its start, so "
-      "they are not causal: with liquid_kernel = polyb or kb a second layer that runs backward makes them, with orders 2 to order. A batch cannot be continued then, and a run that goes on from another's state knows nothing of what is still to come.",
+      "they are not causal: with liquid_kernel = polyb or kb a second layer that runs backward makes them, with orders 2 to order. Such a model cannot start from a state: what is still to come would change what has been.",
       "They have copies of log_dt, B, C and w that are not in its files (attributes of its SSKernel, as they were at the start): frozen.*, which are to be added to a file, w as [modes, re and im].",
       "allcombs takes the products of the last T sets of p among the fewest last inputs that have so many, as the code's default; where there are not enough inputs for that, where the code fails, nothing is added. "
       "kb multiplies two transforms of different lengths, T + 1 and 2T points, in the code; the kernel that does the same is made here, from S4's own.",

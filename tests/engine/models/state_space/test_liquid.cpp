@@ -5,11 +5,13 @@
 #include <map>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "experiment/experiment.h"
 #include "files/files.h"
+#include "array/error.h"
 #include "files/npz.h"
 #include "models/network.h"
 #include "models/registry.h"
@@ -128,5 +130,24 @@ TEST_CASE("what Liquid-S4 of order p leaves out is of degree p + 1 in the input"
     };
     const double degree = std::log2(left_out(0.02) / left_out(0.01));
     CHECK_SAYS(std::abs(degree - (order + 1)) < 0.1, std::to_string(degree));
+  }
+}
+
+TEST_CASE("Liquid-S4 with terms from the end of the sequence is not started from a state, and says so") {
+  const test::Scratch folder;
+  RunRequest request;
+  request.preset.id = request.preset.title = request.preset.architecture = "liquid-s4";
+  request.set = {{"width", "3"}, {"state", "8"}};
+  request.sequence = make_task("noise", {.length = 20, .seed = 1});
+  for (const auto& [kernel, bidirectional, refused] : {std::tuple{"polyb", "no", true}, {"kb", "no", true}, {"causal", "yes", false}, {"causal", "no", false}}) {
+    RunRequest first = request;
+    first.set.insert(first.set.end(), {{"liquid_kernel", kernel}, {"bidirectional", bidirectional}, {"order", "2"}});
+    export_run(run(builtin_registry(), first, {}, {}), folder / kernel / bidirectional, false);
+    RunRequest second = first;
+    second.state = folder / kernel / bidirectional / "state.npz";
+    if (refused)
+      CHECK_ERROR(run(builtin_registry(), second, {}, {}), "run the whole sequence without a state");
+    else
+      CHECK(run(builtin_registry(), second, {}, {}).trace->info.outcome == Outcome::finished);
   }
 }
