@@ -3,6 +3,7 @@
 #include <QDir>
 #include <QElapsedTimer>
 #include <QFileInfo>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QToolButton>
 
@@ -241,6 +242,27 @@ class TestTraining : public test::WindowTest {
     pause();
     QVERIFY(session().setup().sequence->sequence.target_kind == TargetKind::regress);
     QVERIFY(!session().trace()->has(Kind::param) || session().trace()->find("param/head/weight") != nullptr);
+  }
+
+  void aPresetShowsItsTrainedWeights() {
+    open("lstm");
+    auto* trained = window_->inspector()->findChild<QPushButton*>("trained.trained");
+    QVERIFY(trained->isVisible() && !trained->isChecked());
+    QTest::mouseClick(trained, Qt::LeftButton);
+    const Preset& preset = session().library()->presets.find("lstm");
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.weights == preset.trained->weights.string(), patience);
+    QCOMPARE(session().setup().sequence->choice.task, preset.trained->task);
+    QCOMPARE(window_->undoStack()->count(), 1);  // weights, sizes and sequence together
+    trained = window_->inspector()->findChild<QPushButton*>("trained.trained");
+    QVERIFY(trained->isChecked());
+    const double loss = session().trace()->info.loss_value;
+    QTest::mouseClick(window_->inspector()->findChild<QPushButton*>("trained.drawn"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.weights.empty(), patience);
+    QVERIFY2(session().trace()->info.loss_value > 10.0 * loss, qPrintable(QString::number(loss)));
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.loss_value == loss, patience);
+    clickModel("elman");
+    QVERIFY(!window_->inspector()->findChild<QWidget*>("trained")->isVisible());
   }
 
   void whatHasNoTargetIsSaid() {

@@ -123,6 +123,10 @@ bool Setup::sameRun(const Setup& other) const {
          fileOf(states, preset) == fileOf(other.states, preset);
 }
 
+bool isTrained(const Setup& setup, const Preset& preset) {
+  return preset.trained && !setup.learnedWeights() && fileOf(setup.weights, preset.id) == preset.trained->weights;
+}
+
 QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now) {
   if (its.sameRun(now)) return {};
   QStringList words{QString::fromStdString(run.title.empty() ? run.preset : run.title)};

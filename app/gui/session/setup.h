@@ -73,6 +73,9 @@ struct Setup {
   std::map<std::string, std::filesystem::path>& files(FileKind kind) { return kind == FileKind::weights ? weights : states; }
 };
 
+/// Whether the weights are those that came trained with the preset.
+bool isTrained(const Setup& setup, const Preset& preset);
+
 /// What a run was of, in the words of the window, where that is not what is set now: its model and what of it differs. Empty when nothing does.
 QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now);
 

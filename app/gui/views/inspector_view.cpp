@@ -3,6 +3,7 @@
 
 #include <QCheckBox>
 #include <QAbstractItemView>
+#include <QButtonGroup>
 #include <QComboBox>
 #include <QDoubleSpinBox>
 #include <QFileInfo>
@@ -105,6 +106,27 @@ void InspectorView::build() {
   editors_.clear();
   sliders_.clear();
 
+  trainedRow_ = new QWidget;
+  trainedRow_->setObjectName("trained");
+  auto* choice = new QHBoxLayout(trainedRow_);
+  choice->setContentsMargins(0, 0, 0, 4);
+  choice->setSpacing(4);
+  auto* either = new QButtonGroup(trainedRow_);
+  const auto tab = [&](const QString& name, const QString& text, const QString& tip, bool trained) {
+    auto* made = new QPushButton(text);
+    made->setObjectName(name);
+    made->setToolTip(tip);
+    made->setCheckable(true);
+    either->addButton(made);
+    choice->addWidget(made, 1);
+    connect(made, &QPushButton::clicked, this, [this, trained] { emit trainedWanted(trained); });
+    return made;
+  };
+  drawn_ = tab("trained.drawn", tr("as drawn"), tr("Weights drawn from the seed"), false);
+  trained_ = tab("trained.trained", tr("trained"), tr("The weights that came with this preset, on the task that they learned"), true);
+  rows_->addWidget(trainedRow_);
+  showTrained();
+
   if (model_) {
     for (const HyperSpec& spec : model_->hyper.table()) {
       Editor editor;
@@ -187,6 +209,18 @@ void InspectorView::build() {
   setWidget(page);
   showWeights();
   showLoss();
+}
+
+void InspectorView::setTrained(bool there, bool shown) {
+  hasTrained_ = there;
+  isTrained_ = shown;
+  showTrained();
+}
+
+void InspectorView::showTrained() {
+  trainedRow_->setVisible(hasTrained_);
+  drawn_->setChecked(!isTrained_);
+  trained_->setChecked(isTrained_);
 }
 
 void InspectorView::setWeights(const QString& file) {

@@ -34,6 +34,8 @@ class InspectorView : public QScrollArea {
   void setSeed(std::uint64_t seed);
   /// Weights that were read from a file make what they are drawn from meaningless; empty: they are drawn.
   void setWeights(const QString& file);
+  /// Whether the preset brings trained weights, and whether they are what is looked at.
+  void setTrained(bool there, bool shown);
   /// What the gradients are of: the choice, whether the sequence has a target, and what the run that is shown says of it.
   void setLoss(const std::string& choice, bool hasTarget);
   void setLossValue(const RunInfo& run);
@@ -48,6 +50,7 @@ class InspectorView : public QScrollArea {
   void seedEdited(quint64 seed, int gesture);
   void lossEdited(QString loss);
   void resetWanted();
+  void trainedWanted(bool trained);  ///< the weights that came with the preset, or as they are drawn
 
  private:
   struct Editor {
@@ -59,6 +62,7 @@ class InspectorView : public QScrollArea {
   };
   void build();
   void showWeights();
+  void showTrained();
   void showLoss();
   QWidget* numberEditor(const HyperSpec& spec, Editor& editor);
   QWidget* flagEditor(const HyperSpec& spec, Editor& editor);
@@ -72,6 +76,9 @@ class InspectorView : public QScrollArea {
   QLabel *seedLabel_ = nullptr, *lossText_ = nullptr;
   QToolButton* dice_ = nullptr;
   QComboBox* loss_ = nullptr;
+  QWidget* trainedRow_ = nullptr;
+  QPushButton *drawn_ = nullptr, *trained_ = nullptr;
+  bool hasTrained_ = false, isTrained_ = false;
   QString weights_, lossShown_;  ///< the file they come from
   std::string lossChoice_ = "auto";
   bool hasTarget_ = false;

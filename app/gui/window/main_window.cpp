@@ -147,6 +147,7 @@ void MainWindow::buildDocks() {
     after.loss = loss.toStdString();
     if (after.loss != session_->setup().loss) change(after, tr("loss"));
   });
+  connect(inspector_, &InspectorView::trainedWanted, this, &MainWindow::showTrained);
   connect(inspector_, &InspectorView::resetWanted, this, [this] {
     Setup after = session_->setup();
     after.set.erase(after.preset);
@@ -254,7 +255,8 @@ void MainWindow::connectSession() {
   connect(session_, &SessionController::progressed, status_, &StatusLine::setProgress);
   connect(session_, &SessionController::runningChanged, status_, &StatusLine::setRunning);
   connect(session_, &SessionController::sequenceLoaded, this, [this](const LoadedSequencePtr& loaded) {
-    Setup after = session_->setup();
+    Setup after = withSequence_ && withSequence_->first == loaded->choice ? withSequence_->second : session_->setup();
+    withSequence_.reset();
     after.sequence = loaded;
     const bool targetless = after.loss == "task" && loaded->sequence.target_kind == TargetKind::none;
     if (targetless) after.loss = "auto";
@@ -356,7 +358,12 @@ void MainWindow::showSetup() {
   if (mapWindow_ != nullptr) mapWindow_->setCurrent(QString::fromStdString(setup.preset));
   inspector_->setSeed(setup.seed);
   const auto weights = setup.weights.find(setup.preset);
-  inspector_->setWeights(weights == setup.weights.end() ? QString() : QString::fromStdString(weights->second.string()));
+  const LearnedPtr learned = setup.learnedWeights();
+  inspector_->setWeights(learned ? tr("%1 steps of training").arg(learned->step) : weights == setup.weights.end() ? QString() : QString::fromStdString(weights->second.string()));
+  if (session_->library() && !setup.preset.empty()) {
+    const Preset& preset = session_->library()->presets.find(setup.preset);
+    inspector_->setTrained(preset.trained.has_value(), isTrained(setup, preset));
+  }
   inspector_->setLoss(setup.loss, setup.sequence && setup.sequence->sequence.target_kind != TargetKind::none);
   if (session_->library() && lookedAt_ != QString::fromStdString(setup.preset)) lookAtPlaces(QString::fromStdString(setup.preset), false);
   const auto select = [](QComboBox* box, const std::string& value) { box->setCurrentIndex(std::max(0, box->findData(QString::fromStdString(value)))); };

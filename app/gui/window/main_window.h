@@ -103,6 +103,7 @@ class MainWindow : public QMainWindow {
   void searchModels();
   void pickModel(const QString& id);
   void openModel(const ModelChoice& model);
+  void showTrained(bool trained);
   void showMap(const QString& marked);
   void showLibrary();
   void focusNextPart(bool back);
@@ -142,6 +143,7 @@ class MainWindow : public QMainWindow {
   PinRow* chips_ = nullptr;
   QToolButton* pinButton_ = nullptr;
   LoadedSequencePtr shownSequence_;
+  std::optional<std::pair<SequenceChoice, Setup>> withSequence_;  ///< what is to be looked at on a sequence that is being loaded
   QStringList modelHas_;  ///< "gates", "states": by its card
   QString lookedAt_;      ///< the preset whose places the panels were told last
   QSet<QString> raised_;  ///< presets whose first place was raised: once is enough, afterwards the tabs are as they were left

@@ -37,6 +37,29 @@ void MainWindow::openModel(const ModelChoice& model) {
   change(after, tr("model %1").arg(QString::fromStdString(model.title)));
 }
 
+/// The weights that came with the preset, with the sizes and the task that they learned with, as one change; or what is drawn.
+void MainWindow::showTrained(bool trained) {
+  if (!session_->library()) return;
+  Setup after = session_->setup();
+  const Preset& preset = session_->library()->presets.find(after.preset);
+  if (!preset.trained || isTrained(after, preset) == trained) return showSetup();
+  after.learned.erase(after.preset);
+  after.states.erase(after.preset);
+  after.weights.erase(after.preset);
+  after.set.erase(after.preset);
+  if (!trained) return change(after, tr("drawn weights"));
+  const Preset as = as_trained(preset);
+  const Hyper standard = hyper_of(builtin_registry(), preset), values = hyper_of(builtin_registry(), as);
+  for (const HyperSpec& row : standard.table())
+    if (standard.text(row.key) != values.text(row.key)) after.setValue(row.key, values.text(row.key));
+  after.weights[after.preset] = preset.trained->weights;
+  SequenceChoice sequence;
+  sequence.task = as.task;
+  sequence.options = as.task_options();
+  withSequence_ = {sequence, after};
+  session_->loadSequence(sequence);
+}
+
 /// Again when the properties have come, and when the theme is another.
 void MainWindow::showLibrary() {
   if (!session_->library()) return;

@@ -18,6 +18,7 @@ LibraryPtr library() {
 ModelPtr descriptionOf(const Library& library, const DescriptionKey& key) {
   auto model = std::make_shared<ModelDescription>();
   model->preset = library.presets.find(key.preset);
+  if (key.trained) model->preset.idea = model->preset.trained->idea;
   model->standard = hyper_of(builtin_registry(), model->preset);
   model->hyper = hyper_of(builtin_registry(), model->preset, key.settings);
   Preset changed = model->preset;
@@ -76,7 +77,7 @@ void DescriptionWork::findProperties(const LibraryPtr& library) {
 }
 
 void DescriptionWork::describe(const LibraryPtr& library, const Setup& setup) {
-  const DescriptionKey key{setup.preset, setup.settings(), setup.sequence ? setup.sequence->sequence.width : 1};
+  const DescriptionKey key{setup.preset, setup.settings(), setup.sequence ? setup.sequence->sequence.width : 1, isTrained(setup, library->presets.find(setup.preset))};
   if (last_ == key) return;
   last_ = key;
   description_.start(key, [library, key](const auto&, std::stop_token) { return descriptionOf(*library, key); });
