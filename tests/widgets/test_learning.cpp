@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "panels/learning/learning.h"
+#include "panels/spectrum/spectrum.h"
 #include "synthetic_learning.h"
+#include "synthetic_trace.h"
 #include "test_application.h"
 
 using namespace reclab;
@@ -101,6 +103,32 @@ class TestLearning : public QObject {
     QCOMPARE(cells[2], QString("40"));
     QCOMPARE(cells[3].toDouble(), test::synthetic_learning()->trainings[0]->loss[39]);
     QCOMPARE(cells[9].toDouble(), 1e-2 / 1.4);
+  }
+
+  void eigenvaluesLeaveATrailOverTraining() {
+    SpectrumPanel panel;
+    panel.resize(500, 460);
+    panel.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&panel));
+    const auto look = [&](std::uint64_t training, std::int64_t steps) {
+      auto trace = std::make_shared<Trace>(*test::synthetic_trace());
+      trace->info.learned = LearnedInfo{training, steps, "adding"};
+      panel.setTrace(trace);
+    };
+    panel.setTime(20);
+    for (const std::int64_t steps : {0, 30, 10, 30}) look(1, steps);
+    QCOMPARE(panel.trail().past().size(), std::size_t{3});
+    QCOMPARE(panel.trail().past()[1].steps, std::int64_t{10});
+    QVERIFY2(panel.note().contains("3 steps of training, from 0"), qPrintable(panel.note()));
+    for (std::int64_t steps = 0; steps < 300; ++steps) look(1, steps);
+    QVERIFY(panel.trail().past().size() <= SpectrumTrail::most && panel.trail().past().front().steps == 0 && panel.trail().past().back().steps == 299);
+    panel.setTime(40);  // of another step of the sequence
+    QCOMPARE(panel.trail().past().size(), std::size_t{1});
+    look(1, 5);
+    look(2, 6);  // of another training
+    QCOMPARE(panel.trail().past().size(), std::size_t{1});
+    panel.setTrace(test::synthetic_trace());  // of none
+    QVERIFY(panel.trail().past().empty());
   }
 
   void whyItEndedStandsAtTheTop() {

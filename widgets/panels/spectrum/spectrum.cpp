@@ -39,6 +39,7 @@ class SpectrumPicture : public QCPLayerable {
     } else {
       drawGround(painter);
       drawCloud(painter);
+      drawTrail(painter);
     }
   }
 
@@ -60,6 +61,20 @@ class SpectrumPicture : public QCPLayerable {
     painter->drawLine(QPointF(area.left(), y(0)), QPointF(area.right(), y(0)));
     painter->setPen(QPen(theme.axis, 1.2));
     painter->drawEllipse(circle);
+  }
+
+  /// Where the eigenvalues were at earlier steps of training, from the darkest to the brightest.
+  void drawTrail(QCPPainter* painter) const {
+    const auto& past = panel_->trail_.past();
+    if (past.size() < 2) return;
+    const ColourMap& map = viridis();
+    const auto first = static_cast<double>(past.front().steps), span = static_cast<double>(past.back().steps) - first;
+    painter->setPen(Qt::NoPen);
+    for (const SpectrumTrail::Past& one : past) {
+      painter->setBrush(QColor(map[static_cast<std::size_t>(255.0 * (static_cast<double>(one.steps) - first) / span)]));
+      for (const Complex& z : one.values)
+        if (std::isfinite(z.real()) && std::isfinite(z.imag())) painter->drawEllipse(QPointF(x(z.real()), y(z.imag())), 1.4, 1.4);
+    }
   }
 
   /// How often each pixel is hit by any step, as opacity. Drawn once for a view.
@@ -460,8 +475,13 @@ void SpectrumPanel::moveTime() {
     showFlow();
     plot_->redraw();
   }
+  const std::size_t before = trail_.past().size();
+  trail_.take(trace_->info, layer_, step_, rowAt(*trace_, step_));
   writeNote();
-  plot_->redrawNow();
+  if (before != trail_.past().size())
+    plot_->redraw();
+  else
+    plot_->redrawNow();
 }
 
 void SpectrumPanel::writeNote() {
@@ -476,6 +496,9 @@ void SpectrumPanel::writeNote() {
   if (unstable > 0) text += tr("; %1 of %2 outside the unit circle").arg(grouped(unstable), grouped(static_cast<std::int64_t>(values.size())));
   text += u'.';
   if (far_rows_ > 0) text += tr(" At %1 of %2 steps some are far outside the picture, up to |λ| = %3.").arg(grouped(far_rows_), grouped(array_->shape[0]), number(far_reach_, 3));
+  if (trail_.past().size() > 1)
+    text += tr(" Small dots: where they were at %1 steps of training, from %2 (dark) to %3 (bright).")
+                .arg(grouped(std::ssize(trail_.past())), grouped(trail_.past().front().steps), grouped(trail_.past().back().steps));
   if (fromContinuous()) text = flow_->note();
   if (const QString said = notesOn(*trace_, {Kind::spectrum}); !said.isEmpty()) text += u' ' + said;
   const QSize before = note_->minimumOuterSizeHint();

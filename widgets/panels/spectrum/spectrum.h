@@ -10,6 +10,7 @@
 #include <span>
 
 #include "panels/spectrum/flow_view.h"
+#include "panels/spectrum/trail.h"
 #include "plot/plot_panel.h"
 
 namespace reclab {
@@ -39,6 +40,7 @@ class SpectrumPanel : public PlotPanel {
   QPointF pixelOf(std::complex<double> eigenvalue) const;
   QString note() const { return note_->text(); }
   Legend* legend() const { return legend_; }
+  const SpectrumTrail& trail() const { return trail_; }
   const FlowView& flow() const { return *flow_; }
   QCPAxisRect* planeRect() const { return plane_; }
 
@@ -85,6 +87,7 @@ class SpectrumPanel : public PlotPanel {
   /// Whose rows are the cloud: array_, or, while that has the cursor's step alone, the same layer's of the run before.
   const TraceArray* cloudArray_ = nullptr;
   SpectrumInfo info_;
+  SpectrumTrail trail_;
   QString layer_ = QStringLiteral("0");
   std::vector<Run> pinned_;
   QCPRange home_re_, home_im_;  // what holds all eigenvalues but those that are far from all others
