@@ -41,6 +41,7 @@ double memory_of(const Model& model, NetworkOptions build, std::int64_t length) 
 
 /// The first of `steps` rows that holds a value which is not finite, or -1.
 std::int64_t first_bad_row(Backend& backend, DType type, const void* data, std::int64_t steps, std::int64_t row) {
+  if (backend.exponent(type, steps * row, data) != infinite_exponent) return -1;
   const std::int64_t parts = is_complex(type) ? 2 * row : row;
   std::vector<char> copy;
   if (backend.device() != Device::cpu) {
@@ -446,6 +447,7 @@ std::optional<Divergence> Rollout::look_back(Network& network, std::int64_t firs
   /// In units of 2^power.
   const auto look = [&](Var var, int power, const std::string& name, bool is_reversed = false) {
     if (!var || !graph.gradient(var)) return;
+    if (const int largest = backend_.exponent(var.dtype(), count(var.shape()), graph.gradient(var)); largest != infinite_exponent && largest + std::max(0, power) < std::numeric_limits<double>::max_exponent) return;
     const std::int64_t row = count(var.shape()) / steps, parts = is_complex(var.dtype()) ? 2 * row : row;
     const auto values = to_double(backend_, real_of(var.dtype()), graph.gradient(var), steps * parts);
     const double limit = std::ldexp(std::numeric_limits<double>::max(), std::min(0, -power));

@@ -7,6 +7,35 @@
 #include "array/functions.h"
 
 namespace reclab::cpu {
+namespace {
+
+constexpr std::int64_t lanes = 16;
+
+/// The sum of term(j) over n columns, as many sums side by side as a vector has entries: the order is that of the columns from the first on alone.
+template <class F>
+double in_lanes(std::int64_t n, const F& term) {
+  double sums[lanes] = {};
+  std::int64_t j = 0;
+  for (; j + lanes <= n; j += lanes)
+    for (std::int64_t l = 0; l < lanes; ++l) sums[l] += term(j + l);
+  for (std::int64_t l = 0; j + l < n; ++l) sums[l] += term(j + l);
+  for (std::int64_t half = lanes / 2; half; half /= 2)
+    for (std::int64_t l = 0; l < half; ++l) sums[l] += sums[l + half];
+  return sums[0];
+}
+
+template <class T>
+T largest_of(std::int64_t n, const T* x) {
+  T most[lanes];
+  std::fill(most, most + lanes, x[0]);
+  std::int64_t j = 0;
+  for (; j + lanes <= n; j += lanes)
+    for (std::int64_t l = 0; l < lanes; ++l) most[l] = most[l] < x[j + l] ? x[j + l] : most[l];
+  for (; j < n; ++j) most[0] = most[0] < x[j] ? x[j] : most[0];
+  return *std::max_element(most, most + lanes);
+}
+
+}  // namespace
 
 void CpuBackend::softmax(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t first, const void* low, void* scores) {
   with_real(type, [&](auto zero) {
@@ -14,9 +43,9 @@ void CpuBackend::softmax(DType type, std::int64_t batch, std::int64_t rows, std:
     for (std::int64_t r = 0; r < batch * rows; ++r) {
       T* s = as<T>(scores) + r * columns;
       const std::int64_t i = r % rows, from = std::max<std::int64_t>(0, low ? static_cast<std::int64_t>(as<T>(low)[i]) : 0), to = first + i + 1;
-      const T largest = from < to ? *std::max_element(s + from, s + to) : T(0);
-      double sum = 0;
-      for (std::int64_t j = from; j < to; ++j) sum += double(s[j] = fn::exp(s[j] - largest));
+      const T largest = from < to ? largest_of(to - from, s + from) : T(0);
+      for (std::int64_t j = from; j < to; ++j) s[j] = fn::exp(s[j] - largest);
+      const double sum = from < to ? in_lanes(to - from, [x = s + from](std::int64_t j) { return static_cast<double>(x[j]); }) : 0.0;
       std::fill(s, s + std::min(from, columns), T(0));
       std::fill(s + std::min(to, columns), s + columns, T(0));
       const T scale = sum > 0 ? static_cast<T>(1.0 / sum) : T(0);
@@ -31,8 +60,7 @@ void CpuBackend::softmax_adjoint(DType type, std::int64_t rows, std::int64_t col
     for (std::int64_t r = 0; r < rows; ++r) {
       const T* p = as<T>(p_) + r * columns;
       T* g = as<T>(g_) + r * columns;
-      double mean = 0;
-      for (std::int64_t j = 0; j < columns; ++j) mean += double(p[j]) * g[j];
+      const double mean = in_lanes(columns, [&](std::int64_t j) { return static_cast<double>(p[j]) * static_cast<double>(g[j]); });
       for (std::int64_t j = 0; j < columns; ++j) g[j] = p[j] * (g[j] - static_cast<T>(mean));
     }
   });

@@ -39,7 +39,9 @@ void move(DType type, const Strided& shape, F&& row, void* strided, void* dense)
 
 void CpuBackend::gather(DType type, const Strided& shape, const void* strided, void* dense, bool accumulate) {
   move(type, shape, [&](auto* from_strided, auto* to_dense, std::int64_t inner, std::int64_t stride) {
-    if (accumulate)
+    if (accumulate && stride == 1)
+      for (std::int64_t i = 0; i < inner; ++i) to_dense[i] += from_strided[i];
+    else if (accumulate)
       for (std::int64_t i = 0; i < inner; ++i) to_dense[i] += from_strided[i * stride];
     else if (stride == 1)
       std::copy(from_strided, from_strided + inner, to_dense);
@@ -50,8 +52,12 @@ void CpuBackend::gather(DType type, const Strided& shape, const void* strided, v
 
 void CpuBackend::scatter(DType type, const Strided& shape, const void* dense, void* strided, bool accumulate) {
   move(type, shape, [&](auto* to_strided, auto* from_dense, std::int64_t inner, std::int64_t stride) {
-    if (accumulate)
+    if (accumulate && stride == 1)
+      for (std::int64_t i = 0; i < inner; ++i) to_strided[i] += from_dense[i];
+    else if (accumulate)
       for (std::int64_t i = 0; i < inner; ++i) to_strided[i * stride] += from_dense[i];
+    else if (stride == 1)
+      std::copy(from_dense, from_dense + inner, to_strided);
     else
       for (std::int64_t i = 0; i < inner; ++i) to_strided[i * stride] = from_dense[i];
   }, strided, const_cast<void*>(dense));

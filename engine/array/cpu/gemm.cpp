@@ -24,23 +24,13 @@ struct Lanes {
   typedef T type __attribute__((vector_size(vector_bytes), aligned(sizeof(T))));
 };
 
-/// What the vectors' multiply-add comes to: one rounding where the processor has such an instruction.
-template <class T>
-T fused(T x, T y, T sum) {
-#ifdef __FMA__
-  return std::fma(x, y, sum);
-#else
-  return x * y + sum;
-#endif
-}
-
-template <class T, int Rows>
+template <class T, int Rows, int Vectors>
 void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* packed_b, T* c, std::int64_t ldc, std::int64_t columns) {
   using V = typename Lanes<T>::type;
-  constexpr int lanes = vector_bytes / sizeof(T), wide = 2 * lanes, nr = column_tile<T>;
+  constexpr int lanes = vector_bytes / sizeof(T), wide = Vectors * lanes, nr = column_tile<T>;
   T edge[Rows][wide];
   for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
-    V sum[Rows][2];
+    V sum[Rows][Vectors];
     T* to = c + j0;
     const std::int64_t here = std::min<std::int64_t>(wide, columns - j0);
     const bool whole = here == wide;
@@ -50,39 +40,42 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, c
         for (std::int64_t j = 0; j < wide; ++j) edge[i][j] = j < here ? from[j] : T(0);
         from = edge[i];
       }
-      sum[i][0] = *reinterpret_cast<const V*>(from);
-      sum[i][1] = *reinterpret_cast<const V*>(from + lanes);
+      for (int w = 0; w < Vectors; ++w) sum[i][w] = *reinterpret_cast<const V*>(from + w * lanes);
     }
     for (std::int64_t p = 0; p < k; ++p) {
-      const V b0 = *reinterpret_cast<const V*>(packed_b + p * nr + j0);
-      const V b1 = *reinterpret_cast<const V*>(packed_b + p * nr + j0 + lanes);
+      V b[Vectors];
+      for (int w = 0; w < Vectors; ++w) b[w] = *reinterpret_cast<const V*>(packed_b + p * nr + j0 + w * lanes);
       for (int i = 0; i < Rows; ++i) {
         const T x = a[i * a_row + p * a_step];
-        sum[i][0] += x * b0;
-        sum[i][1] += x * b1;
+        for (int w = 0; w < Vectors; ++w) sum[i][w] += x * b[w];
       }
     }
     for (int i = 0; i < Rows; ++i) {
       T* into = whole ? to + i * ldc : edge[i];
-      *reinterpret_cast<V*>(into) = sum[i][0];
-      *reinterpret_cast<V*>(into + lanes) = sum[i][1];
+      for (int w = 0; w < Vectors; ++w) *reinterpret_cast<V*>(into + w * lanes) = sum[i][w];
       if (!whole)
         for (std::int64_t j = 0; j < here; ++j) to[i * ldc + j] = edge[i][j];
     }
   }
 }
 
-template <class T>
+template <class T, int Vectors>
 void tiles(std::int64_t rows, std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* packed_b, T* c, std::int64_t ldc,
            std::int64_t columns) {
   std::int64_t i = 0;
-  for (; i + row_tile <= rows; i += row_tile) tile<T, row_tile>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns);
+  const auto some = [&](auto count) {
+    tile<T, count, Vectors>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns);
+    i += count;
+  };
+  if constexpr (Vectors == 1)  // more rows, so that no sum waits for the one before it
+    while (i + 2 * row_tile <= rows) some(std::integral_constant<int, 2 * row_tile>{});
+  while (i + row_tile <= rows) some(std::integral_constant<int, row_tile>{});
   switch (rows - i) {
-    case 5: tile<T, 5>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns); break;
-    case 4: tile<T, 4>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns); break;
-    case 3: tile<T, 3>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns); break;
-    case 2: tile<T, 2>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns); break;
-    case 1: tile<T, 1>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns); break;
+    case 5: some(std::integral_constant<int, 5>{}); break;
+    case 4: some(std::integral_constant<int, 4>{}); break;
+    case 3: some(std::integral_constant<int, 3>{}); break;
+    case 2: some(std::integral_constant<int, 2>{}); break;
+    case 1: some(std::integral_constant<int, 1>{}); break;
     default: break;
   }
 }
@@ -115,13 +108,13 @@ void row_times_matrix(std::int64_t n, std::int64_t k, const T* a, std::int64_t a
   }
 }
 
-// `Rows` rows against `depth` rows of `Panels` packed panels, which are `panel` entries apart.
+// `Rows` rows against `depth` rows of `Panels` packed panels, which are `panel` entries apart; of none: of the first vector of one.
 template <class T, int Rows, int Panels>
 void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packed, std::int64_t panel, T* c, std::int64_t ldc, std::int64_t columns,
                 bool accumulate) {
   using V = typename Lanes<T>::type;
   constexpr int lanes = vector_bytes / sizeof(T), nr = column_tile<T>, vectors = nr / lanes;  // of a panel
-  constexpr int parts = Panels == 1 ? 2 : 8, wide = parts * lanes;                            // a part of a panel, or of several
+  constexpr int parts = Panels == 0 ? 1 : Panels == 1 ? 2 : 8, wide = parts * lanes;          // a part of a panel, or of several
   T edge[Rows][wide];
   for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
     V sum[Rows][parts] = {};
@@ -175,7 +168,7 @@ void pack(bool transpose, std::int64_t k, std::int64_t n, const T* b, T* packed)
 template <class T>
 void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* packed, T* c, bool accumulate) {
   constexpr int nr = column_tile<T>;
-  constexpr std::int64_t row_block = 96, deep = 512;
+  constexpr std::int64_t row_block = 96, deep = 512, one_vector = vector_bytes / sizeof(T);
   const std::int64_t panels = (n + nr - 1) / nr;
   /// Rows [row, row + rows) by panels [first, last). A row alone takes four panels together, so that no sum waits for the one before it.
   const auto block = [&](std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t last) {
@@ -186,7 +179,7 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, con
       for (std::int64_t panel = first; panel < last;) {
         const T* from = packed + panel * k * nr + p0 * nr;
         const auto rows_by = [&](auto together, auto wide) {
-          const std::int64_t columns = std::min<std::int64_t>(n - panel * nr, wide * nr);
+          const std::int64_t columns = std::min<std::int64_t>(n - panel * nr, std::max<int>(1, wide) * nr);
           std::int64_t i = row;
           const auto tile_of = [&](auto count) {
             panel_tile<T, count, wide>(depth, a + i * k + p0, k, from, k * nr, c + i * n + panel * nr, n, columns, onto);
@@ -205,12 +198,14 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, con
               default: break;
             }
           }
-          panel += wide;
+          panel += std::max<int>(1, wide);
         };
         if (m <= 2 && panel + 4 <= last)
           rows_by(std::integral_constant<int, 1>{}, std::integral_constant<int, 4>{});
         else if (m <= 2)
           rows_by(std::integral_constant<int, 1>{}, std::integral_constant<int, 1>{});
+        else if (n - panel * nr <= one_vector)
+          rows_by(std::integral_constant<int, packed_row_tile>{}, std::integral_constant<int, 0>{});
         else
           rows_by(std::integral_constant<int, packed_row_tile>{}, std::integral_constant<int, 1>{});
       }
@@ -252,7 +247,7 @@ void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, st
   }
   constexpr int nr = column_tile<T>;
   thread_local std::vector<T> packed_b(static_cast<std::size_t>(gemm_depth * nr));  // of one size, whatever the product's
-  const bool by_rows = transpose_a && m >= row_tile;  // a column-wise A would be read with large strides once a panel: turn it once
+  const bool by_rows = transpose_a && m >= row_tile && gemm_turns<T>(n);
   const UnsetScratch<T> packed_a(by_rows ? m * std::min(k, gemm_depth) : 0);
   for (std::int64_t p0 = 0; p0 < k; p0 += gemm_depth) {
     const std::int64_t depth = std::min(gemm_depth, k - p0);
@@ -276,7 +271,10 @@ void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, st
           for (std::int64_t j = 0; j < columns; ++j) to[j] = b[(p0 + p) * ldb + j0 + j];
         for (std::int64_t j = columns; j < nr; ++j) to[j] = T(0);
       }
-      tiles(m, depth, rows, rows_row, rows_step, packed_b.data(), c + j0, ldc, columns);
+      if (columns <= static_cast<std::int64_t>(vector_bytes / sizeof(T)))
+        tiles<T, 1>(m, depth, rows, rows_row, rows_step, packed_b.data(), c + j0, ldc, columns);
+      else
+        tiles<T, 2>(m, depth, rows, rows_row, rows_step, packed_b.data(), c + j0, ldc, columns);
     }
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "array/stop.h"
@@ -10,6 +11,21 @@ namespace reclab::cpu {
 
 /// So many terms of a sum are gone through at once.
 inline constexpr std::int64_t gemm_depth = 256;
+/// Whether a column-wise A is turned into rows first: it would be read with large strides once for every 128 bytes of columns of B.
+template <class T>
+constexpr bool gemm_turns(std::int64_t n) {
+  return n * static_cast<std::int64_t>(sizeof(T)) > 128;
+}
+
+/// What the vectors' multiply-add comes to: one rounding where the processor has such an instruction.
+template <class T>
+T fused(T x, T y, T sum) {
+#ifdef __FMA__
+  return std::fma(x, y, sum);
+#else
+  return x * y + sum;
+#endif
+}
 
 /// C (m x n) = op(A) op(B), or += with `accumulate`; all row-major, leading dimensions in elements. Every entry is summed over k in
 /// order, with one rounding a term, whatever m and n are: a row's result does not depend on which rows are computed with it.

@@ -8,6 +8,8 @@
 #include "array/cpu/gemm.h"
 #include "array/cpu/processor/scratch.h"
 #include "array/cpu/processor/threads.h"
+#include "array/cpu/processor/vectors.h"
+#include "array/stop.h"
 
 namespace reclab::cpu {
 
@@ -16,13 +18,58 @@ namespace {
 bool is_large(const MatMul& shape) { return shape.batch * shape.m * shape.n * shape.k >= std::int64_t{1} << 17; }  // worth threads
 /// Whether the right-hand matrix is packed as a whole before it is multiplied with.
 bool is_packed(const MatMul& shape) { return is_large(shape) && shape.batch == 1 && shape.m >= 16; }
+/// A tall matrix, transposed, times a narrow one, as in the gradient of what few inputs are weighted with: nothing need be transposed or packed.
+bool is_narrow(const MatMul& shape) { return shape.transpose_a && !shape.transpose_b && shape.batch == 1 && shape.n <= 8 && shape.m >= 16; }
+
+/// C (m x n) = A^T B, columns [from, to) of A (k x m) by columns [j0, j0 + N) of B. Every entry is summed over k in order with one rounding a term,
+/// as gemm() does.
+template <class T, int N>
+void narrow_product(const MatMul& shape, std::int64_t from, std::int64_t to, std::int64_t j0, const T* a, const T* b, T* c, bool accumulate) {
+  typedef T V __attribute__((vector_size(vector_bytes), aligned(sizeof(T))));
+  constexpr std::int64_t lanes = vector_bytes / sizeof(T);
+  const std::int64_t m = shape.m, n = shape.n;
+  std::int64_t i = from;
+  for (; i + 2 * lanes <= to; i += 2 * lanes) {
+    check_stop();
+    V sum[N][2] = {};
+    if (accumulate)
+      for (int j = 0; j < N; ++j)
+        for (std::int64_t l = 0; l < 2 * lanes; ++l) sum[j][l / lanes][l % lanes] = c[(i + l) * n + j0 + j];
+    for (std::int64_t p = 0; p < shape.k; ++p) {
+      const V low = *reinterpret_cast<const V*>(a + p * m + i), high = *reinterpret_cast<const V*>(a + p * m + i + lanes);
+      for (int j = 0; j < N; ++j) {
+        const T x = b[p * n + j0 + j];
+        sum[j][0] += x * low;
+        sum[j][1] += x * high;
+      }
+    }
+    for (int j = 0; j < N; ++j)
+      for (std::int64_t l = 0; l < 2 * lanes; ++l) c[(i + l) * n + j0 + j] = sum[j][l / lanes][l % lanes];
+  }
+  for (; i < to; ++i)
+    for (int j = 0; j < N; ++j) {
+      T sum = accumulate ? c[i * n + j0 + j] : T(0);
+      for (std::int64_t p = 0; p < shape.k; ++p) sum = cpu::fused(b[p * n + j0 + j], a[p * m + i], sum);
+      c[i * n + j0 + j] = sum;
+    }
+}
+template <class T>
+void narrow_product(const MatMul& shape, std::int64_t from, std::int64_t to, const T* a, const T* b, T* c, bool accumulate) {
+  std::int64_t j = 0;
+  for (; j + 4 <= shape.n; j += 4) narrow_product<T, 4>(shape, from, to, j, a, b, c, accumulate);
+  for (; j + 2 <= shape.n; j += 2) narrow_product<T, 2>(shape, from, to, j, a, b, c, accumulate);
+  if (j < shape.n) narrow_product<T, 1>(shape, from, to, j, a, b, c, accumulate);
+}
 
 }  // namespace
 
 std::size_t CpuBackend::matmul_scratch(DType type, const MatMul& shape) const {
-  const std::int64_t entries = is_packed(shape)   ? cpu::packed_size(shape.k, shape.n) + (shape.transpose_a ? shape.m * shape.k : 0)
-                               : shape.transpose_a ? cpu::thread_count() * shape.m * std::min(shape.k, cpu::gemm_depth)
-                                                   : 0;
+  const bool turned = shape.transpose_a && (type == DType::f32 ? cpu::gemm_turns<float>(shape.n) : cpu::gemm_turns<double>(shape.n));
+  std::int64_t entries = 0;
+  if (is_packed(shape) && !is_narrow(shape))
+    entries = cpu::packed_size(shape.k, shape.n) + (shape.transpose_a ? shape.m * shape.k : 0);
+  else if (turned && !is_narrow(shape))
+    entries = cpu::thread_count() * shape.m * std::min(shape.k, cpu::gemm_depth);
   return static_cast<std::size_t>(entries) * bytes_of(type);
 }
 
@@ -40,6 +87,17 @@ void CpuBackend::matmul(DType type, const MatMul& shape, const void* a, const vo
     // Every entry is summed in the same order however the product is cut.
     constexpr std::int64_t least = 64;
     const bool large = is_large(shape);
+    if (is_narrow(shape)) {
+      const std::int64_t blocks = large ? (shape.m + least - 1) / least : 1;
+      const auto columns = [&](std::int64_t i) {
+        narrow_product(shape, i * least, i + 1 == blocks ? shape.m : (i + 1) * least, as<T>(a), as<T>(b), as<T>(c), accumulate);
+      };
+      if (blocks > 1)
+        cpu::parallel(blocks, columns);
+      else
+        columns(0);
+      return;
+    }
     if (is_packed(shape)) {
       const cpu::UnsetScratch<T> packed(cpu::packed_size(shape.k, shape.n)), rows(shape.transpose_a ? shape.m * shape.k : 0);
       cpu::pack(shape.transpose_b, shape.k, shape.n, as<T>(b), packed.data());

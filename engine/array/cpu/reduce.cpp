@@ -85,6 +85,16 @@ void CpuBackend::sum_adjoint(DType type, std::int64_t outer, std::int64_t n, std
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     const auto s = static_cast<real_t<T>>(scale);
+    if (inner == 1) {
+      in_pieces(outer * n, n, piece_of_sums, [&](std::int64_t first, std::int64_t last) {
+        for (std::int64_t o = first / n; o < last / n; ++o) {
+          const T value = as<T>(gy_)[o];
+          T* gx = as<T>(gx_) + o * n;
+          for (std::int64_t j = 0; j < n; ++j) gx[j] += s * value;
+        }
+      });
+      return;
+    }
     for (std::int64_t o = 0; o < outer; ++o) {
       const T* gy = as<T>(gy_) + o * inner;
       T* gx = as<T>(gx_) + o * n * inner;

@@ -27,7 +27,7 @@ void same_bits(DType type) {
   Backend& cpu = cpu_backend();
   // From one entry to what all processors share, beside the widths of tiles and panels.
   for (const Size s : {Size{1, 1, 1}, Size{1, 1024, 256}, Size{2, 257, 31}, Size{3, 33, 1000}, Size{7, 95, 17}, Size{8, 128, 129}, Size{17, 300, 64}, Size{33, 1025, 40},
-                       Size{100, 64, 513}, Size{390, 96, 70}, Size{5, 7, 0}})
+                       Size{100, 64, 513}, Size{390, 96, 70}, Size{200, 7, 900}, Size{77, 12, 40}, Size{130, 16, 500}, Size{5, 7, 0}})
     for (const bool transpose : {false, true})
       for (const bool accumulate : {false, true}) {
         Rng rng(5);

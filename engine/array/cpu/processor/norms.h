@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,32 +15,30 @@
 
 namespace reclab::cpu {
 
+/// The sum of the squares of what `part` says of n entries: eight sums side by side, so that none waits for the last addition.
+template <class F>
+double sum_of_squares(std::int64_t n, const F& part) {
+  constexpr std::int64_t lanes = 8;
+  double sums[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= n; i += lanes)
+    for (std::int64_t l = 0; l < lanes; ++l) sums[l] += part(i + l) * part(i + l);
+  for (std::int64_t l = 0; i + l < n; ++l) sums[l] += part(i + l) * part(i + l);
+  for (std::int64_t half = lanes / 2; half; half /= 2)
+    for (std::int64_t l = 0; l < half; ++l) sums[l] += sums[l + half];
+  return sums[0];
+}
+
 /// log2 of the 2-norm of 2^power x, without underflow.
-template <class T>
-double log2_norm_of(std::int64_t n, const T* x, int power) {
+template <class R>
+double log2_norm_of(std::int64_t n, const R* x, int power) {
   const int own = exponent_of(n, x);
-  double sum = 0.0;
-  if (own == no_exponent || own == infinite_exponent || std::abs(own) < 400) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      if constexpr (complex_v<T>) {
-        const double re = static_cast<double>(x[i].real()), im = static_cast<double>(x[i].imag());
-        sum += re * re + im * im;
-      } else {
-        sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-      }
-    }
-    return 0.5 * std::log2(sum) + power;
-  }
-  for (std::int64_t i = 0; i < n; ++i) {
-    if constexpr (complex_v<T>) {
-      const double re = std::ldexp(static_cast<double>(x[i].real()), -own), im = std::ldexp(static_cast<double>(x[i].imag()), -own);
-      sum += re * re + im * im;
-    } else {
-      const double y = std::ldexp(static_cast<double>(x[i]), -own);
-      sum += y * y;
-    }
-  }
-  return 0.5 * std::log2(sum) + own + power;
+  if (own == no_exponent || own == infinite_exponent || std::abs(own) < 400) return 0.5 * std::log2(sum_of_squares(n, [x](std::int64_t i) { return static_cast<double>(x[i]); })) + power;
+  return 0.5 * std::log2(sum_of_squares(n, [x, own](std::int64_t i) { return std::ldexp(static_cast<double>(x[i]), -own); })) + own + power;
+}
+template <class R>
+double log2_norm_of(std::int64_t n, const std::complex<R>* x, int power) {
+  return log2_norm_of(2 * n, reinterpret_cast<const R*>(x), power);
 }
 
 template <class T>
