@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <cassert>
 
+#include "autodiff/fresh.h"
 #include "autodiff/operands.h"
 #include "autodiff/ops.h"
 
@@ -19,12 +21,17 @@ void conjugate(const TangentCall& c, DType type, std::int64_t n, const void* z, 
   c.backend.join(type, n, re, im, to);
 }
 
-class UnaryOperation final : public Operation {
+class UnaryOperation final : public Operation, public WritesFresh {
  public:
   UnaryOperation(Unary op, DType type, std::int64_t n, double p, double q) : op_(op), type_(type), n_(n), p_(p), q_(q) {}
   void forward(const ForwardCall& c) override { c.backend.unary(op_, type_, n_, c.in[0], c.out[0], p_, q_); }
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.unary_adjoint(op_, type_, n_, c.in[0], c.out[0], c.grad_out[0], c.grad_in[0], p_, q_);
+  }
+  bool writes(std::size_t) const override { return op_ == Unary::affine; }
+  void backward(const BackwardCall& c, std::span<const char> fresh) override {
+    if (!fresh[0]) return backward(c);
+    c.backend.unary(Unary::affine, type_, n_, c.grad_out[0], c.grad_in[0], p_, 0.0);
   }
   void tangent(const TangentCall& c) override {
     if (op_ == Unary::affine) return c.backend.unary(op_, type_, n_, c.tangent_in[0], c.tangent_out[0], p_, 0.0);
@@ -52,12 +59,34 @@ Var unary(Unary op, Var x, double p = 0.0, double q = 0.0) {
   return x.graph->apply(std::make_unique<UnaryOperation>(op, x.dtype(), count(x.shape()), p, q), {x}, {{x.shape(), x.dtype()}})[0];
 }
 
-class BinaryOperation final : public Operation {
+class BinaryOperation final : public Operation, public WritesFresh {
  public:
   BinaryOperation(Binary op, DType type, const Broadcast& shape) : op_(op), type_(type), shape_(shape) {}
   void forward(const ForwardCall& c) override { c.backend.binary(op_, type_, shape_, c.in[0], c.in[1], c.out[0]); }
   void backward(const BackwardCall& c) override {
     c.backend.binary_adjoint(op_, type_, shape_, c.in[0], c.in[1], c.grad_out[0], c.grad_in[0], c.grad_in[1]);
+  }
+  bool writes(std::size_t input) const override {
+    const Broadcast in_full = result_in_place_of_x();
+    return (op_ == Binary::add || op_ == Binary::subtract || (op_ == Binary::multiply && !is_complex(type_))) &&
+           std::equal(in_full.stride_x, in_full.stride_x + shape_.rank, input ? shape_.stride_y : shape_.stride_x);
+  }
+  void backward(const BackwardCall& c, std::span<const char> fresh) override {
+    void* grad[] = {c.grad_in[0], c.grad_in[1]};
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!fresh[i]) continue;
+      if (op_ == Binary::multiply) {
+        Broadcast shape = result_in_place_of_x();
+        if (i) std::copy_n(shape_.stride_x, shape_.rank, shape.stride_y);
+        c.backend.binary(op_, type_, shape, c.grad_out[0], c.in[1 - i], grad[i]);
+      } else if (op_ == Binary::subtract && i) {
+        c.backend.unary(Unary::affine, type_, shape_.elements, c.grad_out[0], grad[i], -1.0, 0.0);
+      } else {
+        c.backend.copy(grad[i], c.grad_out[0], bytes(type_, shape_.elements));
+      }
+      grad[i] = nullptr;
+    }
+    if (grad[0] || grad[1]) c.backend.binary_adjoint(op_, type_, shape_, c.in[0], c.in[1], c.grad_out[0], grad[0], grad[1]);
   }
   void tangent(const TangentCall& c) override {
     Backend& b = c.backend;

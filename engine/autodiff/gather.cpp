@@ -2,19 +2,24 @@
 #include <algorithm>
 #include <cassert>
 
+#include "autodiff/fresh.h"
 #include "autodiff/operands.h"
 #include "autodiff/ops.h"
 
 namespace reclab {
 namespace {
 
-/// Copies a box out of its input.
-class GatherOperation final : public Operation {
+/// Copies a box out of its input, or, with `all`, its input in another order.
+class GatherOperation final : public Operation, public WritesFresh {
  public:
-  GatherOperation(DType type, const Strided& box) : type_(type), box_(box) {}
+  GatherOperation(DType type, const Strided& box, bool all) : type_(type), box_(box), all_(all) {}
   void forward(const ForwardCall& c) override { c.backend.gather(type_, box_, c.in[0], c.out[0], false); }
   void backward(const BackwardCall& c) override {
     if (c.grad_in[0]) c.backend.scatter(type_, box_, c.grad_out[0], c.grad_in[0], true);
+  }
+  bool writes(std::size_t) const override { return all_; }
+  void backward(const BackwardCall& c, std::span<const char> fresh) override {
+    if (c.grad_in[0]) c.backend.scatter(type_, box_, c.grad_out[0], c.grad_in[0], !fresh[0]);
   }
   void tangent(const TangentCall& c) override { c.backend.gather(type_, box_, c.tangent_in[0], c.tangent_out[0], false); }
   Cost cost() const override { return {0.0, 2.0 * static_cast<double>(box_.elements) * real_bytes(type_)}; }
@@ -22,6 +27,7 @@ class GatherOperation final : public Operation {
  private:
   DType type_;
   Strided box_;
+  bool all_;
 };
 
 /// Copies each input into a box of the output.
@@ -92,7 +98,7 @@ Var slice(Var x, int axis, std::int64_t from, std::int64_t to) {
   const Strided box = box_along(shape, axis, from, to - from);
   shape[a] = to - from;
   if (outer == 1) return x.graph->alias(x, std::move(shape), from * inner);
-  return x.graph->apply(std::make_unique<GatherOperation>(x.dtype(), box), {x}, {{shape, x.dtype()}})[0];
+  return x.graph->apply(std::make_unique<GatherOperation>(x.dtype(), box, false), {x}, {{shape, x.dtype()}})[0];
 }
 
 Var reversed(Var x) {
@@ -105,7 +111,7 @@ Var reversed(Var x) {
   box.stride[1] = 1;
   box.offset = std::max<std::int64_t>(rows - 1, 0) * row;
   box.elements = rows * row;
-  return x.graph->apply(std::make_unique<GatherOperation>(x.dtype(), box), {x}, {{x.shape(), x.dtype()}})[0];
+  return x.graph->apply(std::make_unique<GatherOperation>(x.dtype(), box, true), {x}, {{x.shape(), x.dtype()}})[0];
 }
 
 Var last(Var x) {
@@ -157,7 +163,7 @@ Var permute(Var x, std::span<const int> axes) {
     box.stride[d] = product(from, axis + 1, rank);
   }
   box.elements = count(shape);
-  return x.graph->apply(std::make_unique<GatherOperation>(x.dtype(), box), {x}, {{shape, x.dtype()}})[0];
+  return x.graph->apply(std::make_unique<GatherOperation>(x.dtype(), box, true), {x}, {{shape, x.dtype()}})[0];
 }
 
 Var transpose(Var x) {
@@ -175,7 +181,7 @@ Var transpose(Var x) {
   box.stride[2] = columns;
   box.elements = count(shape);
   std::swap(shape[static_cast<std::size_t>(rank - 1)], shape[static_cast<std::size_t>(rank - 2)]);
-  return x.graph->apply(std::make_unique<GatherOperation>(x.dtype(), box), {x}, {{shape, x.dtype()}})[0];
+  return x.graph->apply(std::make_unique<GatherOperation>(x.dtype(), box, true), {x}, {{shape, x.dtype()}})[0];
 }
 
 }  // namespace reclab

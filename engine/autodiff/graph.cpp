@@ -6,6 +6,7 @@
 
 #include "array/error.h"
 #include "array/stop.h"
+#include "autodiff/fresh.h"
 
 namespace reclab {
 
@@ -21,14 +22,35 @@ struct Graph::Node {
   void* value = nullptr;
   const void* bound = nullptr;
   void* gradient = nullptr;
+  mutable bool fresh = false;  // nothing was added to the gradient yet: what its memory holds means nothing, and stands for zeros
+
+  /// The node whose memory this one's gradient is in.
+  static const Node& owner(const Graph& graph, int id) {
+    const Node& node = graph.nodes_[static_cast<std::size_t>(id)];
+    return node.base >= 0 ? graph.nodes_[static_cast<std::size_t>(node.base)] : node;
+  }
+  /// The memory of a gradient that is still fresh becomes zeros.
+  static void settle(const Graph& graph, int id) {
+    const Node& node = owner(graph, id);
+    if (!node.fresh) return;
+    clear(*graph.backend_, node.gradient, size_of(node));
+    node.fresh = false;
+  }
+  /// Of gigabytes some at a time, so that a stop is heard: memory that is touched for the first time takes a millisecond a megabyte.
+  static void clear(Backend& backend, void* memory, std::size_t bytes) {
+    constexpr std::size_t some = std::size_t{4} << 20;
+    for (std::size_t at = 0; memory && at < bytes; at += some, check_stop()) backend.zero(static_cast<char*>(memory) + at, std::min(some, bytes - at));
+  }
 };
 
 struct Graph::Step {
   std::unique_ptr<Operation> operation;
+  WritesFresh* writes = nullptr;  // the operation, where it is one
   std::vector<int> in, out;
   bool differentiable = false, varying = false;
   std::vector<const void*> in_data, out_const, grad_out;
   std::vector<void*> out_data, grad_in;
+  std::vector<char> written, fresh;  // of the inputs: whether the operation can write the gradient where it is fresh, and does now
 };
 
 struct Graph::Tangent {
@@ -82,6 +104,7 @@ Var Graph::adopt(Var var) {
 std::vector<Var> Graph::apply(std::unique_ptr<Operation> operation, std::vector<Var> inputs, std::vector<std::pair<Shape, DType>> outputs) {
   Step step;
   step.operation = std::move(operation);
+  step.writes = dynamic_cast<WritesFresh*>(step.operation.get());
   for (const Var& input : inputs) {
     const Var own = adopt(input);
     step.in.push_back(own.id);
@@ -205,7 +228,15 @@ void Graph::allocate(Backend& backend, bool gradients) {
       step.out_const[i] = node.value;
       step.grad_out[i] = node.gradient;
     }
-    for (std::size_t i = 0; i < step.in.size(); ++i) step.grad_in[i] = nodes_[static_cast<std::size_t>(step.in[i])].gradient;
+    step.written.resize(step.in.size());
+    step.fresh.resize(step.in.size());
+    for (std::size_t i = 0; i < step.in.size(); ++i) {
+      const Node& node = nodes_[static_cast<std::size_t>(step.in[i])];
+      step.grad_in[i] = node.gradient;
+      const Node& own = Node::owner(*this, step.in[i]);
+      step.written[i] = step.writes && step.writes->writes(i) && own.gradient && count(node.shape) == count(own.shape) &&
+                        std::ranges::count_if(step.in, [&](int other) { return &Node::owner(*this, other) == &own; }) == 1;
+    }
   }
 }
 
@@ -222,7 +253,10 @@ void Graph::bind(Var leaf, const void* data) {
   node.bound = data;
 }
 const void* Graph::value(Var var) const { return data(var.id); }
-void* Graph::gradient(Var var) const { return nodes_[static_cast<std::size_t>(var.id)].gradient; }
+void* Graph::gradient(Var var) const {
+  Node::settle(*this, var.id);
+  return nodes_[static_cast<std::size_t>(var.id)].gradient;
+}
 
 void Graph::run_step(Step& step, std::stop_token stop) {
   for (std::size_t i = 0; i < step.in.size(); ++i) step.in_data[i] = data(step.in[i]);
@@ -238,13 +272,12 @@ void Graph::forward(std::stop_token stop, Part part) {
 }
 
 void Graph::clear_gradients(Part part) {
-  // Of gigabytes some at a time, so that a stop is heard: memory that is touched for the first time takes a millisecond a megabyte.
-  constexpr std::size_t some = std::size_t{4} << 20;
-  const auto clear = [&](void* arena, std::size_t bytes) {
-    for (std::size_t at = 0; arena && at < bytes; at += some, check_stop()) backend_->zero(static_cast<char*>(arena) + at, std::min(some, bytes - at));
-  };
-  if (part != Part::invariant) clear(arena_[1].data(), arena_bytes_[1]);
-  if (part != Part::varying) clear(arena_[2].data(), arena_bytes_[2]);
+  // A device is asked for one call for all of them; in the host's memory each is written when it is first needed.
+  const bool at_once = backend_->device() != Device::cpu;
+  if (at_once && part != Part::invariant) Node::clear(*backend_, arena_[1].data(), arena_bytes_[1]);
+  if (at_once && part != Part::varying) Node::clear(*backend_, arena_[2].data(), arena_bytes_[2]);
+  for (const Node& node : nodes_)
+    if (node.gradient && node.base < 0 && (part == Part::all || node.varying == (part == Part::varying))) node.fresh = !at_once;
 }
 
 void Graph::backward(std::stop_token stop, Part part) {
@@ -254,8 +287,21 @@ void Graph::backward(std::stop_token stop, Part part) {
     if (!step.differentiable) continue;
     if (part != Part::all && step.varying != (part == Part::varying)) continue;
     if (stop.stop_requested()) throw Cancelled();
-    for (std::size_t i = 0; i < step.in.size(); ++i) step.in_data[i] = data(step.in[i]);
-    step.operation->backward({*backend_, step.in_data, step.out_const, step.grad_out, step.grad_in, stop});
+    for (const int out : step.out) Node::settle(*this, out);
+    for (std::size_t i = 0; i < step.in.size(); ++i) {
+      step.in_data[i] = data(step.in[i]);
+      const Node& owner = Node::owner(*this, step.in[i]);
+      step.fresh[i] = step.written[i] && owner.fresh;
+      if (step.fresh[i])
+        owner.fresh = false;
+      else
+        Node::settle(*this, step.in[i]);
+    }
+    const BackwardCall call{*backend_, step.in_data, step.out_const, step.grad_out, step.grad_in, stop};
+    if (step.writes)
+      step.writes->backward(call, step.fresh);
+    else
+      step.operation->backward(call);
   }
 }
 

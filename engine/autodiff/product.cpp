@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <cassert>
+#include <vector>
 
 #include "array/device_array.h"
+#include "autodiff/fresh.h"
 #include "autodiff/operands.h"
 #include "autodiff/ops.h"
 
@@ -61,13 +63,15 @@ class Pack final : public Operation {
 };
 
 /// x W^T with a packed W. Inputs x, W, and W packed for each way; all of W's gradient goes to W.
-class PackedLinear final : public Operation {
+class PackedLinear final : public Operation, public WritesFresh {
  public:
   PackedLinear(DType type, std::int64_t rows, std::int64_t out, std::int64_t in, std::shared_ptr<Outstanding> outstanding)
       : type_(type), rows_(rows), out_(out), in_(in), outstanding_(std::move(outstanding)) {}
   void forward(const ForwardCall& c) override { c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], c.in[1], c.in[2], c.out[0], false); }
-  void backward(const BackwardCall& c) override {
-    if (c.grad_in[0]) c.backend.matmul_packed(type_, rows_, in_, out_, false, c.grad_out[0], c.in[1], c.in[3], c.grad_in[0], true);
+  void backward(const BackwardCall& c) override { backward(c, std::vector<char>(4)); }
+  bool writes(std::size_t input) const override { return input == 0; }
+  void backward(const BackwardCall& c, std::span<const char> fresh) override {
+    if (c.grad_in[0]) c.backend.matmul_packed(type_, rows_, in_, out_, false, c.grad_out[0], c.in[1], c.in[3], c.grad_in[0], !fresh[0]);
     if (c.grad_in[1]) outstanding_->add(c.backend, c.in[0], c.grad_out[0], c.grad_in[1]);
   }
   void tangent(const TangentCall& c) override {
@@ -86,31 +90,33 @@ class PackedLinear final : public Operation {
   std::shared_ptr<Outstanding> outstanding_;
 };
 
-class ProductOperation final : public Operation {
+class ProductOperation final : public Operation, public WritesFresh {
  public:
   ProductOperation(DType type, const MatMul& dims) : type_(type), d_(dims) {}
   void forward(const ForwardCall& c) override { c.backend.matmul(type_, d_, c.in[0], c.in[1], c.out[0], false); }
-  void backward(const BackwardCall& c) override {
+  void backward(const BackwardCall& c) override { backward(c, std::vector<char>(2)); }
+  bool writes(std::size_t input) const override { return d_.batch == 1 || (input ? d_.stride_b : d_.stride_a) != 0; }
+  void backward(const BackwardCall& c, std::span<const char> fresh) override {
     const void* g = c.grad_out[0];
     if (c.grad_in[0]) {  // gA = gC op(B)^T, transposed where A was
       MatMul d;
       d.batch = d_.batch;
       if (!d_.transpose_a) {
         d = {d_.batch, d_.m, d_.k, d_.n, false, !d_.transpose_b, d_.stride_c, d_.stride_b, d_.stride_a};
-        c.backend.matmul(type_, d, g, c.in[1], c.grad_in[0], true);
+        c.backend.matmul(type_, d, g, c.in[1], c.grad_in[0], !fresh[0]);
       } else {
         d = {d_.batch, d_.k, d_.m, d_.n, d_.transpose_b, true, d_.stride_b, d_.stride_c, d_.stride_a};
-        c.backend.matmul(type_, d, c.in[1], g, c.grad_in[0], true);
+        c.backend.matmul(type_, d, c.in[1], g, c.grad_in[0], !fresh[0]);
       }
     }
     if (c.grad_in[1]) {
       MatMul d;
       if (!d_.transpose_b) {
         d = {d_.batch, d_.k, d_.n, d_.m, !d_.transpose_a, false, d_.stride_a, d_.stride_c, d_.stride_b};
-        c.backend.matmul(type_, d, c.in[0], g, c.grad_in[1], true);
+        c.backend.matmul(type_, d, c.in[0], g, c.grad_in[1], !fresh[1]);
       } else {
         d = {d_.batch, d_.n, d_.k, d_.m, true, d_.transpose_a, d_.stride_c, d_.stride_a, d_.stride_b};
-        c.backend.matmul(type_, d, g, c.in[0], c.grad_in[1], true);
+        c.backend.matmul(type_, d, g, c.in[0], c.grad_in[1], !fresh[1]);
       }
     }
   }

@@ -9,6 +9,7 @@ class GateValues final : public RecordedRows {
  public:
   using RecordedRows::RecordedRows;
   Kinds kinds() const override { return {Kind::gate}; }
+  bool of_states() const override { return record_.wants(Kind::gate); }
   double bytes_a_row() const override {
     double bytes = 0.0;
     for (const auto& gate : record_.probe().gates())

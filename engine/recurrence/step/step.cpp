@@ -11,6 +11,7 @@
 
 #include "array/device_array.h"
 #include "array/error.h"
+#include "autodiff/fresh.h"
 #include "autodiff/ops.h"
 #include "recurrence/evaluation_order.h"
 #include "recurrence/step/drawing.h"
@@ -25,7 +26,7 @@ constexpr std::int64_t block = 64;  // steps that a device records at once, and 
 constexpr std::int64_t ahead = 4;   // blocks that may wait on the device: a cancelled run ends when they have
 constexpr std::size_t most_recordings = 8;
 
-class Step final : public Memory, public HasEvaluationOrder {
+class Step final : public Memory, public HasEvaluationOrder, public WritesFresh {
  public:
   Step(Graph& outer, Form form, std::int64_t steps, std::int64_t batch, std::vector<StateShape> states, std::vector<Shape> tokens, CellFunction function)
       : outer_(outer), steps_(steps), batch_(batch), state_shapes_(std::move(states)), token_shapes_(std::move(tokens)), function_(std::move(function)) {
@@ -120,7 +121,9 @@ class Step final : public Memory, public HasEvaluationOrder {
     }
   }
 
-  void backward(const BackwardCall& c) override {
+  void backward(const BackwardCall& c) override { backward(c, std::vector<char>(c.grad_in.size())); }
+  bool writes(std::size_t input) const override { return input < token_shapes_.size(); }
+  void backward(const BackwardCall& c, std::span<const char> written) override {
     Backend& b = c.backend;
     const DType type = outer_.real();
     const std::size_t tokens = token_shapes_.size(), states = state_shapes_.size();
@@ -184,7 +187,7 @@ class Step final : public Memory, public HasEvaluationOrder {
       for (std::size_t i = 0; i < tokens; ++i)
         if (c.grad_in[i]) {
           const Shape& shape = cell_.tokens[i].shape();
-          b.add_scaled(type, count(shape), power, graph.gradient(cell_.tokens[i]), row(c.grad_in[i], shape, t), true);
+          b.add_scaled(type, count(shape), power, graph.gradient(cell_.tokens[i]), row(c.grad_in[i], shape, t), !written[i]);
         }
     }
     flush();
@@ -486,7 +489,13 @@ Stepped step_and_read(Layer& layer, const std::vector<StateSpec>& states, const 
   for (const auto& state : states) shapes.push_back({state.name, state.shape});
   const bool auxiliary = std::any_of(states.begin(), states.end(), [](const StateSpec& state) { return state.auxiliary; });
   if (!auxiliary) layer.offer({Form::newton, Form::quasi_newton, Form::damped_newton});
-  const StepVars vars = step(layer.graph(), layer.batch(), shapes, tokens, cell, {}, auxiliary ? Form::sequential : layer.form(), sees);
+  // Gates that nobody looks at are not written out step by step.
+  const CellFunction without_gates = [cell](Cell& own, std::span<const Var> of_step, std::span<const Var> before) {
+    auto made = cell(own, of_step, before);
+    own.gates().clear();
+    return made;
+  };
+  const StepVars vars = step(layer.graph(), layer.batch(), shapes, tokens, layer.records() ? cell : without_gates, {}, auxiliary ? Form::sequential : layer.form(), sees);
   layer.declare(states, vars);
   for (const auto& g : vars.gates) layer.gate(g.name, g.trajectory, g.low, g.high, g.text);
   return {vars.trajectories, vars.reads};

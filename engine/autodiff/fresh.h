@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Gradients that nothing was added to yet are written and not added to zeros, by operations that can.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "autodiff/graph.h"
+
+namespace reclab {
+
+/// An operation whose adjoint may be the first that an array gets.
+class WritesFresh {
+ public:
+  virtual ~WritesFresh() = default;
+  /// Whether it can write the gradient of this input.
+  virtual bool writes(std::size_t input) const = 0;
+  /// Operation::backward, but where fresh[i] is set what lies in grad_in[i] means nothing, and all of it is written. Only those of writes() are.
+  virtual void backward(const BackwardCall& call, std::span<const char> fresh) = 0;
+};
+
+}  // namespace reclab
