@@ -130,17 +130,16 @@ Trainer::Trainer(Model& model, const Examples& examples, const TrainingOptions& 
   baseline_ = best_constant(held_out_);
   linear_predictor_ = reclab::linear_predictor(examples, held_out_);
 
-  Rollout::Options how{.form = options.form, .record = false, .gradients = GradientsOn::device};
   const Batch first = batch_of(held_out_, 0);
   const std::int64_t length = examples.length();
   truncate_ = options.truncate > 0 ? std::min(options.truncate, length) : length;
   advance_ = options.advance > 0 ? std::min(options.advance, truncate_) : truncate_;
   if (advance_ < length) {
-    judging_ = std::make_unique<Rollout>(model, first, how);
+    judging_ = std::make_unique<BatchRollout>(model, first, options.form);
     for (std::int64_t b = 0; b < options.batch; ++b) parts_.push_back(part_of(held_out_[static_cast<std::size_t>(b)], 0, truncate_));
-    rollout_ = std::make_unique<Rollout>(model, batch_of(parts_, 0), how);
+    rollout_ = std::make_unique<BatchRollout>(model, batch_of(parts_, 0), options.form);
   } else {
-    rollout_ = std::make_unique<Rollout>(model, first, how);
+    rollout_ = std::make_unique<BatchRollout>(model, first, options.form);
   }
   std::int64_t largest = 1;
   for (std::size_t i = 0; i < model.weights().size(); ++i) {
@@ -193,10 +192,10 @@ void Trainer::carry(std::int64_t from, std::int64_t to, std::stop_token stop) {
   if (carrier)
     carrier->set_batch(batch);
   else
-    carrier = std::make_unique<Rollout>(model_, batch, Rollout::Options{.form = options_.form, .record = false});
+    carrier = std::make_unique<BatchRollout>(model_, batch, options_.form);
   carrier->reset_states();
   carrier->set_initial(carried_);
-  if (const auto bad = carrier->forward({}, stop)) throw TrainingDiverged(steps_ + 1, sentence(*bad) + " of a sequence", bad->array);
+  if (const auto bad = carrier->forward(stop)) throw TrainingDiverged(steps_ + 1, sentence(*bad) + " of a sequence", bad->array);
   carried_ = carrier->final_states();
   carrier->continue_states();  // throws for states that cannot be
 }
@@ -221,13 +220,13 @@ TrainingStep Trainer::step(std::stop_token stop) {
         rollout_->reset_states();
         rollout_->set_initial(carried_);
       }
-      if (const auto bad = rollout_->forward({}, stop)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence", bad->array);
+      if (const auto bad = rollout_->forward(stop)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence", bad->array);
       if (!std::isfinite(rollout_->loss()))
         throw TrainingDiverged(report.step, "the loss became non-finite at step " + std::to_string(rollout_->loss_step()) + " of a sequence", "loss");
       report.loss += rollout_->loss() / static_cast<double>(options_.batch);
     }
     if (counted)
-      if (const auto bad = rollout_->backward({}, stop)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence, on the way back", bad->array);
+      if (const auto bad = rollout_->backward(stop)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence, on the way back", bad->array);
     if (overlap && next > from && end < length) carry(from, next, stop);
     if (counted) change(report.rate, report);
   }
@@ -288,7 +287,7 @@ void Trainer::change(double rate, TrainingStep& report) {
 
 Judgement Trainer::judge(std::stop_token stop) {
   Judgement found{.step = steps_, .metric = 0.0};
-  Rollout& rollout = judging_ ? *judging_ : *rollout_;
+  BatchRollout& rollout = judging_ ? *judging_ : *rollout_;
   for (std::size_t first = 0; first < held_out_.size(); first += static_cast<std::size_t>(options_.batch)) {
     std::vector<Example> examples;
     std::vector<std::unique_ptr<Loss>> losses;
@@ -298,7 +297,7 @@ Judgement Trainer::judge(std::stop_token stop) {
     }
     rollout.set_batch(Batch(std::move(examples)));
     losses_ = std::move(losses);
-    if (const auto bad = rollout.forward({}, stop)) throw TrainingDiverged(steps_, sentence(*bad) + " of a sequence that is held out", bad->array);
+    if (const auto bad = rollout.forward(stop)) throw TrainingDiverged(steps_, sentence(*bad) + " of a sequence that is held out", bad->array);
     found.loss += rollout.loss();
   }
   found.loss /= static_cast<double>(held_out_.size());

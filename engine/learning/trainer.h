@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "array/error.h"
-#include "execution/rollout.h"
+#include "execution/batch_rollout.h"
 #include "learning/baselines.h"
 #include "learning/examples.h"
 #include "learning/losses.h"
@@ -104,9 +104,9 @@ class Trainer {
   std::vector<bool> frozen_;
   Optimiser optimiser_;
   std::int64_t truncate_ = 0, advance_ = 0;     // k2 and k1, within a sequence
-  std::unique_ptr<Rollout> rollout_, judging_;  // judging_ where rollout_ is of parts alone
-  std::map<std::int64_t, std::unique_ptr<Rollout>> carriers_;  // by their steps: from where one part begins to where the next does
-  std::map<std::string, std::vector<std::complex<double>>> carried_;  // the state where the part begins; empty: at rest
+  std::unique_ptr<BatchRollout> rollout_, judging_;  // judging_ where rollout_ is of parts alone
+  std::map<std::int64_t, std::unique_ptr<BatchRollout>> carriers_;  // by their steps: from where one part begins to where the next does
+  BatchRollout::States carried_;  // the state where the part begins; empty: at rest
   std::deque<Sequence> held_out_, sequences_, parts_;
   std::vector<std::unique_ptr<Loss>> losses_;
   std::vector<DeviceArray> gradients_, before_;
