@@ -87,6 +87,8 @@ std::string manifest_json(const Trace& trace, const std::vector<WrittenFile>& fi
     input["mean"] = info.input_mean;
     input["deviation"] = info.input_deviation;
   }
+  Json absent = Json::object();
+  for (const auto& [kind, why] : info.absent) absent[std::string(info_of(kind).name)] = why;
   const Json manifest = {
       {"schema", 1},
       {"version", info.version},
@@ -115,6 +117,7 @@ std::string manifest_json(const Trace& trace, const std::vector<WrittenFile>& fi
       {"outcome", std::string(to_string(info.outcome))},
       {"sentence", info.sentence},
       {"notes", info.notes},
+      {"absent", absent},
       {"spectra", spectra},
       {"wall_seconds", info.seconds},
       {"bytes", info.bytes},

@@ -47,7 +47,7 @@ class Watch : public QObject {
   void look() {
     ++frames;
     for (PanelDock* dock : area_->docks())
-      if (!dock->panel()->emptyReason().isEmpty()) ++empty[dock->panel()->id() + ": " + dock->panel()->emptyReason()];
+      if (!dock->answered()) ++empty[dock->panel()->id() + ": " + dock->panel()->emptyReason()];
   }
   QString said() const {
     QStringList lines;
@@ -76,10 +76,9 @@ class TestDrag : public test::WindowTest {
     WindowTest::open(options, {1600, 1000});
     window_->area()->arrange({"all", {{"spectrum", "trajectories", "gating"}, {"gradients", "timing", "steps"}}});
     QTRY_VERIFY_WITH_TIMEOUT(whole(), patience);
-    // A model without gates has nothing to show there, and says so before, while and after.
+    // A model without gates or kernels has nothing to show there, and says so before, while and after.
     for (PanelDock* dock : window_->area()->docks())
-      if (dock->panel()->id() != "timing" && (dock->panel()->id() != "gating" || !session().trace()->matching("gate/").empty()))
-        QTRY_VERIFY2_WITH_TIMEOUT(dock->panel()->emptyReason().isEmpty(), qPrintable(dock->panel()->id()), patience);
+      if (dock->panel()->id() != "timing") QTRY_VERIFY2_WITH_TIMEOUT(dock->answered(), qPrintable(dock->panel()->id()), patience);
   }
 
  private slots:
@@ -108,7 +107,6 @@ class TestDrag : public test::WindowTest {
     session().wantTiming(choice);
     QTRY_VERIFY_WITH_TIMEOUT(panel("timing")->emptyReason().isEmpty(), patience);
     session().stopTiming();
-    const bool gated = panel("gating")->emptyReason().isEmpty();
 
     QSlider* slider = window_->inspector()->slider(key);
     QVERIFY(slider != nullptr);
@@ -138,7 +136,6 @@ class TestDrag : public test::WindowTest {
       inCard = plain(QString::fromStdString(card->hyper.text(key.toStdString())));
     });
     Watch watch(window_->area());
-    if (!gated) watch.empty.clear();
     const double from = static_cast<double>(slider->value()) / slider->maximum();
     QTest::mousePress(slider, Qt::LeftButton, {}, at(from));
     QVERIFY(slider->isSliderDown());
@@ -166,8 +163,6 @@ class TestDrag : public test::WindowTest {
     qInfo("%s: %d moves, %d frames; gradients answered %.0f %%, median %s; spectrum answered %.0f %%, median %s", qPrintable(model), static_cast<int>(moves),
           watch.frames, 100.0 * static_cast<double>(ms["gradients"].size()) / moves, qPrintable(percentiles(ms["gradients"])),
           100.0 * static_cast<double>(ms["spectrum"].size()) / moves, qPrintable(percentiles(ms["spectrum"])));
-    for (auto one = watch.empty.begin(); one != watch.empty.end();)
-      one = !gated && one->first.startsWith("gating") ? watch.empty.erase(one) : std::next(one);
     QVERIFY2(watch.empty.empty(), qPrintable(watch.said()));
     QVERIFY(watch.frames > 100);
     QVERIFY2(moves >= 90, qPrintable(QString::number(moves)));

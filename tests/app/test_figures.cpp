@@ -126,7 +126,7 @@ class TestFigures : public QObject {
           for (int view = 0; view < 4; ++view)
             QTest::newRow(qPrintable(QString("%1, view %2, %3").arg(info.id).arg(view).arg(theme))) << info.id << (view == 3 ? "hippo-legs" : "lstm") << view << dark;
         else
-          QTest::newRow(qPrintable(info.id + ", " + theme)) << info.id << (info.id == "steps" ? "lru" : "lstm") << -1 << dark;
+          QTest::newRow(qPrintable(info.id + ", " + theme)) << info.id << (info.id == "steps" || info.id == "kernels" ? "lru" : "lstm") << -1 << dark;
       }
   }
   void othersSeeWhatThePanelShows() {

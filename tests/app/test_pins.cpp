@@ -179,6 +179,7 @@ class TestPins : public test::WindowTest {
       dock->catchUp();
       const QString id = dock->panel()->id();
       if (id == "timing" || id == "steps" || id == "composer" || id == "learning") continue;  // of what was timed; of one run; of none; of trainings
+      if (dock->answered() && !dock->panel()->emptyReason().isEmpty()) continue;  // the model has nothing of the kind
       const QString csv = dock->panel()->dataAsCsv();
       QVERIFY2(csv.contains("forget bias 3"), qPrintable(id));
     }

@@ -10,7 +10,7 @@
 #include "panels/gradients/gradients_verdict.h"
 #include "panels/spectrum/spectrum.h"
 #include "shown_panel.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_trace.h"
 
 using namespace reclab;
 using test::Shown;

@@ -19,10 +19,11 @@
 #include "panel.h"
 #include "plot/plot.h"
 #include "scene/vtk_frame.h"
-#include "synthetic_composition.h"
-#include "synthetic_learning.h"
-#include "synthetic_schedule.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_composition.h"
+#include "synthetic/synthetic_kernels.h"
+#include "synthetic/synthetic_learning.h"
+#include "synthetic/synthetic_schedule.h"
+#include "synthetic/synthetic_trace.h"
 #include "trajectories_test.h"
 
 using namespace reclab;
@@ -169,6 +170,7 @@ std::shared_ptr<const Trace> everything() {
   trace->info.spectra[0].continuous = true;
   trace->info.spectra[0].rule = "bilinear";
   test::put_schedules(*trace, 16);
+  test::put_kernels(*trace);
   addPast(*trace);
   addOutput(*trace, 3.0);
   return trace;
@@ -178,6 +180,7 @@ std::shared_ptr<const Trace> another() {
   options.decades_per_step = -1.0 / 60.0;
   auto trace = std::make_shared<Trace>(*test::synthetic_trace(options));
   addPast(*trace);
+  test::put_kernels(*trace, "0/h", 6, 2.0);
   addOutput(*trace, 9.0);
   const auto slower = [](double phase) { return [phase](double t, double j) { return 2.0 * std::sin(0.021 * t + 0.4 * j + phase) * std::cos(0.3 * j); }; };
   trace->put(test::unit_array("state/0/hidden", trace->steps, 16, slower(0.0), ""));
@@ -338,6 +341,7 @@ class TestBaselines : public QObject {
     QTest::newRow("output, a target") << "output" << 1;
     QTest::newRow("output, a pinned run's") << "output" << 9;
     QTest::newRow("timing, a form") << "timing" << 0;
+    QTest::newRow("kernels, a pinned run's") << "kernels" << 0;
   }
   void aMissingCurveIsSeen() {
     QFETCH(QString, id);

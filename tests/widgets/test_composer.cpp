@@ -11,8 +11,8 @@
 
 #include "panels/composer/composer_panel.h"
 #include "shown_panel.h"
-#include "synthetic_composition.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_composition.h"
+#include "synthetic/synthetic_trace.h"
 
 using namespace reclab;
 using test::synthetic_composition;

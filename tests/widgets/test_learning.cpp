@@ -8,8 +8,8 @@
 
 #include "panels/learning/learning.h"
 #include "panels/spectrum/spectrum.h"
-#include "synthetic_learning.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_learning.h"
+#include "synthetic/synthetic_trace.h"
 #include "test_application.h"
 
 using namespace reclab;

@@ -8,7 +8,7 @@
 
 #include "panels/lyapunov/lyapunov.h"
 #include "shown_panel.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_trace.h"
 
 using namespace reclab;
 using test::Shown, test::synthetic_exponent, test::synthetic_trace;

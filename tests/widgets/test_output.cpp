@@ -9,7 +9,7 @@
 
 #include "panels/output/output.h"
 #include "shown_panel.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_trace.h"
 
 using namespace reclab;
 using test::Shown, test::synthetic_trace, test::unit_array;

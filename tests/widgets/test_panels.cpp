@@ -18,7 +18,7 @@
 #include "panels/timing/timing.h"
 #include "plot/plot_panel.h"
 #include "shown_panel.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_trace.h"
 
 using namespace reclab;
 using test::Shown;

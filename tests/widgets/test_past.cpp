@@ -19,7 +19,7 @@
 #include "scene/state_space.h"
 #include "scene/trajectory_view.h"
 #include "scene/vtk_frame.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_trace.h"
 #include "trajectories_test.h"
 
 using namespace reclab;

@@ -15,7 +15,7 @@
 #include "scene/trajectory_view.h"
 #include "scene/vtk_frame.h"
 #include "shown_panel.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_trace.h"
 
 using namespace reclab;
 using test::textsOf;

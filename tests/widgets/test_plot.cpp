@@ -15,7 +15,7 @@
 
 #include "plot/heatmap.h"
 #include "plot/plot.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_trace.h"
 
 using namespace reclab;
 

@@ -10,8 +10,8 @@
 #include <cmath>
 
 #include "panels/steps/steps_panel.h"
-#include "synthetic_schedule.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_schedule.h"
+#include "synthetic/synthetic_trace.h"
 
 using namespace reclab;
 

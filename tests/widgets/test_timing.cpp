@@ -14,7 +14,7 @@
 
 #include "panels/timing/timing.h"
 #include "shown_panel.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_trace.h"
 
 using namespace reclab;
 using test::real_array;

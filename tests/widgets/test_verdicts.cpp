@@ -11,7 +11,7 @@
 
 #include "panels/gating/gating.h"
 #include "panels/gradients/gradients.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_trace.h"
 
 using namespace reclab;
 using test::synthetic_trace;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "panels/trajectories/trajectories.h"
-#include "synthetic_trace.h"
+#include "synthetic/synthetic_trace.h"
 
 namespace reclab::test {
 

@@ -56,13 +56,15 @@ std::vector<PanelLayout> panel_layouts() {
   const auto tr = [](const char* text) { return QCoreApplication::translate("reclab::PanelArea", text); };
   QStringList ids;
   for (const PanelInfo& panel : panels()) ids << panel.id;
-  // The first two on top, the others below: whatever panels there are, all are in the first layout. A row has room for three; what more
-  // there are stand behind the last one, as tabs. The composer needs the room of the row on top, and hides nothing there that tells of its factors.
+  // The first two on top, the others below: whatever panels there are, all are in the first layout. A row has room for three; four of what more
+  // there are stand in the last place, as tabs, whose names have no room for a fifth, and the rest behind the first one: the kernels of models that
+  // have no gates are there. The composer needs the room of the row on top, and hides nothing there that tells of its factors.
   const QString composer = QStringLiteral("composer");
   const bool composes = ids.removeOne(composer);
   QStringList above = ids.mid(0, 2), below = ids.mid(2, 2);
   if (composes) above.back() += '|' + composer;
-  below << ids.mid(4).join('|');
+  below << ids.mid(4, 4).join('|');
+  for (const QString& more : ids.mid(8)) below.front() += '|' + more;
   return {{tr("Explore"), {above, below}},
           {tr("Memory"), {{"gradients"}, {"spectrum", "trajectories"}}},
           {tr("States"), {{"trajectories"}, {"gating"}}},

@@ -135,7 +135,13 @@ void PanelDock::setRuns(std::shared_ptr<const Trace> trace, const std::vector<Pa
 }
 
 bool PanelDock::awaits() const {
-  return std::ranges::any_of(kind_table(), [this](const KindInfo& row) { return panel_->needs().has(row.kind) && questions_.awaits(row.kind); });
+  return std::ranges::any_of(kind_table(), [this](const KindInfo& row) { return panel_->needs().has(row.kind) && !(trace_ && trace_->info.absent.contains(row.kind)) && questions_.awaits(row.kind); });
+}
+
+bool PanelDock::answered() const {
+  if (panel_->emptyReason().isEmpty()) return true;
+  const Kinds needs = panel_->needs();
+  return !needs.empty() && given_ && std::ranges::all_of(kind_table(), [&](const KindInfo& row) { return !needs.has(row.kind) || given_->info.absent.contains(row.kind); });
 }
 
 bool PanelDock::has() const {

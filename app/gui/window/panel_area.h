@@ -34,6 +34,8 @@ class PanelDock : public FlatDock {
   QMenu* menu() const { return menu_; }
   bool inSight() const { return visible_; }  ///< shown, and not behind another
   void setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned);
+  /// It has a picture, or the run says that its model has nothing of what the picture is made of.
+  bool answered() const;
   void catchUp();  ///< gives the panel what it has missed while it was not visible
   void setQuestions(RunQuestions questions) { questions_ = std::move(questions); }
   void askAgain();

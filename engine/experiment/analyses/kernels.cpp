@@ -22,46 +22,45 @@ class Kernels final : public Analysis {
   Kinds kinds() const override { return {Kind::kernel, Kind::response, Kind::time_constant}; }
   bool of_states() const override { return wanted(); }
 
-  void begin(const Network&) override {
-    found_.clear();
-    reasons_.clear();
-  }
-
-  /// What the systems are made of is the same in every segment.
-  void forward(const Rollout::Segment& segment) override {
-    if (!wanted() || !found_.empty() || !reasons_.empty()) return;
-    const Network& network = segment.network;
-    std::map<int, Producer> producers;
+  /// That a memory is such a system is known when its graph is built.
+  void plan() override {
+    Network& network = *record_.prepared.probe;
     std::set<const Memory*> known;
-    segment.network.graph().visit([&](const Operation& operation, std::span<const Var> in, std::span<const Var> out) {
-      for (const Var made : out) producers[made.id] = {in.begin(), in.end()};
-      const auto* has = dynamic_cast<const HasLinearSystem*>(&operation);
-      if (!has || !has->linear_system()) return;
-      const auto* memory = dynamic_cast<const Memory*>(&operation);
-      const Network::StateVar* state = memory ? state_of(network, memory) : buffer_of(network, has->linear_system()->input, producers);
-      if (!state || state->auxiliary) return;
+    std::set<int> layers_with;
+    visit(network, [&](const LinearSystem&, const Memory* memory, const Network::StateVar& state, const std::string&) {
       known.insert(memory);
-      std::string name = state->name;
-      for (int again = 2; std::ranges::any_of(found_, [&](const Found& other) { return other.layer == state->layer && other.name == name; }); ++again) name = state->name + std::to_string(again);
-      if (!wants(state->layer, name)) return;
-      found_.push_back({state->layer, std::move(name), record_.reversed(static_cast<std::size_t>(state->layer)), Response(*has->linear_system(), record_.prepared.backend, most_channels)});
+      layers_with.insert(state.layer);
     });
     for (int layer = 0; layer < static_cast<int>(record_.layers()); ++layer) {
       const auto memories = network.memories(layer);
-      const bool of_inputs = std::ranges::any_of(found_, [&](const Found& one) { return one.layer == layer; });
-      if (memories.empty() && !of_inputs) reasons_[transition_of(memories).why].push_back(layer);
-      for (Memory* memory : memories)
+      if (memories.empty() && !layers_with.contains(layer)) reasons_[transition_of(memories).why].push_back(layer);
+      for (const Memory* memory : memories)
         if (!known.contains(memory)) {
           auto& layers = reasons_[why_not(*memory)];
           if (layers.empty() || layers.back() != layer) layers.push_back(layer);
         }
     }
+    if (!layers_with.empty()) return;
+    std::string all;
+    for (const std::string& sentence : sentences()) all += (all.empty() ? "" : " ") + sentence;
+    record_.lacks(kinds(), all);
+  }
+
+  void begin(const Network&) override { found_.clear(); }
+
+  /// What the systems are made of is the same in every segment.
+  void forward(const Rollout::Segment& segment) override {
+    if (!wanted() || !found_.empty()) return;
+    visit(segment.network, [&](const LinearSystem& system, const Memory*, const Network::StateVar& state, const std::string& name) {
+      if (wants(state.layer, name)) found_.push_back({state.layer, name, record_.reversed(static_cast<std::size_t>(state.layer)), Response(system, record_.prepared.backend, most_channels)});
+    });
   }
 
   bool revisit(Rollout&) override {
     if (!wanted()) return false;
     record_.where = "in the kernels";
-    if (asked()) note_reasons();
+    if (asked())
+      for (const std::string& sentence : sentences()) record_.note(kinds(), sentence);
     const std::vector<double> frequencies = response_frequencies();
     std::vector<double> angles;
     for (const double f : frequencies) angles.push_back(2.0 * std::numbers::pi * f);
@@ -128,6 +127,24 @@ class Kernels final : public Analysis {
   }
   static std::string response_key(std::int64_t layer, const std::string& name) { return key_of(Kind::response, std::to_string(layer) + "/" + name); }
 
+  /// f(system, its memory or null, the state that it makes or the buffer that it reads, its name in keys) of each.
+  template <class F>
+  static void visit(Network& network, const F& f) {
+    std::map<int, Producer> producers;
+    std::set<std::pair<int, std::string>> named;
+    network.graph().visit([&](const Operation& operation, std::span<const Var> in, std::span<const Var> out) {
+      for (const Var made : out) producers[made.id] = {in.begin(), in.end()};
+      const auto* has = dynamic_cast<const HasLinearSystem*>(&operation);
+      if (!has || !has->linear_system()) return;
+      const auto* memory = dynamic_cast<const Memory*>(&operation);
+      const Network::StateVar* state = memory ? state_of(network, memory) : buffer_of(network, has->linear_system()->input, producers);
+      if (!state || state->auxiliary) return;
+      std::string name = state->name;
+      for (int again = 2; !named.emplace(state->layer, name).second; ++again) name = state->name + std::to_string(again);
+      f(*has->linear_system(), memory, *state, name);
+    });
+  }
+
   static const Network::StateVar* state_of(const Network& network, const Memory* memory) {
     for (const auto& state : network.states())
       if (state.memory == memory) return &state;
@@ -145,24 +162,23 @@ class Kernels final : public Analysis {
     return nullptr;
   }
 
-  static std::string why_not(Memory& memory) {
+  static std::string why_not(const Memory& memory) {
     const Transition own = memory.transition();
     if (own.kind == Transition::Kind::none) return own.why;
     if (own.varies) return "what a step does to its state changes from step to step, with the input or with the state itself";
-    if (own.kind == Transition::Kind::diagonal) {
-      std::vector<std::complex<double>> factors(static_cast<std::size_t>(own.width()));
-      memory.factors(0, factors);
-      if (std::ranges::all_of(factors, [](std::complex<double> x) { return x == 1.0; })) return "its state is a plain sum of all that was written, whose kernel is 1 at every lag";
-    }
-    return "its state is held in units that change from step to step";
+    // What could describe itself and does not is stabilised; the others that are the same at every step have no decay.
+    if (dynamic_cast<const HasLinearSystem*>(&memory)) return "its state is held in units that change from step to step";
+    return "its state is a plain sum of all that was written, whose kernel is 1 at every lag";
   }
 
-  void note_reasons() {
+  std::vector<std::string> sentences() const {
+    std::vector<std::string> all;
     for (const auto& [why, layers] : reasons_) {
       std::string names;
       for (const int layer : layers) names += (names.empty() ? "" : ", ") + std::to_string(layer);
-      record_.note(kinds(), (layers.size() == 1 ? "Layer " + names + " has" : "Layers " + names + " have") + " no convolution kernel, because " + why + ".");
+      all.push_back((layers.size() == 1 ? "Layer " + names + " has" : "Layers " + names + " have") + " no convolution kernel, because " + why + ".");
     }
+    return all;
   }
 
   std::string way(const Found& own) const { return own.reversed ? ", which runs from the end of the sequence to its start," : ""; }

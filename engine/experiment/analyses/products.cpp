@@ -23,6 +23,7 @@ class JacobianProducts final : public Analysis {
   bool of_states() const override { return wanted(); }
 
   void plan() override {
+    if (!record_.any_transition()) record_.lacks({Kind::jacobian, Kind::jacobian_min}, "No step maps its state to the next, so there is no ds_T/ds_t.");
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
       const Transition own = record_.transition(layer);
       // A factor is multiplied with what was there at least; the first one shows what more there is to do.

@@ -36,7 +36,10 @@ class Spectra final : public Analysis {
   Kinds kinds() const override { return {Kind::spectrum}; }
 
   bool of_states() const override { return record_.request.probe.kinds.has(Kind::spectrum) || record_.request.probe.focus >= 0; }
-  void plan() override { note_without_transition(); }
+  void plan() override {
+    if (!record_.any_transition()) record_.lacks({Kind::spectrum}, "No step maps its state to the next, so it has no spectrum.");
+    note_without_transition();
+  }
 
   double bytes_a_row() const override {
     double bytes = 0.0;

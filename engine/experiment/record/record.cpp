@@ -32,6 +32,11 @@ void Record::note(Kinds kinds, const std::string& sentence) {
     if (kinds.has(row.kind)) trace.info.note_kinds.emplace_back(row.kind, sentence);
 }
 
+void Record::lacks(Kinds kinds, const std::string& sentence) {
+  for (const KindInfo& row : kind_table())
+    if (kinds.has(row.kind)) trace.info.absent[row.kind] = sentence;
+}
+
 void Record::note_out_of_range(const std::string& key, std::int64_t step) {
   note({parse_key(key)->kind}, key + " is not finite, first at step " + std::to_string(step) + ": a transition has entries out of range.");
 }
@@ -53,6 +58,12 @@ bool Record::carries(std::size_t layer) const {
 
 bool Record::all_invariant() const {
   return std::none_of(trace.info.spectra.begin(), trace.info.spectra.end(), [](const SpectrumInfo& info) { return info.per_step; });
+}
+
+bool Record::any_transition() const {
+  for (std::size_t layer = 0; layer < layers(); ++layer)
+    if (transition(layer).kind != Transition::Kind::none) return true;
+  return false;
 }
 
 Transition Record::transition(std::size_t layer) const { return transition_of(probe().memories(static_cast<int>(layer))); }

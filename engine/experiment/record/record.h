@@ -49,6 +49,8 @@ class Record {
 
   /// A note that is about arrays of these kinds, so that whoever shows them can say it beside them.
   void note(Kinds kinds, const std::string& sentence);
+  /// The model has no arrays of these kinds, so that whoever would show them need not wait; known before anything runs.
+  void lacks(Kinds kinds, const std::string& sentence);
   /// An analysis of a Jacobian that is out of range has no result; the first such step is named. `fine` is asked of each of so many entries.
   template <class F>
   void note_not_finite(const std::string& key, const std::vector<std::int64_t>& steps, std::ptrdiff_t entries, const F& fine) {
@@ -69,6 +71,8 @@ class Record {
   bool carries(std::size_t layer) const;
   /// No layer's transition changes with time or input: one network stands for all of time.
   bool all_invariant() const;
+  /// Some layer has a transition.
+  bool any_transition() const;
   /// What the run has of a layer's transition.
   Transition transition(std::size_t layer) const;
 

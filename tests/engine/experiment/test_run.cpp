@@ -96,6 +96,21 @@ TEST_CASE("a note about arrays of a kind says of which, for whoever shows them")
                std::string(info_of(kind).name));
 }
 
+TEST_CASE("a run says what its model has none of, whatever is recorded") {
+  const auto absent = [](const char* architecture) {
+    RunRequest request = request_for(architecture, "noise", 40);
+    request.probe.kinds = {Kind::output};
+    return run_quietly(request)->info.absent;
+  };
+  const auto elman = absent("elman"), lru = absent("lru"), hyena = absent("hyena");
+  CHECK_EQUAL(elman.at(Kind::gate), std::string("It has no gates."));
+  for (const Kind kind : {Kind::kernel, Kind::response, Kind::time_constant}) CHECK(elman.at(kind).find("has no convolution kernel, because ") != std::string::npos);
+  CHECK(!elman.contains(Kind::spectrum) && !elman.contains(Kind::jacobian) && !elman.contains(Kind::lyapunov));
+  CHECK(!lru.contains(Kind::kernel) && !lru.contains(Kind::gate));
+  for (const Kind kind : {Kind::spectrum, Kind::jacobian, Kind::jacobian_min, Kind::lyapunov}) CHECK(hyena.contains(kind));
+  CHECK(!hyena.contains(Kind::kernel));  // that of its long convolution
+}
+
 TEST_CASE("a run says what was subtracted from a standardised input and divided by") {
   RunRequest request = request_for("elman", "noise", 40);
   CHECK(run_quietly(request)->info.input_mean.empty());

@@ -187,6 +187,7 @@ SWEEP_PRESETS("frequency responses are the transforms of impulse responses, and 
   request.probe = probe_of({"kernel", "response", "time_constant"});
   const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   const auto recorded = trace->of(Kind::kernel);
+  CHECK_SAYS(recorded.empty() == trace->info.absent.contains(Kind::kernel), preset.id + (recorded.empty() ? " has no kernel and does not say that there is none" : " has kernels and says that there are none"));
   if (recorded.empty()) {
     CHECK_SAYS(std::ranges::any_of(trace->info.note_kinds, [](const auto& note) { return note.first == Kind::kernel; }), preset.id + " has no kernel and does not say why");
     return;

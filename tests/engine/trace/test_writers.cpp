@@ -168,6 +168,13 @@ TEST_CASE("the manifest has the mean and deviation of a standardised input") {
   check_holds(dense(manifest_json(trace)), {R"J("channels":["v, w"],"mean":[4.5],"deviation":[0.25]})J"});
 }
 
+TEST_CASE("the manifest says what the model has none of") {
+  Trace trace = example();
+  check_holds(dense(manifest_json(trace)), {R"J("absent":{})J"});
+  trace.info.absent = {{Kind::gate, "It has no gates."}};
+  check_holds(dense(manifest_json(trace)), {R"J("absent":{"gate":"It has no gates."})J"});
+}
+
 TEST_CASE("the manifest describes every array") {
   const std::string json = dense(manifest_json(example()));
   check_holds(json, {R"J({"key":"input","shape":[3,1],"dtype":"float64","unit":"","axes":[{"name":"time","unit":"year"},)J"

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+#include <QMap>
+
+#include "panels/kernels/kernel_data.h"
+#include "plot/heatmap.h"
+#include "plot/plot_panel.h"
+#include "plot/value_axis.h"
+
+namespace reclab {
+
+/// The convolution kernel of a time-invariant memory over lag, of a channel or of all as a map, and its frequency response.
+class KernelsPanel : public PlotPanel {
+  Q_OBJECT
+ public:
+  explicit KernelsPanel(QWidget* parent = nullptr);
+  QString id() const override { return QStringLiteral("kernels"); }
+  QString title() const override { return tr("Kernels"); }
+  QString hint() const override;
+  Kinds needs() const override { return {Kind::kernel, Kind::response, Kind::time_constant}; }
+  Places places() const override { return {{QStringLiteral("kernel"), QStringLiteral("response"), QStringLiteral("map")}, tr("a state"), QStringLiteral("h")}; }
+  void setPinned(const std::vector<Run>& runs) override;
+  void lookAt(const QString& preset, const QString& detail, bool asked) override;
+  void holdAxes(bool hold) override;
+  QString dataAsCsv() const override;
+  QVariantMap choices() const override { return {{QStringLiteral("view"), view_}}; }
+  void setChoices(const QVariantMap& saved) override;
+
+  QString note() const { return note_->text(); }
+  Legend* legend() const { return legend_; }
+  QCPAxisRect* kernelRect() const { return kernel_rect_; }
+  QCPAxisRect* gainRect() const { return gain_rect_; }
+  QCPAxisRect* phaseRect() const { return phase_rect_; }
+  QCPAxisRect* mapRect() const { return map_rect_; }
+  Heatmap* heatmap() const { return heatmap_; }
+  QString tipAt(const QPointF& position) const;
+
+ protected:
+  QString whyEmpty() const override;
+  void rebuild() override;
+  void forget() override { memory_ = {}, frequencies_ = {}; }
+  QString makeHeadline() const override;
+  QString subject() const override;
+
+ private:
+  void makeControls();
+  void makeRects();
+  QString memoryLabel(const QString& key) const;
+  void findChoice();
+  void arrange();
+  void draw();
+  void drawKernels(const KernelMemory& memory, std::int64_t channel, const QColor& ink, double width, QList<QCPLayerable*>& shown);
+  void drawResponses(const KernelMemory& memory, std::span<const double> frequencies, std::int64_t channel, const QColor& ink, double width, bool quiet, QList<QCPLayerable*>& shown);
+  void drawMap();
+  void drawPins();
+  void fit();
+  void writeNote();
+  QString spanOf(double steps) const;
+  QString describedFrequency(double cycles) const;
+  void pickOnMap(const QPointF& position);
+
+  QComboBox *views_, *memories_, *channels_;
+  Legend* legend_;
+  QCPLayoutGrid* pictures_;
+  QCPAxisRect *kernel_rect_, *gain_rect_, *phase_rect_, *map_rect_;
+  ValueAxis *kernel_values_, *gain_values_, *phase_values_;
+  QCPItemStraightLine* constant_;  // the time constant, in the kernel
+  Heatmap* heatmap_;
+  ColourBar* bar_;
+  Paragraph* note_;
+  KernelMemory memory_;  // of trace_, what is shown
+  std::span<const double> frequencies_;
+  std::optional<StepTime> time_;
+  QString view_ = QStringLiteral("kernel"), key_;
+  std::int64_t channel_ = 0;
+  QMap<QString, QString> wanted_;          // by preset: the place that it names
+  QMap<QString, QStringList> by_hand_;     // by preset: the view and the memory that were chosen
+  std::vector<Run> pinned_;
+};
+
+}  // namespace reclab
