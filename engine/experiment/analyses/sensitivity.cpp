@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How much the input of each step moves the output of each: the Frobenius norms of the blocks dy_t/du_s of the Jacobian of all outputs by all inputs.
+//
+// By forward mode: a direction in which the input of one step alone moves gives its column for all t at once. The copies of a batch, which are all the
+// sequence of the run, are moved in as many directions; what a segment leaves moved is how the next one begins.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "experiment/record/analysis.h"
+#include "experiment/weights.h"
+
+namespace reclab {
+namespace {
+
+/// Columns that a picture can show, entries of the array, and copies side by side with what they may take beside the run.
+constexpr std::int64_t most_columns = 512, most_entries = std::int64_t{1} << 21, most_copies = 32;
+constexpr double most_bytes = 256.0 * 1048576.0;
+/// Seconds that it may take unless it was asked for by name, and those of a floating-point operation and of a call of the backend, of the slower kind.
+constexpr double most_seconds = 5.0, an_operation = 2e-10, a_call = 5e-7;
+constexpr double tangent_share = 2.0;  // of what a pass forward takes: a product has a term for each factor
+
+class Sensitivity final : public Analysis {
+ public:
+  using Analysis::Analysis;
+  Kinds kinds() const override { return {Kind::sensitivity}; }
+
+  /// What the parameters are becomes part of the trace when the recording ends.
+  void plan() override {
+    if (record_.wants(Kind::sensitivity)) parameters_ = record_.prepared.parameters;
+  }
+
+  bool revisit(Rollout& run) override {
+    if (!record_.wants(Kind::sensitivity)) return false;
+    record_.where = "in the sensitivities";
+    const RunRequest& request = record_.request;
+    Prepared& prepared = record_.prepared;
+    const Model model(prepared.architecture, prepared.hyper, parameters_, prepared.backend, prepared.real);
+    width_ = request.sequence->width;
+    copies_ = std::clamp(static_cast<std::int64_t>(most_bytes / (2.0 * static_cast<double>(run.bytes()))), std::int64_t{1}, std::min(most_copies, record_.length() * width_));
+    InitialState initial;
+    if (!request.state.empty()) {
+      initial = load_state(request.state, record_.probe());
+      copies_ = 1;  // the state is that of one
+    }
+    Rollout::Options options;
+    options.cached_steps = initial.cached_steps;
+    Rollout rollout(model, Batch(request.sequence, prepared.loss, copies_), options);
+    rollout.set_initial(initial.values);
+    choose(rollout.cost());
+    blocks_ = std::vector<Block>(static_cast<std::size_t>((directions() + copies_ - 1) / copies_));
+    norms_.assign(rows_.size() * columns_.size(), 0.0);
+    if (rollout.forward([&](const Rollout::Segment& segment) { push(segment); }, record_.stop)) return false;
+    put();
+    return true;
+  }
+
+ private:
+  struct Block {
+    std::vector<DeviceArray> states;  // how each moves where the next segment begins; empty: it stands still
+  };
+  Parameters parameters_;
+  std::int64_t width_ = 1, copies_ = 1;
+  std::vector<std::int64_t> rows_, columns_;  // steps
+  std::vector<Block> blocks_;                 // of as many directions as there are copies
+  std::vector<double> norms_;                  // [rows, columns]
+  DeviceArray seed_;
+
+  std::int64_t directions() const { return std::ssize(columns_) * width_; }
+
+  /// The columns that are worth their time, evenly over the steps, and the rows.
+  void choose(const Cost& cost) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(record_.length()));
+    std::iota(all.begin(), all.end(), 0);
+    const double pass = cost.flops * an_operation + cost.launches * a_call, block = tangent_share * pass;
+    const auto seconds = [&](std::int64_t columns) { return pass + block * std::ceil(static_cast<double>(columns * width_) / static_cast<double>(copies_)); };
+    std::int64_t n = record_.length();
+    if (record_.request.every <= 0) {
+      n = std::min(n, most_columns);
+      if (record_.request.probe.only.empty() && seconds(n) > most_seconds)
+        n = std::clamp(static_cast<std::int64_t>((most_seconds - pass) / block) * copies_ / width_, std::int64_t{1}, n);
+    }
+    columns_ = thinned(all, n);
+    rows_ = record_.request.every > 0 ? record_.trace.steps : thinned(record_.trace.steps, std::max<std::int64_t>(2, most_entries / n));
+    const std::string key = key_of(Kind::sensitivity);
+    if (n < record_.length()) {
+      const std::int64_t wanted = std::min(most_columns, record_.length());
+      record_.note(kinds(), key + " has " + plural(n, "column") + " of the " + std::to_string(all.size()) + " steps of the input, evenly" +
+                                (n < wanted ? "; " + std::to_string(wanted) + " would take about " + about(seconds(wanted)) : std::string()) + ".");
+    }
+    if (rows_.size() < record_.trace.steps.size())
+      record_.note(kinds(), key + " has " + plural(std::ssize(rows_), "row") + " of the " + std::to_string(record_.trace.steps.size()) + " recorded, evenly.");
+  }
+
+  void push(const Rollout::Segment& segment) {
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      record_.check();
+      push(segment, static_cast<std::int64_t>(b) * copies_, blocks_[b]);
+      record_.report(0.9 + 0.1 * (static_cast<double>(segment.first) + static_cast<double>(segment.steps) * static_cast<double>(b + 1) / static_cast<double>(blocks_.size())) / static_cast<double>(record_.length()), "sensitivities");
+    }
+  }
+
+  /// The directions from one on, one in each copy: through the segment.
+  void push(const Rollout::Segment& segment, std::int64_t from, Block& block) {
+    Network& network = segment.network;
+    Graph& graph = network.graph();
+    Backend& backend = record_.prepared.backend;
+    const DType real = record_.prepared.real;
+    const std::int64_t entries = segment.steps * copies_ * width_, here = std::min(copies_, directions() - from);
+    std::vector<double> seed;
+    for (std::int64_t copy = 0; copy < here; ++copy) {
+      const std::int64_t step = columns_[static_cast<std::size_t>((from + copy) / width_)] - segment.first;
+      if (step < 0 || step >= segment.steps) continue;
+      seed.resize(static_cast<std::size_t>(entries));
+      seed[static_cast<std::size_t>((step * copies_ + copy) * width_ + (from + copy) % width_)] = 1.0;
+    }
+    const auto& states = network.states();
+    const bool moved = std::ranges::any_of(block.states, [](const DeviceArray& state) { return static_cast<bool>(state); });
+    if (seed.empty() && !moved) return;
+    if (!seed.empty()) {
+      const auto values = narrowed(real, seed);
+      backend.upload(seed_.resize(backend, real, entries), values.data(), values.size());
+    }
+    graph.bind_tangent(network.input(), seed.empty() ? nullptr : seed_.data());
+    block.states.resize(states.size());
+    const auto bind_states = [&](bool moving) {
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        const void* tangent = moving && block.states[i] ? block.states[i].data() : nullptr;
+        graph.bind_tangent(states[i].initial, tangent);
+        if (states[i].plain_initial) graph.bind_tangent(states[i].plain_initial, tangent);
+      }
+    };
+    bind_states(true);
+    graph.push_tangents(record_.stop);
+    add_output(segment, from, here);
+    // The next segment's states begin where this one's end, and nothing of a graph is kept moving.
+    std::vector<DeviceArray> left(states.size());
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      const Var last = states[i].final_state;
+      const void* tangent = last ? graph.tangent(last) : nullptr;
+      if (!tangent || count(last.shape()) == 0 || count(last.shape()) != count(states[i].initial.shape())) continue;
+      left[i].resize(backend, last.dtype(), count(last.shape()));
+      backend.copy(left[i].data(), tangent, left[i].bytes());
+    }
+    graph.bind_tangent(network.input(), nullptr);
+    bind_states(false);
+    block.states = std::move(left);
+  }
+
+  void add_output(const Rollout::Segment& segment, std::int64_t from, std::int64_t here) {
+    const Var output = segment.network.output();
+    const void* tangent = segment.network.graph().tangent(output);
+    if (!tangent) return;
+    const std::int64_t channels = output.dim(-1);
+    const auto moved = to_double(record_.prepared.backend, record_.prepared.real, tangent, segment.steps * copies_ * channels);
+    for (auto row = std::ranges::lower_bound(rows_, segment.first); row != rows_.end() && *row < segment.first + segment.steps; ++row)
+      for (std::int64_t copy = 0; copy < here; ++copy) {
+        double& norm = norms_[static_cast<std::size_t>((row - rows_.begin()) * std::ssize(columns_) + (from + copy) / width_)];
+        for (std::int64_t j = 0; j < channels; ++j)  // without squares, which would leave the range first
+          norm = std::hypot(norm, moved[static_cast<std::size_t>(((*row - segment.first) * copies_ + copy) * channels + j)]);
+      }
+  }
+
+  void put() {
+    TraceArray array = timed(key_of(Kind::sensitivity), {std::ssize(columns_)}, {{"input step", "", {}}}, "log10",
+                             "log10 of |dy_t/du_s|, the Frobenius norm over the channels of the output of step t and of the input of step s: −∞ where the one does not depend on the other, or by less than the run's precision can hold.");
+    for (const std::int64_t step : columns_) array.axes.back().labels.push_back(std::to_string(step));
+    array.shape[0] = std::ssize(rows_);
+    if (rows_ != record_.trace.steps) array.steps = rows_;
+    for (double& x : norms_) x = std::log10(x);
+    record_.note_not_finite(array.key, rows_, std::ssize(norms_), [&](std::size_t i) { return !std::isnan(norms_[i]) && norms_[i] != std::numeric_limits<double>::infinity(); });
+    put_real(record_.trace, std::move(array), std::move(norms_));
+  }
+};
+
+}  // namespace
+
+namespace analyses {
+std::unique_ptr<Analysis> sensitivity(Record& record) { return std::make_unique<Sensitivity>(record); }
+}  // namespace analyses
+}  // namespace reclab
