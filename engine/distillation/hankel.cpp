@@ -22,12 +22,15 @@ using columns::Columns;
 constexpr std::int64_t factored_whole = 256;
 constexpr std::int64_t summed_directly = 256;
 
-/// y = H x, as the sum itself or as a convolution with the reversed vector.
+/// y = 2^-unit H x, in a unit in which squares of its entries neither overflow nor vanish; as the sum itself or as a convolution with the reversed vector.
 class HankelProduct {
  public:
   HankelProduct(std::span<const double> taps, HankelOf of) : size_(hankel_size(of, std::ssize(taps))), backend_(cpu_backend()) {
     sequence_.assign(static_cast<std::size_t>(std::max<std::int64_t>(2 * size_ - 1, 0)), 0.0);
-    for (std::size_t k = 0; k < sequence_.size() && k + 1 < taps.size(); ++k) sequence_[k] = taps[k + 1];
+    double most = 0.0;
+    for (const double tap : taps.subspan(std::min<std::size_t>(1, taps.size()))) most = std::max(most, std::abs(tap));
+    if (most > 0.0) unit_ = std::ilogb(most);
+    for (std::size_t k = 0; k < sequence_.size() && k + 1 < taps.size(); ++k) sequence_[k] = std::ldexp(taps[k + 1], -unit_);
     if (size_ <= summed_directly) return;
     const std::int64_t n = std::ssize(sequence_);
     if (const std::size_t bytes = backend_.spectrum_size(DType::f64, n, 1)) spectrum_ = DeviceArray(backend_, bytes);
@@ -36,6 +39,7 @@ class HankelProduct {
     result_.resize(sequence_.size());
   }
   std::int64_t size() const { return size_; }
+  int unit() const { return unit_; }
 
   void operator()(const double* x, double* y) {
     check_stop();
@@ -55,6 +59,7 @@ class HankelProduct {
 
  private:
   std::int64_t size_;
+  int unit_ = 0;
   Backend& backend_;
   std::vector<double> sequence_, reversed_, result_;
   DeviceArray spectrum_;
@@ -187,7 +192,7 @@ HankelFactors factors_of(std::span<const double> taps, HankelOf of, std::int64_t
   }
   const auto kept = next == m ? order.size() : std::min(order.size(), static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < kept; ++i) {
-    found.values.push_back(std::abs(theta[order[i]]));
+    found.values.push_back(std::ldexp(std::abs(theta[order[i]]), product.unit()));
     found.signs.push_back(theta[order[i]] < 0.0 ? -1.0 : 1.0);
     if (i >= static_cast<std::size_t>(wanted)) continue;
     std::vector<double> u(static_cast<std::size_t>(m), 0.0);

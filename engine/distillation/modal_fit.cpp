@@ -299,31 +299,45 @@ FilterSpectrum filter_spectrum(std::span<const double> taps, std::int64_t order)
 
 std::vector<ModalFit> modal_fits(std::span<const double> taps, const FilterSpectrum& spectrum, std::span<const std::int64_t> orders) {
   assert(!taps.empty() && std::ranges::is_sorted(orders));
+  // In a unit in which squares of taps neither overflow nor vanish.
+  const auto unit_of = [](std::span<const double> values) {
+    double most = 0.0;
+    for (const double value : values) most = std::max(most, std::abs(value));
+    return most > 0.0 ? std::ilogb(most) : 0;
+  };
+  const int unit = unit_of(taps.subspan(1));
+  std::vector<double> scaled(taps.size(), 0.0);
+  for (std::size_t k = 1; k < taps.size(); ++k) scaled[k] = std::ldexp(taps[k], -unit);
   std::vector<ModalFit> fits;
   std::vector<Complex> best_poles;
   for (const std::int64_t order : orders) {
     std::vector<Complex> poles = best_poles;
-    std::optional<Projection> found(std::in_place, poles, taps);
+    std::optional<Projection> found(std::in_place, poles, scaled);
     if (taps.size() > 1) {
       for (const bool ending : {true, false}) {
         std::vector<Complex> start = poles_of(ending ? spectrum.ending : spectrum.taps, order, ending);
-        std::optional<Projection> there(std::in_place, start, taps);
+        std::optional<Projection> there(std::in_place, start, scaled);
         if (there->squares() < found->squares()) {
           found = std::move(there);
           poles = std::move(start);
         }
       }
-      refine(poles, found, taps);
+      refine(poles, found, scaled);
     }
     ModalFit fit{order, {poles, found->residues(), taps[0]}, {}};
-    for (const Complex residue : fit.filter.residues) fit.filter.direct -= residue.real();
-    std::vector<double> error = fit.filter.taps(std::ssize(taps));
-    for (std::size_t k = 0; k < error.size(); ++k) {
-      error[k] = taps[k] - error[k];
-      fit.error.l2 += error[k] * error[k];
-      fit.error.largest = std::max(fit.error.largest, std::abs(error[k]));
+    for (Complex& residue : fit.filter.residues) {
+      residue = {std::ldexp(residue.real(), unit), std::ldexp(residue.imag(), unit)};
+      fit.filter.direct -= residue.real();
     }
-    fit.error.l2 = std::sqrt(fit.error.l2);
+    std::vector<double> error = fit.filter.taps(std::ssize(taps));
+    for (std::size_t k = 0; k < error.size(); ++k) error[k] = taps[k] - error[k];
+    const int of_error = unit_of(error);
+    for (const double e : error) {
+      const double small = std::ldexp(e, -of_error);
+      fit.error.l2 += small * small;
+      fit.error.largest = std::max(fit.error.largest, std::abs(e));
+    }
+    fit.error.l2 = std::ldexp(std::sqrt(fit.error.l2), of_error);
     fit.error.hankel = hankel_norm(error, HankelOf::taps);
     fits.push_back(std::move(fit));
     best_poles = std::move(poles);

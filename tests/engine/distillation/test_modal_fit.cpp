@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "algebra/eigen.h"
@@ -152,6 +153,51 @@ TEST_CASE("filters of a tap or two, of zeros and of impulses have fits") {
     for (const ModalFit& fit : fits) {
       CHECK(std::isfinite(fit.error.l2) && std::isfinite(fit.error.hankel) && std::isfinite(fit.filter.direct));
       CHECK_CLOSE(fit.filter.taps(1)[0], h[0], 1e-14);
+    }
+  }
+}
+
+TEST_CASE("a filter in another unit has the same modes, errors and bounds in that unit") {
+  const std::vector<std::int64_t> orders{1, 2, 4, 8};
+  const std::vector<double> h = rough(600, 3);
+  const FilterSpectrum spectrum = filter_spectrum(h, 8);
+  const auto fits = modal_fits(h, spectrum, orders);
+  for (const int power : {-1000, -600, 600, 1000}) {
+    std::vector<double> scaled = h;
+    for (double& tap : scaled) tap = std::ldexp(tap, power);
+    const FilterSpectrum own = filter_spectrum(scaled, 8);
+    const auto own_fits = modal_fits(scaled, own, orders);
+    const auto same = [&](double a, double b, const char* what) { CHECK_SAYS(std::abs(std::ldexp(a, -power) - b) <= 1e-9 * std::abs(b), std::string(what) + " in units of 2^" + std::to_string(power) + ": " + test::show(std::ldexp(a, -power)) + ", not " + test::show(b)); };
+    for (std::int64_t n = 0; n < 9; ++n) {
+      same(own.taps.value(n), spectrum.taps.value(n), "a singular value");
+      same(own.ending.tail(n), spectrum.ending.tail(n), "a bound");
+    }
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+      same(own_fits[i].error.l2, fits[i].error.l2, "l2");
+      same(own_fits[i].error.largest, fits[i].error.largest, "the largest error");
+      same(own_fits[i].error.hankel, fits[i].error.hankel, "the Hankel norm");
+    }
+  }
+}
+
+TEST_CASE("filters of modes that fall at any speed have fits between finite bounds") {
+  const std::vector<std::int64_t> orders{1, 2, 4, 12};
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Rng rng(seed);
+    std::vector<double> h(400, 0.0);
+    const double spread = 1.0 + static_cast<double>(seed % 5), centre = static_cast<double>(seed % 7) - 3.0;
+    for (int n = 0; n < 16; ++n) {
+      const Complex lambda(-std::exp(centre + spread * rng.normal()), std::exp(spread * rng.normal())), weight(rng.normal(), rng.normal());
+      for (std::size_t k = 0; k < h.size(); ++k) h[k] += (weight * std::exp(lambda * static_cast<double>(k)) * (std::exp(lambda) - 1.0) / lambda).real();
+    }
+    const FilterSpectrum spectrum = filter_spectrum(h, 24);
+    for (const ModalFit& fit : modal_fits(h, spectrum, orders)) {
+      const std::string at = "seed " + std::to_string(seed) + ", " + std::to_string(fit.order) + " modes: ";
+      const double above = 2.0 * spectrum.ending.tail(fit.order), below = spectrum.taps.value(fit.order), rounding = 1e-12 * norm(h);
+      CHECK_SAYS(std::isfinite(above) && std::isfinite(fit.error.l2) && std::isfinite(fit.error.largest) && std::isfinite(fit.error.hankel), at + "not finite");
+      CHECK_SAYS(fit.error.hankel >= below - rounding, at + test::show(fit.error.hankel) + " under " + test::show(below));
+      CHECK_SAYS(fit.error.l2 <= above + rounding, at + test::show(fit.error.l2) + " over " + test::show(above));
+      for (const Complex pole : fit.filter.poles) CHECK(std::abs(pole) <= 1.0 + 1e-12);
     }
   }
 }
