@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::int64_t most_modes = 256, most_taps = 1 << 20;
 
 Json json_of(const Distillation& found) {
-  Json json{{"id", found.id}, {"modes", found.modes}, {"taps", found.taps}, {"whole", found.whole}, {"model", found.preset.id}, {"errors", Json::array()}};
+  Json json{{"id", found.id}, {"modes", found.modes}, {"taps", found.taps}, {"whole", found.whole}, {"why_not_whole", found.why_not}, {"model", found.preset.id}, {"errors", Json::array()}};
   for (const ModesRow& row : found.rows)
     json["errors"].push_back({{"modes", row.modes}, {"l2", row.l2}, {"largest", row.largest}, {"hankel", row.hankel}, {"hankel_bound", row.below}, {"l2_bound", row.above}});
   json["singular_values"] = found.singular_values;
@@ -53,6 +53,7 @@ void print(const Distillation& found) {
   table.print(std::cout);
   paragraph(std::cout, "l2 is the norm of the difference over that of the filter, and is at most what balanced truncation leaves (nothing where that says nothing); Hankel the Hankel norm of the "
                        "difference over that of the filter, which is at least the next Hankel singular value whatever the fit. Both poles of a conjugate pair count.");
+  if (!found.whole) paragraph(std::cout, "The first filter alone is made a model of, since what stands round the filters has no place in an architecture with modes: " + found.why_not + ".");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -88,12 +89,75 @@ bool put_modes(Parameters& weights, const std::map<int, std::vector<const Distil
   return true;
 }
 
-bool ends(const std::string& name, const char* with) { return name.ends_with(with); }
+bool ends(const std::string& name, const std::string& with) { return name.ends_with(with); }
 
-/// The model itself, where all but its filters is a part of the modal architecture with the same hyper-parameters.
-bool put_whole(const Registry& registry, const Prepared& source, const DistillRequest& request, Distillation& found) {
-  const Architecture& architecture = registry.find(modal);
+/// The same for layers of S4D, one filter a layer: A = log p with a step of 1, B = 1, and C that makes 2 Re(C B̄) the residue; what is beside the modes goes into D.
+bool put_exponents(Parameters& weights, const std::map<int, std::vector<const DistilledFilter*>>& layers, std::int64_t modes) {
+  for (const auto& [layer, filters] : layers) {
+    if (filters.size() != 1) return false;
+    const LayerModes made = modes_of(filters, modes);
+    const std::string at = std::to_string(layer) + "/";
+    Parameters::Entry *re = weights.find(at + "A_real"), *im = weights.find(at + "A_imag"), *C = weights.find(at + "C"), *D = weights.find(at + "D");
+    if (!re || re->values.size() * 2 != made.poles.size() || D->values.size() != made.direct.size()) return false;
+    Parameters::Entry *B = weights.find(at + "B"), *step = weights.find(at + "inv_dt");
+    std::ranges::fill(step->values, 0.0);
+    for (std::size_t i = 0; i < re->values.size(); ++i) {
+      const std::complex<double> pole(made.poles[2 * i], made.poles[2 * i + 1]), residue(made.residues[2 * i], made.residues[2 * i + 1]);
+      const std::complex<double> A = pole == 0.0 ? -1.0 : std::log(pole), C_of_one = std::abs(A) > 1e-9 ? A / (pole - 1.0) : 1.0 - 0.5 * A;
+      const std::complex<double> read = pole == 0.0 ? 0.0 : 0.5 * residue * C_of_one;
+      re->values[i] = std::max(0.0, -A.real());
+      im->values[i] = -A.imag();
+      B->values[2 * i] = 1.0;
+      B->values[2 * i + 1] = 0.0;
+      C->values[2 * i] = read.real();
+      C->values[2 * i + 1] = read.imag();
+    }
+    for (std::size_t i = 0; i < made.direct.size(); ++i) D->values[i] += made.direct[i];
+  }
+  return true;
+}
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+/// An architecture whose filters are modes, and which models round other filters are its own.
+struct ModalArchitecture {
+  std::string id;
+  std::int64_t states_a_mode;        ///< by which `state` counts
+  Pairs fixed;                       ///< settings that its modes need
+  Pairs needs;                       ///< what the source's settings of these names have to be
+  std::vector<std::string> filters;  ///< settings of the source that make its filter alone; empty: all that it has no setting of its own for
+  Pairs names;                       ///< what is called otherwise in the source: theirs, its own
+  Pairs values;                      ///< likewise values of `output`
+  std::vector<std::string> replaced;  ///< ends or parts of names of parameters that make filters
+  bool (*put)(Parameters&, const std::map<int, std::vector<const DistilledFilter*>>&, std::int64_t);
+};
+const std::vector<ModalArchitecture>& modal_architectures() {
+  static const std::vector<ModalArchitecture> all{
+      {.id = modal, .states_a_mode = 1, .fixed = {}, .needs = {}, .filters = {}, .names = {}, .values = {}, .replaced = {"/filter_fn."}, .put = put_modes},
+      {.id = "s4d",
+       .states_a_mode = 2,
+       .fixed = {{"code", "full"}, {"discretisation", "zoh"}, {"real_transform", "none"}, {"imag_transform", "none"}, {"dt_transform", "exp"}, {"dt_fast", "false"}, {"dt_tie", "true"}, {"n_ssm", "0"}, {"is_real", "false"}, {"bandlimit", "0"}},
+       .needs = {{"bidirectional", "false"}, {"channels", "1"}, {"activation", "gelu"}, {"postact", "glu"}, {"hyper_act", "none"}, {"weight_norm", "false"}, {"ln", "none"}, {"norm", "layer"}, {"liquid_kernel", "causal"}},
+       .filters = {"l_kernel", "low_rank", "order", "allcombs", "lcontract", "input_matrix", "version", "length", "epsilon", "max_real_Lambda", "sep_dt_re_im", "kernel_to_real", "max_kernel_length", "transposed", "kernel_dim", "n_scales",
+                   "init_scale", "combine", "interpolation", "decay"},
+       .names = {{"/output_linear.0.", "/output_linear."}, {"/block_norm.", "/norm."}},
+       .values = {{"linear", "glu"}},
+       .replaced = {"/inv_dt", "/log_dt", "/A_real", "/log_A_real", "/A_imag", "/inv_w_real", "/w_imag", "/B", "/C", "/P", "/Q", "/W", "/Lambda", "/Lambda_im", "/Lambda_log_im", "/Lambda_log_neg_re", "/kernel_list.", "/decay", "/multiplier", "/kernel_norm"},
+       .put = put_exponents}};
+  return all;
+}
+
+/// The model itself, where all but its filters is a part of this architecture with the same hyper-parameters. Returns what there is no place for; nothing where it is done.
+std::string put_whole(const Registry& registry, const ModalArchitecture& target, const Prepared& source, const DistillRequest& request, Distillation& found) {
+  const Architecture& architecture = registry.find(target.id);
   const auto layers = by_layer(found.filters);
+  const auto named = [](const Pairs& pairs, const std::string& key) { return std::ranges::find(pairs, key, &Pairs::value_type::first); };
+  if (!target.filters.empty())
+    for (const HyperSpec& spec : source.hyper.table())
+      if (!spec.draws_only && !Hyper(architecture.hyper).has(spec.key) && named(target.needs, spec.key) == target.needs.end() && std::ranges::find(target.filters, spec.key) == target.filters.end())
+        return target.id + " has no " + spec.key;
+  for (const auto& [key, value] : target.needs)
+    if (source.hyper.has(key) && source.hyper.text(key) != value) return target.id + " has none with " + key + " = " + source.hyper.text(key);
   std::int64_t modes = 1;
   for (const auto& [layer, filters] : layers) modes = std::max(modes, stored(filters));
   Hyper hyper(architecture.hyper);
@@ -103,42 +167,65 @@ bool put_whole(const Registry& registry, const Prepared& source, const DistillRe
     for (const HyperSpec& spec : architecture.hyper) {
       if (spec.draws_only) continue;
       if (spec.key == "state") {
-        hyper.set("state", modes, modal);
+        hyper.set("state", target.states_a_mode * modes, target.id);
+      } else if (const auto own = named(target.fixed, spec.key); own != target.fixed.end()) {
+        hyper.set_text(spec.key, own->second, target.id);
       } else if (source.hyper.has(spec.key)) {
-        hyper.set(spec.key, source.hyper.value(spec.key), modal);
+        const auto other = spec.key == "output" ? named(target.values, source.hyper.text(spec.key)) : target.values.end();
+        if (other != target.values.end())
+          hyper.set(spec.key, other->second, target.id);
+        else
+          hyper.set(spec.key, source.hyper.value(spec.key), target.id);
       } else {
         continue;
       }
       preset.hyper.emplace_back(spec.key, hyper.value(spec.key));
     }
     if (architecture.check) architecture.check(hyper);
-  } catch (const Error&) {
-    return false;
+  } catch (const Error& error) {
+    return error.what();
   }
-  if (static_cast<std::size_t>(hyper.integer("layers")) != layers.size()) return false;
+  if (static_cast<std::size_t>(hyper.integer("layers")) != layers.size()) return target.id + " has a filter in each layer, one way";
   NetworkOptions options;
   options.input = request.model.sequence->width;
   options.head = source.loss.outputs();
   const Network network(architecture, hyper, options);
   Parameters weights = network.initialise(1), given = source.parameters;
-  for (Parameters::Entry& entry : weights.entries()) {
-    if (ends(entry.name, "/filter_fn.poles") || ends(entry.name, "/filter_fn.residues")) continue;
-    const Parameters::Entry* same = given.find(entry.name);
-    if (same && same->shape == entry.shape)
-      entry.values = same->values;
-    else if (!ends(entry.name, "/filter_fn.bias"))
-      return false;
+  const auto makes_filter = [&](const std::string& name) { return std::ranges::any_of(target.replaced, [&](const std::string& part) { return part.ends_with('.') ? name.find(part) != std::string::npos : ends(name, part); }); };
+  const auto plain = [](const Shape& shape) {
+    Shape kept;
+    std::ranges::copy_if(shape, std::back_inserter(kept), [](std::int64_t n) { return n != 1; });
+    return kept;
+  };
+  for (const Parameters::Entry& entry : given.entries()) {
+    if (makes_filter(entry.name) && !ends(entry.name, "/filter_fn.bias")) continue;
+    std::string name = entry.name;
+    for (const auto& [theirs, own] : target.names)
+      if (const std::size_t at = name.find(theirs); at != std::string::npos) name.replace(at, theirs.size(), own);
+    Parameters::Entry* same = weights.find(name);
+    if (same && makes_filter(name) && same->shape != entry.shape) continue;
+    if (!same || plain(same->shape) != plain(entry.shape)) return target.id + " has no parameter " + entry.name + " of shape " + to_string(entry.shape);
+    same->values = entry.values;
   }
-  for (const Parameters::Entry& entry : given.entries())
-    if (!weights.find(entry.name) && entry.name.find("/filter_fn.") == std::string::npos) return false;
-  if (!put_modes(weights, layers, modes)) return false;
+  for (const Parameters::Entry& entry : weights.entries()) {
+    if (makes_filter(entry.name)) continue;
+    const bool there = std::ranges::any_of(given.entries(), [&](const Parameters::Entry& own) {
+      std::string name = own.name;
+      for (const auto& [theirs, its] : target.names)
+        if (const std::size_t at = name.find(theirs); at != std::string::npos) name.replace(at, theirs.size(), its);
+      return name == entry.name;
+    });
+    if (!there) return target.id + " has a parameter " + entry.name + " that it has not";
+  }
+  if (!target.put(weights, layers, modes)) return target.id + " has other filters";
   found.weights = std::move(weights);
   const Preset& own = request.model.preset;
+  preset.architecture = target.id;
   preset.task = own.task;
   preset.task_length = own.task_length;
   preset.task_seed = own.task_seed;
   preset.task_set = own.task_set;
-  return true;
+  return {};
 }
 
 /// The first filter as a model of its own, which shows its impulse response.
@@ -147,6 +234,7 @@ void put_filter(const Registry& registry, Distillation& found) {
   const std::map<int, std::vector<const DistilledFilter*>> layers{{0, {&first}}};
   const std::int64_t modes = stored(layers.at(0));
   Preset& preset = found.preset;
+  preset.architecture = modal;
   preset.hyper = {{"width", first.filter.channels}, {"state", modes}, {"layers", std::int64_t{1}}, {"block", std::string("filter")}};
   preset.task = "impulse";
   preset.task_length = found.taps;
@@ -168,15 +256,14 @@ void describe(const Registry& registry, Distillation& found) {
   Preset& preset = found.preset;
   const ModesRow& last = found.rows.back();
   preset.id = found.id + "-in-" + std::to_string(found.modes) + "-modes";
-  preset.architecture = modal;
-  preset.family = registry.find(modal).family;
+  preset.family = registry.find(preset.architecture).family;
   preset.title = found.title + (found.whole ? ", " : ", its filter alone, ") + plural(found.modes, "mode");
   const std::string as = plural(found.modes, "exponential") + " a channel, fitted over " + plural(found.taps, "step");
   preset.idea = (found.whole ? "This is " + found.title + " with each of its long filters as a sum of " + as + ". Look at the spectrum, which is the poles of all channels. "
                              : "This is the first long filter of " + found.title + ", as a sum of " + as + ". Look at the spectrum, which is the poles of all channels, and at the output, which after an impulse is the filter itself. ") +
                 "It breaks where the fit does: in the worst channel " + percent(last.l2) + " of the filter is lost, and after these steps it goes on as the modes do.";
   preset.look_at = {"spectrum", "timing"};
-  preset.source = registry.find(modal).source;
+  preset.source = registry.find(preset.architecture).source;
   preset.descends_from = {{found.id, "its long filters as sums of exponentials"}};
 }
 
@@ -223,8 +310,16 @@ Distillation distil(const Registry& registry, const DistillRequest& request, con
       own.vectors.clear();  // of thousands of channels they would be gigabytes
       filter.spectra.back().ending.vectors.clear();
     }
-  found.whole = put_whole(registry, prepared, request, found);
-  if (!found.whole) put_filter(registry, found);
+  for (const ModalArchitecture& target : modal_architectures()) {
+    const std::string missing = put_whole(registry, target, prepared, request, found);
+    found.whole = missing.empty();
+    if (found.whole) break;
+    found.why_not += (found.why_not.empty() ? "" : "; ") + missing;
+  }
+  if (found.whole)
+    found.why_not.clear();
+  else
+    put_filter(registry, found);
   describe(registry, found);
   return found;
 }

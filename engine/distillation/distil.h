@@ -41,11 +41,12 @@ struct Distillation {
   std::vector<ModesRow> rows;           ///< the number of modes rises to the one asked for
   std::vector<double> singular_values;  ///< σ_k/σ_1, the largest of all channels for each k
   std::vector<DistilledFilter> filters;
-  /// The model that has the fits of the last row: the whole model where all that stands round its filters is what the modal architecture has too, else
-  /// its first filter alone.
+  /// The model that has the fits of the last row: the whole model where all that stands round its filters is what an architecture with modes has too,
+  /// laughing-hyena or s4d, else its first filter alone.
   Preset preset;
   Parameters weights;
   bool whole = false;
+  std::string why_not;  ///< where it is not the whole model: what each of these architectures has no place for
 };
 
 /// 1, 2, 3, 4, 6, 8, 12, .. up to `modes`, and that.

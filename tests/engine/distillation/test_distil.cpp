@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "distillation/distil.h"
@@ -110,6 +111,58 @@ TEST_CASE("a whole model whose filters are modes is the same model after distill
     CHECK(found.whole);
     const double error = difference(output_of(opened(found, folder, source.sequence)), output_of(source));
     CHECK_SAYS(error <= 1e-9, test::show(error));
+  }
+}
+
+TEST_CASE("a whole model of S4's kind becomes S4D with the modes of its filters") {
+  const test::Scratch folder;
+  const Settings small{{"width", "3"}, {"layers", "2"}, {"state", "4"}, {"dt_min", "0.05"}, {"dt_max", "0.3"}};
+  const auto with = [&](Settings more) {
+    more.insert(more.begin(), small.begin(), small.end());
+    return more;
+  };
+  for (const auto& [architecture, set] : std::vector<std::pair<std::string, Settings>>{{"s4", with({})},
+                                                                                      {"s4", with({{"low_rank", "free"}, {"n_ssm", "1"}, {"prenorm", "no"}, {"l_kernel", "64"}})},
+                                                                                      {"s4", with({{"block", "none"}, {"output", "none"}, {"direction", "backward"}})},
+                                                                                      {"s4d", with({{"code", "minimal"}, {"discretisation", "bilinear"}})},
+                                                                                      {"s4d", with({{"is_real", "yes"}, {"input_matrix", "trained"}})},
+                                                                                      {"liquid-s4", with({{"order", "1"}})},
+                                                                                      {"dss", with({{"postact", "glu"}})}}) {
+    const RunRequest source = request_for(architecture, set, "adding", 50);
+    const Distillation found = distilled(source, 8, 200);
+    CHECK_SAYS(found.whole && found.why_not.empty(), architecture + ": " + found.why_not);
+    CHECK_EQUAL(found.preset.architecture, std::string("s4d"));
+    const double error = difference(output_of(opened(found, folder, source.sequence)), output_of(source));
+    std::printf("%s: output off by %.1e, filters by %.1e\n", architecture.c_str(), error, found.rows.back().l2);
+    CHECK_SAYS(error <= 1e-9, architecture + ": " + test::show(error));
+  }
+}
+
+TEST_CASE("SGConv with a gated output becomes S4D: the more modes, the nearer") {
+  const test::Scratch folder;
+  const RunRequest source = request_for("sgconv", {{"width", "3"}, {"layers", "2"}, {"kernel_dim", "8"}, {"postact", "glu"}}, "adding", 60);
+  const std::vector<double> expected = output_of(source);
+  double before = 1e300;
+  for (const std::int64_t modes : {2, 8, 24}) {
+    const Distillation found = distilled(source, modes, 60);
+    CHECK_SAYS(found.whole, found.why_not);
+    const double error = difference(output_of(opened(found, folder, source.sequence)), expected);
+    std::printf("%lld modes: output off by %.1e, filters by %.1e\n", static_cast<long long>(modes), error, found.rows.back().l2);
+    CHECK(error < before);
+    before = error;
+  }
+}
+
+TEST_CASE("where a model is not distilled whole, what there is no place for is named") {
+  for (const auto& [architecture, set, why] : std::vector<std::tuple<std::string, Settings, std::string>>{{"s4", {{"width", "3"}, {"bidirectional", "yes"}}, "s4d has none with bidirectional = true"},
+                                                                                                       {"dss", {{"width", "3"}}, "s4d has none with postact = none"},
+                                                                                                       {"gss", {{"width", "4"}, {"state", "4"}}, "s4d has no hidden"},
+                                                                                                       {"tnn", {{"width", "2"}}, "s4d has no heads"},
+                                                                                                       {"h3", {{"width", "4"}, {"state", "4"}}, "s4d has no head_dim"}}) {
+    const Distillation found = distilled(request_for(architecture, set), 2, 40);
+    CHECK(!found.whole);
+    CHECK_SAYS(found.why_not.starts_with("laughing-hyena") && found.why_not.find(why) != std::string::npos, architecture + ": " + found.why_not);
+    CHECK_EQUAL(found.preset.architecture, std::string("laughing-hyena"));
   }
 }
 
