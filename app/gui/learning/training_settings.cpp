@@ -59,7 +59,7 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
     connect(box, &QComboBox::activated, this, &TrainingSettings::take);
     return box;
   };
-  steps_ = spin("steps", tr("steps"), 1, mostSteps, tr("How often the weights are changed, a batch each")).first;
+  steps_ = spin("length", tr("steps"), 1, mostSteps, tr("How often the weights are changed, a batch each")).first;
   batch_ = spin("batch", tr("batch"), 1, mostBatch, tr("Sequences that a step learns from; the gradient is the mean of theirs")).first;
   optimiser_ = combo("optimiser", tr("optimiser"), tr("The rule by which gradients change weights, with the conventions of torch.optim"));
   for (const auto& [name, value] : {std::pair{"Adam", "adam"}, {"AdamW", "adamw"}, {"RMSProp", "rmsprop"}, {"SGD", "sgd"}}) optimiser_->addItem(name, QString(value));
@@ -143,7 +143,7 @@ void TrainingSettings::setChoice(const TrainingChoice& choice) {
 QString TrainingSettings::summary() const { return tr("%1, rate %2, batch %3").arg(optimiser_->currentText(), textOf(choice_.rate)).arg(choice_.batch); }
 
 QVariantMap TrainingSettings::saved() const {
-  return {{"steps", static_cast<qlonglong>(choice_.steps)}, {"batch", static_cast<qlonglong>(choice_.batch)}, {"rate", choice_.rate},
+  return {{"length", static_cast<qlonglong>(choice_.steps)}, {"batch", static_cast<qlonglong>(choice_.batch)}, {"rate", choice_.rate},
           {"optimiser", QString::fromStdString(choice_.optimiser)}, {"momentum", choice_.momentum}, {"decay", choice_.weight_decay},
           {"schedule", QString::fromStdString(choice_.schedule)}, {"warmUp", static_cast<qlonglong>(choice_.warm_up)}, {"clip", choice_.clip},
           {"truncate", static_cast<qlonglong>(choice_.truncate)}, {"window", static_cast<qlonglong>(choice_.window)}, {"ahead", static_cast<qlonglong>(choice_.ahead)},
@@ -167,7 +167,7 @@ void TrainingSettings::restore(const QVariantMap& saved) {
     const QString value = saved.value(key).toString();
     return box->findData(value) >= 0 ? value.toStdString() : standard;
   };
-  next.steps = whole("steps", steps_, next.steps);
+  next.steps = whole("length", steps_, next.steps);
   next.batch = whole("batch", batch_, next.batch);
   next.rate = real("rate", 1e3, next.rate);
   next.optimiser = one("optimiser", optimiser_, next.optimiser);
