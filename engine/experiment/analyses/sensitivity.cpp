@@ -28,11 +28,11 @@ class Sensitivity final : public Analysis {
 
   /// What the parameters are becomes part of the trace when the recording ends.
   void plan() override {
-    if (record_.wants(Kind::sensitivity)) parameters_ = record_.prepared.parameters;
+    if (wanted()) parameters_ = record_.prepared.parameters;
   }
 
   bool revisit(Rollout& run) override {
-    if (!record_.wants(Kind::sensitivity)) return false;
+    if (!wanted()) return false;
     record_.where = "in the sensitivities";
     const RunRequest& request = record_.request;
     Prepared& prepared = record_.prepared;
@@ -60,6 +60,12 @@ class Sensitivity final : public Analysis {
   struct Block {
     std::vector<DeviceArray> states;  // how each moves where the next segment begins; empty: it stands still
   };
+  /// Only where it was chosen: as wide as the sequence is long, it is no part of everything that there is.
+  bool wanted() const {
+    const Probe& probe = record_.request.probe;
+    return record_.wants(Kind::sensitivity) && (!probe.only.empty() || !probe.kinds.has_all(recordable()));
+  }
+
   Parameters parameters_;
   std::int64_t width_ = 1, copies_ = 1;
   std::vector<std::int64_t> rows_, columns_;  // steps
