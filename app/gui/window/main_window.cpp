@@ -180,6 +180,7 @@ void MainWindow::buildToolBar() {
   auto* trains = add("train", "train", tr("Train"), QKeySequence(tr("Ctrl+T")), [this] { train(); });
   trains->setToolTip(tr("Train the model on its sequence's task, or pause (Ctrl+T); all panels follow"));
   bar->addAction(trains);
+  trainButton_ = qobject_cast<QToolButton*>(bar->widgetForAction(trains));
   bar->addSeparator();
 
   const auto field = [&](const QString& name, const QString& tip) {

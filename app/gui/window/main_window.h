@@ -141,7 +141,7 @@ class MainWindow : public QMainWindow {
   QTimer sidesSoon_;
   QComboBox *device_ = nullptr, *form_ = nullptr, *precision_ = nullptr, *layout_ = nullptr;
   PinRow* chips_ = nullptr;
-  QToolButton* pinButton_ = nullptr;
+  QToolButton *pinButton_ = nullptr, *trainButton_ = nullptr;
   LoadedSequencePtr shownSequence_;
   std::optional<std::pair<SequenceChoice, Setup>> withSequence_;  ///< what is to be looked at on a sequence that is being loaded
   QStringList modelHas_;  ///< "gates", "states": by its card

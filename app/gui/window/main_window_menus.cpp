@@ -319,7 +319,7 @@ void MainWindow::arrangeSides() {
     removeDockWidget(dock);
   }
   for (QAction* words : fieldWords_) words->setVisible(!narrow_);
-  pinButton_->setToolButtonStyle(narrow_ ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
+  for (QToolButton* button : {pinButton_, trainButton_}) button->setToolButtonStyle(narrow_ ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
   for (std::size_t i = 0; i < docks_.size(); ++i) {
     addDockWidget(i < 2 || narrow_ ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, docks_[i]);
     docks_[i]->show();

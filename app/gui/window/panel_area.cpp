@@ -139,7 +139,7 @@ bool PanelDock::awaits() const {
 }
 
 bool PanelDock::answered() const {
-  if (panel_->emptyReason().isEmpty()) return true;
+  if (panel_->emptyReason().isEmpty() || !panel_->isOfRun()) return true;
   const Kinds needs = panel_->needs();
   return !needs.empty() && given_ && std::ranges::all_of(kind_table(), [&](const KindInfo& row) { return !needs.has(row.kind) || given_->info.absent.contains(row.kind); });
 }
