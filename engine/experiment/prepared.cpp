@@ -113,7 +113,7 @@ void Prepared::describe(const RunRequest& request, RunInfo& info) const {
   info.family = architecture.family;
   for (const auto& spec : hyper.table()) info.hyper.emplace_back(spec.key, hyper.text(spec.key));
   info.seed = request.seed;
-  info.weights = request.weights.string();
+  if (!request.learned) info.weights = request.weights.string();
   info.state = request.state.string();
   if (request.learned) info.learned = LearnedInfo{request.learned->training, request.learned->step, request.learned->from};
   info.device = backend.device() == Device::cpu ? "cpu" : "cuda";

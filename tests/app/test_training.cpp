@@ -261,6 +261,10 @@ class TestTraining : public test::WindowTest {
     QVERIFY2(session().trace()->info.loss_value > 10.0 * loss, qPrintable(QString::number(loss)));
     window_->undoStack()->undo();
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.loss_value == loss, patience);
+    // What is learned from there is neither.
+    trainFor(3);
+    QVERIFY(!window_->inspector()->findChild<QPushButton*>("trained.trained")->isChecked() && !window_->inspector()->findChild<QPushButton*>("trained.drawn")->isChecked());
+    QVERIFY(session().trace()->info.weights.empty());
     clickModel("elman");
     QVERIFY(!window_->inspector()->findChild<QWidget*>("trained")->isVisible());
   }

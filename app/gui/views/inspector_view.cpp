@@ -211,16 +211,19 @@ void InspectorView::build() {
   showLoss();
 }
 
-void InspectorView::setTrained(bool there, bool shown) {
+void InspectorView::setTrained(bool there, bool trained, bool drawn) {
   hasTrained_ = there;
-  isTrained_ = shown;
+  isTrained_ = trained;
+  isDrawn_ = drawn;
   showTrained();
 }
 
 void InspectorView::showTrained() {
   trainedRow_->setVisible(hasTrained_);
-  drawn_->setChecked(!isTrained_);
+  drawn_->group()->setExclusive(false);  // other weights are neither
+  drawn_->setChecked(isDrawn_);
   trained_->setChecked(isTrained_);
+  drawn_->group()->setExclusive(true);
 }
 
 void InspectorView::setWeights(const QString& file) {

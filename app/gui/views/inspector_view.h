@@ -34,8 +34,8 @@ class InspectorView : public QScrollArea {
   void setSeed(std::uint64_t seed);
   /// Weights that were read from a file make what they are drawn from meaningless; empty: they are drawn.
   void setWeights(const QString& file);
-  /// Whether the preset brings trained weights, and whether they are what is looked at.
-  void setTrained(bool there, bool shown);
+  /// Whether the preset brings trained weights, and whether they or those that are drawn are what is looked at.
+  void setTrained(bool there, bool trained, bool drawn);
   /// What the gradients are of: the choice, whether the sequence has a target, and what the run that is shown says of it.
   void setLoss(const std::string& choice, bool hasTarget);
   void setLossValue(const RunInfo& run);
@@ -78,7 +78,7 @@ class InspectorView : public QScrollArea {
   QComboBox* loss_ = nullptr;
   QWidget* trainedRow_ = nullptr;
   QPushButton *drawn_ = nullptr, *trained_ = nullptr;
-  bool hasTrained_ = false, isTrained_ = false;
+  bool hasTrained_ = false, isTrained_ = false, isDrawn_ = false;
   QString weights_, lossShown_;  ///< the file they come from
   std::string lossChoice_ = "auto";
   bool hasTarget_ = false;

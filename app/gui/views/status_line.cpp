@@ -89,7 +89,10 @@ void StatusLine::setRun(const TracePtr& trace) {
     where->setText(text.arg(where->fontMetrics().elidedText(QFileInfo(path).fileName(), Qt::ElideMiddle, 160)));
     where->setToolTip(tip.arg(QDir::toNativeSeparators(path)));
   };
-  if (run.weights.empty()) {
+  if (run.learned) {
+    weights_->setText(tr("%1 steps of training").arg(run.learned->steps));
+    weights_->setToolTip(tr("The weights were learned from %1").arg(QString::fromStdString(run.learned->from)));
+  } else if (run.weights.empty()) {
     weights_->setText(tr("seed %1").arg(run.seed));
     weights_->setToolTip(tr("What the weights were drawn from"));
   } else {

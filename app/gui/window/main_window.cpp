@@ -363,7 +363,7 @@ void MainWindow::showSetup() {
   inspector_->setWeights(learned ? tr("%1 steps of training").arg(learned->step) : weights == setup.weights.end() ? QString() : QString::fromStdString(weights->second.string()));
   if (session_->library() && !setup.preset.empty()) {
     const Preset& preset = session_->library()->presets.find(setup.preset);
-    inspector_->setTrained(preset.trained.has_value(), isTrained(setup, preset));
+    inspector_->setTrained(preset.trained.has_value(), isTrained(setup, preset), !learned && weights == setup.weights.end());
   }
   inspector_->setLoss(setup.loss, setup.sequence && setup.sequence->sequence.target_kind != TargetKind::none);
   if (session_->library() && lookedAt_ != QString::fromStdString(setup.preset)) lookAtPlaces(QString::fromStdString(setup.preset), false);

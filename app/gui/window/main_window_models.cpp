@@ -42,7 +42,8 @@ void MainWindow::showTrained(bool trained) {
   if (!session_->library()) return;
   Setup after = session_->setup();
   const Preset& preset = session_->library()->presets.find(after.preset);
-  if (!preset.trained || isTrained(after, preset) == trained) return showSetup();
+  const bool drawn = !after.learnedWeights() && !after.weights.contains(after.preset);
+  if (!preset.trained || (trained ? isTrained(after, preset) : drawn)) return showSetup();
   after.learned.erase(after.preset);
   after.states.erase(after.preset);
   after.weights.erase(after.preset);
