@@ -5,7 +5,6 @@
 #include <cassert>
 #include <string>
 
-#include "array/cpu/processor/threads.h"
 #include "array/error.h"
 
 namespace reclab {
@@ -57,11 +56,7 @@ BatchRollout::States BatchRollout::final_states() const {
 template <class F>
 std::vector<std::optional<Divergence>> BatchRollout::each(const F& pass) {
   std::vector<std::optional<Divergence>> found(parts_.size());
-  const auto run = [&](std::int64_t i) { found[static_cast<std::size_t>(i)] = pass(*parts_[static_cast<std::size_t>(i)]); };
-  if (count_ == 1)
-    run(0);
-  else
-    cpu::parallel(count_, run);
+  for (std::size_t i = 0; i < parts_.size(); ++i) found[i] = pass(*parts_[i]);
   return found;
 }
 

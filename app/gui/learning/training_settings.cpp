@@ -59,7 +59,7 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
     connect(box, &QComboBox::activated, this, &TrainingSettings::take);
     return box;
   };
-  steps_ = spin("length", tr("steps"), 1, mostSteps, tr("How often the weights are changed, a batch each")).first;
+  steps_ = spin("length", tr("number of steps"), 1, mostSteps, tr("How often the weights are changed, a batch each")).first;
   batch_ = spin("batch", tr("batch"), 1, mostBatch, tr("Sequences that a step learns from; the gradient is the mean of theirs")).first;
   optimiser_ = combo("optimiser", tr("optimiser"), tr("The rule by which gradients change weights, with the conventions of torch.optim"));
   for (const auto& [name, value] : {std::pair{"Adam", "adam"}, {"AdamW", "adamw"}, {"RMSProp", "rmsprop"}, {"SGD", "sgd"}}) optimiser_->addItem(name, QString(value));

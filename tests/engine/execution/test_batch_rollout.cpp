@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// That a batch in parts, a thread each, is the batch: the same loss and gradients as side by side, the same bits on any number of threads, and the
+// That a batch in parts is the batch: the same loss and gradients as side by side, the same bits on any number of threads, and the
 // first value that is not finite, in whichever part it is.
 #include <algorithm>
 #include <cmath>
