@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "models/families.h"
+#include "plot/theme.h"
 
 namespace reclab {
 namespace {
@@ -133,7 +134,7 @@ bool asksFor(const QString& text, const QString& word) { return text.split(' ', 
 QString tellOf(const Literature& literature, int index, const QPalette& palette) {
   const Literature::Model& model = literature.models[static_cast<std::size_t>(index)];
   const Literature::Family& family = literature.families[static_cast<std::size_t>(model.family)];
-  const QString grey = palette.color(QPalette::PlaceholderText).name();
+  const QString grey = mixed(palette.color(QPalette::ToolTipText), palette.color(QPalette::ToolTipBase), 0.7).name();  // a tooltip stands on its own ground
   const auto muted = [&](const QString& text) { return QString("<span style='color:%1'>%2</span>").arg(grey, text); };
   QString out = "<p style='margin:0'>" + inBold(model.title) + " " + muted(model.authors.toHtmlEscaped() + ", " + QString::number(model.year)) + "</p>";
   out += "<p style='margin:0'>" + muted((family.section.isEmpty() ? family.title : family.section + " " + family.title).toHtmlEscaped()) + (model.properties.isEmpty() ? QString() : muted(" · " + model.properties.join(", "))) + "</p>";
