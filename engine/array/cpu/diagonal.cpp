@@ -228,17 +228,20 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, 
           const T* __restrict in = b + t * d.width + slab.at(copy);
           if (past_caches && slab.size() < d.width && t + 2 < d.steps) cpu::ask_for(in + 2 * d.width, static_cast<std::size_t>(slab.size()) * sizeof(T));
           const T* __restrict a = as<T>(a_) + (d.period ? slab.first : t * d.width + slab.at(copy));
-          if (t == 0 && !initial)
+          T* now = s + t * d.width + slab.at(copy);
+          const bool first = t == 0 && !initial;
+          if (first)
             std::copy_n(in, slab.size(), own);
           else if constexpr (complex_v<T>)
             cpu::multiply_add(slab.size(), a, own, in, own);
+          else if (past_caches)
+            cpu::stream_multiply_add(slab.size(), a, own, in, now);
           else
             for (std::int64_t i = 0; i < slab.size(); ++i) own[i] = a[i] * own[i] + in[i];
-          T* now = s + t * d.width + slab.at(copy);
-          if (past_caches)
-            cpu::stream_copy(now, own, static_cast<std::size_t>(slab.size()) * sizeof(T));
-          else
+          if (!past_caches)
             std::copy_n(own, slab.size(), now);
+          else if (first || complex_v<T>)
+            cpu::stream_copy(now, own, static_cast<std::size_t>(slab.size()) * sizeof(T));
         }
       }
       if (past_caches) cpu::stream_end();

@@ -3,9 +3,11 @@
 // allocator of the C library hands the same memory out again.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -32,15 +34,23 @@ struct CountingAllocator {
   template <class U>
   CountingAllocator(const CountingAllocator<U>&) {}
   T* allocate(std::size_t n) {
-    T* memory = std::allocator<T>().allocate(n);
+    T* memory = static_cast<T*>(begins_a_line(n) ? ::operator new(n * sizeof(T), line) : ::operator new(n * sizeof(T)));
     cpu_backend().account().take(n * sizeof(T));
     return memory;
   }
   void deallocate(T* memory, std::size_t n) {
     cpu_backend().account().give(n * sizeof(T));
-    std::allocator<T>().deallocate(memory, n);
+    if (begins_a_line(n))
+      ::operator delete(memory, line);
+    else
+      ::operator delete(memory);
   }
   bool operator==(const CountingAllocator&) const = default;
+
+ private:
+  static constexpr std::align_val_t line{std::max<std::size_t>(64, alignof(T))};
+  /// What is gone through again and again begins where a line of the caches does: a vector across two of them costs a scan a tenth of its time.
+  static bool begins_a_line(std::size_t n) { return alignof(T) > __STDCPP_DEFAULT_NEW_ALIGNMENT__ || n * sizeof(T) >= 1024; }
 };
 /// A vector: entries begin as zeros.
 template <class T>

@@ -10,6 +10,8 @@
 #include <immintrin.h>
 #endif
 
+#include "array/cpu/processor/vectors.h"
+
 namespace reclab::cpu {
 
 /// From so many bytes on an array is written past the caches: what the larger ones hold.
@@ -40,6 +42,31 @@ inline void stream_copy(void* to, const void* from, std::size_t bytes) {
 #else
   std::memcpy(to, from, bytes);
 #endif
+}
+/// state = a state + in, n real entries, and the same past the caches to `out`; stream_end() before anybody else reads.
+template <class R>
+void stream_multiply_add(std::int64_t n, const R* __restrict a, R* __restrict state, const R* __restrict in, R* __restrict out) {
+  std::int64_t i = 0;
+#ifdef __AVX__
+  using V [[gnu::vector_size(vector_bytes)]] = R;
+  constexpr std::int64_t lanes = vector_bytes / sizeof(R);
+  const auto load = [](const R* from) {
+    V x;
+    std::memcpy(&x, from, sizeof(x));
+    return x;
+  };
+  if (reinterpret_cast<std::uintptr_t>(out) % vector_bytes == 0)
+    for (; i + lanes <= n; i += lanes) {
+      const V now = load(a + i) * load(state + i) + load(in + i);
+      std::memcpy(state + i, &now, sizeof(now));
+#ifdef __AVX512F__
+      _mm512_stream_si512(reinterpret_cast<__m512i*>(out + i), reinterpret_cast<const __m512i&>(now));
+#else
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(out + i), reinterpret_cast<const __m256i&>(now));
+#endif
+    }
+#endif
+  for (; i < n; ++i) out[i] = state[i] = a[i] * state[i] + in[i];
 }
 inline void stream_end() {
 #ifdef __AVX__
