@@ -5,6 +5,7 @@
 #include <cassert>
 #include <string>
 
+#include "array/cpu/processor/threads.h"
 #include "array/error.h"
 
 namespace reclab {
@@ -56,7 +57,7 @@ BatchRollout::States BatchRollout::final_states() const {
 template <class F>
 std::vector<std::optional<Divergence>> BatchRollout::each(const F& pass) {
   std::vector<std::optional<Divergence>> found(parts_.size());
-  for (std::size_t i = 0; i < parts_.size(); ++i) found[i] = pass(*parts_[i]);
+  cpu::parallel(count_, [&](std::int64_t i) { found[static_cast<std::size_t>(i)] = pass(*parts_[static_cast<std::size_t>(i)]); });
   return found;
 }
 

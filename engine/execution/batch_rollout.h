@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// BatchRollout: a Rollout of a large batch for training. On the CPU the batch is cut into parts of some sequences, each with a rollout of its own, one
-// after the other, so that the arrays of a part stay in the processors' caches.
+// BatchRollout: a Rollout of a large batch for training. On the CPU the batch is cut into parts of some sequences, each with a rollout of its own that
+// one thread runs from end to end: threads meet once a pass and not at every operation, and the arrays of a part stay in one processor's caches.
 #pragma once
 
 #include <complex>

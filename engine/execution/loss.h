@@ -7,7 +7,8 @@
 
 namespace reclab {
 
-/// A sum over time steps, so that it can be evaluated segment by segment.
+/// A sum over time steps, so that it can be evaluated segment by segment. The losses of a batch may be asked at the same time, so
+/// what one of them changes is no other's.
 class Loss {
  public:
   virtual ~Loss() = default;

@@ -27,10 +27,10 @@ class PartLoss final : public Loss {
   std::int64_t from_, counted_;
 };
 
-/// Counts, besides, how well the outputs do.
+/// Counts, besides, how well the outputs do: of this sequence alone, since others may be judged at the same time.
 class JudgingLoss final : public Loss {
  public:
-  JudgingLoss(const Sequence& sequence, double& metric) : sequence_(sequence), loss_(LossKind::task, sequence), metric_(metric) {
+  explicit JudgingLoss(const Sequence& sequence) : sequence_(sequence), loss_(LossKind::task, sequence) {
     for (const double m : sequence.mask) counted_ += m;
   }
   std::int64_t outputs() const override { return loss_.outputs(); }
@@ -47,11 +47,12 @@ class JudgingLoss final : public Loss {
     }
     return loss_.segment(first, steps, width, output, adjoint);
   }
+  double metric() const { return metric_; }
 
  private:
   const Sequence& sequence_;
   SequenceLoss loss_;
-  double& metric_;
+  mutable double metric_ = 0.0;
   double counted_ = 0.0;
 };
 
@@ -291,14 +292,18 @@ Judgement Trainer::judge(std::stop_token stop) {
   for (std::size_t first = 0; first < held_out_.size(); first += static_cast<std::size_t>(options_.batch)) {
     std::vector<Example> examples;
     std::vector<std::unique_ptr<Loss>> losses;
+    std::vector<const JudgingLoss*> judging;
     for (std::size_t b = first; b < first + static_cast<std::size_t>(options_.batch); ++b) {
-      losses.push_back(std::make_unique<JudgingLoss>(held_out_[b], found.metric));
-      examples.push_back({&held_out_[b], losses.back().get()});
+      auto loss = std::make_unique<JudgingLoss>(held_out_[b]);
+      judging.push_back(loss.get());
+      examples.push_back({&held_out_[b], loss.get()});
+      losses.push_back(std::move(loss));
     }
     rollout.set_batch(Batch(std::move(examples)));
     losses_ = std::move(losses);
     if (const auto bad = rollout.forward(stop)) throw TrainingDiverged(steps_, sentence(*bad) + " of a sequence that is held out", bad->array);
     found.loss += rollout.loss();
+    for (const JudgingLoss* loss : judging) found.metric += loss->metric();
   }
   found.loss /= static_cast<double>(held_out_.size());
   found.metric /= static_cast<double>(held_out_.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// That a batch in parts is the batch: the same loss and gradients as side by side, the same bits on any number of threads, and the
+// That a batch in parts, a thread each, is the batch: the same loss and gradients as side by side, the same bits on any number of threads, and the
 // first value that is not finite, in whichever part it is.
 #include <algorithm>
 #include <cmath>
@@ -99,6 +99,35 @@ TEST_CASE("a batch in parts has the loss and the gradients of the batch") {
     const auto found = in_parts(one, DType::f64);
     CHECK_EQUAL(found.size(), expected.size());
     for (std::size_t i = 0; i < found.size(); ++i) CHECK_CLOSE(found[i], expected[i], 1e-12 * std::max(1.0, std::abs(expected[i])));
+  }
+}
+
+TEST_CASE("parts at the same time give the bits of parts one after the other, every time") {
+  for (const Case& one : cases) {
+    const Architecture& architecture = builtin_registry().find(one.id);
+    const Hyper hyper(architecture.hyper);
+    const Examples examples(1);
+    const Model model(architecture, hyper, start_of(architecture, hyper, examples), cpu_backend(), DType::f32);
+    double loss = 0.0;
+    std::vector<DeviceArray> sums;
+    for (int part = 0; part < 2; ++part) {
+      Rollout rollout(model, Batch(std::vector<Example>(examples.all.begin() + part * B / 2, examples.all.begin() + (part + 1) * B / 2)), {.form = one.form, .record = false, .gradients = GradientsOn::device});
+      CHECK(!rollout.forward({}, {}));
+      CHECK(!rollout.backward({}, {}));
+      loss += rollout.loss();
+      for (std::size_t i = 0; i < rollout.device_gradients().size(); ++i) {
+        const DeviceArray& own = rollout.device_gradients()[i];
+        if (part == 0) sums.emplace_back(cpu_backend(), DType::f32, own.entries());
+        cpu_backend().add_scaled(DType::f32, own.entries(), 0, own.data(), sums[i].data(), part > 0);
+      }
+    }
+    const auto expected = numbers(model, loss, sums);
+    BatchRollout rollout(model, Batch(examples.all), one.form);
+    for (int again = 0; again < 20; ++again) {
+      CHECK(!rollout.forward({}));
+      CHECK(!rollout.backward({}));
+      CHECK_SAYS(numbers(model, rollout.loss(), rollout.device_gradients()) == expected, one.id);
+    }
   }
 }
 

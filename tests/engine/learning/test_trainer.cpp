@@ -341,6 +341,28 @@ TEST_CASE("one thread and several train the same weights to the bit") { CHECK(te
 
 TEST_CASE("writes what was trained") { test::write_numbers(trained); }
 
+TEST_CASE("what is judged in parts at the same time has the same bits every time") {
+  TrainingOptions options = small(64);
+  options.held_out = 64;
+  Learner learner(options);
+  const Judgement first = learner.trainer->judge();
+  double metric = 0.0;  // in the order of the sequences
+  for (std::int64_t i = 0; i < 64; ++i) {
+    const Sequence sequence = learner.examples->held_out(i);
+    const SequenceLoss own(LossKind::task, sequence);
+    Rollout rollout(*learner.model, Batch(sequence, own), {.record = false});
+    CHECK(!rollout.forward({}, {}));
+    const auto output = to_double(learner.model->backend(), DType::f64, rollout.network().graph().value(rollout.network().output()), sequence.length);
+    metric += std::pow(output.back() - sequence.target.back(), 2);
+  }
+  CHECK_EQUAL(first.metric, metric / 64.0);
+  for (int again = 0; again < 300; ++again) {
+    const Judgement judged = learner.trainer->judge();
+    CHECK_EQUAL(judged.metric, first.metric);
+    CHECK_EQUAL(judged.loss, first.loss);
+  }
+}
+
 TEST_CASE("training that diverges says at which step and in which array, and changes nothing more") {
   TrainingOptions options = small();
   options.optimiser.rule = OptimiserOptions::Rule::sgd;
