@@ -34,7 +34,7 @@ class OneBatch final : public Examples {
       }
     }
   }
-  Sequence training(std::int64_t, std::int64_t index) const override { return sequences_[static_cast<std::size_t>(index)]; }
+  Sequence training(std::int64_t, std::int64_t index) const override { return sequences_[static_cast<std::size_t>(index % batch)]; }
   Sequence held_out(std::int64_t index) const override { return training(0, index); }
   std::int64_t held_out_count() const override { return batch; }
   std::int64_t length() const override { return steps; }
