@@ -117,7 +117,7 @@ void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packe
   constexpr int parts = Panels == 0 ? 1 : Panels == 1 ? 2 : 8, wide = parts * lanes;          // a part of a panel, or of several
   T edge[Rows][wide];
   for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
-    V sum[Rows][parts] = {};
+    V sum[Rows][parts];
     T* to = c + j0;
     const T* from = packed + j0 / nr * panel + j0 % nr;
     const std::int64_t here = std::min<std::int64_t>(wide, columns - j0);
@@ -131,6 +131,12 @@ void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packe
         }
         for (int w = 0; w < parts; ++w) sum[i][w] = *reinterpret_cast<const V*>(row + w * lanes);
       }
+    } else {
+      // In registers: a loop that is not unrolled first would become a call of memset.
+#pragma GCC unroll 8
+      for (int i = 0; i < Rows; ++i)
+#pragma GCC unroll 8
+        for (int w = 0; w < parts; ++w) sum[i][w] = V{};
     }
     for (std::int64_t p = 0; p < depth; ++p) {
       V b[parts];
