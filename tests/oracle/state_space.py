@@ -158,6 +158,19 @@ def numpy_s4d_mixer(settings, p, x):
     return projected[:, :H] * logistic(projected[:, H:])
 
 
+def pools(settings):
+    """Whether the classifier reads the mean over time: S5's word for it, and minimal-LRU's."""
+    return settings.get("mode") == "pool" or settings.get("pooling") == "mean"
+
+
+def means_so_far(record, layer, x):
+    mean, rows = torch.zeros(x.shape[1]), []
+    for t, row in enumerate(x):
+        mean = record.state(layer, "mean", mean * (t / (t + 1)) + row / (t + 1))
+        rows.append(mean)
+    return torch.stack(rows)
+
+
 def stack(mixer, settings, eps, ways=1):
     """Encoder, then the layers: LRU and S4D share the block's shape. `ways`: directions of a layer, which are layers of the engine's that share parameters."""
     def run(record, parameters, x):
@@ -165,7 +178,7 @@ def stack(mixer, settings, eps, ways=1):
         for layer in range(settings["layers"]):
             p = under(parameters, f"{layer * ways}/")
             x = residual_block(lambda v: mixer(record, layer, settings, p, v), lambda v: layer_norm(p, v, eps), settings, x)
-        return x
+        return means_so_far(record, (settings["layers"] - 1) * ways, x) if pools(settings) else x
     return run
 
 
@@ -175,7 +188,7 @@ def numpy_stack(mixer, settings, eps, ways=1):
         for layer in range(settings["layers"]):
             p = under(values, f"{layer * ways}/")
             x = residual_block(lambda v: mixer(settings, p, v), lambda v: numpy_layer_norm(p, v, eps), settings, x)
-        return x
+        return np.array([x[:t + 1].mean(0) for t in range(len(x))]) if pools(settings) else x
     return run
 
 
@@ -359,6 +372,8 @@ def main():
     lru_case("lru-block", {"width": 6, "state": 7, "layers": 2, "block": "residual", "prenorm": True}, 18, 3, "mean", 43)
     lru_case("lru-block-postnorm", {"width": 4, "state": 6, "layers": 2, "block": "residual", "prenorm": False}, 14, 4, "last", 44)
     lru_case("lru-block-no-norm", {"width": 4, "state": 5, "layers": 2, "block": "residual", "norm": "none"}, 14, 2, "mean", 45)
+    lru_case("lru-pooled", {"width": 4, "state": 5, "layers": 2, "block": "residual", "prenorm": False, "norm": "batch", "pooling": "mean"}, 15, 3, "last", 47)
+    lru_case("lru-pooled-bare", {"width": 3, "state": 4, "layers": 2, "block": "none", "pooling": "mean"}, 14, 3, "mean", 48)
     lru_case("lru-batch-norm", {"width": 5, "state": 6, "layers": 2, "block": "residual", "prenorm": False, "norm": "batch"}, 16, 3, "mean", 46)
     s4d_case("s4d-zoh", {"width": 4, "state": 8, "layers": 1, "discretisation": "zoh", "block": "none"}, 20, 4, "last", 51)
     s4d_case("s4d-bilinear", {"width": 4, "state": 6, "layers": 1, "discretisation": "bilinear", "block": "none"}, 18, 2, "mean", 52)

@@ -483,6 +483,8 @@ def main():
     s5_case("s5-both", both, 14, 3, "mean", 247)
     one_array = {"width": 3, "state": 8, "layers": 1, "block": "residual", "prenorm": False, "norm": "batch", "bidirectional": True, "C_init": "complex_normal"}
     s5_case("s5-both-one-array", one_array, 14, 3, "mean", 248)
+    s5_case("s5-pooled", {"width": 4, "state": 6, "layers": 2, "block": "residual", "prenorm": True, "mode": "pool"}, 15, 3, "last", 249)
+    s5_case("s5-pooled-both", both | {"mode": "pool", "activation": "full_glu"}, 13, 3, "mean", 250)
     s5_case("s5-gelu", {"width": 4, "state": 6, "layers": 1, "block": "residual", "prenorm": True, "activation": "gelu"}, 12, 4, "mean", 246)
 
     lmu_case("lmu", {"width": 5, "order": 6, "theta": 7.5, "layers": 1}, 30, 2, "last", 251)

@@ -22,7 +22,8 @@ Architecture lru() {
              "γ starts at √(1−|λ|²) and is trained from there; some ports recompute it at every step, which has another gradient.",
              "gelu is the tanh approximation; the layer norm's epsilon is 1e-6, the batch norm's 1e-5, all as in flax. The reference calls the norm normalization.",
              "The batch norm, which is the reference's default, is that of evaluation, by the mean and variance of flax's batch_stats, here norm.running_mean and norm.running_var; dropout does nothing then.",
-             "The reference's classifier takes the mean of the stack's outputs over time, or the last one, before its decoder: the mean of the head's outputs, or the last of them. Of several outputs a class (multidim) the head has them in a row."};
+             "The reference's classifier (ClassificationModel) decodes the mean of the stack's outputs over time, the last of them, or all: what its log softmax is taken of is the head's output at the last step with pooling = mean, at the last step with "
+             "pooling = none, which its pooling of last is, or at all steps. With mean, at the steps before it is what the classifier would say of the sequence so far. Of several outputs a class (multidim) the head has them in a row."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream that the block reads and writes.", "channels"),
              hyper_integer("state", "N", 64, 1, 4096, "Number of complex states.", "states"),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
@@ -31,7 +32,8 @@ Architecture lru() {
              draws_only(hyper_real("max_phase", "θ_max", 6.28, 0.001, 6.28, "Largest phase of λ at the start.", false, "rad/step")),
              hyper_choice("block", "residual", {"residual", "none"}, "The paper's block with norm, GLU and residual, or the bare recurrent layer."),
              hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise)."),
-             hyper_choice("norm", "layer", {"layer", "batch", "none"}, "The block's norm: over the channels of each step, or by statistics of the training.")};
+             hyper_choice("norm", "layer", {"layer", "batch", "none"}, "The block's norm: over the channels of each step, or by statistics of the training."),
+             hyper_choice("pooling", "none", {"none", "mean"}, "What the head reads at each step: the stack's output at that step, or the mean of its outputs so far.")};
   a.spectrum = "the transition λ, the same at every step";
   a.source = {"A. Orvieto, S. L. Smith, A. Gu, A. Fernando, C. Gulcehre, R. Pascanu, S. De", "Resurrecting recurrent neural networks for long sequences", "ICML",
               "https://arxiv.org/abs/2303.06349", 2023};
@@ -76,7 +78,8 @@ Architecture lru() {
     const Var drive = complex(linear(v, B_re), linear(v, B_im)) * exp(gamma_log);
     const Var h = diagonal(l, {"h", {N}, "The complex state."}, lambda, drive);
     const Var y = linear(real(h), C_re) - linear(imag(h), C_im) + D * v;
-    if (!block) return y;
+    const auto pooled = [&](Var z) { return l.hyper.choice("pooling") == "mean" ? parts::mean_over_time(l, z) : z; };
+    if (!block) return pooled(y);
 
     const auto dense = [&](const std::string& name, Var g, const char* role) {
       return parts::linear(l, name, g, d, {init::truncated_normal(1.0 / std::sqrt(width)), init::constant(0.0), role, "starts as flax' LeCun normal, its bias at 0"});
@@ -84,7 +87,7 @@ Architecture lru() {
     const Var z = gelu_tanh(y);
     const Var open = l.gate("glu", sigmoid(dense("out2", z, "W₂ of the GLU's gate")), 0.0, 1.0, "The GLU after the recurrence: how much of each channel passes.");
     const Var out = x + dense("out1", z, "W₁ of the GLU's value") * open;
-    return prenorm ? out : norm(out);
+    return pooled(prenorm ? out : norm(out));
   };
   return a;
 }

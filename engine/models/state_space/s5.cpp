@@ -98,11 +98,13 @@ Var norm_of(Layer& l, Var x) {
 /// What the state-space model reads of the layer's input.
 Var read_of(Layer& l, Var x) { return l.hyper.flag("prenorm") ? norm_of(l, x) : x; }
 
+Var pooled(Layer& l, Var x) { return l.hyper.choice("mode") == "pool" ? parts::mean_over_time(l, x) : x; }
+
 /// The layer's output, of its input x, of what the model read of it and of what the states add.
 Var finished(Layer& l, Var x, Var v, Var states) {
   const std::int64_t H = x.dim(-1);
   const Var y = states + l.parameter("D", {H}, init::normal(1.0), "The skip D; starts normal.") * v;
-  if (!has_block(l)) return y;
+  if (!has_block(l)) return pooled(l, y);
   const auto dense = [&](const std::string& name, Var z) {
     return parts::linear(l, name, z, H, {init::truncated_normal(1.0 / std::sqrt(static_cast<double>(H))), init::constant(0.0), "W of the gated unit", "starts LeCun normal, its bias at 0"});
   };
@@ -113,7 +115,7 @@ Var finished(Layer& l, Var x, Var v, Var states) {
   if (activation == "full_glu") z = dense("out1", g) * gate(g);
   if (activation == "half_glu1") z = g * gate(g);
   if (activation == "half_glu2") z = y * gate(g);
-  return l.hyper.flag("prenorm") ? x + z : norm_of(l, x + z);
+  return pooled(l, l.hyper.flag("prenorm") ? x + z : norm_of(l, x + z));
 }
 
 }  // namespace
@@ -128,7 +130,8 @@ Architecture s5() {
              "The defaults are those of the authors' training script (half_glu1, norm first), with a layer norm where the script has a batch norm. Its blocks=8 is 1 here.",
              "The batch norm is that of evaluation, by the mean and variance of flax's batch_stats, here norm.running_mean and norm.running_var; dropout does nothing then.",
              "With bidirectional one state goes from each end, with the same Λ̄ and B̄; both contain the current step.",
-             "The reference's classifier takes the mean of the stack's outputs over time, or the last one, before its decoder: the mean of the head's outputs, or the last of them.",
+             "The reference's classifier (ClassificationModel) decodes the mean of the stack's outputs over time, or the last of them: what its log softmax is taken of is the head's output at the last step, or with padding at the last step that is none, "
+             "with mode = pool or last. At the steps before it is what the classifier would say of the sequence so far.",
              "gelu is the tanh approximation; the layer norm's epsilon is 1e-6, the batch norm's 1e-5, as in JAX and flax."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Channels; all share one state.", "channels"), hyper_integer("state", "N", 64, 1, 1024, "State size, conjugates counted.", "states"),
              hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."), draws_only(hyper_integer("blocks", "J", 1, 1, 64, "HiPPO blocks that Λ starts from; must divide the state size.")),
@@ -140,7 +143,8 @@ Architecture s5() {
              hyper_real("step_rescale", "", 1.0, 1e-3, 1e3, "Multiplies all time steps: another sampling rate than in training.", true),
              hyper_choice("activation", "half_glu1", {"full_glu", "half_glu1", "half_glu2", "gelu"}, "What follows the state-space model in a layer."),
              hyper_choice("block", "residual", {"residual", "none"}, "The layer with norm, activation and residual, or the state-space model alone."),
-             hyper_flag("prenorm", true, "Whether the norm comes first (after the residual otherwise)."), hyper_choice("norm", "layer", {"layer", "batch", "none"}, "The layer's norm: over the channels of each step, or by statistics of the training.")};
+             hyper_flag("prenorm", true, "Whether the norm comes first (after the residual otherwise)."), hyper_choice("norm", "layer", {"layer", "batch", "none"}, "The layer's norm: over the channels of each step, or by statistics of the training."),
+             hyper_choice("mode", "last", {"last", "pool"}, "What the head reads at each step: the stack's output at that step, or the mean of its outputs so far.")};
   a.spectrum = "the discretised transition Λ̄, the same at every step (one of each conjugate pair)";
   a.source = {"J. T. H. Smith, A. Warrington, S. W. Linderman", "Simplified state space layers for sequence modeling", "ICLR", "https://arxiv.org/abs/2208.04933", 2023};
   a.reference = parts::flax_stack_reference("norm");

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What S5 and minimal-LRU, which share a stack of flax modules, call its arrays: an encoder, layers of a sequence map `seq` with a norm and dense maps
-// out1 and out2, and a decoder; below encoder, or with the collections of flax in front, batch_stats beside params.
+// out1 and out2, and a decoder; below encoder, or with the collections of flax in front, batch_stats beside params. And what their classifiers take of it.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "models/architecture.h"
+#include "recurrence/diagonal/diagonal.h"
 
 namespace reclab::parts {
 
@@ -33,6 +34,14 @@ inline std::vector<ReferenceName> flax_stack_reference(const std::string& norm) 
   }
   rows.push_back({"decoder.*", ""});
   return rows;
+}
+
+/// After the last of the stack's layers: the mean over time of its outputs, at each step that of the steps so far.
+inline Var mean_over_time(Layer& l, Var x) {
+  if (l.index() + 1 != l.hyper.integer("layers")) return x;
+  const std::int64_t d = x.dim(-1);
+  const Var before = l.position(), weight = reciprocal(before + 1.0), ones = x.graph->constant({d}, std::vector<double>(static_cast<std::size_t>(d), 1.0));
+  return diagonal(l, {.name = "mean", .shape = {d}, .text = "The mean of the stack's outputs so far, which the head reads.", .auxiliary = true}, before * weight * ones, x * weight);
 }
 
 }  // namespace reclab::parts
