@@ -9,7 +9,7 @@ import torch
 
 from harness import draw, make
 from parts import Numpy, Torch, prefixed
-from state_space import logistic, mixer_model, mixer_model_inputs, mixer_model_shapes, mixer_norm, numpy_mixer_norm
+from state_space import attention_or, logistic, mixer_model, mixer_model_inputs, mixer_model_shapes, mixer_norm, numpy_mixer_norm, with_attention
 
 
 def sizes(s):
@@ -98,14 +98,14 @@ def case(name, settings, T, d_in, loss, seed):
         shapes |= {"in_proj.bias": ((rows,), 0.3), "out_proj.bias": ((d,), 0.3)}
     every = mixer_model_shapes(s, d_in)
     for layer in range(s.get("layers", 1)):
-        every |= prefixed(f"{layer}/", shapes)
+        every = with_attention(s, layer, every | prefixed(f"{layer}/", shapes))
+    mixed_by, mixed_at_once = attention_or(s, lambda record, level, p, u: mixer(Torch, torch, s, p, u, lambda *inputs: steps(record, level, s, *inputs)),
+                                           lambda level, p, u: mixer(Numpy, np, s, p, u, lambda *inputs: dual(s, *inputs)))
 
     def forward(record, parameters, x):
-        def mixed_by(level, p, u):
-            return mixer(Torch, torch, s, p, u, lambda *inputs: steps(record, level, s, *inputs))
-        return mixer_model(mixed_by, mixer_norm, torch.sigmoid, torch.tanh, s)(parameters, x)
+        return mixer_model(lambda level, p, u: mixed_by(record, level, p, u), mixer_norm, torch.sigmoid, torch.tanh, s)(parameters, x)
 
-    second = mixer_model(lambda level, p, u: mixer(Numpy, np, s, p, u, lambda *inputs: dual(s, *inputs)), numpy_mixer_norm, logistic, np.tanh, s)
+    second = mixer_model(mixed_at_once, numpy_mixer_norm, logistic, np.tanh, s)
     x = mixer_model_inputs(s, T, d_in, seed)
     make(name, "mamba-2", settings, loss, "step loop from the equations of Mamba-2, checked against its dual, a masked matrix of all products", draw(seed, every), x, forward, second=second, seed=seed)
 
@@ -119,3 +119,6 @@ def main():
     case("mamba-2-feed-forward", {"width": 4, "state": 2, "head": 4, "block_norm": "layer", "norm_eps": 1e-3, "mlp": 5}, 12, 3, "last", 975)
     case("mamba-2-language", {"width": 4, "state": 2, "head": 4, "layers": 2, "read_out": "tied", "encoder_bias": False}, 12, 6, "task", 976)
     case("mamba-2-language-untied", {"width": 4, "state": 2, "head": 8, "mlp": 6, "read_out": "no-bias", "encoder_bias": False}, 12, 5, "task", 977)
+    attention = {"attn": True, "attn_layers": 5, "attn_heads": 2, "attn_kv_heads": 1, "attn_head": 6, "attn_conv": 4, "attn_rotary": 4, "attn_rotary_base": 30.0}
+    case("mamba-2-attention", {"width": 4, "state": 2, "head": 4, "layers": 3, "attn_qkv_bias": False, "attn_out_bias": False} | attention, 12, 3, "mean", 978)
+    case("mamba-2-attention-mlp", {"width": 4, "state": 2, "head": 4, "layers": 2, "mlp": 3, "attn": True, "attn_layers": 2, "attn_head": 0, "attn_mlp": 4, "attn_rotary": 2, "attn_rotary_interleaved": True}, 12, 3, "mean", 979)

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from harness import draw, make, under
+import mixer_attention
 
 erf = np.vectorize(math.erf)
 
@@ -274,6 +275,25 @@ def mixer_model(mixer_of, norm, sigmoid, tanh, settings):
     return run
 
 
+def with_attention(settings, layer, shapes):
+    """Where this layer has attention, what that has in place of what the layer's own mixer has."""
+    if not mixer_attention.attends(settings, layer):
+        return shapes
+    around = ("norm.", "norm2.", "mlp.")
+    kept = {key: value for key, value in shapes.items() if not key.startswith(f"{layer}/") or key[len(f"{layer}/"):].startswith(around)}
+    return kept | {f"{layer}/{key}": value for key, value in mixer_attention.shapes(settings).items()}
+
+
+def attention_or(settings, steps, second):
+    """The mixers of both forms, which are attention in some layers."""
+    def step_loop(record, layer, p, x):
+        return mixer_attention.step_loop(record, layer, settings, p, x) if mixer_attention.attends(settings, layer) else steps(record, layer, p, x)
+
+    def at_once(layer, p, x):
+        return mixer_attention.matrices(settings, p, x) if mixer_attention.attends(settings, layer) else second(layer, p, x)
+    return step_loop, at_once
+
+
 def mixer_model_shapes(settings, d_in):
     """Of all that is not a mixer's."""
     D, M = settings["width"], settings.get("mlp", 0)
@@ -356,12 +376,14 @@ def mamba_case(name, settings, T, d_in, loss, seed):
             del shapes[f"{layer}/conv1d.bias"]
         if settings.get("bias", False):
             shapes |= {f"{layer}/in_proj.bias": ((2 * E,), 0.3), f"{layer}/out_proj.bias": ((D,), 0.3)}
+        shapes = with_attention(settings, layer, shapes)
     x = mixer_model_inputs(settings, T, d_in, seed)
+    of_layer, numpy_of_layer = attention_or(settings, lambda record, layer, p, v: mamba_mixer(record, layer, settings, p, v), lambda layer, p, v: numpy_mamba_mixer(p, v))
 
     def forward(record, parameters, inputs):
-        return mixer_model(lambda layer, p, v: mamba_mixer(record, layer, settings, p, v), mixer_norm, torch.sigmoid, torch.tanh, settings)(parameters, inputs)
+        return mixer_model(lambda layer, p, v: of_layer(record, layer, p, v), mixer_norm, torch.sigmoid, torch.tanh, settings)(parameters, inputs)
 
-    second = mixer_model(lambda layer, p, v: numpy_mamba_mixer(p, v), numpy_mixer_norm, logistic, np.tanh, settings)
+    second = mixer_model(numpy_of_layer, numpy_mixer_norm, logistic, np.tanh, settings)
     make(name, "mamba", settings, loss, "step loop from the equations of Mamba, checked against its attention-like sum",
          draw(seed, shapes), x, forward, second=second, seed=seed)
 
@@ -395,6 +417,10 @@ def main():
     language = {"width": 4, "state": 3, "layers": 2, "block": "residual", "read_out": "tied", "encoder_bias": False}
     mamba_case("mamba-language", language, 16, 6, "task", 66)
     mamba_case("mamba-language-untied", language | {"layers": 1, "mlp": 6, "read_out": "no-bias"}, 14, 5, "task", 67)
+    plain = {"width": 6, "state": 3, "layers": 3, "mlp": 4, "attn": True, "attn_layers": 2, "attn_heads": 4, "attn_kv_heads": 2, "attn_head": 4, "attn_conv": 3, "attn_rotary": 2, "attn_rotary_base": 20.0, "attn_qkv_bias": False, "attn_out_bias": False}
+    mamba_case("mamba-attention", plain, 13, 3, "mean", 67)
+    mamba_case("mamba-attention-mlp", {"width": 4, "state": 2, "layers": 2, "attn": True, "attn_layers": 1, "attn_mlp": 6, "attn_head": 5, "attn_rotary": 4, "attn_rotary_base": 20.0, "attn_rotary_interleaved": True, "attn_scale": 0.7}, 13, 2, "last", 68)
+    mamba_case("mamba-attention-alone", {"width": 4, "state": 2, "layers": 2, "block": "none", "attn": True, "attn_layers": 2, "attn_head": 0, "attn_rotary": 0, "attn_conv": 1}, 13, 4, "last", 69)
 
 
 if __name__ == "__main__":

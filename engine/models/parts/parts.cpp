@@ -92,7 +92,7 @@ Var short_convolution(Layer& l, const std::string& name, const std::string& buff
   const std::int64_t channels = x.dim(-1);
   const Init start = torch_uniform(taps);
   const Var W = l.parameter(name + ".weight", {channels, 1, taps}, start, "Taps of each channel, oldest first, the last the current step; start uniform in ±1/√taps.");
-  const Var y = depthwise(l.history(buffer, x, taps - 1, "The convolution's last inputs, oldest first."), reshape(W, {channels, taps}));
+  const Var y = depthwise(taps > 1 ? l.history(buffer, x, taps - 1, "The convolution's last inputs, oldest first.") : x, reshape(W, {channels, taps}));
   return bias ? y + l.parameter(name + ".bias", {channels}, start, "Its bias; starts uniform in ±1/√taps.") : y;
 }
 

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "models/parts/layers/mixer_attention.h"
 #include "models/parts/layers/mixer_model.h"
 #include "models/parts/parts.h"
 #include "recurrence/diagonal/diagonal.h"
@@ -163,8 +164,9 @@ Architecture mamba_2() {
       refuse("is above dt_high = " + h.text("dt_high") + ": choose dt_low at most dt_high.", "dt_low", h.text("dt_low"), "at most dt_high");
   };
 
-  a.layer = [](Layer& l, Var u) { return parts::mixer_block(l, u, [&](Var v) { return mixer(l, v); }); };
+  a.layer = [](Layer& l, Var u) { return parts::mixer_block(l, u, [&](Var v) { return parts::has_mixer_attention(l) ? parts::mixer_attention(l, v) : mixer(l, v); }); };
   a.finish = parts::mixer_model_finish;
+  parts::add_mixer_attention(a, "mamba-2");
   return a;
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "models/parts/layers/mixer_attention.h"
 #include "models/parts/layers/mixer_model.h"
 #include "recurrence/flow.h"
 #include "recurrence/selective/selective.h"
@@ -92,8 +93,9 @@ Architecture mamba() {
                   {.model = "mamba", .parameter = "dt_min", .value = h.text("dt_min"), .range = "at most dt_max"});
   };
 
-  a.layer = [](Layer& l, Var u) { return parts::mixer_block(l, u, [&](Var v) { return mixer(l, v); }); };
+  a.layer = [](Layer& l, Var u) { return parts::mixer_block(l, u, [&](Var v) { return parts::has_mixer_attention(l) ? parts::mixer_attention(l, v) : mixer(l, v); }); };
   a.finish = parts::mixer_model_finish;
+  parts::add_mixer_attention(a, "mamba");
   return a;
 }
 

@@ -102,7 +102,7 @@ TEST_CASE("recurrentgemma's Griffin and Hawk are read whole, their embedding twi
   read_like_ours(request_for("rg-lru", language, tokens()), called);
 }
 
-TEST_CASE("mamba_ssm's language models are read, tied and not") {
+TEST_CASE("mamba_ssm's language models are read, tied and not, and with attention in some blocks") {
   const auto called = [](const std::string& name) -> Theirs {
     if (name == "encoder/weight") return {"backbone.embedding.weight", true};
     if (name == "head/weight") return {"lm_head.weight"};
@@ -116,6 +116,8 @@ TEST_CASE("mamba_ssm's language models are read, tied and not") {
     read_like_ours(request_for(model, language, tokens()), called, {{"lm_head.weight", "backbone.embedding.weight"}});
     test::Settings own = language;
     own[4].second = "no-bias";
+    read_like_ours(request_for(model, own, tokens()), called);
+    own.insert(own.end(), {{"attn", "yes"}, {"attn_layers", "2"}, {"attn_head", "6"}, {"attn_kv_heads", "1"}, {"attn_mlp", "8"}, {"attn_conv", "4"}, {"attn_rotary", "4"}});
     read_like_ours(request_for(model, own, tokens()), called);
   }
 }
