@@ -138,7 +138,7 @@ const std::vector<ModalArchitecture>& modal_architectures() {
        .states_a_mode = 2,
        .fixed = {{"code", "full"}, {"discretisation", "zoh"}, {"real_transform", "none"}, {"imag_transform", "none"}, {"dt_transform", "exp"}, {"dt_fast", "false"}, {"dt_tie", "true"}, {"n_ssm", "0"}, {"is_real", "false"}, {"bandlimit", "0"}},
        .needs = {{"bidirectional", "false"}, {"channels", "1"}, {"activation", "gelu"}, {"postact", "glu"}, {"hyper_act", "none"}, {"weight_norm", "false"}, {"ln", "none"}, {"norm", "layer"}, {"liquid_kernel", "causal"}},
-       .filters = {"l_kernel", "low_rank", "order", "allcombs", "lcontract", "input_matrix", "version", "length", "epsilon", "max_real_Lambda", "sep_dt_re_im", "kernel_to_real", "max_kernel_length", "transposed", "kernel_dim", "n_scales",
+       .filters = {"l_kernel", "low_rank", "rank", "order", "allcombs", "lcontract", "input_matrix", "version", "length", "epsilon", "max_real_Lambda", "sep_dt_re_im", "kernel_to_real", "max_kernel_length", "transposed", "kernel_dim", "n_scales",
                    "init_scale", "combine", "interpolation", "decay"},
        .names = {{"/output_linear.0.", "/output_linear."}, {"/block_norm.", "/norm."}},
        .values = {{"linear", "glu"}},

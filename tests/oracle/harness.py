@@ -216,7 +216,8 @@ def make(name, architecture, settings, loss, source, values, x, forward, second=
             arrays[f"jacobian_min/{layer}"] = logs[:, -1]
     for layer, steps in record.diagonal.items():
         logs = diagonal_singular_values(steps)
-        rows = steps[:1] if layer in record.constant else steps
+        at = record.shown.get(layer, 0)
+        rows = steps[at:at + 1] if layer in record.constant else steps
         arrays[f"spectrum/{layer}"] = np.array(rows).astype(np.complex128)
         arrays[f"jacobian/{layer}"], arrays[f"jacobian_min/{layer}"] = logs[:, :SINGULAR_VALUES], logs[:, -1]
     for layer, steps in record.blocks.items():

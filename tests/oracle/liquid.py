@@ -35,7 +35,7 @@ def system(xp, settings, p):
         C = C * (dt * abs(w.imag) / (2 * np.pi) < settings["bandlimit"] / 2)
     join = torch.cat if xp is torch else np.concatenate
     C = join([C, C.conj()], -1)
-    transition, drive = s4_matrices(xp, (dt, w, B, None, P, P.conj()))
+    transition, drive = s4_matrices(xp, (dt, w, B, None, P[None], P.conj()[None]))
     if settings.get("l_kernel", 0):
         powers = xp.linalg.matrix_power(transition, settings["l_kernel"])
         turned = powers.transpose(-1, -2) if xp is torch else np.swapaxes(powers, -1, -2)

@@ -7,7 +7,7 @@ import torch
 
 from harness import draw, make
 from parts import Numpy, Torch, encoder_shapes
-from structured_options import numpy_convolved, numpy_s4_kernel, s4_matrices, system
+from structured_options import numpy_convolved, numpy_s4_kernel, numpy_s4d_kernel, s4_matrices, system
 
 SOFT = {"elu": lambda xp, x: xp.where(x > 0, x, xp.exp(xp.minimum(x, 0.0 * x)) - 1.0), "tanh": lambda xp, x: xp.tanh(x), "relu": lambda xp, x: xp.maximum(x, 0.0 * x),
         "sigmoid": lambda xp, x: 1.0 / (1.0 + xp.exp(-x)), "silu": lambda xp, x: x / (1.0 + xp.exp(-x)), "softplus": lambda xp, x: xp.log1p(xp.exp(x)), "none": lambda xp, x: x}
@@ -57,7 +57,7 @@ def run(ops, xp, settings, read, parameters, x):
         u = norm(p, x) if prenorm else x
         if kind == "s4":
             H = x.shape[-1]
-            y = read(number, stride, p, u) + p["D"].reshape(-1) * u
+            y = read(number, stride, p, u) + p["D"].reshape(-1) * ops.concatenate([u] * settings.get("channels", 1), 1)
             v = ops.activation("gelu", y) @ p["output_linear.weight"].T + p["output_linear.bias"]
             y = v[:, :H] * ops.sigmoid(v[:, H:])
         else:
@@ -106,12 +106,14 @@ def run(ops, xp, settings, read, parameters, x):
 
 def stepped(record, number, settings, parts, C, u, stride, T, turned):
     """One step of the sequence after the other, last first where turned; u has a row for every `stride` of them."""
+    if len(parts) == 4:
+        return stepped_modes(record, number, settings, parts, C, u, stride, T, turned)
     transition, drive = s4_matrices(torch, parts)
-    n = C.shape[1]
+    n = C.shape[2]
     X, Y = transition[:, :n, :n], transition[:, :n, n:]
     real_map = torch.cat([torch.cat([(X + Y).real, -(X - Y).imag], 2), torch.cat([(X + Y).imag, (X - Y).real], 2)], 1)
-    still = torch.eye(2 * n).expand(len(C), -1, -1)
-    h, outputs = torch.zeros_like(C), []
+    still = torch.eye(2 * n).expand(C.shape[1], -1, -1)
+    h, outputs, halves = torch.zeros_like(C[0]), [], len(C) > 1 or len(parts[4]) > 1
     wait = T % stride if turned else 0  # steps of the sequence that belong to no whole one of the layer
     for t in range(T):
         moves = t >= wait and (t - wait + 1) % stride == 0 and len(outputs) < len(u)
@@ -120,9 +122,31 @@ def stepped(record, number, settings, parts, C, u, stride, T, turned):
             record.shown.setdefault(number, t)
             row = u[len(outputs)]
             h = torch.einsum("hij,hj->hi", X, h) + torch.einsum("hij,hj->hi", Y, h.conj()) + drive[:, :n] * row[:, None]
+        h = torch.complex(*torch.chunk(record.state(number, "h", torch.cat([h.real, h.imag], 1)), 2, dim=1)) if halves else record.state(number, "h", h)
+        if moves:
+            outputs.append(2.0 * (C * h).sum(2).real.reshape(-1))
+    return torch.stack(outputs)
+
+
+def stepped_modes(record, number, settings, parts, C, u, stride, T, turned):
+    """The same of the diagonal systems of S4D."""
+    dt, A, B, _ = parts
+    z = dt * A
+    if settings.get("discretisation", "zoh") == "zoh":
+        transition, drive = torch.exp(z), (torch.exp(z) - 1.0) / A * B
+    else:
+        transition, drive = (1.0 + z / 2.0) / (1.0 - z / 2.0), dt / (1.0 - z / 2.0) * B
+    h, outputs = torch.zeros_like(transition), []
+    wait = T % stride if turned else 0
+    for t in range(T):
+        moves = t >= wait and (t - wait + 1) % stride == 0 and len(outputs) < len(u)
+        record.transition(number, transition if moves else torch.ones_like(transition), constant=True)
+        if moves:
+            record.shown.setdefault(number, t)
+            h = transition * h + drive * u[len(outputs)][:, None]
         h = record.state(number, "h", h)
         if moves:
-            outputs.append(2.0 * (C * h).sum(1).real)
+            outputs.append(2.0 * (C * h).sum(2).real.reshape(-1))
     return torch.stack(outputs)
 
 
@@ -130,7 +154,7 @@ def case(name, settings, T, d_in, loss, seed):
     ways = 2 if settings.get("bidirectional", False) else 1
     full, ff = settings.get("code", "standalone") == "full", settings.get("ff", 2)
     modes, expand = settings["state"] // 2, settings.get("expand", 2)
-    of_dt = settings.get("dt_transform", "exp")
+    of_dt, model = settings.get("dt_transform", "exp"), "s4d" if settings.get("mode") == "diag" else "s4"
     glu = 2 if settings.get("act_pool", "none") == "glu" else 1
 
     def norms(width):
@@ -150,12 +174,16 @@ def case(name, settings, T, d_in, loss, seed):
         if kind == "ff":
             return norms(width) | linear("ff.0", ff * width, width) | linear("ff.2", width, ff * width)
         S = settings.get("n_ssm", 0) or width
-        shapes = norms(width) | {"inv_dt": ((width, 1 if settings.get("dt_tie", True) else modes), *((0.5, -1.4) if of_dt == "exp" else (0.1, 0.3))),
-                                 "A_real": ((S, modes), 0.3, -0.7 if settings.get("real_transform", "exp") == "exp" else 1.0), "A_imag": ((S, modes), 1.0, 3.0),
-                                 "B": ((1, S, modes, 2), 0.8), "P": ((1, S, modes, 2), 0.6)}
+        reads, rank, diagonal = settings.get("channels", 1), settings.get("rank", 1), settings.get("mode") == "diag"
+        of_turns = (1.0, 3.0) if settings.get("imag_transform", "none") == "none" else (0.4, 1.0)
+        shapes = norms(width) | {"inv_dt": ((width, 1 if settings.get("dt_tie", True) else modes), *((0.5, -1.4) if of_dt == "exp" and not settings.get("dt_fast", False) else (0.1, 0.3))),
+                                 "A_real": ((S, modes), 0.3, -0.7 if settings.get("real_transform", "exp") == "exp" else 1.0), "A_imag": ((S, modes), *of_turns),
+                                 "B": ((1, S, modes, 2), 0.8)}
+        if not diagonal:
+            shapes["P"] = ((rank, S, modes, 2), 0.6)
         if settings.get("low_rank", "tied") == "free":
-            shapes["Q"] = ((1, S, modes, 2), 0.4)
-        return shapes | {"C": ((ways, width, modes, 2), 0.9), "D": ((1, width), 0.8), "output_linear.weight": ((2 * width, width), 0.6), "output_linear.bias": ((2 * width,), 0.3)}
+            shapes["Q"] = ((rank, S, modes, 2), 0.4)
+        return shapes | {"C": ((ways * reads, width, modes, 2), 0.9), "D": ((reads, width), 0.8), "output_linear.weight": ((2 * width, reads * width), 0.6), "output_linear.bias": ((2 * width,), 0.3)}
 
     every = encoder_shapes(settings["width"], d_in)
     number = 0
@@ -170,21 +198,22 @@ def case(name, settings, T, d_in, loss, seed):
             record.still.add(f"{number - ways}/norm.m")
 
         def read(number, stride, p, u):
-            parts = system(torch, "s4", settings | {"width": u.shape[1]}, p)
-            y = stepped(record, number, settings, parts, parts[3][0], u, stride, len(x), False)
+            parts, reads = system(torch, model, settings | {"width": u.shape[1], "code": "full"}, p), settings.get("channels", 1)
+            y = stepped(record, number, settings, parts, parts[3][:reads], u, stride, len(x), False)
             if ways == 2:
                 record.turned.add(number + 1)
-                back = torch.flip(stepped(record, number + 1, settings, parts, parts[3][1], torch.flip(u, [0]), stride, len(x), True), [0])
+                back = torch.flip(stepped(record, number + 1, settings, parts, parts[3][reads:], torch.flip(u, [0]), stride, len(x), True), [0])
                 y = y + torch.cat([back[1:], torch.zeros_like(back[:1])])
             return y
         return run(Torch, torch, settings, read, parameters, x)
 
     def second(values, x):
         def read(number, stride, p, u):
-            K = numpy_s4_kernel(settings, system(np, "s4", settings | {"width": u.shape[1]}, p), len(u))
-            y = numpy_convolved(K[0], u)
+            kernel, reads = numpy_s4_kernel if model == "s4" else numpy_s4d_kernel, settings.get("channels", 1)
+            K = kernel(settings, system(np, model, settings | {"width": u.shape[1], "code": "full"}, p), len(u))
+            y = numpy_convolved(K[:reads], u)
             if ways == 2:
-                y[:-1] += numpy_convolved(K[1], u[::-1])[::-1][1:]
+                y[:-1] += numpy_convolved(K[reads:], u[::-1])[::-1][1:]
             return y
         return run(Numpy, np, settings, read, values, x)
 
@@ -200,6 +229,11 @@ def main():
     case("sashimi-full-layer-norm", {"width": 4, "state": 4, "pool1": 2, "pool2": 0, "expand": 1, "code": "full", "transposed": False, "prenorm": False, "act_pool": "glu", "dt_tie": False, "real_transform": "softplus"}, 13, 2, "last", 1205)
     for i, (act, transform, more) in enumerate([("relu", "relu", {"dt_transform": "softplus"}), ("tanh", "sigmoid", {}), ("elu", "exp", {"prenorm": False}), ("silu", "exp", {"unet": True}), ("sigmoid", "exp", {}), ("softplus", "exp", {"code": "full", "prenorm": False})]):
         case(f"sashimi-{act}", {"width": 4, "state": 4, "pool1": 2, "pool2": 0, "expand": 1, "ff": 0, "act_pool": act, "real_transform": transform} | more, 9, 2, "mean", 1210 + i)
+    case("sashimi-rank", {"width": 3, "state": 4, "pool1": 2, "pool2": 0, "expand": 1, "ff": 0, "rank": 2, "channels": 2}, 11, 2, "mean", 1221)
+    case("sashimi-diagonal", {"width": 3, "state": 4, "pool1": 2, "pool2": 2, "expand": 1, "mode": "diag", "n_ssm": 1}, 14, 3, "mean", 1222)
+    case("sashimi-diagonal-both", {"width": 3, "state": 4, "pool1": 2, "pool2": 0, "expand": 1, "ff": 0, "mode": "diag", "bidirectional": True, "channels": 2, "discretisation": "bilinear", "code": "full"}, 11, 2, "mean", 1223)
+    for i, (transform, more) in enumerate([("exp", {}), ("relu", {"dt_fast": True}), ("sigmoid", {"bandlimit": 0.4}), ("softplus", {"prenorm": False})]):
+        case(f"sashimi-diagonal-{transform}", {"width": 3, "state": 4, "pool1": 2, "pool2": 0, "expand": 1, "ff": 0, "mode": "diag", "imag_transform": transform} | more, 9, 2, "mean", 1230 + i)
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def repeated(x, H):
 
 
 def system(xp, model, settings, p):
-    """dt [H, 1 or N], A, B [H, N], C [ways, H, N], and for S4 P and Q."""
+    """dt [H, 1 or N], A, B [H, N], C [ways * channels, H, N], and for S4 P and Q [rank, H, N]."""
     H, real_system = settings["width"], settings.get("is_real", False)
     full = model == "s4" or settings.get("code", "minimal") == "full"
     number = (lambda x: x) if real_system else pair
@@ -51,8 +51,8 @@ def system(xp, model, settings, p):
     B = repeated(number(p["B"]).reshape(-1, A.shape[1]), H) if "B" in p else 1.0 + 0.0 * A
     if model == "s4d":
         return dt, A, B, C
-    P = repeated(number(p["P"][0]), H)
-    return dt, A, B, C, P, repeated(number(p["Q"][0]), H) if "Q" in p else P.conj()
+    P = repeated(number(p["P"]), H)
+    return dt, A, B, C, P, repeated(number(p["Q"]), H) if "Q" in p else P.conj()
 
 
 def s4d_steps(record, layer, settings, parts, C, x):
@@ -66,7 +66,7 @@ def s4d_steps(record, layer, settings, parts, C, x):
     for u in x:
         record.transition(layer, transition, constant=True)
         h = record.state(layer, "h", transition * h + drive * u[:, None])
-        outputs.append(2.0 * (C * h).sum(1).real)
+        outputs.append(2.0 * (C * h).sum(2).real.reshape(-1))
     return torch.stack(outputs)
 
 
@@ -81,27 +81,30 @@ def numpy_s4d_kernel(settings, parts, steps):
 
 
 def s4_matrices(xp, parts):
-    """The bilinear transform of dt (A - P Q^T) over all conjugate pairs."""
+    """The bilinear transform of dt (A - sum_r P_r Q_r^T) over all conjugate pairs."""
     dt, A, B, _, P, Q = parts
     join = torch.cat if xp is torch else np.concatenate
     both = lambda v: join([v, v.conj()], -1)
     rates = both(dt + 0.0 * A)
-    dense = rates[:, :, None] * ((torch.diag_embed(both(A)) if xp is torch else np.stack([np.diag(row) for row in both(A)])) - both(P)[:, :, None] * both(Q)[:, None, :])
+    dense = rates[:, :, None] * ((torch.diag_embed(both(A)) if xp is torch else np.stack([np.diag(row) for row in both(A)])) - xp.einsum("rhi,rhj->hij", both(P), both(Q)))
     one = xp.eye(dense.shape[1])
     return xp.linalg.solve(one - dense / 2, one + dense / 2), xp.linalg.solve(one - dense / 2, (rates * both(B))[:, :, None])[:, :, 0]
 
 
 def s4_steps(record, layer, settings, parts, C, x):
     transition, drive = s4_matrices(torch, parts)
-    n = C.shape[1]
+    n = C.shape[2]
     X, Y = transition[:, :n, :n], transition[:, :n, n:]
     real_map = torch.cat([torch.cat([(X + Y).real, -(X - Y).imag], 2), torch.cat([(X + Y).imag, (X - Y).real], 2)], 1)
-    h, outputs = torch.zeros_like(C), []
+    h, outputs, halves = torch.zeros_like(C[0]), [], len(C) > 1 or len(parts[4]) > 1
     for u in x:
         record.linear(layer, list(real_map), constant=True)
         h = torch.einsum("hij,hj->hi", X, h) + torch.einsum("hij,hj->hi", Y, h.conj()) + drive[:, :n] * u[:, None]
-        h = record.state(layer, "h", h)
-        outputs.append(2.0 * (C * h).sum(1).real)
+        if halves:  # a state that is kept as real numbers
+            h = torch.complex(*torch.chunk(record.state(layer, "h", torch.cat([h.real, h.imag], 1)), 2, dim=1))
+        else:
+            h = record.state(layer, "h", h)
+        outputs.append(2.0 * (C * h).sum(2).real.reshape(-1))
     return torch.stack(outputs)
 
 
@@ -115,13 +118,18 @@ def numpy_s4_kernel(settings, parts, steps):
     return kernel
 
 
-def numpy_convolved(kernel, x):
+def numpy_convolved(kernels, x):
+    """Of several kernels a channel, the outputs of each side by side."""
     T = len(x)
+    return np.concatenate([convolved(kernel, x, T) for kernel in kernels], 1)
+
+
+def convolved(kernel, x, T):
     return np.fft.irfft(np.fft.rfft(kernel, n=2 * T, axis=1) * np.fft.rfft(x.T, n=2 * T, axis=1), n=2 * T, axis=1)[:, :T].T
 
 
 def case(name, model, settings, T, d_in, loss, seed):
-    H, ways = settings["width"], 2 if settings.get("bidirectional", False) else 1
+    H, ways, reads, rank = settings["width"], 2 if settings.get("bidirectional", False) else 1, settings.get("channels", 1), settings.get("rank", 1)
     full, real_system = model == "s4" or settings.get("code", "minimal") == "full", settings.get("is_real", False)
     modes = settings["state"] if real_system else settings["state"] // 2
     S, last = settings.get("n_ssm", 0) or H, [] if real_system else [2]
@@ -130,17 +138,17 @@ def case(name, model, settings, T, d_in, loss, seed):
     dt = (0.5, -1.8) if of_dt == "exp" and not settings.get("dt_fast", False) else (0.1, 0.3)
     shapes = {("inv_dt" if full else "log_dt"): (((H, 1) if full else (H,)) if settings.get("dt_tie", True) else (H, modes), *dt),
               ("A_real" if full else "log_A_real"): ((S, modes), 0.3, -0.7 if settings.get("real_transform", "exp") == "exp" else 1.0),
-              "C": ((ways, H, modes, *last) if full or ways == 2 else (H, modes, *last), 0.9), "D": ((1, H) if full else (H,), 0.8)}
+              "C": ((ways * reads, H, modes, *last) if full or ways == 2 else (H, modes, *last), 0.9), "D": ((reads, H) if full else (H,), 0.8)}
     if not real_system:
         shapes["A_imag"] = ((S, modes), 1.0, 3.0) if settings.get("imag_transform", "none") == "none" else ((S, modes), 0.4, 1.0)
     if full or settings.get("input_matrix", "ones") == "trained":
         shapes["B"] = ((1, S, modes, *last) if full else (S, modes, *last), 0.8)
     if model == "s4":
-        shapes["P"] = ((1, S, modes, 2), 0.6)
+        shapes["P"] = ((rank, S, modes, 2), 0.6)
         if settings.get("low_rank", "tied") == "free":
-            shapes["Q"] = ((1, S, modes, 2), 0.4)
+            shapes["Q"] = ((rank, S, modes, 2), 0.4)
     if glu:
-        shapes |= {"output_linear.weight": ((2 * H, H) if full else (2 * H, H, 1), 0.6), "output_linear.bias": ((2 * H,), 0.3)}
+        shapes |= {"output_linear.weight": ((2 * H, reads * H) if full else (2 * H, H, 1), 0.6), "output_linear.bias": ((2 * H,), 0.3)}
     if residual:
         shapes |= {"norm.weight": ((H,), 0.3, 1.0), "norm.bias": ((H,), 0.3)}
     every = encoder_shapes(H, d_in)
@@ -150,9 +158,9 @@ def case(name, model, settings, T, d_in, loss, seed):
     def run(ops, filtered):
         def layer(level, p, x):
             u = ops.layer_norm(x, p["norm.weight"], p["norm.bias"]) if residual and prenorm else x
-            y = filtered(level, p, u) + p["D"].reshape(-1) * u
+            y = filtered(level, p, u) + p["D"].reshape(-1) * (u if reads == 1 else ops.concatenate([u] * reads, 1))
             if glu:
-                value, gate = ops.split(ops.activation("gelu", y) @ p["output_linear.weight"].reshape(2 * H, H).T + p["output_linear.bias"], [H, H])
+                value, gate = ops.split(ops.activation("gelu", y) @ p["output_linear.weight"].reshape(2 * H, reads * H).T + p["output_linear.bias"], [H, H])
                 y = value * ops.sigmoid(gate)
             if not residual:
                 return y
@@ -164,10 +172,10 @@ def case(name, model, settings, T, d_in, loss, seed):
     def forward(record, parameters, x):
         def filtered(level, p, u):
             parts = system(torch, model, settings, p)
-            y = steps(record, level * ways, settings, parts, parts[3][0], u)
+            y = steps(record, level * ways, settings, parts, parts[3][:reads], u)
             if ways == 2:
                 record.turned.add(2 * level + 1)
-                back = torch.flip(steps(record, 2 * level + 1, settings, parts, parts[3][1], torch.flip(u, [0])), [0])
+                back = torch.flip(steps(record, 2 * level + 1, settings, parts, parts[3][reads:], torch.flip(u, [0])), [0])
                 y = y + torch.cat([back[1:], torch.zeros_like(back[:1])])
             return y
         return run(Torch, filtered)(parameters, x)
@@ -175,9 +183,9 @@ def case(name, model, settings, T, d_in, loss, seed):
     def second(values, x):
         def filtered(level, p, u):
             K = kernel(settings, system(np, model, settings, p), len(u))
-            y = numpy_convolved(K[0], u)
+            y = numpy_convolved(K[:reads], u)
             if ways == 2:
-                y[:-1] += numpy_convolved(K[1], u[::-1])[::-1][1:]
+                y[:-1] += numpy_convolved(K[reads:], u[::-1])[::-1][1:]
             return y
         return run(Numpy, filtered)(values, x)
 
@@ -198,6 +206,12 @@ def main():
     case("s4-free-both", "s4", {"width": 3, "state": 4, "low_rank": "free", "bidirectional": True, "real_transform": "softplus", "dt_tie": False}, 12, 2, "mean", 953)
     case("s4-untied-steps", "s4", {"width": 3, "state": 6, "dt_tie": False, "real_transform": "relu", "block": "none"}, 16, 3, "mean", 954)
     case("s4-sigmoid", "s4", {"width": 3, "state": 4, "real_transform": "sigmoid", "dt_transform": "softplus", **bare}, 16, 3, "last", 955)
+    case("s4-rank", "s4", {"width": 3, "state": 6, "layers": 2, "rank": 2}, 14, 3, "mean", 956)
+    case("s4-rank-free", "s4", {"width": 4, "state": 4, "n_ssm": 2, "rank": 3, "low_rank": "free", "real_transform": "none", "dt_tie": False, **bare}, 16, 4, "last", 957)
+    case("s4-channels", "s4", {"width": 3, "state": 4, "layers": 2, "channels": 3, "prenorm": False}, 14, 2, "mean", 958)
+    case("s4-channels-both", "s4", {"width": 3, "state": 4, "channels": 2, "rank": 2, "bidirectional": True, "block": "none"}, 13, 2, "mean", 959)
+    case("s4d-channels", "s4d", {"width": 3, "state": 4, "layers": 2, "code": "full", "channels": 2, "bandlimit": 0.5}, 13, 2, "mean", 960)
+    case("s4d-channels-real-both", "s4d", {"width": 3, "state": 3, "code": "full", "channels": 2, "is_real": True, "bidirectional": True, "block": "none"}, 13, 2, "mean", 961)
 
 
 if __name__ == "__main__":

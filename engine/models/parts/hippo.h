@@ -5,6 +5,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace reclab::hippo {
@@ -15,5 +16,16 @@ struct Normal {
   std::vector<double> input;                  ///< that sum for each k: V* B. V* p is V* B / sqrt(2)
 };
 Normal legs_normal(std::int64_t n);
+
+/// A measure's A and B in the basis where A + Σ_r p_r p_rᵀ is diagonal, one of each conjugate pair: A = Λ − Σ_r P_r P_r*, Λ = −decay − i frequency.
+/// measure: legs and lagt and fourier, of rank 1, and legt, of rank 2; n is even. Eigenvectors have phases that make B real and positive.
+struct LowRankMeasure {
+  double decay = 0.0;
+  std::vector<double> frequencies;                          ///< largest first, [n / 2]
+  std::vector<std::complex<double>> first;                  ///< the first entry of each eigenvector
+  std::vector<std::complex<double>> input;                  ///< V* B
+  std::vector<std::vector<std::complex<double>>> low_rank;  ///< V* p_r
+};
+LowRankMeasure low_rank_of(const std::string& measure, std::int64_t n);
 
 }  // namespace reclab::hippo

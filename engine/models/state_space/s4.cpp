@@ -10,10 +10,10 @@ namespace reclab::architectures {
 Architecture s4() {
   Architecture a;
   a.title = "S4";
-  a.equations = {"A = Λ − P P*, Λ = −exp(A_real) − i A_imag and its conjugates",
+  a.equations = {"A = Λ − P P*, Λ = −exp(A_real) − i A_imag and its conjugates  (rank: a sum of such terms)",
                  "Ā = (1 − Δ/2 A)⁻¹(1 + Δ/2 A), B̄ = (1 − Δ/2 A)⁻¹ Δ B, Δ = exp(inv_dt)",
                  "h_t = Ā h_{t-1} + B̄ u_t, N modes a channel, of which one of each conjugate pair is stored",
-                 "y_t = 2 Re Σ_n C_n h_t,n + D u_t;  l_kernel = L > 0: with (1 − Ā^L)⁻ᵀ C in place of C",
+                 "y_t = 2 Re Σ_n C_n h_t,n + D u_t, for each of channels rows of C and D;  l_kernel = L > 0: with (1 − Ā^L)⁻ᵀ C in place of C",
                  "bidirectional: y_t + 2 Re Σ_{s>t} Σ_n C'_n h'_n with h' of the steps after t, last one first; low_rank=free: A = Λ − P Qᵀ",
                  "layer: v = W gelu(y_t) + b, out = v₁ ⊙ σ(v₂)"};
   a.notes = {
@@ -27,6 +27,9 @@ Architecture s4() {
       "bidirectional: C has a second row, for the steps that are still to come; it begins with the next step, as the reference's does on purpose, and the layer has one D and one output map.",
       "low_rank = free is the first version of the reference, which kept Q for itself and Re Λ unbounded (real_transform = none); Q starts as the conjugate of P. With "
       "tied and exp all eigenvalues of A have negative real parts, which is the Hurwitz form of SaShiMi.",
+      "rank > 1: A = Λ − Σ_r P_r P_r*, a row of P a term. channels > 1: C has a row a read (those of the backward direction after the others) and D too; the output map "
+      "takes the reads side by side. The state of either is kept as real numbers, all real parts before all imaginary ones, and a step goes through the real N × N matrix.",
+      "init = legt, lagt or fourier start from the real part 0 of these measures' diagonal, which is kept as 1e-4, as in the reference, whose fout fourier is.",
       "dt_tie = no has a time step for each mode, Δ A with Δ diagonal.",
       "real_transform relu adds 1e-4, as the reference does.",
       "Ā is a diagonal less a product of two vectors, so a step costs O(N) a channel; the forms scan and convolution go through the real N "

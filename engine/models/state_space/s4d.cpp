@@ -50,19 +50,25 @@ Var finished(Layer& l, Var x, Var y, Var weight, Var bias) {
   };
   if (l.hyper.choice("output") == "none") return around(y);
 
-  const double k = 1.0 / std::sqrt(static_cast<double>(H));
-  const Var W = l.parameter("output_linear.weight", full(l) ? Shape{2 * H, H} : Shape{2 * H, H, 1}, init::uniform(-k, k), "W of the GLU: value rows, then gate rows; starts uniform in ±1/√H.");
-  const Var b = l.parameter("output_linear.bias", {2 * H}, init::uniform(-k, k), "Its bias; starts uniform in ±1/√H.");
-  const auto parts = split(linear(gelu(y), reshape(W, {2 * H, H}), b), -1, 2);
+  const std::int64_t columns = y.dim(-1);
+  const double k = 1.0 / std::sqrt(static_cast<double>(columns));
+  const std::string starts = columns == H ? "starts uniform in ±1/√H." : "starts uniform in ±1/√(channels H).";
+  const Var W = l.parameter("output_linear.weight", full(l) ? Shape{2 * H, columns} : Shape{2 * H, H, 1}, init::uniform(-k, k), "W of the GLU: value rows, then gate rows; " + starts);
+  const Var b = l.parameter("output_linear.bias", {2 * H}, init::uniform(-k, k), "Its bias; " + starts);
+  const auto parts = split(linear(gelu(y), reshape(W, {2 * H, columns}), b), -1, 2);
   const Var open = l.gate("glu", sigmoid(parts[1]), 0.0, 1.0, "The GLU after the bank: how much of each channel passes.");
   return around(parts[0] * open);
 }
 Var norm_scale(Layer& l) { return l.hyper.choice("block") == "residual" ? l.parameter("norm.weight", {l.hyper.integer("width")}, init::constant(1.0), "Scale of the layer norm; starts at 1.") : Var{}; }
 Var norm_shift(Layer& l) { return l.hyper.choice("block") == "residual" ? l.parameter("norm.bias", {l.hyper.integer("width")}, init::constant(0.0), "Shift of the layer norm; starts at 0.") : Var{}; }
-Var skip(Layer& l) {
-  const std::int64_t H = l.hyper.integer("width");
-  const Var D = l.parameter("D", full(l) ? Shape{1, H} : Shape{H}, init::normal(1.0), "The skip D; starts normal.");
-  return full(l) ? reshape(D, {H}) : D;
+/// D u of each read, side by side.
+Var skipped(Layer& l, Var u) {
+  const std::int64_t H = l.hyper.integer("width"), reads = l.hyper.integer("channels");
+  const Var D = l.parameter("D", full(l) ? Shape{reads, H} : Shape{H}, init::normal(1.0), "The skip D; starts normal.");
+  if (reads == 1) return reshape(D, {H}) * u;
+  std::vector<Var> parts;
+  for (std::int64_t c = 0; c < reads; ++c) parts.push_back(reshape(slice(D, 0, c, c + 1), {H}) * u);
+  return concat(parts, -1);
 }
 
 }  // namespace
@@ -81,7 +87,7 @@ Architecture s4d() {
              "D [1, H], output_linear without .0; kernel. and layer. are left out. Its disc=dss is the architecture dss.",
              "A number that has to be positive, such as −Re A, is kept as its exp, softplus, sigmoid or relu (plus 1e-4) says; it starts at 1e-4 or above, and as a sigmoid at 1e-4 below 1 where it would be larger.",
              "init=legs starts B as HiPPO-LegS, cut to imaginary parts of ±2, where B is a parameter; it is not halved, as S4 without its low-rank part would have it.",
-             "is_real: N real modes a channel, A, B and C real, and still the factor 2. bidirectional: C has a second row, for the steps from the next one on.",
+             "is_real: N real modes a channel, A, B and C real, and still the factor 2. bidirectional: C has a second row, for the steps from the next one on; with channels as many rows for each direction, and D a row a read.",
              "bandlimit: modes of more than bandlimit/2 turns a step are not read; no gradient passes through this choice."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Channels; each has a bank of modes of its own.", "channels"),
              hyper_integer("state", "N", 64, 2, 1024, "State size a channel, conjugates counted: N/2 complex modes are stored.", "states"),
@@ -99,6 +105,7 @@ Architecture s4d() {
              hyper_flag("dt_tie", true, "Whether all modes of a channel share one time step."),
              hyper_integer("n_ssm", "S", 0, 0, 4096, "Independent copies of A and B, shared by the channels in turn; it divides the width; 0: one a channel."),
              hyper_flag("is_real", false, "A real system: N real modes, no imaginary parts."),
+             hyper_integer("channels", "C", 1, 1, 64, "Of the full code: how often each bank is read out, each time with a C and D of its own; the output map takes all reads side by side."),
              hyper_flag("bidirectional", false, "A second readout of the same system reads what is still to come, from the next step on."),
              hyper_real("bandlimit", "α", 0.0, 0.0, 100.0, "Modes that turn by α/2 of a turn or more a step are left out; 0: none."),
              draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)), draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
@@ -117,6 +124,11 @@ Architecture s4d() {
     if (h.integer("state") % 2 && !h.flag("is_real"))
       throw Error("s4d: state = " + h.text("state") + " is odd: it counts conjugate pairs, choose an even number.",
                   {.model = "s4d", .parameter = "state", .value = h.text("state"), .range = "even"});
+    if (h.integer("channels") > 1 && h.choice("code") != "full")
+      throw Error("s4d: channels = " + h.text("channels") + " is an option of the full code: choose code=full, or channels=1.", {.model = "s4d", .parameter = "channels", .value = h.text("channels"), .range = "1 with code = minimal"});
+    if (h.integer("channels") > 1 && h.choice("output") == "none" && (h.choice("block") == "residual" || h.integer("layers") > 1))
+      throw Error("s4d: output = none leaves channels = " + h.text("channels") + " reads a channel, which no residual and no next layer takes: choose output=glu, or block=none and layers=1.",
+                  {.model = "s4d", .parameter = "channels", .value = h.text("channels"), .range = "1 with output = none"});
     if (h.real("dt_min") > h.real("dt_max"))
       throw Error("s4d: dt_min = " + h.text("dt_min") + " is above dt_max = " + h.text("dt_max") + ": choose dt_min at most dt_max.",
                   {.model = "s4d", .parameter = "dt_min", .value = h.text("dt_min"), .range = "at most dt_max"});
@@ -152,8 +164,9 @@ Architecture s4d() {
         c.values[i] = theirs || of_imag != "none" ? parts::from_positive(of_imag, value) : value;
       }
     }, theirs ? "−Im A; starts as init says." : "Im A; starts as πn (lin), (N/π)(N/(2n+1) − 1) (inv), or as init says.");
-    const Shape complex_C = theirs || bidirectional ? Shape{bidirectional ? 2 : 1, H, modes, 2} : Shape{H, modes, 2};
-    const Shape real_C = theirs || bidirectional ? Shape{bidirectional ? 2 : 1, H, modes} : Shape{H, modes};
+    const std::int64_t reads = h.integer("channels"), ways = bidirectional ? 2 : 1;
+    const Shape complex_C = theirs || bidirectional ? Shape{ways * reads, H, modes, 2} : Shape{H, modes, 2};
+    const Shape real_C = theirs || bidirectional ? Shape{ways * reads, H, modes} : Shape{H, modes};
     const Var C_given = l.parameter("C", is_real ? real_C : complex_C, init::normal(std::sqrt(0.5)), is_real ? "The readout C; starts normal with deviation √½." : "The readout C, last axis re and im; starts complex normal.");
     const bool own_B = theirs || h.choice("input_matrix") == "trained";
     const Var B_given = own_B ? l.parameter("B", is_real ? (theirs ? Shape{1, S, modes} : Shape{S, modes}) : theirs ? Shape{1, S, modes, 2} : Shape{S, modes, 2}, [=, kind = h.choice("B_init")](InitContext& c) {
@@ -171,7 +184,7 @@ Architecture s4d() {
         if (!is_real) c.values[i + 1] = theirs ? value.imag() : 0.0 - value.imag();
       }
     }, is_real ? "The input matrix B; starts as its complex one's real part." : "The input matrix B, last axis re and im; starts at 1, or as init and B_init say.") : Var{};
-    const Var D = bidirectional ? Var{} : skip(l);
+    const auto skip_of = [&](Var v) { return bidirectional ? Var{} : skipped(l, v); };
 
     const Var u = block && prenorm ? layer_norm(x, weight, bias, 1e-5) : x;
     const auto for_channels = [&](Var v) {
@@ -197,21 +210,33 @@ Architecture s4d() {
     }
     declare_flow(l, {.rule = flow_rule(h.choice("discretisation")), .exponents = is_real ? Var{} : dtA});
     if (own_B) B_bar = B_bar * for_channels(number(B_given, S));
-    const Var C_own = bidirectional ? slice(C_given, 0, l.backward() ? 1 : 0, l.backward() ? 2 : 1) : C_given;
-    Var C = number(C_own, H);
+    const Var C_own = bidirectional ? slice(C_given, 0, l.backward() ? reads : 0, l.backward() ? 2 * reads : reads) : C_given;
+    Var C = number(C_own, reads * H);
     if (h.real("bandlimit") > 0.0 && !is_real) {
-      const Var turns = dt * for_channels(abs(imaginary)) * (0.5 / std::numbers::pi);
-      C = C * detach(relu(sign(0.5 * h.real("bandlimit") - turns)));
+      const Var turns = dt * for_channels(abs(imaginary)) * (0.5 / std::numbers::pi), read_too = detach(relu(sign(0.5 * h.real("bandlimit") - turns)));
+      C = reads == 1 ? C * read_too : reshape(reshape(C, {reads, H, modes}) * read_too, {reads * H, modes});
     }
-    const Var skipped = bidirectional ? Var{} : D * u;  // before the bank: gradients are added up in this order
-    const Var read = diagonal_bank(l, {"h", {H, modes}, is_real ? "The modes of each channel." : "The complex modes of each channel."}, A_bar, B_bar, C * 2.0, u);
-    return bidirectional ? read : finished(l, x, read + skipped, weight, bias);
+    const Var beside = skip_of(u);  // before the bank: gradients are added up in this order
+    const StateSpec state{"h", {H, modes}, is_real ? "The modes of each channel." : "The complex modes of each channel."};
+    Var read;
+    if (reads == 1) {
+      read = diagonal_bank(l, state, A_bar, B_bar, C * 2.0, u);
+    } else {
+      const Var all = diagonal(l, state, A_bar, B_bar * reshape(u, {u.dim(0), u.dim(1), H, 1}));
+      std::vector<Var> outputs;
+      for (std::int64_t c = 0; c < reads; ++c) {
+        const Var terms = all * (slice(C, 0, c * H, (c + 1) * H) * 2.0);
+        outputs.push_back(sum(is_real ? terms : real(terms), -1));
+      }
+      read = concat(outputs, -1);
+    }
+    return bidirectional ? read : finished(l, x, read + beside, weight, bias);
   };
   a.joint = [](const Hyper& h) { return h.flag("bidirectional"); };
   a.joined = [](Layer& l, Var below, Var forward, Var backward) {
-    const Var weight = norm_scale(l), bias = norm_shift(l), D = skip(l);
+    const Var weight = norm_scale(l), bias = norm_shift(l);
     const Var u = weight && l.hyper.flag("prenorm") ? layer_norm(below, weight, bias, 1e-5) : below;
-    return finished(l, below, forward + parts::from_next_step(backward) + D * u, weight, bias);
+    return finished(l, below, forward + parts::from_next_step(backward) + skipped(l, u), weight, bias);
   };
   return a;
 }

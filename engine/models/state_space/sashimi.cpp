@@ -15,9 +15,13 @@
 #include "recurrence/pooling/pooling.h"
 
 namespace reclab::architectures {
+
+Architecture s4d();
+
 namespace {
 
-bool is_full(const Hyper& h) { return h.choice("code") == "full"; }
+/// S4D has a row `code` of its own: its blocks are told apart by `around`.
+bool is_full(const Hyper& h) { return h.choice(h.has("around") ? "around" : "code") == "full"; }
 
 /// W x + b over channels, as the standalone code keeps it, a convolution of one tap.
 Var mapped(Layer& l, const std::string& name, Var x, std::int64_t out, const std::string& role) {
@@ -73,9 +77,22 @@ std::vector<ReferenceName> with_norms(std::vector<ReferenceName> own) {
   return own;
 }
 
-/// The rows of S4's own layer that are asked for here.
+bool is_diagonal(const Hyper& h) { return h.choice("mode") == "diag"; }
+
+/// The rows of S4's own layer that are asked for here, and those that S4D's has beside them.
 std::vector<HyperSpec> system_rows() {
   std::vector<HyperSpec> rows = parts::low_rank_layer_hyper(false);
+  const std::vector<HyperSpec> of_diagonal = s4d().hyper;
+  for (const char* key : {"discretisation", "imag_transform", "dt_fast", "bandlimit", "B_init"}) {
+    rows.push_back(*std::ranges::find(of_diagonal, key, &HyperSpec::key));
+    rows.back().text = "Of mode = diag: " + rows.back().text;
+  }
+  for (HyperSpec& row : rows) {
+    if (row.key == "init") {
+      for (const char* more : {"lin", "inv", "inv2", "quad", "real", "rand"}) row.choices.push_back(more);
+      row.text = "What A and B start as: the measure legs, legt, lagt or fourier of HiPPO (see s4), with mode = diag legs or one of the others (see s4d).";
+    }
+  }
   std::erase_if(rows, [](const HyperSpec& row) { return row.key == "width" || row.key == "layers" || row.key == "output" || row.key == "block" || row.key == "prenorm"; });
   for (HyperSpec& row : rows) {
     if (row.key == "state") row.standard = std::int64_t{16};
@@ -111,6 +128,33 @@ const Architecture& s4_block() {
     };
     a.joint = s4_layer().joint;
     a.joined = [](Layer& l, Var below, Var forward, Var backward) { return residual(l, below, [&](Var u) { return s4_layer().joined(l, u, forward, backward); }); };
+    return a;
+  }();
+  return made;
+}
+
+const Architecture& s4d_layer() {
+  static const Architecture made = s4d();
+  return made;
+}
+
+const Architecture& s4d_block() {
+  static const Architecture made = [] {
+    Architecture a = s4_block();
+    a.id = "s4d";
+    a.hyper = s4d_layer().hyper;
+    for (HyperSpec row : common_rows()) {
+      if (row.key == "prenorm") continue;
+      if (row.key == "code") row.key = "around";
+      a.hyper.push_back(row);
+    }
+    a.spectrum = "the discretised transition Ā of every channel (one of each conjugate pair), the same at every step of the layer";
+    a.layer = [](Layer& l, Var x) {
+      if (l.hyper.flag("bidirectional")) return s4d_layer().layer(l, l.hyper.flag("prenorm") ? normed(l, x) : x);
+      return residual(l, x, [&](Var u) { return s4d_layer().layer(l, u); });
+    };
+    a.joint = s4d_layer().joint;
+    a.joined = [](Layer& l, Var below, Var forward, Var backward) { return residual(l, below, [&](Var u) { return s4d_layer().joined(l, u, forward, backward); }); };
     return a;
   }();
   return made;
@@ -170,12 +214,14 @@ std::vector<std::int64_t> pools(const Hyper& h) {
 Hyper hyper_of(const Hyper& h, const Architecture& part, const std::vector<std::pair<const char*, HyperValue>>& own) {
   Hyper values(part.hyper);
   for (const HyperSpec& row : part.hyper)
-    if (h.has(row.key)) values.set(row.key, h.value(row.key), "sashimi");
+    if (h.has(row.key) && std::ranges::none_of(own, [&](const auto& one) { return row.key == one.first; })) values.set(row.key, h.value(row.key), "sashimi");
   for (const auto& [key, value] : own) values.set(key, value, "sashimi");
   return values;
 }
 Hyper hyper_of_s4(const Hyper& h, std::int64_t width, std::int64_t stride) {
-  return hyper_of(h, s4_block(), {{"width", width}, {"layers", std::int64_t{1}}, {"block", "none"}, {"output", "glu"}, {"l_kernel", h.integer("l_kernel") / stride}});
+  const std::string none = "none", glu = "glu", full = "full";
+  if (is_diagonal(h)) return hyper_of(h, s4d_block(), {{"width", width}, {"layers", std::int64_t{1}}, {"block", none}, {"output", glu}, {"code", full}, {"around", h.choice("code")}});
+  return hyper_of(h, s4_block(), {{"width", width}, {"layers", std::int64_t{1}}, {"block", none}, {"output", glu}, {"l_kernel", h.integer("l_kernel") / stride}});
 }
 
 /// The layers of the reference in its order, on the way down, in the middle and up again.
@@ -188,7 +234,7 @@ Var body(Body& b, Var x) {
   /// The blocks of a rate; `after` sees what each of them made.
   const auto run_blocks = [&](const std::string& path, std::int64_t number, const auto& after) {
     for (std::int64_t i = 0; i < blocks; ++i) {
-      x = b.layer({&s4_block(), hyper_of_s4(h, width, stride)}, stride, path + std::to_string(number++), x);
+      x = b.layer({is_diagonal(h) ? &s4d_block() : &s4_block(), hyper_of_s4(h, width, stride)}, stride, path + std::to_string(number++), x);
       after();
       if (!ff) continue;
       x = b.layer({&feed_forward(), hyper_of(h, feed_forward(), {})}, stride, path + std::to_string(number++), x);
@@ -248,6 +294,7 @@ Architecture sashimi() {
              "bidirectional: S4 blocks read what is still to come too (see s4); the pooling stages stay as they are.",
              "unet: a skip ends at each layer on the way up.",
              "n_ssm, dt_min, dt_max and the other hyper-parameters of s4 are those of all rates.",
+             "mode = diag: the blocks' systems are those of s4d, code=full; rank, low_rank, l_kernel and B_clip are then of no use, and of mode = dplr are discretisation, imag_transform, dt_fast, bandlimit and B_init.",
              "Of the full code residual = R and norm = layer are here; center_layer and interp are not. Dropout does nothing in a run."};
   a.hyper = {hyper_integer("width", "H", 16, 1, 4096, "Width at the rate of the sequence.", "channels"),
              hyper_integer("n_layers", "L", 1, 1, 64, "S4 blocks at each rate, each with a feed-forward block."),
@@ -258,6 +305,7 @@ Architecture sashimi() {
              hyper_integer("expand", "E", 2, 1, 16, "How many times as wide each slower rate is."),
              hyper_integer("ff", "", 2, 0, 16, "How many times as wide as its block a feed-forward block is inside; 0: there are none."),
              hyper_flag("unet", false, "Blocks before each pooling stage too, and a skip for each layer.")};
+  a.hyper.push_back(hyper_choice("mode", "dplr", {"dplr", "diag"}, "The systems of its S4 blocks: diagonal plus low rank, those of s4, or diagonal, those of s4d with code = full."));
   for (HyperSpec& row : system_rows()) a.hyper.push_back(std::move(row));
   for (HyperSpec& row : common_rows()) a.hyper.push_back(std::move(row));
   a.spectrum = s4_block().spectrum;
@@ -279,7 +327,12 @@ Architecture sashimi() {
     if (h.integer("l_kernel") % stride)
       throw Error("sashimi: l_kernel = " + h.text("l_kernel") + " is not a multiple of the " + std::to_string(stride) + " steps of the slowest rate: choose one that is, or 0.",
                   {.model = "sashimi", .parameter = "l_kernel", .value = h.text("l_kernel"), .range = "a multiple of " + std::to_string(stride)});
-    s4_layer().check(hyper_of_s4(h, h.integer("width"), 1));
+    const std::string& init = h.choice("init");
+    const bool of_HiPPO = init == "legs" || init == "legt" || init == "lagt" || init == "fourier";
+    if (is_diagonal(h) ? of_HiPPO && init != "legs" : !of_HiPPO)
+      throw Error("sashimi: init = " + init + " is none of mode = " + h.choice("mode") + ": choose " + (is_diagonal(h) ? "legs, lin, inv, inv2, quad, real or rand." : "legs, legt, lagt or fourier."),
+                  {.model = "sashimi", .parameter = "init", .value = init, .range = is_diagonal(h) ? "legs, lin, inv, inv2, quad, real, rand" : "legs, legt, lagt, fourier"});
+    (is_diagonal(h) ? s4d_layer() : s4_layer()).check(hyper_of_s4(h, h.integer("width"), 1));
   };
   a.period = [](const Hyper& h) {
     std::int64_t period = 1;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
-#include <numbers>
+#include <utility>
 
 #include "array/error.h"
 #include "models/parts/hippo.h"
@@ -14,37 +14,68 @@
 namespace reclab::parts {
 namespace {
 
+/// Of one half of the conjugate pairs: the transition diag(a) - Σ_r p_r q_rᵀ of the whole set, and what an input adds; [channels, modes] each.
+struct ConjugateHalf {
+  Var a, b;
+  std::vector<Var> p, q;
+};
+
 /// The transition of each channel in real coordinates (Re h, Im h), [channels, 2 modes, 2 modes].
-Var real_transition(const LowRankSystem& system) {
+Var real_transition(const ConjugateHalf& system) {
   const std::int64_t H = system.a.dim(0), n = system.a.dim(1);
   std::vector<double> identity(static_cast<std::size_t>(n * n), 0.0);
   for (std::int64_t i = 0; i < n; ++i) identity[static_cast<std::size_t>(i * n + i)] = 1.0;
   const Var one = system.a.graph->constant({n, n}, std::move(identity));
   const auto diagonal = [&](Var v) { return reshape(v, {H, n, 1}) * one; };
   const auto product = [&](Var p, Var q) { return reshape(p, {H, n, 1}) * reshape(q, {H, 1, n}) * 2.0; };
-  const Var a = real(system.a), b = imag(system.a), p = real(system.p), s = imag(system.p), q = real(system.q), r = imag(system.q);
-  const Var above[] = {diagonal(a) - product(p, q), product(p, r) - diagonal(b)},
-            below[] = {diagonal(b) - product(s, q), diagonal(a) + product(s, r)};
-  const Var rows[] = {concat(above, -1), concat(below, -1)};
-  return concat(rows, -2);
+  const Var a = real(system.a), b = imag(system.a);
+  Var sum;
+  for (std::size_t i = 0; i < system.p.size(); ++i) {
+    const Var p = real(system.p[i]), s = imag(system.p[i]), q = real(system.q[i]), r = imag(system.q[i]);
+    const Var above[] = {i ? -product(p, q) : diagonal(a) - product(p, q), i ? product(p, r) : product(p, r) - diagonal(b)},
+              below[] = {i ? -product(s, q) : diagonal(b) - product(s, q), i ? product(s, r) : diagonal(a) + product(s, r)};
+    const Var rows[] = {concat(above, -1), concat(below, -1)}, all = concat(rows, -2);
+    sum = sum ? sum + all : all;
+  }
+  return sum;
+}
+Var real_transition(const LowRankSystem& system) { return real_transition(ConjugateHalf{system.a, system.b, {system.p}, {system.q}}); }
+
+/// (diag(d) - Σ_r p_r q_rᵀ)⁻¹ where `inverse` is 1/d, by Sherman and Morrison's formula term by term: 1/d - Σ_r x_r y_rᵀ; the whole set of pairs counts.
+ConjugateHalf inverted(Var inverse, const std::vector<Var>& p, const std::vector<Var>& q) {
+  ConjugateHalf found{inverse, {}, {}, {}};
+  const auto both = [](Var v) { return reshape(reclab::sum(real(v), -1) * 2.0, {v.dim(0), 1}); };
+  for (std::size_t r = 0; r < p.size(); ++r) {
+    Var x = inverse * p[r], y = inverse * q[r];
+    for (std::size_t j = 0; j < r; ++j) {
+      x = x - found.p[j] * both(found.q[j] * p[r]);
+      y = y - found.q[j] * both(q[r] * found.p[j]);
+    }
+    found.p.push_back(-x * reciprocal(1.0 - both(q[r] * x)));
+    found.q.push_back(y);
+  }
+  return found;
 }
 
 /// The readout c of which c (1 - Abar^length) is C~: c = C~ (1 + M)(1 + M^2)(1 + M^4)..., M = Abar^length, until the powers of any decay
-/// from 1e-9 a step on have died away. In real coordinates, where a readout is the row (Re c, -Im c) and the state the column (Re h, Im h).
-Var solved_readout(const LowRankSystem& system, Var c, std::int64_t length) {
-  const std::int64_t H = c.dim(0), n = c.dim(1);
-  Var power = real_transition(system), M;
+/// from 1e-9 a step on have died away. In real coordinates, where a readout is the row (Re c, -Im c) and the state the column (Re h, Im h);
+/// rows [channels, readouts, 2 modes].
+Var solved_rows(Var transition, Var row, std::int64_t length) {
+  Var power = transition, M;
   for (std::int64_t left = length; left > 0; left /= 2) {
     if (left % 2) M = M ? matmul(M, power) : power;
     if (left > 1) power = matmul(power, power);
   }
-  const Var parts[] = {real(c), -imag(c)};
-  Var row = reshape(concat(parts, -1), {H, 1, 2 * n});
   for (double steps = static_cast<double>(length); steps < 4e10; steps *= 2.0) {
     row = row + matmul(row, M);
     M = matmul(M, M);
   }
-  row = reshape(row, {H, 2 * n});
+  return row;
+}
+Var solved_readout(const LowRankSystem& system, Var c, std::int64_t length) {
+  const std::int64_t H = c.dim(0), n = c.dim(1);
+  const Var parts[] = {real(c), -imag(c)};
+  const Var row = reshape(solved_rows(real_transition(system), reshape(concat(parts, -1), {H, 1, 2 * n}), length), {H, 2 * n});
   return complex(slice(row, -1, 0, n), -slice(row, -1, n, 2 * n));
 }
 
@@ -56,15 +87,45 @@ Var finished(Layer& l, Var x, Var y, Var scale, Var shift) {
   const std::int64_t H = l.hyper.integer("width");
   const bool block = l.hyper.choice("block") == "residual", prenorm = l.hyper.flag("prenorm");
   if (l.hyper.choice("output") == "glu") {
-    const double k = 1.0 / std::sqrt(static_cast<double>(H));
-    const Var W = l.parameter("output_linear.weight", {2 * H, H}, init::uniform(-k, k),
-                              "W of the GLU: value rows, then gate rows; starts uniform in ±1/√H.");
-    const Var b = l.parameter("output_linear.bias", {2 * H}, init::uniform(-k, k), "Its bias; starts uniform in ±1/√H.");
+    const std::int64_t columns = y.dim(-1);
+    const double k = 1.0 / std::sqrt(static_cast<double>(columns));
+    const Var W = l.parameter("output_linear.weight", {2 * H, columns}, init::uniform(-k, k),
+                              columns == H ? "W of the GLU: value rows, then gate rows; starts uniform in ±1/√H." : "W of the GLU: value rows, then gate rows, columns read by read; starts uniform in ±1/√(channels H).");
+    const Var b = l.parameter("output_linear.bias", {2 * H}, init::uniform(-k, k), columns == H ? "Its bias; starts uniform in ±1/√H." : "Its bias; starts uniform in ±1/√(channels H).");
     const auto parts = split(linear(gelu(y), W, b), -1, 2);
     y = parts[0] * l.gate("glu", sigmoid(parts[1]), 0.0, 1.0, "The GLU after the system: how much of each channel passes.");
   }
   if (!block) return y;
   return prenorm ? x + y : layer_norm(x + y, scale, shift, 1e-5);
+}
+
+/// How often each system is read out.
+std::int64_t reads_of(const Hyper& h) { return h.has("channels") ? h.integer("channels") : 1; }
+
+/// D u of each read, side by side.
+Var skipped(Layer& l, Var u) {
+  const std::int64_t H = l.hyper.integer("width"), reads = reads_of(l.hyper);
+  const Var D = l.parameter("D", {reads, H}, init::normal(1.0), reads == 1 ? "The skip D; starts normal." : "The skip D, a row a read; starts normal.");
+  std::vector<Var> parts;
+  for (std::int64_t i = 0; i < reads; ++i) parts.push_back(reshape(reads == 1 ? D : slice(D, 0, i, i + 1), {H}) * u);
+  return reads == 1 ? parts[0] : concat(parts, -1);
+}
+
+/// A memory of several low-rank terms or readouts, by its real matrices: y [steps, batch, reads * channels], read by read, of C [reads, channels, modes].
+Var dense_modes(Layer& l, const ConjugateHalf& system, const std::vector<Var>& C, std::int64_t length, Var u) {
+  const std::int64_t H = system.a.dim(0), n = system.a.dim(1), reads = std::ssize(C);
+  const Var transition = real_transition(system), drive[] = {real(system.b), imag(system.b)};
+  std::vector<Var> rows;
+  for (const Var& c : C) {
+    const Var parts[] = {real(c) * 2.0, imag(c) * -2.0};
+    rows.push_back(reshape(concat(parts, -1), {H, 1, 2 * n}));
+  }
+  Var row = reads == 1 ? rows[0] : concat(rows, 1);
+  if (length) row = solved_rows(transition, row, length);
+  const Var y = dense_bank(l, {.name = "h", .shape = {H, 2 * n}, .text = "The complex modes of each channel, one of each conjugate pair: all real parts, then all imaginary parts.", .pairs = true}, transition,
+                           concat(drive, -1), row, u);
+  const int reads_first[] = {0, 1, 3, 2};
+  return reshape(permute(y, reads_first), {u.dim(0), u.dim(1), reads * H});
 }
 
 }  // namespace
@@ -75,6 +136,9 @@ std::vector<HyperSpec> low_rank_layer_hyper(bool first_version) {
                               hyper_integer("state", "N", 64, 2, 1024, "State size a channel, conjugates counted: N/2 complex modes are stored.", "states"),
                               hyper_integer("n_ssm", "S", 0, 0, 4096,
                                             "Independent copies of A, B, P, shared by the channels in turn; it divides the width; 0: one a channel."),
+                              hyper_integer("rank", "R", 1, 1, 16, "Rank of the low-rank part: terms P P*."),
+                              hyper_integer("channels", "C", 1, 1, 64, "How often each system is read out, each time with a C and D of its own; the output map takes all reads side by side."),
+                              draws_only(hyper_choice("init", "legs", {"legs", "legt", "lagt", "fourier"}, "The measure of HiPPO that A, B and P start as; legt is of rank 2, and starts without its second term where rank is 1; terms beyond a measure's own start at 0.")),
                               draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)),
                               draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
                               hyper_choice("dt_transform", "exp", {"exp", "softplus"}, "How the time step comes from inv_dt."),
@@ -88,7 +152,7 @@ std::vector<HyperSpec> low_rank_layer_hyper(bool first_version) {
                               hyper_choice("output", "glu", {"glu", "none"}, "After the system: gelu and a gated linear map, or nothing."),
                               hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the S4 layer alone."),
                               hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise).")};
-  if (first_version) std::erase_if(rows, [](const HyperSpec& row) { return row.key == "dt_transform" || row.key == "dt_tie" || row.key == "low_rank" || row.key == "B_clip"; });
+  if (first_version) std::erase_if(rows, [](const HyperSpec& row) { return row.key == "dt_transform" || row.key == "dt_tie" || row.key == "low_rank" || row.key == "B_clip" || row.key == "rank" || row.key == "channels" || row.key == "init"; });
   if (first_version) {
     for (HyperSpec& row : rows)
       if (row.key == "real_transform") row.text = "How −Re Λ comes from inv_w_real.";
@@ -123,6 +187,9 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
       throw Error(id + ": n_ssm = " + h.text("n_ssm") + " does not divide width = " + h.text("width") +
                       ": choose a divisor, or 0 for one copy a channel.",
                   {.model = id, .parameter = "n_ssm", .value = h.text("n_ssm"), .range = "a divisor of width"});
+    if (reads_of(h) > 1 && h.choice("output") == "none" && (h.choice("block") == "residual" || h.integer("layers") > 1))
+      throw Error(id + ": output = none leaves channels = " + h.text("channels") + " reads a channel, which no residual and no next layer takes: choose output=glu, or block=none and layers=1.",
+                  {.model = id, .parameter = "channels", .value = h.text("channels"), .range = "1 with output = none"});
     if (h.real("dt_min") > h.real("dt_max"))
       throw Error(id + ": dt_min = " + h.text("dt_min") + " is above dt_max = " + h.text("dt_max") + ": choose dt_min at most dt_max.",
                   {.model = id, .parameter = "dt_min", .value = h.text("dt_min"), .range = "at most dt_max"});
@@ -144,48 +211,52 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
                                    }),
                                    first ? "log Δ a channel; starts uniform between log dt_min and log dt_max."
                                          : "Δ a channel before exp or softplus; starts with log Δ uniform between log dt_min and log dt_max.");
-    /// Every copy starts as the same modes of HiPPO-LegS.
-    const auto from_legs = [N, modes](auto value) -> Init {
+    const std::string measure = first ? "legs" : l.hyper.choice("init");
+    const std::int64_t rank = first ? 1 : l.hyper.integer("rank"), reads = reads_of(l.hyper);
+    /// Every copy starts as the same modes of the measure; `value` is of a mode and, of P, the term.
+    const auto from_measure = [N, modes, S, measure](auto value) -> Init {
       return [=](InitContext& c) {
-        const auto legs = hippo::legs_normal(N);
+        const auto start_of = hippo::low_rank_of(measure, N);
         const std::size_t each = c.shape.size() == 4 ? 2 : 1;
         for (std::size_t i = 0; i < c.values.size(); i += each) {
-          const std::complex<double> start = value(legs, i / each % static_cast<std::size_t>(modes));
+          const std::complex<double> start = value(start_of, i / each % static_cast<std::size_t>(modes), i / each / static_cast<std::size_t>(S * modes));
           c.values[i] = start.real();
           if (each == 2) c.values[i + 1] = start.imag();
         }
       };
     };
     const double clip = first ? 0.0 : l.hyper.real("B_clip");
-    const auto clipped = [clip](const hippo::Normal& legs, std::size_t n) -> std::complex<double> {
-      if (clip == 0.0) return legs.input[n];
-      const std::complex<double> phase = legs.vectors[n] / std::abs(legs.vectors[n]), theirs = legs.input[n] * phase;
+    const auto clipped = [clip](const hippo::LowRankMeasure& start, std::size_t n, std::size_t) -> std::complex<double> {
+      if (clip == 0.0) return start.input[n];
+      const std::complex<double> phase = start.first[n] / std::abs(start.first[n]), theirs = start.input[n] * phase;
       return std::complex<double>(theirs.real(), std::clamp(theirs.imag(), -clip, clip)) / phase;
     };
     const std::string& transform = l.hyper.choice("real_transform");
     const std::string re_name = first ? "inv_w_real" : "A_real";
-    const Var A_real = transform == "exp" ? l.parameter(re_name, {S, modes}, init::constant(std::log(0.5)), "log of −Re Λ; starts at log ½.")
-                                          : l.parameter(re_name, {S, modes}, init::constant(from_positive(transform, 0.5)), "−Re Λ before " + transform + "; starts at that of ½.");
+    const double decays = measure == "legs" ? 0.5 : 1e-4;  // of the others the diagonal part only turns, and starts as the reference's least
+    const std::string of_start = measure == "legs" ? "½." : "1e-4.";
+    const Var A_real = transform == "exp" ? l.parameter(re_name, {S, modes}, init::constant(std::log(decays)), "log of −Re Λ; starts at log " + of_start)
+                                          : l.parameter(re_name, {S, modes}, init::constant(from_positive(transform, decays)), "−Re Λ before " + transform + "; starts at that of " + of_start);
     const double sign = first ? 1.0 : -1.0;  // of what is stored of Im Λ
     const Var A_imag = l.parameter(first ? "w_imag" : "A_imag", {S, modes},
-                                   from_legs([sign](const hippo::Normal& legs, std::size_t n) { return -sign * std::max(-legs.frequencies[n], 1e-4); }),
+                                   from_measure([sign](const hippo::LowRankMeasure& start, std::size_t n, std::size_t) { return -sign * std::max(start.frequencies[n], 1e-4); }),
                                    std::string(first ? "Im Λ; starts with the eigenvalues of HiPPO-LegS that are negative, largest first."
-                                                     : "−Im Λ; starts with the eigenvalues of HiPPO-LegS, largest first."));
+                                                     : "−Im Λ; starts with the eigenvalues of the measure init, by default HiPPO-LegS, largest first."));
     const Var B =
-        l.parameter("B", {1, S, modes, 2}, from_legs(clipped),
-                    "B in the eigenvectors' basis, last axis re and im; starts as HiPPO-LegS with phases that make it real and positive" +
+        l.parameter("B", {1, S, modes, 2}, from_measure(clipped),
+                    "B in the eigenvectors' basis, last axis re and im; starts as init, by default HiPPO-LegS, with phases that make it real and positive" +
                         std::string(clip == 0.0 ? "." : ", then cut."));
-    const Var P = l.parameter("P", {1, S, modes, 2},
-                              from_legs([](const hippo::Normal& legs, std::size_t n) { return legs.input[n] * std::numbers::sqrt2 / 2.0; }),
-                              "P of the low-rank part, last axis re and im; starts as HiPPO-LegS, B/√2.");
-    const Var Q = first || l.hyper.choice("low_rank") == "tied" ? Var{} : l.parameter("Q", {1, S, modes, 2}, [](InitContext& c) {
+    const Var P = l.parameter("P", {rank, S, modes, 2},
+                              from_measure([](const hippo::LowRankMeasure& start, std::size_t n, std::size_t r) { return r < start.low_rank.size() ? start.low_rank[r][n] : 0.0; }),
+                              measure == "legs" ? "P of the low-rank part, last axis re and im; starts as HiPPO-LegS, B/√2." : "P of the low-rank part, term by term, last axis re and im; starts as init says.");
+    const Var Q = first || l.hyper.choice("low_rank") == "tied" ? Var{} : l.parameter("Q", {rank, S, modes, 2}, [](InitContext& c) {
       const auto p = c.other("P");
       for (std::size_t i = 0; i < c.values.size(); ++i) c.values[i] = i % 2 ? -p[i] : p[i];
     }, "Q of the low-rank part, last axis re and im; starts as the conjugate of P.");
     const Var both_C =
-        l.parameter("C", {bidirectional ? 2 : 1, H, modes, 2}, init::normal(std::sqrt(0.5)), l.hyper.integer("l_kernel") ? "C̃ = (1 − Ā^L)ᵀ times the readout, last axis re and im; starts complex normal." : "The readout C, last axis re and im; starts complex normal.");
-    const Var C = bidirectional ? slice(both_C, 0, l.backward() ? 1 : 0, l.backward() ? 2 : 1) : both_C;
-    const Var D = two ? Var{} : l.parameter("D", {1, H}, init::normal(1.0), "The skip D; starts normal.");
+        l.parameter("C", {(bidirectional ? 2 : 1) * reads, H, modes, 2}, init::normal(std::sqrt(0.5)), l.hyper.integer("l_kernel") ? "C̃ = (1 − Ā^L)ᵀ times the readout, last axis re and im; starts complex normal." : "The readout C, last axis re and im; starts complex normal.");
+    const Var C = bidirectional ? slice(both_C, 0, l.backward() ? reads : 0, l.backward() ? 2 * reads : reads) : both_C;
+    const auto skip_of = [&](Var v) { return two ? Var{} : skipped(l, v); };
 
     const auto number = [&](Var v, std::int64_t rows) {
       return complex(reshape(slice(v, -1, 0, 1), {rows, modes}), reshape(slice(v, -1, 1, 2), {rows, modes}));
@@ -196,10 +267,31 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     };
     const auto half_sum = [](Var v) { return reshape(sum(real(v), -1) * 2.0, {v.dim(0), 1}); };  // over a mode and its conjugate
     const Var decay = transform == "exp" ? exp_in_range(A_real) : first && transform == "relu" ? relu(A_real) : positive(transform, A_real);
-    const Var lambda = for_channels(complex(-decay, first ? A_imag : -A_imag)), low_rank = for_channels(number(P, S)), input = for_channels(number(B, S));
+    const auto term = [&](Var v, std::int64_t r) { return for_channels(number(rank == 1 ? v : slice(v, 0, r, r + 1), S)); };
+    const Var lambda = for_channels(complex(-decay, first ? A_imag : -A_imag)), low_rank = term(P, 0), input = for_channels(number(B, S));
     const Var dt = first ? reshape(exp(inv_dt), {H, 1}) : softplus_dt ? softplus(inv_dt) : exp(inv_dt), half = dt * 0.5;
     // (1 - Δ/2 A)⁻¹ by Sherman and Morrison; Ā = 2 (1 - Δ/2 A)⁻¹ - 1.
     const Var inverse = reciprocal(1.0 - lambda * half), conjugate = Q ? for_channels(number(Q, S)) : complex(real(low_rank), -imag(low_rank));
+    if (rank > 1 || reads > 1) {
+      declare_flow(l, {.rule = Flow::Rule::bilinear});
+      std::vector<Var> p, q, rows;
+      for (std::int64_t r = 0; r < rank; ++r) {
+        const Var of_P = term(P, r);
+        p.push_back(of_P * half * -1.0);
+        q.push_back(Q ? term(Q, r) : complex(real(of_P), -imag(of_P)));
+      }
+      // 1 - Δ/2 A = diag(1 - Δ/2 Λ) + Δ/2 Σ P Qᵀ
+      ConjugateHalf way = inverted(inverse, p, q);
+      const Var driven = input * dt;
+      way.b = inverse * driven;
+      for (std::int64_t r = 0; r < rank; ++r) way.b = way.b - way.p[static_cast<std::size_t>(r)] * half_sum(way.q[static_cast<std::size_t>(r)] * driven);
+      way.a = inverse * 2.0 - 1.0;
+      for (Var& one : way.p) one = one * 2.0;
+      for (std::int64_t i = 0; i < reads; ++i) rows.push_back(number(slice(C, 0, i, i + 1), H));
+      const Var u = block && prenorm ? layer_norm(x, scale, shift, 1e-5) : x;
+      const Var skip = skip_of(u), read = dense_modes(l, way, rows, l.hyper.integer("l_kernel"), u);
+      return two ? read : finished(l, x, read + skip, scale, shift);
+    }
     if (!l.hyper.has("order") || l.hyper.integer("order") > 0) declare_flow(l, {.rule = Flow::Rule::bilinear});  // else the input is in the transition
     LowRankSystem system;
     system.a = inverse * 2.0 - 1.0;
@@ -218,7 +310,7 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     if (const std::int64_t length = l.hyper.integer("l_kernel")) system.c = solved_readout(system, system.c, length);
 
     const Var u = block && prenorm ? layer_norm(x, scale, shift, 1e-5) : x;
-    const Var skip = two ? Var{} : reshape(D, {H}) * u;  // before the bank: gradients are added up in this order
+    const Var skip = skip_of(u);  // before the bank: gradients are added up in this order
     const Var read = how.read(l, system, u);
     return two ? read : finished(l, x, read + skip, scale, shift);
   };
@@ -228,9 +320,8 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     const bool block = l.hyper.choice("block") == "residual";
     const Var scale = block ? l.parameter("norm.weight", {H}, init::constant(1.0), "Scale of the layer norm; starts at 1.") : Var{};
     const Var shift = block ? l.parameter("norm.bias", {H}, init::constant(0.0), "Shift of the layer norm; starts at 0.") : Var{};
-    const Var D = l.parameter("D", {1, H}, init::normal(1.0), "The skip D; starts normal.");
     const Var u = block && l.hyper.flag("prenorm") ? layer_norm(below, scale, shift, 1e-5) : below;
-    return finished(l, below, forward + (l.hyper.flag("bidirectional") ? from_next_step(backward) : backward) + reshape(D, {H}) * u, scale, shift);
+    return finished(l, below, forward + (l.hyper.flag("bidirectional") ? from_next_step(backward) : backward) + skipped(l, u), scale, shift);
   };
 }
 
