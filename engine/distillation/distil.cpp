@@ -40,6 +40,19 @@ void add(std::vector<ModesRow>& rows, std::span<const double> taps, const Filter
   }
 }
 
+/// Adds a filter to the rows and to the singular values.
+void count(Distillation& found, const DistilledFilter& filter) {
+  const auto most = static_cast<std::size_t>(2 * found.modes + 1);
+  for (std::int64_t c = 0; c < filter.filter.channels; ++c) {
+    const FilterSpectrum& spectrum = filter.spectra[static_cast<std::size_t>(c)];
+    add(found.rows, filter.filter.channel(c), spectrum, filter.fits[static_cast<std::size_t>(c)]);
+    const HankelFactors& own = spectrum.taps;
+    found.singular_values.resize(std::max(found.singular_values.size(), std::min(own.values.size(), most)), 0.0);
+    for (std::size_t k = 0; k < found.singular_values.size(); ++k)
+      found.singular_values[k] = std::max(found.singular_values[k], over(own.value(static_cast<std::int64_t>(k)), own.value(0)));
+  }
+}
+
 /// The poles and residues of all filters of a layer, system-major (channel, filter), as the modal architecture has them, and what stands beside them.
 struct LayerModes {
   std::vector<double> poles, residues, direct;
@@ -228,6 +241,58 @@ std::string put_whole(const Registry& registry, const ModalArchitecture& target,
   return {};
 }
 
+/// The model itself with modes in the place of its filters, where its architecture has a row for that. Returns why not; nothing where it is done.
+std::string put_in_place(const Registry& registry, const Prepared& source, const DistillRequest& request, Distillation& found) {
+  const Preset& own = request.model.preset;
+  const Architecture& architecture = registry.find(own.architecture);
+  if (!source.hyper.has("filter_modes")) return own.architecture + " has no filter_modes";
+  if (source.hyper.integer("filter_modes")) return own.architecture + " has its filters as modes";
+  const auto layers = by_layer(found.filters);
+  std::int64_t modes = 1;
+  for (const auto& [layer, filters] : layers) modes = std::max(modes, stored({filters.back()}));
+  Hyper hyper = source.hyper;
+  hyper.set("filter_modes", modes, own.architecture);
+  try {
+    if (architecture.check) architecture.check(hyper);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  NetworkOptions options;
+  options.input = request.model.sequence->width;
+  options.head = source.loss.outputs();
+  const Network network(architecture, hyper, options);
+  Parameters weights = network.initialise(1), given = source.parameters;
+  for (Parameters::Entry& entry : weights.entries())
+    if (const Parameters::Entry* same = given.find(entry.name)) entry.values = same->values;
+  std::size_t written = 0;
+  for (const auto& [layer, filters] : layers) {
+    // The long filter comes after the short ones that stay; a layer that runs back shares the parameters of the one that runs forward, or has its own beside them.
+    const LayerModes made = modes_of({filters.back()}, modes);
+    const bool back = network.layers()[static_cast<std::size_t>(layer)].reversed && !weights.find(std::to_string(layer) + "/modes.poles");
+    const std::string at = std::to_string(back ? layer - 1 : layer) + "/modes", apart = at + "_backward.";
+    const std::string name = back && weights.find(apart + "poles") ? apart : at + ".";
+    Parameters::Entry *poles = weights.find(name + "poles"), *residues = weights.find(name + "residues"), *direct = weights.find(name + "direct");
+    if (!poles || poles->values.size() != made.poles.size()) return own.architecture + " has other filters than filter_modes makes";
+    poles->values = made.poles;
+    residues->values = made.residues;
+    direct->values = made.direct;
+    written += back && name == at + "." ? 0 : 1;
+  }
+  if (written != static_cast<std::size_t>(std::ranges::count_if(weights.entries(), [](const Parameters::Entry& entry) { return ends(entry.name, ".poles") && entry.name.find("/modes") != std::string::npos; })))
+    return own.architecture + " has a filter that no layer's modes are of";
+  found.weights = std::move(weights);
+  Preset& preset = found.preset;
+  preset.hyper.clear();
+  for (const HyperSpec& spec : architecture.hyper)
+    if (!spec.draws_only) preset.hyper.emplace_back(spec.key, hyper.value(spec.key));
+  preset.architecture = own.architecture;
+  preset.task = own.task;
+  preset.task_length = own.task_length;
+  preset.task_seed = own.task_seed;
+  preset.task_set = own.task_set;
+  return {};
+}
+
 /// The first filter as a model of its own, which shows its impulse response.
 void put_filter(const Registry& registry, Distillation& found) {
   const DistilledFilter& first = found.filters.front();
@@ -302,11 +367,7 @@ Distillation distil(const Registry& registry, const DistillRequest& request, con
       const auto taps = filter.filter.channel(c);
       filter.spectra.push_back(filter_spectrum(taps, 2 * request.modes));
       filter.fits.push_back(modal_fits(taps, filter.spectra.back(), orders));
-      add(found.rows, taps, filter.spectra.back(), filter.fits.back());
       HankelFactors& own = filter.spectra.back().taps;
-      found.singular_values.resize(std::max(found.singular_values.size(), std::min(own.values.size(), static_cast<std::size_t>(2 * request.modes + 1))), 0.0);
-      for (std::size_t k = 0; k < found.singular_values.size(); ++k)
-        found.singular_values[k] = std::max(found.singular_values[k], over(own.value(static_cast<std::int64_t>(k)), own.value(0)));
       own.vectors.clear();  // of thousands of channels they would be gigabytes
       filter.spectra.back().ending.vectors.clear();
     }
@@ -316,6 +377,15 @@ Distillation distil(const Registry& registry, const DistillRequest& request, con
     if (found.whole) break;
     found.why_not += (found.why_not.empty() ? "" : "; ") + missing;
   }
+  bool in_place = false;  // the short filters of a layer stay what they are
+  if (!found.whole) {
+    const std::string missing = put_in_place(registry, prepared, request, found);
+    found.whole = in_place = missing.empty();
+    found.why_not += (missing.empty() ? "" : "; ") + missing;
+  }
+  for (const auto& [layer, filters] : by_layer(found.filters))
+    for (const DistilledFilter* filter : filters)
+      if (!in_place || filter == filters.back()) count(found, *filter);
   if (found.whole)
     found.why_not.clear();
   else

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from harness import draw, make
+import modal_filter
 from parts import Numpy, Torch, affine, encoder_shapes, linear_shapes, norm_shapes, prefixed, stack
 
 SHIFT, KEEPS = "ssm_k_kernel.kernel", "kernel.kernel"
@@ -63,15 +64,20 @@ def looped(record, settings, level, p, x):
 
     def lags(B, C):
         return [sum(B[:, j] * C[:, j + i] for j in range(N - i)) for i in range(min(N, most))]
-    if mode != "shift":
+    modal = settings.get("filter_modes", 0)
+    if modal:
+        a, w = (z.reshape(H, n * n, -1) for z in modal_filter.poles_and_residues(p))
+        b, transition, direct = torch.ones(H, n * n, 1), a, p["modes.direct"].reshape(H, n * n)
+    elif mode != "shift":
         a, b, w = discrete(settings, p, T)
-        transition = a[:, None].expand(H, n * n, a.shape[1])
+        transition, direct = a[:, None].expand(H, n * n, a.shape[1]), torch.zeros(H, n * n)
+        a, b, w = a[:, None], b[:, None], w[:, None]
     taps = lags(shift_B, shift_C)
     if limited or mode == "shift":
-        kernel = lags(p[f"{KEEPS}.B"], p[f"{KEEPS}.C"][0]) if mode == "shift" else [torch.real(w * b * a**i).sum(1) for i in range(min(most, T))]
+        kernel = lags(p[f"{KEEPS}.B"], p[f"{KEEPS}.C"][0]) if mode == "shift" else [torch.real(w * b * a**i).sum(2)[:, 0] for i in range(min(most, T))]
         long = most if mode != "shift" else min(N, most)
     else:
-        state = torch.zeros(H, n * n, a.shape[1], dtype=a.dtype)
+        state = torch.zeros(H, n * n, a.shape[2], dtype=a.dtype)
     keys, products, outputs = [], [], []
     place = torch.zeros(d, N)
     for u in x:
@@ -92,8 +98,8 @@ def looped(record, settings, level, p, x):
             r = sum(kernel[i][:, None] * products[-1 - i] for i in range(min(len(products), long)))
         else:
             record.transition(level, transition, constant=True)
-            state = record.state(level, "h", (a[:, None] * state.reshape(H, n * n, -1) + b[:, None] * kv.reshape(H, n * n, 1)).reshape(H * n * n, -1))
-            r = torch.real(w[:, None] * state.reshape(H, n * n, -1)).sum(2)
+            state = record.state(level, "h", (a * state.reshape(H, n * n, -1) + b * kv.reshape(H, n * n, 1)).reshape(H * n * n, -1))
+            r = torch.real(w * state.reshape(H, n * n, -1)).sum(2) + direct * kv.reshape(H, n * n)
         y = (q.reshape(H, n, 1) * (r.reshape(H, n, n) + p["D"][:, None, None] * kv)).sum(1)
         outputs.append(affine(p, "output_linear", y.T.reshape(-1) if n > 1 else y.reshape(-1)))
     return torch.stack(outputs)
@@ -112,7 +118,9 @@ def convolved(settings, p, u):
     def through(kernel, z):  # [..., channels, L]
         return np.fft.irfft(np.fft.rfft(kernel, L_kernel + L) * np.fft.rfft(z, L_kernel + L), L_kernel + L)[..., :L]
     mode, disc = settings.get("mode", "diag"), settings.get("disc", "bilinear")
-    if mode == "shift":
+    if settings.get("filter_modes", 0):
+        ssm = None
+    elif mode == "shift":
         ssm = shift(p[f"{KEEPS}.B"], p[f"{KEEPS}.C"][0])
     elif mode == "ema":
         of = lambda name: 1.0 / (1.0 + np.exp(-p[f"{KEEPS}.{name}"]))
@@ -144,7 +152,11 @@ def convolved(settings, p, u):
     q, k, v = (affine(p, f"{name}_proj", u).T for name in "qkv")
     k = through(shift(p[f"{SHIFT}.B"], p[f"{SHIFT}.C"][0]), k) + p["ssm_k_D"][:, None] * k
     kv = k.reshape(H, n, L).transpose(1, 0, 2)[:, None] * v.reshape(H, n, L).transpose(1, 0, 2)[None]  # d1 d2 h l
-    y = through(ssm, kv) + kv * p["D"][:, None]
+    if ssm is None:
+        kept = modal_filter.convolved(p, kv.transpose(2, 0, 1, 3).reshape(-1, L).T).T.reshape(H, n, n, L).transpose(1, 2, 0, 3)
+    else:
+        kept = through(ssm, kv)
+    y = kept + kv * p["D"][:, None]
     y = (y * q.reshape(H, n, L).transpose(1, 0, 2)[:, None]).sum(0)  # d2 h l
     return affine(p, "output_linear", y.reshape(d, L).T)
 
@@ -162,6 +174,8 @@ def case(name, settings, T, d_in, loss, seed, real=(0.4, -0.7), log_dt=(0.4, -1.
         shapes |= {f"{KEEPS}.delta": ((H, 1 if settings.get("dt_tie") else N, 1), 0.6), f"{KEEPS}.alpha": ((H, N, 1), 0.6), f"{KEEPS}.beta": ((H, N, 1), 0.8), f"{KEEPS}.gamma": ((H, N), 0.8)}
     else:
         shapes |= {f"{KEEPS}.C": ((1, H, N // 2, 2), 0.8), f"{KEEPS}.log_dt": ((H,), *log_dt), f"{KEEPS}.B": ((S, N // 2, 2), 0.4, 0.6), f"{KEEPS}.inv_A_real": ((S, N // 2), *real), f"{KEEPS}.A_imag": ((S, N // 2), 2.0, 1.0)}
+    if settings.get("filter_modes", 0):
+        shapes = {key: value for key, value in shapes.items() if not key.startswith(KEEPS)} | modal_filter.shapes(d * n, settings["filter_modes"])
     if settings.get("block") != "none":
         shapes |= norm_shapes("norm2", d) | linear_shapes("mlp.fc1", E, d, bias=True) | linear_shapes("mlp.fc2", d, E, bias=True)
     every = encoder_shapes(d, d_in)
@@ -205,6 +219,7 @@ def main():
     case("h3-shift", {"width": 4, "head_dim": 2, "state": 3, "mode": "shift", "block": "none"}, 12, 4, "mean", 978)
     case("h3-ema", {"width": 4, "head_dim": 2, "state": 3, "mode": "ema", "block": "none"}, 12, 4, "mean", 979)
     case("h3-ema-tied", {"width": 3, "state": 3, "mode": "ema", "dt_tie": True, "l_max": 4, "block": "none"}, 12, 3, "mean", 980)
+    case("h3-modes", {"width": 4, "head_dim": 2, "state": 4, "filter_modes": 3, "layers": 2, "mlp": 3}, 11, 2, "mean", 981)
 
 
 if __name__ == "__main__":

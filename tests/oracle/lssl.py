@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from harness import draw, make
+import modal_filter
 from state_space import encoder_shapes, numpy_stack, stack
 from structured import norm_shapes
 
@@ -55,7 +56,16 @@ def read_out(settings, p, y, activations, T):
     return y @ W.T + p["output_linear.bias"]
 
 
+def by_read(x, M):
+    """Each channel as often as it is read, channel by channel."""
+    return x[:, [h for h in range(x.shape[1]) for _ in range(M)]]
+
+
 def lssl_mixer(record, layer, settings, p, x):
+    if settings.get("filter_modes", 0):
+        M = settings.get("channels", 1)
+        y = modal_filter.steps(record, layer, p, by_read(x, M)).reshape(len(x), -1, M)
+        return read_out(settings, p, y + p["D"] * x[:, :, None], ACTIVATIONS, len(x))
     H, N = settings["width"], settings["order"] or settings["width"]
     share, rate, steps = settings.get("gbt_alpha", 0.5), settings.get("rate", 1), []
     for h in range(H):
@@ -92,6 +102,9 @@ def continuant_inverse(dl, d, du):
 
 
 def numpy_lssl_mixer(settings, p, x):
+    if settings.get("filter_modes", 0):
+        y = modal_filter.convolved(p, by_read(x, settings.get("channels", 1))).reshape(len(x), x.shape[1], -1)
+        return read_out(settings, p, y + p["D"] * x[:, :, None], NUMPY_ACTIVATIONS, len(x))
     T, H, N = len(x), settings["width"], settings["order"] or settings["width"]
     share, rate, measure = settings.get("gbt_alpha", 0.5), settings.get("rate", 1), settings.get("measure", "legs")
     y = np.zeros((T, H, p["C"].shape[1]))
@@ -135,6 +148,9 @@ def case(name, settings, T, d_in, loss, seed):
                        key + "pl": (of_channels + (N,), 0.2, 1.2), key + "pr": (of_channels + (N,), 0.2, 1.2), key + "c": (of_channels + (N,), 0.1, -0.2),
                        key + "b": (of_channels + (N,), 0.3, 1.0)}
         shapes |= {f"{layer}/C": ((H, M, N), 0.6), f"{layer}/D": ((H, M), 0.7), f"{layer}/log_dt": ((H,), 0.5, -1.5)}
+        if settings.get("filter_modes", 0):
+            shapes = {key: value for key, value in shapes.items() if not key.startswith((f"{layer}/transition.", f"{layer}/C", f"{layer}/log_dt"))}
+            shapes |= {f"{layer}/{key}": value for key, value in modal_filter.shapes(H * M, settings["filter_modes"]).items()}
         if settings.get("bias", False):
             shapes |= {f"{layer}/E": ((H, M), 0.4)}
         if settings.get("ff", True):
@@ -159,6 +175,7 @@ def main():
     case("lssl-chebii", {"measure": "chebii", "activation": "sigmoid", "learn": "2"}, 10, 3, "mean", 749)
     case("lssl-jac", {"measure": "jac", "gbt_alpha": 1.0, "ff": False}, 10, 3, "mean", 750)
     case("lssl-random", {"measure": "random", "learn": "2"}, 10, 3, "mean", 751)
+    case("lssl-modes", {"layers": 2, "block": "residual", "channels": 2, "filter_modes": 2}, 14, 2, "mean", 752)
 
 
 if __name__ == "__main__":

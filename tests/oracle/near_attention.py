@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from harness import draw, make, under
+import modal_filter
 from parts import Numpy, Torch, affine, encoder_shapes, linear_shapes, norm_shapes, prefixed, stack
 
 
@@ -54,6 +55,8 @@ def coefficients(ops, p):
 
 def averages(record, layer, s, p, x):
     """The moving averages one step after another; with a truncation each is a sum over the inputs that still count."""
+    if s.get("filter_modes", 0):
+        return modal_filter.steps(record, layer, p, x)
     decay, write, read = coefficients(Torch, p)
     h, reads = torch.zeros_like(decay), []
     for t in range(len(x)):
@@ -67,6 +70,8 @@ def averages(record, layer, s, p, x):
 
 
 def kernel_sums(s, p, x):
+    if s.get("filter_modes", 0):
+        return modal_filter.convolved(p, x)
     decay, write, read = coefficients(Numpy, p)
     taps = min(s.get("truncation", 0) or len(x), len(x))
     kernel = np.stack([(read * write * decay ** j).sum(1) for j in range(taps)])
@@ -167,6 +172,8 @@ def mega_case(name, s, T, d_in, loss, seed, shrink=1.0):
         one |= mega_norm_shapes(s, "mega_layer.norm", with_weights)
         move = "mega_layer.move."
         one |= {move + key: ((d, N, 1), 1.0) for key in ("delta", "alpha", "beta")} | {move + "gamma": ((d, N), 1.0), move + "omega": ((d,), 1.0)}
+        if s.get("filter_modes", 0):
+            one = {key: value for key, value in one.items() if not key.startswith(move) or key == move + "omega"} | modal_filter.shapes(d, s["filter_modes"])
         one |= linear_shapes("mega_layer.v_proj", H, d, True) | linear_shapes("mega_layer.mx_proj", S + H + 2 * d, d, True)
         one |= linear_shapes("mega_layer.h_proj", d, H, True) | {"mega_layer.gamma": ((2, S), 0.8), "mega_layer.beta": ((2, S), 0.5)}
         if s.get("rel_pos_bias", "simple") == "simple":
@@ -210,6 +217,7 @@ def mega_cases():
     mega_case("mega-postnorm", small | {"layers": 2, "chunk": 5, "prenorm": False, "normalize_embedding": True, "activation": "gelu_accurate"}, 12, 3, "mean", 1514)
     mega_case("mega-rotary", small | {"layers": 1, "chunk": 6, "chunked": False, "rel_pos_bias": "rotary", "norm": "batchnorm", "activation": "linear",
                                       "truncation": 3, "feed_forward": 0}, 14, 4, "mean", 1505)
+    mega_case("mega-modes", small | {"layers": 2, "chunk": 5, "filter_modes": 3}, 12, 3, "mean", 1508)
     mega_case("mega-bare-norms", small | {"layers": 1, "chunk": 20, "chunked": False, "norm_affine": False, "attention": "laplace"}, 12, 4, "last", 1506)
     mega_case("mega-bare-batchnorm", small | {"layers": 1, "chunk": 3, "norm_affine": False, "norm": "batchnorm", "ndim": 3, "final_norm_affine": False}, 11, 4, "last", 1507)
 

@@ -10,6 +10,7 @@ import torch
 
 from diagonal_systems import both_keys
 from harness import draw, make, under
+import modal_filter
 from parts import Numpy, Torch, affine, encoder_shapes, linear_shapes, norm_shapes, prefixed, stack
 
 ACTIVATIONS = ["silu", "relu", "gelu", "elu", "sigmoid", "leak", "1+elu", "2+elu", "sine", "none"]
@@ -173,6 +174,10 @@ def case(name, s, T, d_in, loss, seed):
     s = {"decay": "fixed"} | s
     ways = 1 if s.get("causal", True) else 2
     shapes, last = shapes_of(s)
+    if s.get("filter_modes", 0):
+        channels = int(s["expand"] * s["width"]) // s.get("heads", 1) * s.get("heads", 1)
+        shapes = {key: value for key, value in shapes.items() if ".toep." not in key} | modal_filter.shapes(channels, s["filter_modes"])
+        shapes |= modal_filter.shapes(channels, s["filter_modes"], "modes_backward.") if ways == 2 else {}
     every = encoder_shapes(s["width"], d_in)
     for level in range(s.get("layers", 1)):
         every |= prefixed(f"{level * ways}/", shapes)
@@ -180,12 +185,24 @@ def case(name, s, T, d_in, loss, seed):
     def forward(record, parameters, x):
         modes = converted(record, s)
 
+        def both(level, p, v):
+            y = modal_filter.steps(record, level * ways, p, v)
+            if ways == 2:
+                record.turned.add(2 * level + 1)
+                y = y + torch.flip(modal_filter.steps(record, 2 * level + 1, p, torch.flip(v, [0]), "modes_backward."), [0])
+            return y
+
         def layer(level, p, stream):
+            if s.get("filter_modes", 0):
+                return block(Torch, s, p, stream, lambda q, v: both(level, p, v))
             return block(Torch, s, p, stream, lambda q, v: modes(level, q, v) if s.get("state_space", False) else sums(s, q, v))
         return both_keys(stack(layer, finish(Torch, s), s), ways)(parameters, x)
 
     def second(values, x):
         system = lambda q, v: periodic(s, q, v) if s.get("state_space", False) else circulant(s, q, v)
+        if s.get("filter_modes", 0):
+            both = lambda p, v: modal_filter.convolved(p, v) + (modal_filter.convolved(p, v[::-1], "modes_backward.")[::-1] if ways == 2 else 0.0)
+            return both_keys(stack(lambda level, p, stream: block(Numpy, s, p, stream, lambda q, v: both(p, v)), finish(Numpy, s), s), ways)(values, x)
         return both_keys(stack(lambda level, p, stream: block(Numpy, s, p, stream, system), finish(Numpy, s), s), ways)(values, x)
 
     x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
@@ -202,6 +219,8 @@ def main():
     case("tnn-both-ways", small | {"layers": 2, "causal": False, "decay": "learned", "gamma": 0.6, "position": "ratio", "rpe_residual": True}, 10, 3, "mean", 975)
     case("tnn-both-ways-normalised", small | {"causal": False, "normalize": True, "coefficient_activation": "1+elu", "decay": "none", "block": "none"}, 9, 2, "mean", 976)
     case("tnn-normalised", small | {"normalize": True, "coefficient_activation": "sigmoid", "position": "exp", "use_norm": True, "resi_param": True, "prenorm": False, "norm": "rms"}, 10, 3, "last", 977)
+    case("tnn-modes", small | {"layers": 2, "filter_modes": 3}, 11, 2, "mean", 979)
+    case("tnn-modes-both-ways", small | {"filter_modes": 2, "causal": False, "block": "none"}, 10, 3, "mean", 996)
     case("tnn-no-bias", small | {"bias": False, "norm": "layer", "use_norm": True, "final_norm": False, "length": 8}, 9, 3, "mean", 978)
     for seed, kind in enumerate(("rms", "gated_rms", "scale"), 980):
         case(f"tnn-{kind.replace('_', '-')}", small | {"norm": kind, "use_norm": True}, 9, 3, "mean", seed)

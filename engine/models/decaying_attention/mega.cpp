@@ -7,6 +7,7 @@
 
 #include "array/error.h"
 #include "models/decaying_attention/near_attention.h"
+#include "models/parts/layers/modal_filter.h"
 #include "models/parts/parts.h"
 #include "recurrence/diagonal/diagonal.h"
 
@@ -44,6 +45,10 @@ Var power(Var x, std::int64_t n) {
 Var moving_average(Layer& l, Var x) {
   const std::int64_t T = l.steps(), B = l.batch(), d = l.hyper.integer("width"), N = l.hyper.integer("ndim"), K = l.hyper.integer("truncation");
   const Init wide = init::normal(0.2);
+  if (parts::has_modal_filter(l.hyper)) {
+    const Var weight = l.parameter("mega_layer.move.omega", {d}, init::normal(1.0), "ω, the weight of the input beside the averages; starts N(0, 1).");
+    return silu(parts::modal_filter(l, x) + x * weight);
+  }
   const std::string name = "mega_layer.move.";
   const Var delta = reshape(l.parameter(name + "delta", {d, N, 1}, wide, "δ: p = σ(δ) is how much of the input enters; starts N(0, 0.2²)."), {d, N});
   const Var alpha = reshape(l.parameter(name + "alpha", {d, N, 1}, wide, "α: the damping σ(α) of the decay 1 − σ(δ) σ(α); starts N(0, 0.2²)."), {d, N});
@@ -120,6 +125,7 @@ Architecture mega() {
              "The state h is that of the moving averages, which go through chunks; keys and values of the chunk are buffers, so spectrum and ds_T/ds_t are those of the averages alone.",
              "chunked=no: a step sees the last chunk steps, which are the reference's max_positions; it refuses a longer sequence. The reference fills the last chunk up, which no earlier step sees.",
              "truncation=K: the average of the last K inputs, as the reference's kernel of K taps; its step for decoding leaves it out.",
+             "filter_modes: what m_t reads beside ω x_t is a sum of exponentials a channel, h_t = p ⊙ h_{t−1} + x_t, read by Re Σ r_n h_t,n + direct x_t; a pole beyond the unit circle counts as p/|p|.",
              "The reference has the softmax, gelu, the transforms of its kernel and the tables of rotary positions in single precision; here all are in the precision of the run.",
              "The averages from the other side, which the reference's encoder adds, are not here: direction=both runs a layer each way.", "All norms have epsilon 1e-5; batchnorm is that of evaluation. gelu_accurate is the tanh approximation."};
   a.hyper = {hyper_integer("width", "d", 32, 1, 4096, "Width of the stream.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."),
@@ -133,12 +139,14 @@ Architecture mega() {
              hyper_choice("norm", "layernorm", {"layernorm", "scalenorm", "rmsnorm", "batchnorm"}, "Kind of all norms."), hyper_flag("prenorm", true, "Whether norms come first; a norm then follows the last layer."),
              hyper_flag("norm_affine", true, "Whether the layers' norms have weights."), hyper_flag("final_norm_affine", true, "Whether the norm after the last layer has weights."),
              hyper_flag("normalize_embedding", false, "Whether a norm stands before the first layer; the reference has it without prenorm alone."),
-             hyper_integer("feed_forward", "d_ff", 64, 0, 65536, "Hidden width of the feed-forward part; 0: none.", "units")};
+             hyper_integer("feed_forward", "d_ff", 64, 0, 65536, "Hidden width of the feed-forward part; 0: none.", "units"), parts::modal_filter_row()};
   a.spectrum = "the decays q = 1 − σ(δ) σ(α) of the moving averages, the same at every step";
   a.source = {"X. Ma, C. Zhou, X. Kong, J. He, L. Gui, G. Neubig, J. May, L. Zettlemoyer", "Mega: moving average equipped gated attention", "ICLR", "https://arxiv.org/abs/2209.10655", 2023};
   a.reference = {{"layers.{n}.*", "*"}, {"final_norm.*", "final/final_norm.*"}, {"embed_norm.*", "embed_norm.*"}, {"num_batches_tracked", ""}, {"_float_tensor", ""}, {"version", ""}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
+    if (parts::has_modal_filter(h) && h.integer("truncation"))
+      throw Error("mega: truncation = " + h.text("truncation") + " does not go with filter_modes, whose exponentials go on: choose truncation=0.", {.model = "mega", .parameter = "truncation", .value = h.text("truncation"), .range = "0"});
     if (h.choice("rel_pos_bias") == "rotary" && h.integer("zdim") % 2)
       throw Error("mega: zdim = " + h.text("zdim") + " is odd: rel_pos_bias=rotary turns pairs, choose an even number.", {.model = "mega", .parameter = "zdim", .value = h.text("zdim"), .range = "even"});
   };

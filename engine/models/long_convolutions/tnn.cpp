@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "array/error.h"
+#include "models/parts/layers/modal_filter.h"
 #include "models/parts/parts.h"
 #include "recurrence/convolution/convolution.h"
 #include "recurrence/diagonal/diagonal.h"
@@ -98,6 +99,7 @@ Var state_space(Layer& l, Var v) {
 /// Σ a_k v over the steps that this layer reads, and beside it, with normalize, the sum of these a_k.
 Var toeplitz(Layer& l, Var v) {
   const Hyper& h = l.hyper;
+  if (parts::has_modal_filter(h)) return parts::modal_filter(l, v, !h.flag("causal"));
   if (h.flag("state_space")) return state_space(l, v);
   const std::int64_t before = l.cached_steps(), taps = before + l.steps(), C = v.dim(-1);
   Var a = relative_positions(l, taps, l.backward() && !h.flag("causal"));
@@ -161,6 +163,7 @@ Architecture tnn() {
              "The conversion needs coefficients without an activation, whose decay is a factor of each step, and the code's runs forward alone. The code's has decay=fixed only.",
              "Without state_space there is no state of a fixed size: a step reads all values before it.",
              "norm is norm_type of the code in all places: simple_rms, rms and gated_rms divide by √(mean x²) + 10⁻⁸, scale by √(mean x² + 10⁻⁵), layer is a layer norm with epsilon 1e-5. The last norm, the decoder's, is a layer norm. Batch norms are not here, nor is the activation exp.",
+             "filter_modes: the Toeplitz matrix is a sum of exponentials a channel, h_t = p ⊙ h_{t−1} + v_t, read by Re Σ r_n h_t,n + direct v_t; a pole beyond the unit circle counts as p/|p|.",
              "bias=no leaves out those of the network too, which then has the same output at all distances of one sign."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."), hyper_integer("heads", "h", 1, 1, 64, "Heads: how γ is stored; the channels are their multiple."),
              hyper_real("expand", "", 3.0, 0.25, 16.0, "Channels of the Toeplitz matrices for one of the stream."), hyper_integer("length", "n", 64, 2, 1000000, "Trained length: what positions are divided by, and the modes of the state-space model.", "steps"),
@@ -173,14 +176,18 @@ Architecture tnn() {
              hyper_flag("bias", true, "Whether all linear maps have biases."), hyper_choice("norm", "simple_rms", {"simple_rms", "rms", "gated_rms", "scale", "layer"}, "All norms but the last."),
              hyper_integer("feed_forward", "F", 0, 0, 65536, "Hidden width of the gated linear unit; 0: the stream's.", "units"), hyper_choice("glu_activation", "silu", activations(), "act of the gated linear unit."),
              hyper_choice("final_activation", "none", activations(), "What the gated linear unit returns goes through this."), hyper_flag("prenorm", true, "Whether the norms come before the two parts of a block, or after their residuals."),
-             hyper_flag("final_norm", true, "Whether a layer norm follows the last block, with prenorm."), hyper_choice("block", "residual", {"residual", "none"}, "The block, or the gated Toeplitz unit alone.")};
-  a.spectrum = "with state_space the transition γ exp(−2πik/(n + 1)) of every channel, whatever the coefficients are; without none, a convolution over all of the past has no transition of a fixed size";
+             hyper_flag("final_norm", true, "Whether a layer norm follows the last block, with prenorm."), hyper_choice("block", "residual", {"residual", "none"}, "The block, or the gated Toeplitz unit alone."), parts::modal_filter_row()};
+  a.spectrum = "with state_space the transition γ exp(−2πik/(n + 1)) of every channel, whatever the coefficients are; with filter_modes the poles; without none, a convolution over all of the past has no transition of a fixed size";
   a.source = {"Z. Qin, X. Han, W. Sun, B. He, D. Li, D. Li, Y. Dai, L. Kong, Y. Zhong", "Toeplitz neural network for sequence modeling", "ICLR", "https://arxiv.org/abs/2305.04749", 2023};
   a.reference = {{"layers.{n}.*", "*"}, {"layer_norm.*", "final/layer_norm.*"}, {"*", "self_attn.gtu.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     if (channels_of(h) == 0) throw refused(h, "expand", "leaves no channel for each of " + h.text("heads") + " heads: choose more.", "heads / width or more");
     if (!h.flag("causal") && h.choice("position") == "exp") throw refused(h, "position", "has no distances below 0, which causal=no needs: choose index or ratio.", "index, ratio");
+    if (parts::has_modal_filter(h)) {
+      if (h.flag("normalize")) throw refused(h, "normalize", "does not go with filter_modes, whose state does not hold the sums of the coefficients.", "no");
+      if (h.flag("state_space")) throw refused(h, "state_space", "does not go with filter_modes: both are in place of the Toeplitz matrix.", "no");
+    }
     if (!h.flag("state_space")) return;
     if (!h.flag("causal")) throw refused(h, "causal", "does not go with state_space=yes, which reads the past alone.", "yes");
     if (h.flag("normalize")) throw refused(h, "normalize", "does not go with state_space=yes, whose state does not hold the sums of the coefficients.", "no");

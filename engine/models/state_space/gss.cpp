@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/architecture.h"
+#include "models/parts/layers/modal_filter.h"
 #include "models/parts/parts.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/flow.h"
@@ -22,6 +23,10 @@ std::int64_t channels_of(const Hyper& h) { return h.integer("channels") ? h.inte
 Var system(Layer& l, Var x) {
   const std::int64_t H = channels_of(l.hyper), N = l.hyper.integer("state");
   const Var v = parts::layer_norm(l, "dss.norm", gelu(parts::linear(l, "to_v.0", x, H, "W_v, into the system's channels", false)));
+  if (parts::has_modal_filter(l.hyper)) {
+    const Var skip = l.parameter("dss.param_D", {H}, init::normal(1.0), "The skip D; starts normal.");
+    return parts::modal_filter(l, v) + skip * v;
+  }
   const Var re = l.parameter("dss.Lambda_real", {N}, init::normal(1.0), "log of −Re Λ; starts normal.");
   const bool exponent = l.hyper.flag("lambda_imag_exp");
   const Var im = l.parameter("dss.Lambda_imag", {N}, init::normal(1.0), exponent ? "log of Im Λ; starts normal." : "Im Λ; starts normal.");
@@ -56,6 +61,7 @@ Architecture gss() {
              "There is no time step, no factor 2 and no conjugate pairs: each mode is read by its real part.",
              "D multiplies the input of the system after its own norm.",
              "causal=no adds what the same system makes of the sequence from its end, the current step in both; reverse_seq is direction=backward.",
+             "filter_modes: what the system adds to D v is a sum of exponentials a channel, h_t = p ⊙ h_{t−1} + v_t, read by Re Σ r_n h_t,n + direct v_t; a pole beyond the unit circle counts as p/|p|.",
              "gelu is exact, the norms' epsilon 1e-5; only W_o has a bias. The reference has no norm after the last layer."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"),
              hyper_integer("hidden", "E", 0, 0, 16384, "Width of the gate; 0: four times the stream's."),
@@ -64,7 +70,7 @@ Architecture gss() {
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
              hyper_flag("lambda_imag_exp", true, "Whether Im Λ is the exponential of its parameter, as in the paper's pseudocode."),
              hyper_flag("causal", true, "Whether the system reads the past alone, or the sequence from both ends."),
-             hyper_choice("block", "residual", {"residual", "none"}, "The block with its residual, or what it adds alone.")};
+             hyper_choice("block", "residual", {"residual", "none"}, "The block with its residual, or what it adds alone."), parts::modal_filter_row()};
   a.spectrum = "the transition e^Λ of every channel, the same at every step";
   a.source = {"H. Mehta, A. Gupta, A. Cutkosky, B. Neyshabur", "Long range language modeling via gated state spaces", "ICLR", "https://arxiv.org/abs/2206.13947", 2023};
   a.reference = {{"layers.{n}.0.*", "*"}};

@@ -13,6 +13,7 @@
 #include "models/architecture.h"
 #include "models/parts/hippo.h"
 #include "models/parts/layers/diagonal_system.h"
+#include "models/parts/layers/modal_filter.h"
 #include "models/parts/parts.h"
 #include "recurrence/convolution/convolution.h"
 #include "recurrence/diagonal/diagonal.h"
@@ -145,6 +146,7 @@ Var remembered(Layer& l, Var u, std::int64_t each) {
     const StateSpec spec{"kv", {C}, "The products of each step, which the next ones read through the kernel; by head, then k' dimension, then v dimension."};
     return convolve_directly(for_channels(kernel), taps > 1 ? l.history(spec, u, taps - 1) : u, u.dim(0));
   };
+  if (parts::has_modal_filter(h)) return parts::modal_filter(l, u);
   if (mode == "shift") return by_taps(shift_kernel(l, "kernel.kernel", H));
   const Modes m = mode == "ema" ? averages(l) : diagonal_modes(l);
   if (h.integer("l_max")) return by_taps(cut_kernel(m, h.integer("l_max")));
@@ -196,6 +198,7 @@ Architecture h3() {
              "bandlimit: modes of more than bandlimit/2 turns a step are not read; no gradient passes through this choice. force_real: Im A counts as 0.",
              "C starts normal, as the reference draws it before it multiplies it with B = 1; its deterministic start, measures that are not diagonal and their arguments are not offered.",
              "use_fast_fftconv computes the same. A layer of attention among those of H3, which the paper's language models have, is a part of a stack.",
+             "filter_modes: the system that keeps the products is a sum of exponentials a channel, h_t = p ⊙ h_{t−1} + (kv)_t, read by Re Σ r_n h_t,n + direct (kv)_t; a pole beyond the unit circle counts as p/|p|.",
              "norm1, norm2 and ln_f are layer norms with epsilon 1e-5; gelu is the tanh approximation. Linear layers start as PyTorch's; the reference's language model draws them anew from N(0, 0.02²)."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Channels of q, k and v.", "channels"),
              hyper_integer("head_dim", "", 1, 1, 256, "Dimensions of a head; divides the width. The products of a head are its square.", "dimensions"),
@@ -215,7 +218,7 @@ Architecture h3() {
              draws_only(hyper_real("dt_min", "Δ_min", 0.001, 1e-6, 10.0, "Smallest time step at the start.", true)), draws_only(hyper_real("dt_max", "Δ_max", 0.1, 1e-6, 10.0, "Largest time step at the start.", true)),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norms, residuals and feed-forward, or the H3 layer alone."),
              hyper_integer("mlp", "", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
-             hyper_flag("final_norm", true, "Whether a norm follows the last block.")};
+             hyper_flag("final_norm", true, "Whether a norm follows the last block."), parts::modal_filter_row()};
   a.spectrum = "the discretised transition Ā of every product, the same at every step (one of each conjugate pair; head_dim² times); mode=shift and l_max: none";
   a.source = {"D. Y. Fu, T. Dao, K. K. Saab, A. W. Thomas, A. Rudra, C. Ré", "Hungry hungry hippos: towards language modeling with state space models", "ICLR", "https://arxiv.org/abs/2212.14052", 2023};
   a.reference = {{"layers.{n}.mixer.*", "*"}, {"layers.{n}.*", "*"}, {"ln_f.*", "final/ln_f.*"}, {"embeddings.word_embeddings.weight", ""}, {"embeddings.position_embeddings.weight", ""}, {"lm_head.weight", ""}};

@@ -9,6 +9,7 @@
 #include "array/error.h"
 #include "autodiff/inverse.h"
 #include "models/architecture.h"
+#include "models/parts/layers/modal_filter.h"
 #include "models/parts/matrices.h"
 #include "models/parts/parts.h"
 #include "recurrence/flow.h"
@@ -154,6 +155,7 @@ Architecture lssl() {
       "noise on d.",
       "rate multiplies Δ in Ā and not in B̄, as where the reference meets a length other than its l_max.",
       "Noise and dropout act in training alone and are left out; weight_norm splits output_linear.weight into weight_g and weight_v.",
+      "filter_modes: each read of the system is a sum of exponentials, h_t = p ⊙ h_{t−1} + u_t, read by Re Σ r_n h_t,n + direct u_t, channels counted as y is; a pole beyond the unit circle counts as p/|p|.",
       "gelu is exact and the block's norm a layer norm with epsilon 1e-5, before the layer by default."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Channels; each is a system of its own.", "channels"),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),
@@ -180,7 +182,7 @@ Architecture lssl() {
              draws_only(hyper_real("alpha", "", 0.0, -0.9, 0.9, "Of glagt: the polynomials' exponent.")),
              draws_only(hyper_real("beta", "β", 1.0, 1e-4, 10.0, "Of glagt: how fast the weight falls (0.01 in the reference); of lagt with learn = 0: b.", true)),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the layer alone."),
-             hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise).")};
+             hyper_flag("prenorm", true, "Whether the norm comes before the layer (after the residual otherwise)."), parts::modal_filter_row()};
   a.spectrum = "eigenvalues of the discretised transition Ā of every channel, the same at every step";
   a.source = {"A. Gu, I. Johnson, K. Goel, K. Saab, T. Dao, A. Rudra, C. Ré",
               "Combining recurrent, convolutional, and continuous-time models with linear state-space layers", "NeurIPS",
@@ -203,30 +205,38 @@ Architecture lssl() {
     const Var scale = block ? l.parameter("norm.weight", {H}, init::constant(1.0), "Scale of the layer norm; starts at 1.") : Var{};
     const Var shift = block ? l.parameter("norm.bias", {H}, init::constant(0.0), "Shift of the layer norm; starts at 0.") : Var{};
 
-    const Continuous flow = system(l, N, apart ? Shape{H} : Shape{});
+    const bool modal = parts::has_modal_filter(l.hyper);
+    const Continuous flow = modal ? Continuous{} : system(l, N, apart ? Shape{H} : Shape{});
     const std::string& start = l.hyper.choice("init");
     const Init of_C = start == "constant" ? init::constant(1.0) : start == "uniform" ? init::uniform(0.0, 1.732) : init::normal(1.0);
-    const Var C = l.parameter("C", {H, M, N}, of_C, "The reads C; starts " + std::string(start == "constant" ? "at 1." : start == "uniform" ? "uniform between 0 and 1.732." : "normal."));
+    const Var C = modal ? Var{} : l.parameter("C", {H, M, N}, of_C, "The reads C; starts " + std::string(start == "constant" ? "at 1." : start == "uniform" ? "uniform between 0 and 1.732." : "normal."));
     const Var D = l.parameter("D", {H, M}, start == "constant" ? init::constant(1.0) : init::normal(1.0), "The skips D; starts " + std::string(start == "constant" ? "at 1." : "normal."));
     const double low = std::log(l.hyper.real("dt_min")), high = std::log(l.hyper.real("dt_max"));
     const bool evenly = l.hyper.choice("dt_init") == "uniform";
-    const Var log_dt = l.parameter("log_dt", {H}, init::each([=](Rng& rng, std::int64_t i) {
+    const Var log_dt = modal ? Var{} : l.parameter("log_dt", {H}, init::each([=](Rng& rng, std::int64_t i) {
                                      if (!evenly) return rng.uniform(low, high);
                                      return H > 1 ? low + (high - low) * static_cast<double>(i) / static_cast<double>(H - 1) : low;
                                    }),
                                    std::string("log Δ a channel; starts ") + (evenly ? "evenly from log dt_min to log dt_max." : "uniform between log dt_min and log dt_max."));
 
-    const double share = l.hyper.real("gbt_alpha");
-    const Var one = parts::identity(l.graph(), N), dt = reshape(exp_in_range(log_dt), {H, 1, 1});
-    declare_flow(l, {.rule = Flow::Rule::generalised, .share = share});
-    const auto left = [&](Var step) { return matrix_inverse(one - flow.A * step * share); };
-    const auto rate = static_cast<double>(l.hyper.integer("rate"));
-    const Var inverse = left(dt), sampled = rate == 1.0 ? dt : dt * rate;
-    const Var A = matmul(rate == 1.0 ? inverse : left(sampled), one + flow.A * sampled * (1.0 - share));
-    const Var B = reshape(matmul(inverse, reshape(flow.B, {apart ? H : 1, N, 1}) * dt), {H, N});
+    const auto by_system = [&](Var u) {
+      const double share = l.hyper.real("gbt_alpha");
+      const Var one = parts::identity(l.graph(), N), dt = reshape(exp_in_range(log_dt), {H, 1, 1});
+      declare_flow(l, {.rule = Flow::Rule::generalised, .share = share});
+      const auto left = [&](Var step) { return matrix_inverse(one - flow.A * step * share); };
+      const auto rate = static_cast<double>(l.hyper.integer("rate"));
+      const Var inverse = left(dt), sampled = rate == 1.0 ? dt : dt * rate;
+      const Var A = matmul(rate == 1.0 ? inverse : left(sampled), one + flow.A * sampled * (1.0 - share));
+      const Var B = reshape(matmul(inverse, reshape(flow.B, {apart ? H : 1, N, 1}) * dt), {H, N});
+      return dense_bank(l, {"x", {H, N}, "The state of each channel."}, A, B, C, u);
+    };
+    const auto by_modes = [&](Var u) {
+      const Var ones = l.graph().constant({M}, std::vector<double>(static_cast<std::size_t>(M), 1.0));
+      return reshape(parts::modal_filter(l, reshape(reshape(u, {T, batch, H, 1}) * ones, {T, batch, H * M})), {T, batch, H, M});
+    };
 
     const Var u = block && prenorm ? layer_norm(x, scale, shift, 1e-5) : x;
-    Var y = dense_bank(l, {"x", {H, N}, "The state of each channel."}, A, B, C, u) + reshape(u, {T, batch, H, 1}) * D;
+    Var y = (modal ? by_modes(u) : by_system(u)) + reshape(u, {T, batch, H, 1}) * D;
     if (l.hyper.flag("bias")) y = y + l.parameter("E", {H, M}, init::constant(0.0), "The reads' biases E; starts at 0.");
     y = reshape(parts::activation(l.hyper.choice("activation"), y), {T, batch, H * M});
     if (l.hyper.flag("ff")) {

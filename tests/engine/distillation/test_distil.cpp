@@ -65,7 +65,7 @@ double difference(const std::vector<double>& a, const std::vector<double>& b) {
 
 TEST_CASE("a distilled filter returns the convolution with the distilled kernel, in every form") {
   const test::Scratch folder;
-  for (const auto& [architecture, set] : std::vector<std::pair<std::string, Settings>>{{"sgconv", {{"width", "3"}, {"block", "none"}, {"output", "none"}}}, {"tnn", {{"width", "2"}}}, {"dss", {{"width", "3"}, {"state", "4"}}}}) {
+  for (const auto& [architecture, set] : std::vector<std::pair<std::string, Settings>>{{"sgconv", {{"width", "3"}, {"block", "none"}, {"output", "none"}}}, {"tnn", {{"width", "2"}, {"normalize", "yes"}}}, {"dss", {{"width", "3"}, {"state", "4"}}}}) {
     const Distillation found = distilled(request_for(architecture, set), 5, 120);
     CHECK_SAYS(!found.whole, architecture);
     Sequence input = make_task("noise", {.length = 90, .seed = 8});
@@ -156,13 +156,56 @@ TEST_CASE("SGConv with a gated output becomes S4D: the more modes, the nearer") 
 TEST_CASE("where a model is not distilled whole, what there is no place for is named") {
   for (const auto& [architecture, set, why] : std::vector<std::tuple<std::string, Settings, std::string>>{{"s4", {{"width", "3"}, {"bidirectional", "yes"}}, "s4d has none with bidirectional = true"},
                                                                                                        {"dss", {{"width", "3"}}, "s4d has none with postact = none"},
-                                                                                                       {"gss", {{"width", "4"}, {"state", "4"}}, "s4d has no hidden"},
-                                                                                                       {"tnn", {{"width", "2"}}, "s4d has no heads"},
-                                                                                                       {"h3", {{"width", "4"}, {"state", "4"}}, "s4d has no head_dim"}}) {
+                                                                                                       {"s4", {{"width", "3"}, {"channels", "2"}}, "s4d has none with channels = 2"},
+                                                                                                       {"sashimi", {{"width", "2"}, {"state", "4"}}, "sashimi has no filter_modes"},
+                                                                                                       {"tnn", {{"width", "2"}, {"normalize", "yes"}}, "normalize = yes does not go with filter_modes"},
+                                                                                                       {"tnn", {{"width", "2"}, {"filter_modes", "3"}}, "tnn has its filters as modes"}}) {
     const Distillation found = distilled(request_for(architecture, set), 2, 40);
     CHECK(!found.whole);
     CHECK_SAYS(found.why_not.starts_with("laughing-hyena") && found.why_not.find(why) != std::string::npos, architecture + ": " + found.why_not);
     CHECK_EQUAL(found.preset.architecture, std::string("laughing-hyena"));
+  }
+}
+
+TEST_CASE("models round other long filters keep all but these, which become their filter_modes") {
+  const test::Scratch folder;
+  for (const auto& [architecture, set, modes] : std::vector<std::tuple<std::string, Settings, std::int64_t>>{{"gss", {{"width", "4"}, {"state", "3"}, {"layers", "2"}}, 6},
+                                                                                                         {"gss", {{"width", "4"}, {"state", "2"}, {"causal", "no"}}, 4},
+                                                                                                         {"h3", {{"width", "4"}, {"state", "4"}, {"layers", "2"}, {"dt_min", "0.05"}, {"dt_max", "0.3"}}, 4},
+                                                                                                         {"h3", {{"width", "4"}, {"head_dim", "2"}, {"state", "4"}, {"dt_min", "0.05"}, {"dt_max", "0.3"}}, 4},
+                                                                                                         {"h3", {{"width", "3"}, {"state", "2"}, {"mode", "ema"}}, 2},
+                                                                                                         {"lssl", {{"width", "3"}, {"order", "3"}, {"channels", "2"}, {"dt_min", "0.05"}, {"dt_max", "0.3"}}, 3},
+                                                                                                         {"mega", {{"width", "3"}, {"ndim", "2"}, {"zdim", "4"}, {"hdim", "5"}}, 2}}) {
+    const RunRequest source = request_for(architecture, set, "adding", 50);
+    const Distillation found = distilled(source, modes, 300);
+    CHECK_SAYS(found.whole && found.why_not.empty(), architecture + ": " + found.why_not);
+    CHECK_EQUAL(found.preset.architecture, architecture);
+    const double error = difference(output_of(opened(found, folder, source.sequence)), output_of(source));
+    std::printf("%s: output off by %.1e, filters by %.1e, the next singular value %.1e\n", architecture.c_str(), error, found.rows.back().l2, found.rows.back().below);
+    CHECK_SAYS(error <= 1e-9, architecture + ": " + test::show(error));
+    CHECK_SAYS(found.rows.back().l2 <= 1e-9, architecture + ": " + test::show(found.rows.back().l2));  // of these filters alone, not of H3's short ones
+  }
+}
+
+TEST_CASE("TNN becomes a model with a state, one way and both: the more modes, the nearer, within the bounds of the Hankel singular values") {
+  const test::Scratch folder;
+  for (const char* causal : {"yes", "no"}) {
+    const RunRequest source = request_for("tnn", {{"width", "2"}, {"layers", "2"}, {"inner", "6"}, {"gamma", "0.9"}, {"causal", causal}}, "adding", 60);
+    const std::vector<double> expected = output_of(source);
+    double before = 1e300;
+    for (const std::int64_t modes : {1, 4, 12}) {
+      const Distillation found = distilled(source, modes, 60);
+      CHECK_SAYS(found.whole, found.why_not);
+      CHECK_EQUAL(found.preset.architecture, std::string("tnn"));
+      const ModesRow& row = found.rows.back();
+      CHECK(row.l2 <= row.above * (1.0 + 1e-12));
+      CHECK(row.hankel >= row.below * (1.0 - 1e-9));
+      const double error = difference(output_of(opened(found, folder, source.sequence)), expected);
+      std::printf("tnn, causal=%s: %lld modes: output off by %.1e, filters by %.1e\n", causal, static_cast<long long>(modes), error, row.l2);
+      CHECK(error < before);
+      before = error;
+    }
+    CHECK(before < 1e-2);
   }
 }
 
