@@ -80,6 +80,23 @@ class TestKernels : public QObject {
     QVERIFY2(tip.startsWith("channel 0 at 0.00998 cycles a step (0.12 a year), a period of ") && tip.contains("dB") && tip.contains("phase"), qPrintable(tip));
   }
 
+  void thePhaseHasTicksWhateverItsRange() {
+    Shown<KernelsPanel> shown(traceWith());
+    choose(shown.find<QComboBox>("view"), 1);
+    const auto ticker = shown->phaseRect()->axis(QCPAxis::atLeft)->ticker();
+    for (const double size : {0.7, 3.0, 20.0, 33.0, 60.0, 89.0, 120.0, 200.0, 380.0, 900.0, 4000.0})
+      for (const double from : {-0.37 * size, 0.21 * size}) {
+        const QCPRange range(from, from + size);
+        QVector<double> ticks;
+        QVector<QString> labels;
+        ticker->generate(range, QLocale::c(), u'g', 6, ticks, nullptr, &labels);
+        const auto inside = std::count_if(ticks.begin(), ticks.end(), [&](double tick) { return range.contains(tick); });
+        QVERIFY2(inside >= 2 && inside <= 8, qPrintable(QStringLiteral("%1 ticks from %2 to %3").arg(inside).arg(range.lower).arg(range.upper)));
+        if (size < 20.0) continue;
+        for (const double tick : ticks) QVERIFY(std::abs(std::remainder(tick, size < 30.0 ? 5.0 : size <= 225.0 ? 15.0 : 90.0)) < 1e-9);
+      }
+  }
+
   void phasesDoNotJump() {
     Trace trace = *traceWith(1);
     auto turning = std::make_shared<std::vector<std::complex<double>>>();

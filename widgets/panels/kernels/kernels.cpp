@@ -42,6 +42,18 @@ QCPRange drawnValues(const QCPAxisRect* rect, double least) {
   return {all.lower - pad, all.upper + pad};
 }
 
+/// Degrees in parts of a turn, or in quarters of one where the axis spans several.
+class AngleTicker : public QCPAxisTicker {
+ protected:
+  double getTickStep(const QCPRange& range) override {
+    const double least = range.size() / tickCount();
+    if (least > 90.0) return 90.0 * std::round(cleanMantissa(least / 90.0));
+    for (const double step : {1.0, 2.0, 5.0, 15.0, 30.0, 45.0, 90.0})
+      if (step >= least && least > 0.5) return step;
+    return QCPAxisTicker::getTickStep(range);
+  }
+};
+
 }  // namespace
 
 KernelsPanel::KernelsPanel(QWidget* parent) : PlotPanel(parent) {
@@ -126,10 +138,7 @@ void KernelsPanel::makeRects() {
   }
   gain_rect_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
   gain_rect_->axis(QCPAxis::atBottom)->setTickLabels(false);
-  const auto quarters = QSharedPointer<QCPAxisTickerFixed>(new QCPAxisTickerFixed);
-  quarters->setTickStep(90.0);
-  quarters->setScaleStrategy(QCPAxisTickerFixed::ssMultiples);
-  phase_rect_->axis(QCPAxis::atLeft)->setTicker(quarters);
+  phase_rect_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new AngleTicker));
   gain_rect_->axis(QCPAxis::atLeft)->setLabel(tr("gain"));
   phase_rect_->axis(QCPAxis::atLeft)->setLabel(tr("phase, °"));
   kernel_rect_->axis(QCPAxis::atLeft)->setLabel(tr("kernel"));
