@@ -9,10 +9,23 @@ import math
 import numpy as np
 import torch
 
-from gated_linear import dense, gate
 from harness import draw, make, settle, under
 from parts import Numpy, Torch, prefixed
 
+
+def dense(p, name, x):
+    return x @ p[f"{name}.kernel"] + p.get(f"{name}.bias", 0.0)
+
+
+def gate(ops, p, x, y):
+    """The gated recurrent unit of GTrXL between a stream x and what a part y makes of it; in NumPy with both inputs side by side and the logistic function as a tanh."""
+    if ops is Torch:
+        reset = torch.sigmoid(dense(p, "Wr", y) + dense(p, "Ur", x))
+        update = torch.sigmoid(dense(p, "Wz", y) + dense(p, "Uz", x) - p["bgp"])
+        return (1.0 - update) * x + update * torch.tanh(dense(p, "Wg", y) + dense(p, "Ug", reset * x))
+    both = lambda letter, left, right: np.hstack([left, right]) @ np.vstack([p[f"W{letter}.kernel"], p[f"U{letter}.kernel"]]) + p.get(f"W{letter}.bias", 0.0) + p.get(f"U{letter}.bias", 0.0)
+    reset, kept = 0.5 + 0.5 * np.tanh(0.5 * both("r", y, x)), 0.5 - 0.5 * np.tanh(0.5 * (both("z", y, x) - p["bgp"]))
+    return kept * x + (1.0 - kept) * np.tanh(both("g", y, reset * x))
 
 
 def heads_dense(ops, p, name, x):
