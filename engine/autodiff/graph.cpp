@@ -319,27 +319,59 @@ const void* Graph::tangent(int id) const {
 }
 const void* Graph::tangent(Var var) const { return tangent(var.id); }
 
-void Graph::push_tangents(std::stop_token stop, Part part) {
-  if (tangents_.empty()) return;
+void Graph::push_step(Step& step, const std::stop_token& stop) {
   std::vector<const void*> in;
   std::vector<void*> out;
+  for (const int id : step.in) in.push_back(tangent(id));
+  const bool moves = step.operation->passes_tangent() && std::any_of(in.begin(), in.end(), [](const void* x) { return x != nullptr; });
+  for (const int id : step.out) {
+    Tangent& made = tangents_[static_cast<std::size_t>(id)];
+    const Node& node = nodes_[static_cast<std::size_t>(id)];
+    if (moves) out.push_back(made.made.resize(*backend_, node.dtype, count(node.shape)));
+    made.data = moves ? out.back() : nullptr;
+  }
+  if (!moves) return;
+  for (std::size_t i = 0; i < step.in.size(); ++i) step.in_data[i] = data(step.in[i]);
+  step.operation->tangent({*backend_, step.in_data, step.out_const, in, out, tangent_scratch_, stop});
+}
+
+void Graph::push_tangents(std::stop_token stop, Part part) {
+  if (tangents_.empty()) return;
   for (Step& step : steps_) {
     if (part != Part::all && step.varying != (part == Part::varying)) continue;
     if (stop.stop_requested()) throw Cancelled();
-    in.clear();
-    for (const int id : step.in) in.push_back(tangent(id));
-    const bool moves = step.operation->passes_tangent() && std::any_of(in.begin(), in.end(), [](const void* x) { return x != nullptr; });
-    out.clear();
-    for (const int id : step.out) {
-      Tangent& made = tangents_[static_cast<std::size_t>(id)];
-      const Node& node = nodes_[static_cast<std::size_t>(id)];
-      if (moves) out.push_back(made.made.resize(*backend_, node.dtype, count(node.shape)));
-      made.data = moves ? out.back() : nullptr;
-    }
-    if (!moves) continue;
-    for (std::size_t i = 0; i < step.in.size(); ++i) step.in_data[i] = data(step.in[i]);
-    step.operation->tangent({*backend_, step.in_data, step.out_const, in, out, tangent_scratch_, stop});
+    push_step(step, stop);
   }
+}
+
+void Graph::push_tangents(Var from, const void* moves, std::span<const Var> to, std::stop_token stop) {
+  const auto base = [this](int id) {
+    return static_cast<std::size_t>(nodes_[static_cast<std::size_t>(id)].base >= 0 ? nodes_[static_cast<std::size_t>(id)].base : id);
+  };
+  assert(from.graph == this && count(shape(from)) == count(nodes_[base(from.id)].shape));
+  tangents_.resize(nodes_.size());
+  for (Tangent& tangent : tangents_) tangent.data = nullptr;
+  tangents_[base(from.id)].data = moves;
+  std::vector<char> asked(nodes_.size(), 0), runs(steps_.size(), 0);
+  for (const Var var : to) asked[base(var.id)] = 1;
+  for (std::size_t s = steps_.size(); s-- > 0;) {
+    runs[s] = std::ranges::any_of(steps_[s].out, [&](int id) { return asked[static_cast<std::size_t>(id)] != 0; });
+    if (runs[s])
+      for (const int id : steps_[s].in) asked[base(id)] = 1;
+  }
+  const std::size_t first = nodes_[base(from.id)].step < 0 ? 0 : static_cast<std::size_t>(nodes_[base(from.id)].step) + 1;
+  for (std::size_t s = first; s < steps_.size(); ++s) {
+    if (!runs[s]) continue;
+    if (stop.stop_requested()) throw Cancelled();
+    push_step(steps_[s], stop);
+  }
+}
+
+bool Graph::is_same_memory(Var a, Var b) const {
+  const auto base = [this](Var var) {
+    return nodes_[static_cast<std::size_t>(var.id)].base >= 0 ? nodes_[static_cast<std::size_t>(var.id)].base : var.id;
+  };
+  return a.graph == b.graph && base(a) == base(b);
 }
 
 Cost Graph::cost() const {

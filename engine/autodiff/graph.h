@@ -139,6 +139,9 @@ class Graph {
   void bind_tangent(Var leaf, const void* tangent);
   /// Carries the leaves' tangents through the operations, first operation first.
   void push_tangents(std::stop_token stop = {}, Part part = Part::all);
+  /// The same from an array on the way: how `to` move when `from`, all of its memory, moves as told and everything that it is not part of stands
+  /// still. What leaves were bound to is forgotten.
+  void push_tangents(Var from, const void* moves, std::span<const Var> to, std::stop_token stop = {});
   const void* tangent(Var var) const;  ///< null: it stands still
 
   struct Capture {
@@ -149,6 +152,8 @@ class Graph {
   /// Calls f for all operations, in the order that they run in.
   void visit(const std::function<void(const Operation& operation, std::span<const Var> in, std::span<const Var> out)>& f);
   bool wants_gradient(Var var) const;
+  /// Whether both are the memory of one array, or parts of it.
+  bool is_same_memory(Var a, Var b) const;
 
  private:
   struct Node;
@@ -172,6 +177,7 @@ class Graph {
   void* data(int id) const;
   const void* tangent(int id) const;
   void run_step(Step& step, std::stop_token stop);
+  void push_step(Step& step, const std::stop_token& stop);
 };
 
 }  // namespace reclab

@@ -180,6 +180,11 @@ const Flow* Network::flow(int layer) const {
   return found == flows_.end() || memories(layer).empty() ? nullptr : &found->second;
 }
 
+const RecurrentMatrix* Network::recurrent_matrix(int layer) const {
+  const auto found = matrices_.find(layer);
+  return found == matrices_.end() || memories(layer).empty() ? nullptr : &found->second;
+}
+
 std::vector<Memory*> Network::memories(int layer) const {
   std::vector<Memory*> found;
   for (const auto& state : states_) {

@@ -12,6 +12,7 @@
 
 #include "models/architecture.h"
 #include "recurrence/flow.h"
+#include "recurrence/mixing/mixing.h"
 
 namespace reclab {
 
@@ -106,6 +107,13 @@ class Network {
     PastBasis basis;
   };
 
+  /// A layer's memory as weights of the steps (recurrence/mixing/mixing.h); names differ within a layer.
+  struct MixingVar {
+    int layer;
+    bool reversed = false;  ///< row 0 is the last step
+    Mixing mixing;
+  };
+
   Graph& graph() { return graph_; }
   const Graph& graph() const { return graph_; }
   const NetworkOptions& options() const { return options_; }
@@ -116,6 +124,9 @@ class Network {
   const std::vector<StateVar>& states() const { return states_; }
   const std::vector<GateVar>& gates() const { return gates_; }
   const std::vector<HistoryVar>& histories() const { return histories_; }
+  const std::vector<MixingVar>& mixings() const { return mixings_; }
+  /// What a layer's state is multiplied with; null where it says nothing.
+  const RecurrentMatrix* recurrent_matrix(int layer) const;
   const std::vector<ElapsedVar>& elapsed() const { return elapsed_; }
   /// Whether a layer of it is given elapsed times where steps are unequal.
   bool knows_time() const;
@@ -157,6 +168,8 @@ class Network {
   std::vector<GateVar> gates_;
   std::vector<HistoryVar> histories_;
   std::map<int, Flow> flows_;  // by layer
+  std::vector<MixingVar> mixings_;
+  std::map<int, RecurrentMatrix> matrices_;  // by layer
   std::vector<ElapsedVar> elapsed_;
   Var position_;
   bool needs_one_segment_ = false;

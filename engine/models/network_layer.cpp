@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "models/network_layer.h"
 
+#include <algorithm>
+
 #include "recurrence/chunks.h"
 #include "recurrence/pooling/pooling.h"
 
@@ -44,6 +46,18 @@ void Network::LayerOf::carry(Buffer buffer) {
                               buffer.growing});
   network_.states_.back().recorded_shape = std::move(buffer.recorded_shape);
   network_.states_.back().period = buffer.period;
+}
+
+void Network::LayerOf::mixes(Mixing mixing) {
+  // The rows of a slower layer are none of the sequence.
+  if (index_ < 0 || rate_.stride != 1 || !forms_states(form())) return;
+  const auto taken = [&](const std::string& name) {
+    return std::ranges::any_of(network_.mixings_,
+                               [&](const MixingVar& present) { return present.layer == index_ && present.mixing.name == name; });
+  };
+  const std::string name = mixing.name;
+  for (int number = 2; taken(mixing.name); ++number) mixing.name = name + "_" + std::to_string(number);
+  network_.mixings_.push_back({index_, network_.layers_[static_cast<std::size_t>(index_)].reversed, std::move(mixing)});
 }
 
 Var Network::LayerOf::before(Var trajectory) {

@@ -14,7 +14,7 @@
 namespace reclab {
 
 /// A layer of a network: what it declares goes into the network's lists.
-class Network::LayerOf final : public Layer, public FlowListener {
+class Network::LayerOf final : public Layer, public FlowListener, public MixingListener {
  public:
   /// The layer `index` of the network, which is layer `place` of its stack and direction, whose lowest one is the network's layer `first`;
   /// index = -1: none of them.
@@ -62,6 +62,9 @@ class Network::LayerOf final : public Layer, public FlowListener {
   void carry(Buffer buffer) override;
   void run_as_one() override { network_.needs_one_segment_ = true; }
   void flows(const Flow& flow) override { network_.flows_.insert_or_assign(index_, flow); }
+
+  void mixes(Mixing mixing) override;
+  void multiplies(RecurrentMatrix matrix) override { network_.matrices_.insert_or_assign(index_, matrix); }
 
   Var before(Var trajectory) override;
   void reconstruction(const std::string& state, const std::function<Var()>& signal, PastBasis basis) override {

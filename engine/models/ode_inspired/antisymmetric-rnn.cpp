@@ -8,6 +8,7 @@
 #include "models/parts/matrices.h"
 #include "models/parts/parts.h"
 #include "recurrence/flow.h"
+#include "recurrence/mixing/mixing.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::architectures {
@@ -56,6 +57,7 @@ Architecture antisymmetric_rnn() {
     if (gated) tokens.push_back(slice(u, -1, 0, H));
     const std::string f = l.hyper.choice("activation");
     declare_flow(l, {.rule = Flow::Rule::forward});
+    declare_matrix(l, {.matrix = R});
     const StateSpec state{"h", {H}, "The hidden state."};
     const CellFunction cell = [=](Cell& named, std::span<const Var> u_t, std::span<const Var> s) {
       const Var turned = linear(s[0], R), sum = turned + u_t[0];

@@ -11,6 +11,7 @@
 #include "models/architecture.h"
 #include "models/parts/matrices.h"
 #include "models/parts/parts.h"
+#include "recurrence/mixing/mixing.h"
 #include "recurrence/noise.h"
 #include "recurrence/step/step.h"
 
@@ -148,6 +149,7 @@ Architecture echo_state() {
     tokens.push_back(drive);
     if (shaken) tokens.push_back(noisy("state", N));
     if (!M || teacher) {
+      if (!external) declare_matrix(l, {.matrix = W});
       const CellFunction cell = [=](Cell&, std::span<const Var> now, std::span<const Var> s) { return std::vector<Var>{next(now[0] + linear(seen(s[0]), W), now, s[0])}; };
       if (f != "identity") return features(seen(step(l, {state}, tokens, cell)[0]), x);
       const auto moved = [&] { return leak == 1.0 ? W : leak * W + (1.0 - leak) * parts::identity(l.graph(), N); };

@@ -7,6 +7,7 @@
 #include "models/architecture.h"
 #include "models/parts/matrices.h"
 #include "models/parts/parts.h"
+#include "recurrence/mixing/mixing.h"
 #include "recurrence/step/step.h"
 
 namespace reclab::architectures {
@@ -108,6 +109,7 @@ Architecture elman() {
     }
     const std::string f = l.hyper.choice("activation");
     const StateSpec state{"h", {H}, "The hidden state after the nonlinearity."};
+    declare_matrix(l, {.matrix = W_hh});
     const CellFunction cell = [=](Cell&, std::span<const Var> u_t, std::span<const Var> s) {
       const Var sum = u_t[0] + linear(s[0], W_hh);
       return std::vector<Var>{parts::activation(f, sum)};

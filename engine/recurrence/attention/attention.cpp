@@ -9,6 +9,7 @@
 #include "recurrence/attention/blocks.h"
 #include "recurrence/attention/drawing.h"
 #include "recurrence/evaluation_order.h"
+#include "recurrence/mixing/mixing.h"
 
 namespace reclab {
 namespace {
@@ -295,9 +296,26 @@ Var repeated_heads(Var x, std::int64_t times) {
   return reshape(reshape(x, {x.dim(0), x.dim(1), x.dim(2), 1, x.dim(3)}) * ones, {x.dim(0), x.dim(1), x.dim(2) * times, x.dim(3)});
 }
 
-Var attention(Layer& layer, const SoftmaxAttention& a) {
+namespace {
+
+Var attend(Layer& layer, const SoftmaxAttention& a) {
   layer.offer({Form::attention});
   return softmax_attention(a, layer.form() == Form::sequential);
+}
+
+}  // namespace
+
+Var attention(Layer& layer, const SoftmaxAttention& a) {
+  const Var made = attend(layer, a);
+  if (a.over_time && !a.held && a.v.dim(1) == layer.steps() && a.q.dim(1) == layer.steps() && a.v.dim(0) % layer.batch() == 0)
+    declare_mixing(layer, {.name = "attention",
+                           .value = a.v,
+                           .output = made,
+                           .groups = a.v.dim(0) / layer.batch(),
+                           .group = "head",
+                           .rows_first = false,
+                           .is_share = true});
+  return made;
 }
 
 namespace {
@@ -316,7 +334,8 @@ Var grown(Layer& layer, const StateSpec& state, Var x) {
 
 }  // namespace
 
-Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q, Var k, Var v, std::int64_t window) {
+Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q, Var k, Var written, std::int64_t window) {
+  const Var v = apart(layer, written, {q, k});
   const std::int64_t heads = q.dim(2), shared = heads / k.dim(2);
   // The rows that are appended get nodes of their own, so that their adjoints count what reads the cache and nothing else.
   const auto kept = [&](const StateSpec& state, Var x) {
@@ -337,7 +356,10 @@ Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q,
     const Var row = layer.graph().constant({steps}, std::move(own)), at = reshape(slice(layer.position(), 1, 0, 1), {steps});
     a.low = maximum(row, row + static_cast<double>(window - 1) - at);
   }
-  return heads_last(attention(layer, a), layer.batch(), heads);
+  const Var made = heads_last(attend(layer, a), layer.batch(), heads);
+  declare_mixing(layer,
+                 {.name = "attention", .value = v, .output = made, .groups = k.dim(2), .reads = shared, .group = "head", .is_share = true});
+  return made;
 }
 
 }  // namespace reclab

@@ -8,6 +8,7 @@
 #include "recurrence/attention/blocks.h"
 #include "recurrence/attention/drawing.h"
 #include "recurrence/evaluation_order.h"
+#include "recurrence/mixing/mixing.h"
 
 namespace reclab {
 namespace {
@@ -148,7 +149,12 @@ Var pointwise_attention(const PointwiseAttention& a, bool streaming) {
 
 Var attention(Layer& layer, const PointwiseAttention& a) {
   layer.offer({Form::attention});
-  return pointwise_attention(a, layer.form() == Form::sequential);
+  const Var made = pointwise_attention(a, layer.form() == Form::sequential);
+  if (a.v.dim(1) == layer.steps() && a.q.dim(1) == layer.steps())
+    declare_mixing(
+        layer,
+        {.name = "attention", .value = a.v, .output = made, .groups = a.v.dim(0) / layer.batch(), .group = "head", .rows_first = false});
+  return made;
 }
 
 }  // namespace reclab

@@ -13,6 +13,7 @@
 #include "recurrence/convolution/kernel.h"
 #include "recurrence/evaluation_order.h"
 #include "recurrence/linear_system.h"
+#include "recurrence/mixing/mixing.h"
 
 namespace reclab {
 namespace {
@@ -198,7 +199,9 @@ Var convolution(Layer& layer, const std::string& name, Var kernel, Var u, const 
     joined = concat(parts, 0);
   }
   layer.carry({.name = name, .text = text, .shape = {channels}, .initial = initial, .final_state = joined, .growing = true});
-  return read(layer, kernel, joined);
+  const Var made = read(layer, kernel, joined);
+  declare_mixing(layer, {.name = name, .value = u, .output = made, .groups = channels, .group = "channel"});
+  return made;
 }
 
 Var finite_convolution(Layer& layer, const std::string& name, Var kernel, Var u, const std::string& text) {

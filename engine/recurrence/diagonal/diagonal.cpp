@@ -13,6 +13,7 @@
 #include "recurrence/linear_system.h"
 #include "recurrence/diagonal/diagonal.h"
 #include "recurrence/diagonal/drawing.h"
+#include "recurrence/mixing/mixing.h"
 
 namespace reclab {
 namespace {
@@ -329,18 +330,23 @@ BankVars diagonal_bank(Graph& graph, Form form, Var a, Var b, Var w, Var u) {
   return vars;
 }
 
-Var diagonal(Layer& layer, const StateSpec& state, Var a, Var b, Var shown) {
+Var diagonal(Layer& layer, const StateSpec& state, Var a, Var added, Var shown) {
+  const Var b = apart(layer, added, {a});
   layer.offer({Form::scan, Form::chunkwise});
   if (a.shape().size() < b.shape().size() && is_complex(b.dtype())) layer.offer({Form::convolution});
   const MemoryVars vars = diagonal(layer.graph(), layer.form(), a, b, shown);
   layer.declare({state}, vars);
+  if (!state.auxiliary && vars.trajectories[0])
+    declare_mixing(layer, {.name = state.name, .value = b, .output = vars.trajectories[0], .groups = count(state.shape), .group = "unit"});
   return vars.trajectories[0];
 }
 
-Var diagonal_bank(Layer& layer, const StateSpec& state, Var a, Var b, Var w, Var u) {
+Var diagonal_bank(Layer& layer, const StateSpec& state, Var a, Var b, Var w, Var channels) {
+  const Var u = apart(layer, channels, {a, b, w});
   layer.offer({Form::scan, Form::chunkwise, Form::convolution});
   const BankVars vars = diagonal_bank(layer.graph(), layer.form(), a, b, w, u);
   layer.declare({state}, vars);
+  declare_mixing(layer, {.name = state.name, .value = u, .output = vars.output, .groups = u.dim(2), .group = "channel"});
   return vars.output;
 }
 

@@ -17,6 +17,7 @@
 #include "recurrence/linear/carried.h"
 #include "recurrence/linear/drawing.h"
 #include "recurrence/linear/krylov.h"
+#include "recurrence/mixing/mixing.h"
 
 namespace reclab {
 namespace {
@@ -376,6 +377,10 @@ Var linear_driven(Layer& layer, const StateSpec& state, Var A, Var B, Var u) {
   layer.offer({Form::scan, Form::convolution});
   const MemoryVars vars = dense_driven(layer.graph(), layer.form(), A, B, u);
   layer.declare({state}, vars);
+  if (vars.trajectories[0])
+    declare_mixing(
+        layer,
+        {.name = state.name, .value = u, .output = vars.trajectories[0], .groups = u.dim(2), .reads = state.shape.back(), .group = "copy"});
   return vars.trajectories[0];
 }
 

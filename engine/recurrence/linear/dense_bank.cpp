@@ -6,6 +6,7 @@
 #include "recurrence/linear/krylov.h"
 #include "recurrence/linear/linear.h"
 #include "recurrence/linear_system.h"
+#include "recurrence/mixing/mixing.h"
 
 namespace reclab {
 namespace {
@@ -54,6 +55,7 @@ Var dense_bank(Layer& layer, const StateSpec& state, Var A, Var B, Var C, Var u)
   layer.offer({Form::scan, Form::convolution});
   const DenseBankVars vars = dense_bank(layer.graph(), layer.form(), A, B, C, u);
   layer.declare({state}, vars);
+  declare_mixing(layer, {.name = state.name, .value = u, .output = vars.output, .groups = u.dim(2), .reads = C.dim(1), .group = "channel"});
   return vars.output;
 }
 

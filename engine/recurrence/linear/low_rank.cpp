@@ -16,6 +16,7 @@
 #include "recurrence/linear/carried.h"
 #include "recurrence/linear/krylov.h"
 #include "recurrence/linear_system.h"
+#include "recurrence/mixing/mixing.h"
 #include "recurrence/plan.h"
 
 namespace reclab {
@@ -286,6 +287,7 @@ Var low_rank_bank(Layer& layer, const StateSpec& state, const LowRankSystem& sys
   layer.offer({Form::scan, Form::convolution});
   const LowRankVars vars = low_rank_bank(layer.graph(), layer.form(), system, u);
   layer.declare({state}, vars);
+  declare_mixing(layer, {.name = state.name, .value = u, .output = vars.output, .groups = u.dim(2), .group = "channel"});
   return vars.output;
 }
 

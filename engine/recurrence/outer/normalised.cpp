@@ -3,6 +3,7 @@
 
 #include <cassert>
 
+#include "recurrence/mixing/mixing.h"
 #include "recurrence/step/step.h"
 
 namespace reclab {
@@ -25,10 +26,15 @@ Denominator size_at_least(Var least, double eps) {
 
 Var normalised_outer(Layer& layer, const StateSpec& memory, const StateSpec& normaliser, const OuterInputs& in, const Denominator& denominator) {
   assert(!in.value_decay && "the values 1 of the normaliser have no dimensions to decay by");
-  const Var read = outer(layer, memory, in);
+  OuterInputs values = in;
+  values.v = apart(layer, in.v, {in.q, in.k, in.key_decay, in.phase});
+  const Var read = outer(layer, memory, values, false);
   OuterInputs ones = in;
   ones.v = affine(slice(in.v, -1, 0, 1), 0.0, 1.0);
-  return read / denominator(outer(layer, normaliser, ones));
+  const Var result = read / denominator(outer(layer, normaliser, ones, false));
+  declare_mixing(
+      layer, {.name = memory.name, .value = values.v, .output = result, .unnormalised = read, .groups = values.v.dim(2), .group = "head"});
+  return result;
 }
 
 Var StabilisedGates::unit() const { return exp_in_range(-minimum(m, m.dtype() == DType::f64 ? 700.0 : 85.0)); }

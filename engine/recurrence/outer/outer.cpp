@@ -11,6 +11,7 @@
 #include "recurrence/composed.h"
 #include "recurrence/evaluation_order.h"
 #include "recurrence/diagonal/diagonal.h"
+#include "recurrence/mixing/mixing.h"
 #include "recurrence/outer/drawing.h"
 #include "recurrence/outer/outer.h"
 
@@ -495,12 +496,22 @@ OuterVars outer(Graph& graph, Form form, const OuterInputs& in, bool record) {
   return vars;
 }
 
-Var outer(Layer& layer, const StateSpec& state, const OuterInputs& in) {
+Var outer(Layer& layer, const StateSpec& state, const OuterInputs& inputs, bool told) {
+  OuterInputs in = inputs;
+  in.v = apart(layer, in.v, {in.q, in.k, in.key_decay, in.value_decay, in.phase});
   layer.offer({Form::chunkwise});
   if (in.key_decay || in.value_decay || in.phase) layer.offer({Form::scan});
   if (has_quadratic_form(in)) layer.offer({Form::attention});
   const OuterVars vars = outer(layer.graph(), layer.form(), in, layer.records());
   layer.declare({state}, vars);
+  if (told && !state.auxiliary) {
+    const std::int64_t heads = in.v.dim(2);
+    declare_mixing(layer, {.name = state.name,
+                           .value = in.v,
+                           .output = vars.output,
+                           .groups = in.value_decay ? heads * in.v.dim(3) : heads,
+                           .group = in.value_decay ? "unit" : "head"});
+  }
   return vars.output;
 }
 

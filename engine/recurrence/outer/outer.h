@@ -30,7 +30,7 @@ struct OuterVars : MemoryVars {
 };
 OuterVars outer(Graph& graph, Form form, const OuterInputs& in, bool record);
 
-/// As a part of a layer: the reads.
-Var outer(Layer& layer, const StateSpec& state, const OuterInputs& in);
+/// As a part of a layer: the reads. `told`: its weights of the steps are declared as the layer's (recurrence/mixing).
+Var outer(Layer& layer, const StateSpec& state, const OuterInputs& in, bool told = true);
 
 }  // namespace reclab

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The mixing matrices: which weight each step's value has in what a memory reads at each step, where the memory is linear in what is written into it.
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <numeric>
+
+#include "analysis/mixing.h"
+#include "experiment/record/analysis.h"
+#include "experiment/weights.h"
+
+namespace reclab {
+namespace {
+
+/// Columns that a picture can show, groups beside one another, and entries of an array.
+constexpr std::int64_t most_columns = 512, most_groups = 16, most_entries = std::int64_t{1} << 21;
+/// What all of the steps as one segment may take, in bytes.
+constexpr double most_bytes = 2048.0 * 1048576.0;
+/// Seconds that it may take unless it was asked for by name, and those of a floating-point operation and of a call of the backend, of the slower kind.
+constexpr double most_seconds = 5.0, an_operation = 2e-10, a_call = 5e-7;
+
+class MixingMatrices final : public Analysis {
+ public:
+  using Analysis::Analysis;
+  Kinds kinds() const override { return {Kind::mixing, Kind::mixing_unnormalised}; }
+
+  void plan() override {
+    const auto& mixings = record_.probe().mixings();
+    if (mixings.empty())
+      record_.lacks(kinds(), "No memory of this model is linear, entry by entry, in what is written into it: what a step adds is changed on its way by what else the state holds, so no fixed weight says what is left of it.");
+    else if (std::ranges::none_of(mixings, [](const Network::MixingVar& own) { return static_cast<bool>(own.mixing.unnormalised); }))
+      record_.lacks({Kind::mixing_unnormalised}, "What this model reads is not divided by a normaliser that its memory has beside it: there is one mixing matrix.");
+    if (wanted()) parameters_ = record_.prepared.parameters;  // they become part of the trace when the recording ends
+  }
+
+  bool revisit(Rollout& run) override {
+    if (!wanted() || record_.probe().mixings().empty()) return false;
+    record_.where = "in the mixing matrices";
+    const double bytes = static_cast<double>(run.bytes()) / static_cast<double>(run.segment_steps()) * static_cast<double>(record_.length());
+    if (bytes > most_bytes) {
+      record_.note(kinds(), "The mixing matrices were left out: all steps at once would take about " + std::to_string(std::llround(bytes / 1e9)) + " GB; take a shorter sequence.");
+      return false;
+    }
+    Prepared& prepared = record_.prepared;
+    const Model model(prepared.architecture, prepared.hyper, parameters_, prepared.backend, prepared.real);
+    InitialState initial;
+    if (!record_.request.state.empty()) {
+      initial = load_state(record_.request.state, record_.probe());
+      record_.note(kinds(), "mixing has the weights of what was written in this run; what the state at its start adds is beside them.");
+    }
+    Rollout::Options options;
+    options.segment = record_.length();
+    options.cached_steps = initial.cached_steps;
+    Rollout rollout(model, Batch(record_.request.sequence, prepared.loss, 1), options);
+    rollout.set_initial(initial.values);
+    const std::int64_t n = columns(rollout.cost(), std::ssize(record_.probe().mixings()));
+    if (rollout.forward([&](const Rollout::Segment& segment) { put(segment.network, n); }, record_.stop)) return false;
+    return true;
+  }
+
+ private:
+  Parameters parameters_;
+
+  /// As the sensitivities only where they were chosen: as wide as the sequence is long.
+  bool wanted() const {
+    const Probe& probe = record_.request.probe;
+    return (record_.wants(Kind::mixing) || record_.wants(Kind::mixing_unnormalised)) && (!probe.only.empty() || !probe.kinds.has_all(recordable()));
+  }
+
+  /// How many columns are worth their time.
+  std::int64_t columns(const Cost& cost, std::int64_t memories) {
+    const std::int64_t all = record_.length();
+    if (record_.request.every > 0) return all;
+    const double column = 2.0 * static_cast<double>(memories) * (cost.flops * an_operation + cost.launches * a_call);
+    std::int64_t n = std::min(all, most_columns);
+    if (record_.request.probe.only.empty()) n = std::clamp(static_cast<std::int64_t>(most_seconds / column), std::int64_t{1}, n);
+    if (n < all)
+      record_.note(kinds(), "Mixing matrices have " + plural(n, "column") + " of the " + std::to_string(all) + " steps, evenly" +
+                                (n < std::min(all, most_columns) ? "; " + std::to_string(std::min(all, most_columns)) + " would take about " + about(column * static_cast<double>(std::min(all, most_columns))) : std::string()) + ".");
+    return n;
+  }
+
+  void put(Network& network, std::int64_t columns) {
+    std::size_t done = 0;
+    for (const Network::MixingVar& own : network.mixings()) {
+      const std::string key = key_of(Kind::mixing, own.layer, own.mixing.name), plain = key_of(Kind::mixing_unnormalised, own.layer, own.mixing.name);
+      if (record_.wants(key)) put(network, own, own.mixing.output, key, columns, own.mixing.unnormalised ? ", divided by what its keys weigh" : own.mixing.is_share ? ", shares that sum to one" : "");
+      if (own.mixing.unnormalised && record_.wants(plain)) put(network, own, own.mixing.unnormalised, plain, columns, ", before it is divided by what its keys weigh");
+      record_.report(0.9 + 0.1 * static_cast<double>(++done) / static_cast<double>(network.mixings().size()), "mixing matrices");
+    }
+  }
+
+  void put(Network& network, const Network::MixingVar& own, Var output, const std::string& key, std::int64_t n, const std::string& how) {
+    const std::int64_t length = record_.length(), groups = own.mixing.groups * own.mixing.reads;
+    std::vector<std::int64_t> all(static_cast<std::size_t>(length)), each(static_cast<std::size_t>(groups));
+    std::iota(all.begin(), all.end(), 0);
+    std::iota(each.begin(), each.end(), 0);
+    const std::vector<std::int64_t> steps = thinned(all, n), some = record_.request.every > 0 ? each : thinned(each, most_groups);
+    const std::vector<std::int64_t> rows = record_.request.every > 0 ? record_.trace.steps : thinned(record_.trace.steps, std::max<std::int64_t>(2, most_entries / (n * std::ssize(some))));
+    // Of all groups at once, some columns at a time, of which the groups that are kept are taken.
+    const auto in_layer = [&](std::int64_t step) { return own.reversed ? length - 1 - step : step; };
+    std::vector<std::complex<double>> values(rows.size() * steps.size() * some.size());
+    for (std::size_t column = 0; column < steps.size(); ++column) {
+      record_.check();
+      const std::int64_t written[] = {in_layer(steps[column])};
+      const auto weights = mixing_columns(network, own.mixing, output, written, record_.stop);
+      for (std::size_t row = 0; row < rows.size(); ++row)
+        for (std::size_t group = 0; group < some.size(); ++group)
+          values[(row * steps.size() + column) * some.size() + group] = weights[static_cast<std::size_t>(in_layer(rows[row]) * groups + some[group])];
+    }
+    const std::string one = own.mixing.group.empty() ? "channel" : own.mixing.group;
+    TraceArray array = timed(key, {std::ssize(steps), std::ssize(some)}, {{"step written", "", {}}, {one, "", {}}}, "",
+                             "The weight that what was written at a step has in what is read of " + own.mixing.name + " at step t" + how + ": y_t = Σ_s M[t, s] v_s.");
+    for (const std::int64_t step : steps) array.axes[1].labels.push_back(std::to_string(step));
+    for (const std::int64_t group : some)
+      array.axes[2].labels.push_back(own.mixing.reads > 1 ? std::to_string(group / own.mixing.reads) + ", read " + std::to_string(group % own.mixing.reads) : std::to_string(group));
+    array.shape[0] = std::ssize(rows);
+    if (rows != record_.trace.steps) array.steps = rows;
+    if (std::ssize(some) < groups) record_.note({parse_key(key)->kind}, key + " has " + std::to_string(some.size()) + " of " + plural(groups, one) + ", evenly.");
+    if (std::ranges::all_of(values, [](const std::complex<double>& x) { return x.imag() == 0.0; })) {
+      std::vector<double> plain(values.size());
+      std::ranges::transform(values, plain.begin(), [](const std::complex<double>& x) { return x.real(); });
+      put_real(record_.trace, std::move(array), std::move(plain));
+    } else {
+      array.complex = std::make_shared<const std::vector<std::complex<double>>>(std::move(values));
+      record_.trace.put(std::move(array));
+    }
+  }
+};
+
+}  // namespace
+
+namespace analyses {
+std::unique_ptr<Analysis> mixing(Record& record) { return std::make_unique<MixingMatrices>(record); }
+}  // namespace analyses
+}  // namespace reclab
