@@ -32,6 +32,9 @@ TracePtr everything(const std::string& preset, std::int64_t length) {
   TaskOptions options;
   options.length = length;
   request.sequence = make_task("noise", options);
+  QStringList all;
+  for (const PanelInfo& panel : panels()) all << panel.id;
+  request.probe.kinds = needs_of(all);
   TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
   trace = merged(trace, form_schedule(builtin_registry(), request, 16, {}));
   Trace timing;

@@ -21,8 +21,10 @@
 #include "scene/vtk_frame.h"
 #include "synthetic/synthetic_composition.h"
 #include "synthetic/synthetic_kernels.h"
+#include "synthetic/synthetic_lab.h"
 #include "synthetic/synthetic_learning.h"
 #include "synthetic/synthetic_schedule.h"
+#include "synthetic/synthetic_sensitivity.h"
 #include "synthetic/synthetic_trace.h"
 #include "trajectories_test.h"
 
@@ -171,6 +173,8 @@ std::shared_ptr<const Trace> everything() {
   trace->info.spectra[0].rule = "bilinear";
   test::put_schedules(*trace, 16);
   test::put_kernels(*trace);
+  test::put_sensitivity(*trace);
+  test::put_mixing(*trace);
   addPast(*trace);
   addOutput(*trace, 3.0);
   return trace;
@@ -182,6 +186,7 @@ std::shared_ptr<const Trace> another() {
   addPast(*trace);
   test::put_kernels(*trace, "0/h", 6, 2.0);
   addOutput(*trace, 9.0);
+  test::put_sensitivity(*trace, 0.1);
   const auto slower = [](double phase) { return [phase](double t, double j) { return 2.0 * std::sin(0.021 * t + 0.4 * j + phase) * std::cos(0.3 * j); }; };
   trace->put(test::unit_array("state/0/hidden", trace->steps, 16, slower(0.0), ""));
   trace->put(test::unit_array("state/0/cell", trace->steps, 16, slower(1.0), ""));

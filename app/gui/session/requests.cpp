@@ -9,6 +9,7 @@ Probe probeFor(const QStringList& visible, bool live, std::int64_t focus) {
   const Kinds needs = needs_of(visible);
   Probe probe;
   probe.kinds = kinds_of(Stage::always);
+  probe.kinds.remove({Kind::newton});  // drawn nowhere; and what panels ask for is chosen, never simply all that there is
   for (const KindInfo& row : kind_table())
     if (needs.has(row.kind) && recordable().has(row.kind) && !(live && row.stage == Stage::late)) probe.kinds.add({row.kind});
   if (needs.has(Kind::spectrum)) probe.focus = focus;

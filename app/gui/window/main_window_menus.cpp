@@ -383,7 +383,7 @@ void MainWindow::restoreLayout() {
   training_->setVisible(session_->learning() && !session_->learning()->trainings.empty());  // whatever it was then
   if (!whole) return resetLayout();
   layout_->setCurrentIndex(qBound(0, settings.value("window/layout").toInt(), layout_->count() - 1));
-  if (area_->visiblePanels().isEmpty()) return resetLayout();
+  if (area_->isEmpty()) return resetLayout();
   const QString sides = settings.value("window/sides").toString();
   sidesOwn_ = sides == "own";
   if (!sidesOwn_ && sides != (isNarrow() ? "narrow" : "wide")) arrangeSides();

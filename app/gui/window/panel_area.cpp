@@ -300,10 +300,14 @@ PanelDock* PanelArea::dock(const QString& id) const {
 
 QStringList PanelArea::visiblePanels() const {
   QStringList ids;
+  // A number for each pair of steps takes long: it is made for a panel in front of others alone.
+  constexpr Kinds of_pairs{Kind::sensitivity, Kind::mixing, Kind::mixing_unnormalised, Kind::jacobian_pairs, Kind::alignment};
   for (PanelDock* one : docks_)
-    if (!one->isHidden()) ids << one->panel()->id();
+    if (!one->isHidden() && (one->inSight() || !one->panel()->needs().has_any(of_pairs))) ids << one->panel()->id();
   return ids;
 }
+
+bool PanelArea::isEmpty() const { return std::ranges::all_of(docks_, &PanelDock::isHidden); }
 
 void PanelArea::setRuns(const std::shared_ptr<const Trace>& trace, const std::vector<Panel::Run>& pinned) {
   for (PanelDock* one : docks_) one->setRuns(trace, pinned);

@@ -79,7 +79,8 @@ class PanelArea : public QMainWindow {
   PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent);
   const std::vector<PanelDock*>& docks() const { return docks_; }
   PanelDock* dock(const QString& id) const;
-  QStringList visiblePanels() const;
+  QStringList visiblePanels() const;  ///< for which is recorded
+  bool isEmpty() const;               ///< all are hidden
   void setRuns(const std::shared_ptr<const Trace>& trace, const std::vector<Panel::Run>& pinned);
   void setQuestions(const RunQuestions& questions);
   void askAgain();  ///< the answers may be others now

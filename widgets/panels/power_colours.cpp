@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "panels/power_colours.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace reclab {
+namespace {
+
+/// Powers of ten of values from which a whole number was taken, so that all of them are below 0 and have colours of one map.
+class ShiftedPowers : public PowerTicker {
+ public:
+  explicit ShiftedPowers(double shift) : shift_(shift) {}
+
+ protected:
+  QString getTickLabel(double tick, const QLocale& locale, QChar format, int precision) override { return PowerTicker::getTickLabel(tick + shift_, locale, format, precision); }
+
+ private:
+  double shift_;
+};
+
+}  // namespace
+
+QCPRange showPowers(Heatmap& heatmap, ColourBar& bar, const std::vector<double>& logarithms, std::int64_t units, const std::vector<std::int64_t>& steps, double decades, const QString& label) {
+  double high = -std::numeric_limits<double>::infinity(), low = -high;
+  for (const double x : logarithms)
+    if (std::isfinite(x)) high = std::max(high, x), low = std::min(low, x);
+  if (!std::isfinite(high)) high = low = 0.0;
+  const double floor = std::min(std::max(low, high - decades), high - 1.0), shift = std::ceil(high);
+  auto shown = std::make_shared<std::vector<double>>(logarithms);
+  for (double& x : *shown) x -= shift;
+  heatmap.setData(std::move(shown), units, steps);
+  heatmap.setScale(floor - shift, high - shift);
+  bar.axis()->setTicker(QSharedPointer<QCPAxisTicker>(new ShiftedPowers(shift)));
+  bar.show(heatmap, label);
+  return {floor, high};
+}
+
+}  // namespace reclab
