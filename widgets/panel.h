@@ -94,6 +94,17 @@ class Panel : public QWidget {
   }
   /// How trainings go, which are no part of a run.
   virtual void setLearning(std::shared_ptr<const Learning> learning) { Q_UNUSED(learning) }
+  /// A hyper-parameter of the model that is looked at, for a panel that offers it beside its picture and asks for another value with a SettingChoice.
+  struct Setting {
+    QString key, label, tip;  ///< label and tip in rich text
+    QString value;            ///< as it is now
+    QStringList choices = {};  ///< what there is to choose; none of a number
+    std::function<double(int position)> at = {};     ///< of a number: what a slider's position, 0 to 1000, stands for
+    std::function<int(double value)> position = {};  ///< and back
+    std::function<QString(double value)> text = {};  ///< as a SettingChoice takes it
+    bool works = true;  ///< false: it has no effect on the weights that there are
+  };
+  virtual void setSettings(const std::vector<Setting>& settings) { Q_UNUSED(settings) }
   /// Why CUDA cannot be used on this machine, a sentence.
   virtual void setNoCuda(const QString& why) { Q_UNUSED(why) }
 

@@ -33,6 +33,13 @@ struct ModelChoice {
   std::vector<std::pair<std::string, std::string>> settings;
 };
 
+/// A setting of the model that is looked at. `live`: a slider is on its way, and has the same gesture from when it is taken until it is let go.
+struct SettingChoice {
+  std::string key, value;
+  bool live = false;
+  int gesture = 0;
+};
+
 struct Request {
   enum class Act : std::uint8_t {
     compute,  ///< now, or as soon as what runs is done; instead of what is being computed of this kind
@@ -42,7 +49,7 @@ struct Request {
   };
   Act act = Act::compute;
   Kind kind = Kind::timing;
-  std::variant<std::monostate, TimingChoice, ScheduleChoice, CompositionChoice, ModelChoice, TrainingChoice, CheckpointChoice> choice;  ///< of the kind's own type, but for stop
+  std::variant<std::monostate, TimingChoice, ScheduleChoice, CompositionChoice, ModelChoice, TrainingChoice, CheckpointChoice, SettingChoice> choice;  ///< of the kind's own type, but for stop
 };
 
 }  // namespace reclab

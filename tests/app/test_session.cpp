@@ -410,10 +410,10 @@ int oneStart() {
   window.show();
   said = window.statusLine()->sentence();
   const bool ran = QTest::qWaitFor([&] { return !window.session()->running() && window.session()->trace(); }, patience);
-  const qsizetype shown = window.area()->visiblePanels().size();
+  const auto shown = std::ranges::count_if(window.area()->docks(), [](const PanelDock* dock) { return !dock->isHidden(); });
   window.close();
   std::printf("%s\n", qPrintable(said));
-  return ran && shown == static_cast<qsizetype>(panels().size()) ? 0 : 3;
+  return ran && shown == std::ssize(panels()) ? 0 : 3;
 }
 
 int main(int argc, char** argv) {

@@ -175,6 +175,7 @@ std::shared_ptr<const Trace> everything() {
   test::put_kernels(*trace);
   test::put_sensitivity(*trace);
   test::put_mixing(*trace);
+  test::put_lab(*trace, false);
   addPast(*trace);
   addOutput(*trace, 3.0);
   return trace;

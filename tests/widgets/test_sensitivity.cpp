@@ -163,7 +163,7 @@ class TestSensitivity : public QObject {
     SensitivityPanel panel;
     QVERIFY(panel.emptyReason().startsWith("Nothing has run yet"));
     panel.setTrace(test::synthetic_trace());
-    QVERIFY2(panel.emptyReason().contains("press Run"), qPrintable(panel.emptyReason()));
+    QVERIFY2(panel.emptyReason().contains("in front of others"), qPrintable(panel.emptyReason()));
     QVERIFY(panel.headline().isEmpty() && panel.dataAsCsv().isEmpty());
   }
 };

@@ -61,14 +61,19 @@ std::vector<PanelLayout> panel_layouts() {
   // have no gates are there. The composer needs the room of the row on top, and hides nothing there that tells of its factors.
   const QString composer = QStringLiteral("composer");
   const bool composes = ids.removeOne(composer);
+  QStringList of_gradients;  // beside the gradients, whose reasons they show
+  for (const QString& id : {QStringLiteral("gradient-lab"), QStringLiteral("sensitivity")})
+    if (ids.removeOne(id)) of_gradients << id;
   QStringList above = ids.mid(0, 2), below = ids.mid(2, 2);
   if (composes) above.back() += '|' + composer;
+  for (const QString& id : of_gradients) below.back() += '|' + id;
   below << ids.mid(4, 4).join('|');
   for (const QString& more : ids.mid(8)) below.front() += '|' + more;
   return {{tr("Explore"), {above, below}},
           {tr("Memory"), {{"gradients"}, {"spectrum", "trajectories"}}},
           {tr("States"), {{"trajectories"}, {"gating"}}},
           {tr("Speed"), {{"timing"}, {"steps"}}},
+          {tr("Gradient lab"), {{"gradient-lab", "sensitivity"}, {"gradients", "spectrum"}}},
           {tr("Learn"), {{"learning", "output"}, {"spectrum", "gradients"}}},
           {tr("Compose"), {{composer}, {"spectrum", "gating"}}}};
 }

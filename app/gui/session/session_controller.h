@@ -124,6 +124,7 @@ class SessionController : public QObject {
   void composed(std::shared_ptr<const reclab::Composition> composition, QString problem);
   /// A panel wants this to be what is looked at everywhere.
   void modelWanted(const reclab::ModelChoice& model);
+  void settingWanted(const reclab::SettingChoice& setting);
   void runEnded(reclab::Outcome outcome);
   void learningChanged(reclab::LearningPtr learning);  ///< at most a few times a second
   void trainingChanged(bool running);

@@ -90,6 +90,28 @@ int positionOf(const HyperSpec& spec, double value) {
   return static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * positions));
 }
 
+std::vector<Panel::Setting> settings_beside(const ModelPtr& model, bool drawn) {
+  std::vector<Panel::Setting> settings;
+  if (!model) return settings;
+  for (const HyperSpec& spec : model->hyper.table()) {
+    if (spec.kind != HyperKind::real && spec.kind != HyperKind::choice) continue;
+    Panel::Setting one;
+    one.key = QString::fromStdString(spec.key);
+    one.label = inWords(spec.key).toHtmlEscaped() + (spec.symbol.empty() ? QString() : ' ' + mathHtml(spec.symbol));
+    one.tip = tipOf(spec);
+    one.value = QString::fromStdString(model->hyper.text(spec.key));
+    one.works = drawn || !spec.draws_only;
+    for (const auto& choice : spec.choices) one.choices << QString::fromStdString(choice);
+    if (spec.kind == HyperKind::real) {
+      one.at = [spec](int position) { return valueAt(spec, position); };
+      one.position = [spec](double value) { return positionOf(spec, value); };
+      one.text = [spec](double value) { return textOf(spec, value); };
+    }
+    settings.push_back(std::move(one));
+  }
+  return settings;
+}
+
 InspectorView::InspectorView(QWidget* parent) : QScrollArea(parent) {
   setWidgetResizable(true);
   setFrameShape(NoFrame);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "gui/session/setup.h"
+#include "panel.h"
 
 class QComboBox;
 class QFormLayout;
@@ -24,6 +25,9 @@ QString tipOf(const HyperSpec& spec);
 /// Where a slider's position 0..1000 is on a hyper-parameter's range, and back.
 double valueAt(const HyperSpec& spec, int position);
 int positionOf(const HyperSpec& spec, double value);
+
+/// Those of a model's settings that are no sizes: real numbers and choices, in their order. `drawn`: its weights are drawn from the seed.
+std::vector<Panel::Setting> settings_beside(const ModelPtr& model, bool drawn);
 
 /// One editor for each row of an architecture's table, and the seed. A slider speaks while it moves.
 class InspectorView : public QScrollArea {

@@ -131,12 +131,7 @@ void MainWindow::buildDocks() {
   connect(models_, &ModelsView::compareWanted, this, &MainWindow::showMap);
   connect(card_, &CardView::modelWanted, this, &MainWindow::pickModel);
   connect(card_, &CardView::lookWanted, this, &MainWindow::lookAtPlace);
-  connect(inspector_, &InspectorView::edited, this, [this](const QString& key, const QString& text, bool live, int gesture) {
-    Setup after = session_->setup();
-    after.setValue(key.toStdString(), text.toStdString());
-    area_->holdAxes(live);
-    change(after, tr("%1 of %2").arg(key, QString::fromStdString(after.preset)), gesture, live);
-  });
+  connect(inspector_, &InspectorView::edited, this, &MainWindow::editSetting);
   connect(inspector_, &InspectorView::seedEdited, this, [this](quint64 seed, int gesture) {
     Setup after = session_->setup();
     after.seed = seed;
@@ -246,6 +241,13 @@ void MainWindow::change(const Setup& after, const QString& text, int gesture, bo
   undo_->push(new ChangeSetup(session_, after, text, gesture, live));
 }
 
+void MainWindow::editSetting(const QString& key, const QString& text, bool live, int gesture) {
+  Setup after = session_->setup();
+  after.setValue(key.toStdString(), text.toStdString());
+  area_->holdAxes(live);
+  change(after, tr("%1 of %2").arg(key, QString::fromStdString(after.preset)), gesture, live);
+}
+
 void MainWindow::connectSession() {
   connect(session_, &SessionController::libraryReady, this, &MainWindow::begin);
   connect(session_, &SessionController::propertiesReady, this, &MainWindow::showLibrary);
@@ -317,6 +319,10 @@ void MainWindow::connectSession() {
   connect(area_, &PanelArea::requested, session_, &SessionController::request);
   connect(session_, &SessionController::composed, area_, &PanelArea::setComposition);
   connect(session_, &SessionController::modelWanted, this, &MainWindow::openModel);
+  // Panels count their gestures themselves, the inspector's are others.
+  connect(session_, &SessionController::settingWanted, this, [this](const SettingChoice& setting) {
+    editSetting(QString::fromStdString(setting.key), QString::fromStdString(setting.value), setting.live, setting.gesture > 0 ? setting.gesture + 1'000'000'000 : 0);
+  });
   connect(session_, &SessionController::computing, area_, &PanelArea::setComputing);
   connect(session_, &SessionController::computed, area_, &PanelArea::setProgress);
   connect(session_, &SessionController::waits, area_, &PanelArea::setWaiting);
@@ -394,6 +400,8 @@ void MainWindow::showTimeOf(const TracePtr& trace) {
 void MainWindow::showModel(const ModelPtr& model) {
   inspector_->setModel(model);
   card_->setModel(model);
+  const Setup& setup = session_->setup();
+  area_->setSettings(settings_beside(model, !setup.learnedWeights() && !setup.weights.contains(setup.preset)));
   sequence_->setModelTask(model->preset);
   modelHas_.clear();
   if (!model->card.gates.empty()) modelHas_ << "gates";

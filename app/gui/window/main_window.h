@@ -103,6 +103,7 @@ class MainWindow : public QMainWindow {
   void searchModels();
   void pickModel(const QString& id);
   void openModel(const ModelChoice& model);
+  void editSetting(const QString& key, const QString& text, bool live, int gesture);
   void showTrained(bool trained);
   void showMap(const QString& marked);
   void showLibrary();

@@ -262,6 +262,10 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
   arrange(layouts_.front());
 }
 
+void PanelArea::setSettings(const std::vector<Panel::Setting>& settings) {
+  for (const PanelDock* dock : docks_) dock->panel()->setSettings(settings);
+}
+
 void PanelArea::setNoCuda(const QString& why) {
   for (const PanelDock* dock : docks_) dock->panel()->setNoCuda(why);
 }

@@ -86,6 +86,7 @@ class PanelArea : public QMainWindow {
   void askAgain();  ///< the answers may be others now
   void holdAxes(bool hold);
   void setNoCuda(const QString& why);
+  void setSettings(const std::vector<Panel::Setting>& settings);
   /// Of what is computed beside the run, to the panels that need it.
   void setComputing(Kind kind, bool computing);
   void setProgress(Kind kind, double fraction, const QString& stage);

@@ -221,8 +221,8 @@ QString SensitivityPanel::whyEmpty() const {
   if (absent != trace_->info.absent.end()) return QString::fromStdString(absent->second);
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has none of what is drawn here, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
-  return choice().mixing ? tr("This run has no mixing matrices yet: they come after states and gradients. If they do not, press Run.")
-                        : tr("This run has no sensitivities yet: they come after states and gradients. If they do not, press Run.");
+  return choice().mixing ? tr("This run has no mixing matrices yet: they are made while this panel is in front of others, after states and gradients.")
+                        : tr("This run has no sensitivities yet: they are made while this panel is in front of others, after states and gradients.");
 }
 
 void SensitivityPanel::setPinned(const std::vector<Run>& runs) {

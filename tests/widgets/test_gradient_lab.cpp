@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The gradient lab on hand-made traces: curves, bounds and factors, its maps, truncation and clipping, and the settings that it asks for.
+#include <QSignalSpy>
+#include <QSlider>
+#include <QSpinBox>
+#include <QTest>
+#include <cmath>
+
+#include "panels/gradient_lab/gradient_lab.h"
+#include "shown_panel.h"
+#include "synthetic/synthetic_lab.h"
+
+using namespace reclab;
+using test::Shown, test::synthetic_pair;
+
+namespace {
+
+std::shared_ptr<Trace> traceOf() {
+  auto trace = std::make_shared<Trace>(*test::synthetic_trace());
+  test::put_lab(*trace);
+  return trace;
+}
+
+struct Lab : Shown<GradientLabPanel> {
+  explicit Lab(std::shared_ptr<const Trace> trace) : Shown(std::move(trace), {720, 480}) {}
+  void choose(const char* box, int index) {
+    auto* combo = find<QComboBox>(box);
+    combo->setFocus();
+    combo->setCurrentIndex(index);
+    emit combo->activated(index);
+    plot()->replot();
+  }
+  QCPGraph* graph(QCPAxisRect* rect, const QString& name) {
+    for (QCPGraph* one : rect->graphs())
+      if (one->name() == name) return one;
+    return nullptr;
+  }
+};
+
+QPointF pixelIn(const QCPAxisRect* rect, double x, double y) { return {rect->axis(QCPAxis::atBottom)->coordToPixel(x), rect->axis(QCPAxis::atLeft)->coordToPixel(y)}; }
+
+Panel::Setting numberSetting() {
+  Panel::Setting one;
+  one.key = "spectral_radius";
+  one.label = "spectral radius <i>ρ</i>";
+  one.value = "0.95";
+  one.at = [](int position) { return 0.002 * position; };
+  one.position = [](double value) { return static_cast<int>(std::lround(value / 0.002)); };
+  one.text = [](double value) { return QString::number(value); };
+  return one;
+}
+
+}  // namespace
+
+class TestGradientLab : public QObject {
+  Q_OBJECT
+ private slots:
+  void whatIsMeasuredStandsBesideItsBounds() {
+    Lab lab(traceOf());
+    lab.panel.setTime(100);
+    lab.plot()->replot();
+    const QCPGraph* measured = lab.graph(lab->normRect(), "|∂s_T/∂s_t|");
+    QVERIFY(measured && measured->dataCount() == 300);
+    QCOMPARE(measured->data()->at(100)->value, synthetic_pair(299, 100));
+    const QCPGraph* bound = lab.graph(lab->normRect(), "bound by σ max");
+    QVERIFY(bound && bound->data()->at(100)->value == 0.0);
+    QVERIFY2(lab->said().contains("Over the 199 steps from step 100 to the end") && lab->said().contains("at most 1 by σ max"), qPrintable(lab->said()));
+    const QCPGraph* slope = lab.graph(lab->factorRect(), "slope of f");
+    QVERIFY(slope && lab.graph(lab->factorRect(), "matrix") && !lab.graph(lab->factorRect(), "gate"));
+    QVERIFY2(lab->said().contains("slope 0.97"), qPrintable(lab->said()));
+    const QString csv = lab.panel.dataAsCsv();
+    QVERIFY2(csv.startsWith("step,time,log10 |ds_T/ds_t|,log10 bound by singular value,log10 bound by eigenvalue,log10 factor of gate,"), qPrintable(csv.left(200)));
+    QCOMPARE(csv.count('\n'), 301);
+  }
+
+  void theMapsHaveAllPairs() {
+    Lab lab(traceOf());
+    lab.choose("view", 1);
+    QVERIFY(!lab->heatmap()->isDiverging());
+    QVERIFY2(lab->tipAt(pixelIn(lab->heatmap()->keyAxis()->axisRect(), 200, 25)).contains("state of step 200, changed at step 100: |∂s_t/∂s_s| = 0.00592"),
+             qPrintable(lab->tipAt(pixelIn(lab->heatmap()->keyAxis()->axisRect(), 200, 25))));
+    lab.choose("view", 2);
+    QVERIFY(lab->heatmap()->isDiverging());
+    QCOMPARE(lab->heatmap()->high(), 1.0);
+    const QString tip = lab->tipAt(pixelIn(lab->heatmap()->keyAxis()->axisRect(), 200, 25));
+    QVERIFY2(tip.contains("steps 200 and 100: cosine −0.416"), qPrintable(tip));
+    QCOMPARE(lab->choices().value("view").toString(), QStringLiteral("alignment"));
+    QVERIFY(lab.panel.dataAsCsv().contains("cosine with step 4"));
+  }
+
+  void aClickOnTheMapMovesTheCursor() {
+    Lab lab(traceOf());
+    lab.choose("view", 1);
+    QSignalSpy picked(lab.plot(), &Plot::timePicked);
+    QTest::mouseClick(lab.plot(), Qt::LeftButton, {}, pixelIn(lab->heatmap()->keyAxis()->axisRect(), 120, 10).toPoint());
+    QVERIFY(!picked.isEmpty());
+    QVERIFY(std::abs(picked.last().first().toLongLong() - 120) <= 1);
+  }
+
+  void truncationAndClippingAreOnTheSameAxes() {
+    Lab lab(traceOf());
+    QVERIFY(!lab->window()->visible() && !lab->clipLine()->visible());
+    auto* back = lab.find<QSpinBox>("back");
+    back->setFocus();
+    back->clear();
+    QTest::keyClicks(back, "40");
+    QTest::keyClick(back, Qt::Key_Enter);
+    QVERIFY(lab->window()->visible());
+    QCOMPARE(lab->window()->topLeft->coords().x(), 299.0 - 40.0 + 0.5);
+    QVERIFY2(lab->said().contains("sees the last 40 steps"), qPrintable(lab->said()));
+    auto* clip = lab.find<QDoubleSpinBox>("clip");
+    clip->setFocus();
+    clip->clear();
+    QTest::keyClicks(clip, "0.01");
+    QTest::keyClick(clip, Qt::Key_Enter);
+    QVERIFY(lab->clipLine()->visible());
+    QVERIFY(std::abs(lab->clipLine()->point1->coords().y() + 2.0) < 1e-12);
+    GradientLabPanel other;
+    other.setChoices(lab->choices());
+    QCOMPARE(other.choices(), lab->choices());
+  }
+
+  void aSliderAsksForItsSettingOnceADrag() {
+    Lab lab(traceOf());
+    QSignalSpy wanted(&lab.panel, &Panel::requested);
+    lab.panel.setSettings({numberSetting()});
+    QCOMPARE(wanted.count(), 0);
+    auto* slider = lab.find<QSlider>("lab.spectral_radius");
+    QCOMPARE(slider->value(), 475);
+    const QPoint middle(slider->width() / 2, slider->height() / 2), from(static_cast<int>(0.475 * (slider->width() - 16)) + 8, slider->height() / 2);
+    QTest::mousePress(slider, Qt::LeftButton, {}, from);
+    for (int i = 1; i <= 3; ++i) QTest::mouseMove(slider, from + QPoint(10 * i, 0));
+    QTest::mouseRelease(slider, Qt::LeftButton, {}, from + QPoint(30, 0));
+    QVERIFY(wanted.count() >= 2);
+    int gesture = 0;
+    for (const QList<QVariant>& one : wanted) {
+      const auto request = one.first().value<Request>();
+      const auto* setting = std::get_if<SettingChoice>(&request.choice);
+      QVERIFY(setting && setting->key == "spectral_radius");
+      if (gesture == 0) gesture = setting->gesture;
+      QCOMPARE(setting->gesture, gesture);
+    }
+    const auto last = wanted.last().first().value<Request>();
+    QVERIFY(!std::get<SettingChoice>(last.choice).live && std::stod(std::get<SettingChoice>(last.choice).value) > 0.95);
+    Q_UNUSED(middle)
+  }
+
+  void aNarrowPanelKeepsItsPicture() {
+    Lab lab(traceOf());
+    QVERIFY(lab.find<QWidget>("settings")->isVisible());
+    lab.panel.resize(320, 300);
+    QCoreApplication::processEvents();
+    QVERIFY(!lab.find<QWidget>("settings")->isVisible());
+  }
+
+  void whatIsMissingIsSaid() {
+    GradientLabPanel panel;
+    QVERIFY(panel.emptyReason().startsWith("Nothing has run yet"));
+    auto trace = std::make_shared<Trace>();
+    trace->info.length = 10;
+    trace->info.absent[Kind::jacobian] = "No step maps its state to the next.";
+    panel.setTrace(trace);
+    QCOMPARE(panel.emptyReason(), QStringLiteral("No step maps its state to the next."));
+    QVERIFY(panel.headline().isEmpty() && panel.dataAsCsv().isEmpty());
+  }
+};
+
+QTEST_MAIN(TestGradientLab)
+#include "test_gradient_lab.moc"

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+#include <QToolButton>
+
+#include "panels/gradient_lab/lab_settings.h"
+#include "plot/heatmap.h"
+#include "plot/plot_panel.h"
+#include "plot/value_axis.h"
+
+namespace reclab {
+
+/// What becomes of a gradient on its way back: ds_T/ds_t beside its bounds and the factors of each step, |ds_t/ds_s| of all pairs, and how far the gradients of
+/// different steps are alike; with the settings of the model beside it.
+class GradientLabPanel : public PlotPanel {
+  Q_OBJECT
+ public:
+  explicit GradientLabPanel(QWidget* parent = nullptr);
+  QString id() const override { return QStringLiteral("gradient-lab"); }
+  QString title() const override { return tr("Gradient lab"); }
+  QString hint() const override;
+  Kinds needs() const override { return {Kind::gradient, Kind::jacobian, Kind::jacobian_pairs, Kind::jacobian_bound, Kind::jacobian_factor, Kind::alignment}; }
+  Places places() const override { return {.views = {QStringLiteral("bounds"), QStringLiteral("pairs"), QStringLiteral("alignment")}, .named = {}}; }
+  void lookAt(const QString& preset, const QString& detail, bool asked) override;
+  void setPinned(const std::vector<Run>& runs) override;
+  void setSettings(const std::vector<Setting>& settings) override;
+  void holdAxes(bool hold) override { values_->hold(hold); }
+  QVariantMap choices() const override;
+  void setChoices(const QVariantMap& saved) override;
+  QString dataAsCsv() const override;
+
+  enum class View : std::uint8_t { bounds, pairs, alignment };
+  View view() const;
+  QString said() const { return said_->text(); }
+  Legend* legend() const { return legend_; }
+  QCPAxisRect* normRect() const { return norm_rect_; }
+  QCPAxisRect* factorRect() const { return factor_rect_; }
+  Heatmap* heatmap() const { return heatmap_; }
+  QCPItemRect* window() const { return window_; }
+  QCPItemStraightLine* clipLine() const { return clip_; }
+  QString tipAt(const QPointF& position) const;
+
+ protected:
+  QString whyEmpty() const override;
+  void rebuild() override;
+  void forget() override;
+  void moveTime() override;
+  QString makeHeadline() const override;
+  QString subject() const override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  const TraceArray* find(const Trace& trace, Kind kind) const;  ///< of the layer that is chosen; null without rows
+  void fillControls();
+  void placeSettings();
+  void showBounds();
+  void showMap();
+  void showTraining();
+  void arrange(bool map);
+  QCPGraph* curve(QCPAxisRect* rect, const Trace& trace, const TraceArray& array, std::int64_t column, const QPen& pen);
+
+  QComboBox *view_, *layer_;
+  QToolButton* beside_;
+  LabSettings* settings_;
+  Legend* legend_;
+  QCPLayoutGrid* grid_;
+  QCPAxisRect *norm_rect_, *factor_rect_, *map_rect_;
+  Heatmap* heatmap_;
+  ColourBar* bar_;
+  ValueAxis *values_, *factor_values_;
+  Paragraph* said_;
+  QCPItemRect* window_;             ///< the steps that truncated backpropagation sees from the end
+  QCPItemStraightLine *clip_, *one_, *input_;
+  std::vector<QCPItemStraightLine*> updates_;  ///< where the weights were changed
+  std::vector<std::int64_t> rows_;             ///< steps of the map's rows, and its columns'
+  const TraceArray* map_ = nullptr;
+  double shift_ = 0.0;  ///< taken from logarithms of the map, so that all are below 0
+  std::vector<Run> pinned_;
+  QHash<QString, QString> wanted_;
+  bool by_hand_ = false;
+};
+
+}  // namespace reclab

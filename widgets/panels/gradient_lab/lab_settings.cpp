@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "panels/gradient_lab/lab_settings.h"
+
+#include <QComboBox>
+#include <QDoubleSpinBox>
+#include <QFormLayout>
+#include <QLabel>
+#include <QSlider>
+#include <QSpinBox>
+#include <QVBoxLayout>
+#include <QWheelEvent>
+
+namespace reclab {
+namespace {
+
+constexpr int lab_positions = 1000, most_steps = 1'000'000;
+
+/// Leave the wheel to the column that they are in.
+template <class W>
+class LabCalm : public W {
+ public:
+  using W::W;
+
+ protected:
+  void wheelEvent(QWheelEvent* event) override { event->ignore(); }
+};
+
+}  // namespace
+
+LabSettings::LabSettings(QWidget* parent) : QScrollArea(parent) {
+  setFrameShape(QFrame::NoFrame);
+  setWidgetResizable(true);
+  setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  auto* all = new QWidget;
+  auto* column = new QVBoxLayout(all);
+  column->setContentsMargins(8, 6, 8, 6);
+  column->setSpacing(6);
+  cells_ = new QWidget;
+  rows_ = new QVBoxLayout(cells_);
+  rows_->setContentsMargins(0, 0, 0, 0);
+  rows_->setSpacing(4);
+  column->addWidget(cells_);
+  auto* form = new QFormLayout;
+  form->setContentsMargins(0, 0, 0, 0);
+  form->setRowWrapPolicy(QFormLayout::WrapLongRows);
+  const auto steps = [&](const char* name, const QString& tip) {
+    auto* box = new LabCalm<QSpinBox>;
+    box->setObjectName(QLatin1String(name));
+    box->setRange(0, most_steps);
+    box->setSpecialValueText(tr("all"));
+    box->setKeyboardTracking(false);
+    box->setToolTip(tip);
+    connect(box, &QSpinBox::valueChanged, this, &LabSettings::truncationChanged);
+    return box;
+  };
+  every_ = steps("every", tr("Truncated backpropagation: the weights are changed after every so many steps, k1."));
+  back_ = steps("back", tr("Truncated backpropagation: each time the gradient goes back over so many steps, k2. What came before is not seen."));
+  clip_ = new LabCalm<QDoubleSpinBox>;
+  clip_->setObjectName(QStringLiteral("clip"));
+  clip_->setRange(0.0, 1e9);
+  clip_->setDecimals(3);
+  clip_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+  clip_->setSpecialValueText(tr("none"));
+  clip_->setKeyboardTracking(false);
+  clip_->setToolTip(tr("Clipping: a gradient of the weights that is longer is shortened to this norm."));
+  connect(clip_, &QDoubleSpinBox::valueChanged, this, &LabSettings::truncationChanged);
+  form->addRow(tr("update every k1"), every_);
+  form->addRow(tr("back over k2"), back_);
+  form->addRow(tr("clip at norm"), clip_);
+  column->addLayout(form);
+  column->addStretch();
+  setWidget(all);
+}
+
+int LabSettings::every() const { return every_->value(); }
+int LabSettings::back() const { return back_->value(); }
+double LabSettings::clip() const { return clip_->value(); }
+
+void LabSettings::setTruncation(int every, int back, double clip) {
+  every_->setValue(every);
+  back_->setValue(back);
+  clip_->setValue(clip);
+}
+
+void LabSettings::setSettings(const std::vector<Panel::Setting>& settings) {
+  const auto same = [&] {
+    if (settings.size() != editors_.size()) return false;
+    for (std::size_t i = 0; i < settings.size(); ++i)
+      if (settings[i].key != editors_[i].setting.key || settings[i].choices != editors_[i].setting.choices || settings[i].tip != editors_[i].setting.tip) return false;
+    return true;
+  };
+  showing_ = true;
+  if (!same()) {
+    for (const Editor& editor : editors_) delete editor.cell;
+    editors_.clear();
+    for (const Panel::Setting& setting : settings) {
+      editors_.push_back(setting.choices.isEmpty() ? number(setting) : choice(setting));
+      editors_.back().cell->setToolTip(setting.tip);
+      rows_->addWidget(editors_.back().cell);
+    }
+  }
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    editors_[i].setting = settings[i];
+    editors_[i].show(settings[i]);
+    editors_[i].cell->setEnabled(settings[i].works);
+  }
+  showing_ = false;
+}
+
+LabSettings::Editor LabSettings::number(const Panel::Setting& setting) {
+  auto* cell = new QWidget;
+  auto* column = new QVBoxLayout(cell);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  auto* name = new QLabel;
+  name->setTextFormat(Qt::RichText);
+  name->setWordWrap(true);
+  auto* slider = new LabCalm<QSlider>(Qt::Horizontal);
+  slider->setObjectName(QStringLiteral("lab.") + setting.key);
+  slider->setRange(0, lab_positions);
+  slider->setPageStep(50);
+  column->addWidget(name);
+  column->addWidget(slider);
+  const auto label = [name, text = setting.label](const QString& value) { name->setText(QStringLiteral("%1 = <b>%2</b>").arg(text, value)); };
+  connect(slider, &QSlider::sliderPressed, this, [this] { ++gesture_; });
+  connect(slider, &QSlider::valueChanged, this, [this, slider, label, setting](int position) {
+    if (showing_) return;
+    const QString value = setting.text(setting.at(position));
+    label(value);
+    emit wanted(setting.key, value, slider->isSliderDown(), slider->isSliderDown() ? gesture_ : ++gesture_);
+  });
+  // Let go: the same value once more, now at rest and in full.
+  connect(slider, &QSlider::sliderReleased, this, [this, slider, setting] { emit wanted(setting.key, setting.text(setting.at(slider->value())), false, gesture_++); });
+  return {setting, cell, [slider, label](const Panel::Setting& now) {
+            if (slider->isSliderDown()) return;
+            label(now.value);
+            slider->setValue(now.position(now.value.toDouble()));
+          }};
+}
+
+LabSettings::Editor LabSettings::choice(const Panel::Setting& setting) {
+  auto* cell = new QWidget;
+  auto* column = new QVBoxLayout(cell);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  auto* name = new QLabel(setting.label);
+  name->setTextFormat(Qt::RichText);
+  name->setWordWrap(true);
+  auto* box = new LabCalm<QComboBox>;
+  box->setObjectName(QStringLiteral("lab.") + setting.key);
+  box->addItems(setting.choices);
+  box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  column->addWidget(name);
+  column->addWidget(box);
+  connect(box, &QComboBox::currentTextChanged, this, [this, key = setting.key](const QString& value) {
+    if (!showing_) emit wanted(key, value, false, ++gesture_);
+  });
+  return {setting, cell, [box](const Panel::Setting& now) { box->setCurrentText(now.value); }};
+}
+
+}  // namespace reclab
