@@ -299,3 +299,89 @@ TEST_CASE("the tasks of symbols and series are the same bits on every machine") 
       {"step", "72438596ae4e88966795ea770c95edfd0ea0525dd86bf644aa8506e07305eca2"}};
   for (const auto& [name, digest] : digests) CHECK_SAYS(make_task(name, {.length = 1000}).sha256 == digest, std::string(name) + " " + make_task(name, {.length = 1000}).sha256);
 }
+
+TEST_CASE("rewritten-recall: each key is written as often as every other, never with what it holds, and the last value is the target") {
+  for (const std::int64_t length : {32, 40, 77})
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      const Sequence sequence = make_task("rewritten-recall", {.length = length, .seed = seed});
+      CHECK(sequence.width == 17 && sequence.classes == 8);
+      std::map<std::int64_t, std::int64_t> held, writes;
+      std::size_t queries = 0;
+      for (std::int64_t t = 0; t < length; ++t) {
+        std::int64_t key = -1, value = -1;
+        double sum = 0.0;
+        for (std::int64_t j = 0; j < 17; ++j) {
+          const double on = sequence.input[static_cast<std::size_t>(t * 17 + j)];
+          sum += on;
+          if (on == 1.0 && j >= 1 && j <= 8) key = j - 1;
+          if (on == 1.0 && j > 8) value = j - 9;
+        }
+        const auto step = static_cast<std::size_t>(t);
+        if (t < 24) {
+          CHECK(sum == 2.0 && key >= 0 && value >= 0 && sequence.mask[step] == 0.0);
+          CHECK(!held.contains(key) || held[key] != value);
+          held[key] = value;
+          ++writes[key];
+          continue;
+        }
+        CHECK(sum == 1.0 && value < 0);
+        CHECK_EQUAL(sequence.mask[step], key >= 0 ? 1.0 : 0.0);
+        if (key < 0) continue;
+        CHECK_EQUAL(target(sequence, step), held[key]);
+        held.erase(key);  // once
+        ++queries;
+      }
+      CHECK_EQUAL(queries, 8u);
+      for (const auto& [key, count] : writes) CHECK_EQUAL(count, 3);
+    }
+  bool elsewhere = false;  // the values move with the seed, not the keys alone
+  for (std::uint64_t seed = 0; seed < 10; ++seed) elsewhere = elsewhere || make_task("rewritten-recall", {.length = 40, .seed = seed}).target != make_task("rewritten-recall", {.length = 40, .seed = 10}).target;
+  CHECK(elsewhere);
+}
+
+TEST_CASE("digits: the same pixels by rows, one by one and permuted; those of one digit are alike, and those of others are not") {
+  const auto drawn = [](std::uint64_t seed, const char* order, std::int64_t length) { return make_task("digits", {.length = length, .seed = seed, .set = {{"order", order}}}); };
+  std::map<std::int64_t, std::vector<std::vector<double>>> by_digit;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Sequence rows = drawn(seed, "row", 14), pixels = drawn(seed, "pixel", 196), permuted = drawn(seed, "permuted", 196);
+    CHECK(rows.width == 14 && pixels.width == 1 && permuted.width == 1);
+    CHECK(rows.input == pixels.input);
+    std::vector<double> one = pixels.input, other = permuted.input;
+    CHECK(one != other);
+    std::ranges::sort(one);
+    std::ranges::sort(other);
+    CHECK(one == other);
+    CHECK(one.front() == 0.0 && one.back() > 0.7 && one.back() <= 1.0);
+    for (const Sequence* each : {&rows, &pixels, &permuted}) {
+      const auto steps = asked(*each);
+      CHECK(steps.size() == 1 && steps[0] == each->mask.size() - 1 && each->classes == 10);
+      CHECK_EQUAL(target(*each, steps[0]), target(rows, 13));
+    }
+    by_digit[target(rows, 13)].push_back(pixels.input);
+  }
+  CHECK_EQUAL(by_digit.size(), 10u);
+  // The mean of those of a digit tells it from the others: what a classifier without memory could do with all pixels at once.
+  std::map<std::int64_t, std::vector<double>> mean;
+  for (const auto& [digit, all] : by_digit) {
+    mean[digit].assign(196, 0.0);
+    for (std::size_t i = 0; i < all.size() / 2; ++i)
+      for (std::size_t p = 0; p < 196; ++p) mean[digit][p] += all[i][p] / static_cast<double>(all.size() / 2);
+  }
+  int right = 0, count = 0;
+  for (const auto& [digit, all] : by_digit)
+    for (std::size_t i = all.size() / 2; i < all.size(); ++i, ++count) {
+      double least = 1e300;
+      std::int64_t nearest = -1;
+      for (const auto& [other, its] : mean) {
+        double apart = 0.0;
+        for (std::size_t p = 0; p < 196; ++p) apart += (its[p] - all[i][p]) * (its[p] - all[i][p]);
+        if (apart < least) least = apart, nearest = other;
+      }
+      right += nearest == digit;
+    }
+  CHECK_SAYS(right > 0.75 * count, std::to_string(right) + " of " + std::to_string(count));
+  CHECK_SAYS(right < count, "no two digits look alike");  // it is no task of ten fixed pictures
+  // After the last pixel blanks, and then the question.
+  const Sequence later = drawn(3, "pixel", 250);
+  CHECK(std::all_of(later.input.begin() + 196, later.input.end(), [](double value) { return value == 0.0; }) && asked(later)[0] == 249);
+}

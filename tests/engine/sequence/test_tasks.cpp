@@ -39,7 +39,7 @@ TEST_CASE("every task is listed, runs at its default length, and is the same eac
       CHECK_EQUAL(static_cast<std::int64_t>(one.mask.size()), one.length);
     }
     options.seed = 2;
-    for (const HyperSpec& row : info.parameters) CHECK_SAYS(!row.text.empty() && !row.text.ends_with('.') && !row.symbol.empty(), info.name + ": " + row.key);
+    for (const HyperSpec& row : info.parameters) CHECK_SAYS(!row.text.empty() && !row.text.ends_with('.') && (!row.symbol.empty() || row.kind == HyperKind::choice), info.name + ": " + row.key);
     const bool random = !std::set<std::string>{"sine", "impulse", "step", "square", "chirp"}.contains(info.name);
     CHECK_EQUAL(make_task(info.name, options).input != one.input, random);
     options.standardise = true;
@@ -211,11 +211,13 @@ TEST_CASE("a task has parameters of its own, and says which are set") {
   CHECK_EQUAL(plain.name, "copy");
 }
 
-TEST_CASE("every parameter of every task, at both ends of its range, makes another sequence or says what would be right") {
+TEST_CASE("every parameter of every task, at both ends of its range or with each of its choices, makes another sequence or says what would be right") {
   for (const TaskInfo& info : tasks())
-    for (const HyperSpec& row : info.parameters)
-      for (const double end : {row.low, row.high}) {
-        const std::string text = row.kind == HyperKind::integer ? std::to_string(static_cast<std::int64_t>(end)) : test::show(end);
+    for (const HyperSpec& row : info.parameters) {
+      std::vector<std::string> ends = row.choices;
+      if (ends.empty())
+        for (const double end : {row.low, row.high}) ends.push_back(row.kind == HyperKind::integer ? std::to_string(static_cast<std::int64_t>(end)) : test::show(end));
+      for (const std::string& text : ends) {
         const TaskOptions options{.length = info.default_length, .seed = 3, .set = {{row.key, text}}};
         try {
           const Sequence made = make_task(info.name, options);
@@ -226,6 +228,7 @@ TEST_CASE("every parameter of every task, at both ends of its range, makes anoth
           CHECK_SAYS(std::string(error.what()).find("choose a length") != std::string::npos, error.what());
         }
       }
+    }
 }
 
 TEST_CASE("irregular: a sine at its own times, whose steps are unequal") {
@@ -304,7 +307,7 @@ TEST_CASE("sine, impulse and noise as they are set") {
 }
 
 TEST_CASE("tasks that cannot be are refused with what would be right") {
-  CHECK_ERROR(make_task("adding!", {}), "no task 'adding!': choose from adding, associative-recall, copy, delay, dyck, induction-heads, irregular, lorenz, lstm-2b");
+  CHECK_ERROR(make_task("adding!", {}), "no task 'adding!': choose from adding, associative-recall, copy, delay, digits, dyck, induction-heads, irregular, lorenz, lstm-2b");
   CHECK_ERROR(make_task("copy", {.length = 20}), "cannot be 20 steps long");
   CHECK_ERROR(make_task("copy", {.length = 20}), "from 21 to");
   CHECK_ERROR(make_task("selective-copy", {.length = 20}), "from 21 to");
