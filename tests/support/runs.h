@@ -23,8 +23,8 @@ inline RunRequest request_of(const std::string& architecture, SharedSequence seq
   request.every = 1;
   return request;
 }
-inline TracePtr finished(const RunRequest& request) {
-  const RunResult result = run(builtin_registry(), request, {}, {});
+inline TracePtr finished(const RunRequest& request, const Registry& registry = builtin_registry()) {
+  const RunResult result = run(registry, request, {}, {});
   CHECK_SAYS(result.trace->info.outcome == Outcome::finished, result.trace->info.sentence);
   return result.trace;
 }

@@ -10,30 +10,25 @@
 #include "experiment/experiment.h"
 #include "models/network.h"
 #include "models/registry.h"
+#include "runs.h"
 #include "safetensors.h"
 #include "scratch.h"
 #include "test.h"
 #include "timing/primitives.h"
 
 using namespace reclab;
+using test::finished;
 
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-RunRequest request_for(const std::string& architecture, std::int64_t length, std::vector<std::pair<std::string, std::string>> set) {
-  RunRequest request;
-  request.preset.id = request.preset.architecture = architecture;
-  request.set = std::move(set);
-  request.sequence = make_task("noise", {.length = length, .seed = 1});
+/// On noise; which rows there are is the run's to choose.
+RunRequest request_for(const std::string& architecture, std::int64_t length, test::Settings set) {
+  RunRequest request = test::request_of(architecture, make_task("noise", {.length = length, .seed = 1}), std::move(set));
+  request.every = 0;
   request.probe = probe_of({"lyapunov", "param", "state", "spectrum"});
   return request;
-}
-
-TracePtr run_quietly(const RunRequest& request, const Registry& registry = builtin_registry()) {
-  const TracePtr trace = run(registry, request, {}, {}).trace;
-  CHECK_SAYS(trace->info.outcome == Outcome::finished, trace->info.sentence);
-  return trace;
 }
 
 std::vector<double> exponents(const Trace& trace, const std::string& key = "lyapunov/0") {
@@ -79,7 +74,7 @@ std::vector<long double> gram_schmidt(std::vector<std::vector<long double>>& col
 
 TEST_CASE("Lyapunov exponents are the logarithms of a linear network's radius, however far the product leaves the range of a double") {
   for (const double radius : {0.2, 0.95, 1.1}) {
-    const TracePtr trace = run_quietly(request_for("elman", 1500, {{"activation", "identity"}, {"spectral_radius", std::to_string(radius)}, {"width", "9"}}));
+    const TracePtr trace = finished(request_for("elman", 1500, {{"activation", "identity"}, {"spectral_radius", std::to_string(radius)}, {"width", "9"}}));
     const TraceArray* array = trace->find("lyapunov/0");
     CHECK(array && array->shape == Shape({1500, 9}) && array->steps.empty() && array->unit == "1/step");
     for (const double exponent : *array->real) CHECK_CLOSE(exponent, std::log(radius), 1e-12);
@@ -95,7 +90,7 @@ TEST_CASE("exponents of diagonal factors are the means of their logarithms over 
   for (std::size_t t = 0; t < 1024; ++t)
     for (std::size_t j = 0; j < 3; ++j) request.sequence.own().input[t * 6 + j] = factor(t, j);
   request.probe = probe_of({"lyapunov"});
-  const std::vector<double> found = exponents(*run_quietly(request, primitives()));
+  const std::vector<double> found = exponents(*finished(request, primitives()));
   for (const std::size_t t : {std::size_t{0}, std::size_t{2}, std::size_t{3}, std::size_t{400}, std::size_t{1023}}) {
     std::vector<double> expected;
     for (std::size_t j = 0; j < 3; ++j) {
@@ -109,7 +104,7 @@ TEST_CASE("exponents of diagonal factors are the means of their logarithms over 
   CHECK_CLOSE(found[1023 * 3], std::log(0.9), 1e-12);  // nothing of the first 250
   // A factor of 0 forgets at once, for as long as it is among the steps of the mean.
   request.sequence.own().input[300 * 6 + 1] = 0.0;
-  const std::vector<double> forgot = exponents(*run_quietly(request, primitives()));
+  const std::vector<double> forgot = exponents(*finished(request, primitives()));
   CHECK(std::isfinite(forgot[299 * 3 + 2]) && forgot[300 * 3 + 2] == -infinity && forgot[1023 * 3 + 2] == -infinity && std::isfinite(forgot[1023 * 3 + 1]));
 }
 
@@ -117,7 +112,7 @@ TEST_CASE("every exponent of every row is that of a plain Gram-Schmidt process o
   const std::size_t n = 12, steps = 4000;
   RunRequest request = request_for("elman", static_cast<std::int64_t>(steps), {{"spectral_radius", "1.4"}, {"width", std::to_string(n)}});
   request.every = 1;
-  const TracePtr trace = run_quietly(request);
+  const TracePtr trace = finished(request);
   const std::vector<double> found = exponents(*trace);
   std::vector<std::vector<long double>> frame(n, std::vector<long double>(n));
   Rng rng = Rng(1).split("lyapunov");
@@ -149,7 +144,7 @@ TEST_CASE("the largest exponent is the rate at which two states that begin close
     RunRequest request = request_for("elman", static_cast<std::int64_t>(steps), {{"spectral_radius", radius}, {"width", std::to_string(n)}});
     std::ranges::fill(request.sequence.own().input, 0.01);
     request.every = 1;
-    const TracePtr trace = run_quietly(request);
+    const TracePtr trace = finished(request);
     const auto &h = *trace->find("state/0/h")->real, &w = *trace->find("param/0/weight_hh")->real;
     // What drives the second state too, from the first: atanh(h_t) - W h_{t-1} is what the input and the biases add.
     std::vector<double> apart(n, 1e-7 / std::sqrt(static_cast<double>(n)));
@@ -182,7 +177,7 @@ TEST_CASE("the exponents of every preset sum to the mean logarithm of |det ds_t/
     request.sequence = make_task(preset.task, {.length = 24, .seed = 1});
     request.every = 1;
     request.probe = probe_of({"lyapunov", "spectrum", "state"});
-    const TracePtr trace = run_quietly(request);
+    const TracePtr trace = finished(request);
     const auto architecture = architecture_of(builtin_registry(), preset);
     const Network network(*architecture, hyper_of(builtin_registry(), preset), {.input = request.sequence->width});
     CHECK_EQUAL(trace->of(Kind::lyapunov).size(), trace->of(Kind::spectrum).size());
@@ -237,33 +232,33 @@ TEST_CASE("a triangular matrix has the logarithms of its diagonal, and -infinity
   add("bias_ih", "[3]", {0.0, 0.0, 0.0});
   add("bias_hh", "[3]", {0.0, 0.0, 0.0});
   request.weights = folder.file("weights.safetensors", test::safetensors("{" + header + "}", data));
-  const std::vector<double> found = exponents(*run_quietly(request));
+  const std::vector<double> found = exponents(*finished(request));
   const std::size_t last = 599 * 3;
   CHECK_CLOSE(found[last], std::log(0.5), 1e-9);
   CHECK_CLOSE(found[last + 1], std::log(0.25), 1e-9);
   CHECK(found[last + 2] == -infinity);
   // Where the radius is 0, all are.
-  for (const double exponent : exponents(*run_quietly(request_for("elman", 30, {{"activation", "identity"}, {"spectral_radius", "0"}, {"width", "4"}})))) CHECK(exponent == -infinity);
+  for (const double exponent : exponents(*finished(request_for("elman", 30, {{"activation", "identity"}, {"spectral_radius", "0"}, {"width", "4"}})))) CHECK(exponent == -infinity);
 }
 
 TEST_CASE("a layer that runs backward has its exponents from the end on") {
-  const TracePtr trace = run_quietly(request_for("elman", 200, {{"width", "6"}, {"direction", "backward"}, {"activation", "identity"}, {"spectral_radius", "0.8"}}));
+  const TracePtr trace = finished(request_for("elman", 200, {{"width", "6"}, {"direction", "backward"}, {"activation", "identity"}, {"spectral_radius", "0.8"}}));
   CHECK(trace->info.each_layer[0].reversed);
   CHECK_CLOSE(exponents(*trace)[0], std::log(0.8), 1e-12);
   // With tanh the first rows, which are the ends of the means, differ less than the last ones, which are of few steps.
-  const TracePtr bent = run_quietly(request_for("elman", 200, {{"width", "6"}, {"direction", "backward"}}));
+  const TracePtr bent = finished(request_for("elman", 200, {{"width", "6"}, {"direction", "backward"}}));
   const std::vector<double> found = exponents(*bent);
   CHECK(std::abs(found[0] - found[6]) < 0.1 * std::abs(found[198 * 6] - found[199 * 6]));
 }
 
 TEST_CASE("what has no transition has no exponents and says why; what takes long has the largest, and says so") {
-  const TracePtr none = run_quietly(request_for("transformer", 20, {}));
+  const TracePtr none = finished(request_for("transformer", 20, {}));
   CHECK(!none->has(Kind::lyapunov));
   CHECK(std::ranges::any_of(none->info.note_kinds, [](const auto& note) { return note.first == Kind::lyapunov && note.second.find("has no Lyapunov exponents, because what it carries is a record of the past, ") != std::string::npos; }));
   RunRequest wide = request_for("lstm", 700, {{"width", "160"}});
   wide.probe = {};
   wide.probe.kinds = {Kind::lyapunov};
-  const TracePtr some = run_quietly(wide);
+  const TracePtr some = finished(wide);
   const TraceArray* array = some->find("lyapunov/0");
   CHECK(array && array->row_size() >= 1 && array->row_size() < 320 && array->shape[0] == 700);
   CHECK(std::ranges::any_of(some->info.note_kinds, [&](const auto& note) {

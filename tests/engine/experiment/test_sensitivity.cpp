@@ -7,28 +7,23 @@
 #include "experiment/command.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
+#include "runs.h"
 #include "scratch.h"
 #include "test.h"
 
 using namespace reclab;
+using test::finished;
 
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-RunRequest request_for(const std::string& architecture, std::int64_t length, std::vector<std::pair<std::string, std::string>> set) {
-  RunRequest request;
-  request.preset.id = request.preset.architecture = architecture;
-  request.set = std::move(set);
-  request.sequence = make_task("noise", {.length = length, .seed = 1});
+/// On noise; which rows there are is the run's to choose.
+RunRequest request_for(const std::string& architecture, std::int64_t length, test::Settings set) {
+  RunRequest request = test::request_of(architecture, make_task("noise", {.length = length, .seed = 1}), std::move(set));
+  request.every = 0;
   request.probe = probe_of({"sensitivity", "param", "output"});
   return request;
-}
-
-TracePtr run_quietly(const RunRequest& request) {
-  const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
-  CHECK_SAYS(trace->info.outcome == Outcome::finished, trace->info.sentence);
-  return trace;
 }
 
 struct Recorded {
@@ -59,7 +54,7 @@ TEST_CASE("that of the bare LRU is its kernel, over several segments") {
   // Long enough that the copies side by side do not fit into one segment; complex states are carried from one to the next.
   RunRequest request = request_for("lru", 600, {{"width", "1"}, {"state", "24"}, {"block", "none"}});
   request.every = 1;
-  const TracePtr trace = run_quietly(request);
+  const TracePtr trace = finished(request);
   const Recorded recorded(*trace);
   CHECK(recorded.array.shape == (Shape{600, 600}));
   const auto param = [&](const std::string& name) -> const std::vector<double>& { return *trace->find("param/0/" + name)->real; };
@@ -86,7 +81,7 @@ TEST_CASE("that of the bare LRU is its kernel, over several segments") {
 
 TEST_CASE("that of an LSTM is how its outputs move when an input is moved, in all channels") {
   RunRequest request = request_for("lstm", 40, {{"width", "5"}});
-  const TracePtr trace = run_quietly(request);
+  const TracePtr trace = finished(request);
   const Recorded recorded(*trace);
   const std::int64_t width = request.sequence->width, outputs = trace->find("output")->shape[1];
   CHECK_EQUAL(outputs, 5);
@@ -98,7 +93,7 @@ TEST_CASE("that of an LSTM is how its outputs move when an input is moved, in al
       RunRequest up = request, down = request;
       up.sequence = changed(request.sequence, s, i, h);
       down.sequence = changed(request.sequence, s, i, -h);
-      const TracePtr above = run_quietly(up), below = run_quietly(down);
+      const TracePtr above = finished(up), below = finished(down);
       for (std::size_t k = 0; k < static_cast<std::size_t>(40 * outputs); ++k) {
         const double slope = ((*above->find("output")->real)[k] - (*below->find("output")->real)[k]) / (2.0 * h);
         squares[k / static_cast<std::size_t>(outputs)] += slope * slope;
@@ -112,7 +107,7 @@ TEST_CASE("that of an LSTM is how its outputs move when an input is moved, in al
 TEST_CASE("a continued run has what the same steps of the whole one have") {
   const test::Scratch scratch;
   RunRequest request = request_for("gru", 30, {{"width", "4"}});
-  const TracePtr whole = run_quietly(request);
+  const TracePtr whole = finished(request);
   Sequence first = *request.sequence, second = *request.sequence;
   const auto half = static_cast<std::ptrdiff_t>(15 * first.width);
   first.length = second.length = 15;
@@ -128,7 +123,7 @@ TEST_CASE("a continued run has what the same steps of the whole one have") {
   after.sequence = second;
   after.state = scratch / "state.npz";
   save_state(run(builtin_registry(), before, {}, {}).state, after.state);
-  const TracePtr rest = run_quietly(after);
+  const TracePtr rest = finished(after);
   const Recorded all(*whole), own(*rest);
   for (std::size_t t = 0; t < 15; ++t)
     for (std::size_t s = 0; s <= t; ++s) CHECK(std::abs(own.at(t, s) - all.at(15 + t, 15 + s)) < 1e-9);
@@ -136,14 +131,14 @@ TEST_CASE("a continued run has what the same steps of the whole one have") {
 
 TEST_CASE("columns and rows that are left out are said") {
   RunRequest request = request_for("lru", 3000, {{"width", "1"}, {"state", "2"}, {"block", "none"}});
-  const TracePtr some = run_quietly(request);
+  const TracePtr some = finished(request);
   const Recorded recorded(*some);
   CHECK_EQUAL(std::ssize(recorded.columns), 512);
   CHECK_EQUAL(recorded.columns.front(), 0);
   CHECK_EQUAL(recorded.columns.back(), 2999);
   CHECK(noted(*some, "sensitivity has 512 columns of the 3000 steps of the input, evenly."));
   request.sequence = make_task("noise", {.length = 5000, .seed = 1});
-  const TracePtr fewer = run_quietly(request);
+  const TracePtr fewer = finished(request);
   CHECK_EQUAL(std::ssize(Recorded(*fewer).rows), 4096);
   CHECK(noted(*fewer, "sensitivity has 4096 rows of the 5000 recorded, evenly."));
 }
