@@ -11,6 +11,7 @@
 #include "gui/learning/training_bar.h"
 #include "gui/session/pins.h"
 #include "gui/views/inspector_view.h"
+#include "gui/views/status_line.h"
 #include "gui/window/panel_area.h"
 #include "models/registry.h"
 #include "panels/learning/learning.h"
@@ -169,6 +170,29 @@ class TestTraining : public test::WindowTest {
     QVERIFY(now.current == now.trainings[1]->training && now.trainings[1]->rate.front() == 1e-4);
     QVERIFY2(QString::fromStdString(now.trainings[1]->name).contains(QStringLiteral("from step %1").arg(from)), now.trainings[1]->name.c_str());
     QVERIFY2(now.trainings[1]->command.find(" && reclab train gru") != std::string::npos, now.trainings[1]->command.c_str());
+  }
+
+  void aRateThatHasFallenToNothingIsNotTrainedOnWith() {
+    open("gru", "adding", 6);
+    TrainingChoice falling = bar()->settings()->choice();
+    falling.schedule = "cosine";
+    bar()->settings()->setChoice(falling);
+    begin();
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 6 && atRest(), patience);
+    click(bar()->trainButton());
+    QVERIFY(!session().training());
+    QVERIFY2(window_->statusLine()->sentence().contains("Fork"), qPrintable(window_->statusLine()->sentence()));
+    click(bar()->forkButton());  // as it says
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && session().learning()->trainings.size() == 2 && done() == 6 && atRest(), patience);
+    QVERIFY(curve()->rate.front() > 0.009);
+    // A rate that stays goes on.
+    click(bar()->resetButton());
+    falling.schedule = "constant";
+    bar()->settings()->setChoice(falling);
+    begin();
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 6 && atRest(), patience);
+    click(bar()->trainButton());
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 12 && atRest(), patience);
   }
 
   void pinnedRunsTrainBesideItOnTheSameBatches() {

@@ -108,11 +108,15 @@ void SessionController::compare(const QString& one, const QString& other) {
   if (library_) comparisons_.compare(library_, {one.toStdString(), other.toStdString()});
 }
 
-void SessionController::apply(const Setup& setup, bool live) {
+void SessionController::take(const Setup& setup) {
   setup_ = setup;
   emit setupChanged();
   timings_.setupChanged();
   schedules_.setupChanged();
+}
+
+void SessionController::apply(const Setup& setup, bool live) {
+  take(setup);
   if (live)
     runs_.moved();  // the card follows when the hand rests: it builds the model's graph once more
   else

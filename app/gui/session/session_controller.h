@@ -127,7 +127,6 @@ class SessionController : public QObject {
   void settingWanted(const reclab::SettingChoice& setting);
   void runEnded(reclab::Outcome outcome);
   void learningChanged(reclab::LearningPtr learning);  ///< at most a few times a second
-  void trainingChanged(bool running);
   void trainingWanted();  ///< by a panel
   void awaitedChanged();  ///< what awaits() says may be another now
   void said(QString sentence, reclab::Tone tone);
@@ -144,6 +143,7 @@ class SessionController : public QObject {
   void tellLearning();
   void followOn();
   void lookAt(const LearnedPtr& weights, bool live);
+  void take(const Setup& setup);  ///< makes it what is looked at; what is to be computed follows
   bool ready() const { return library_ && setup_.sequence && !setup_.preset.empty(); }
   void describe();
   std::optional<RunWork::Subject> whatToRun(bool live) const;

@@ -31,7 +31,6 @@ void SessionController::connectTraining() {
       lookAt(trainings_.current()->newest(), false);  // the last picture is a whole one
     }
     tellLearning();
-    emit trainingChanged(running);
   });
   connect(&runs_, &RunWork::ended, this, [this](Outcome, const QString&, double seconds) {
     if (trainings_.running()) pause_ = std::max<std::int64_t>(leastPause, static_cast<std::int64_t>(9000.0 * seconds));
@@ -66,10 +65,9 @@ void SessionController::followOn() {
 void SessionController::lookAt(const LearnedPtr& weights, bool live) {
   if (!weights || !ready()) return;
   if (setup_.learnedWeights() == weights && (live || runs_.complete())) return;
-  setup_.learned[setup_.preset] = weights;
-  emit setupChanged();
-  timings_.setupChanged();
-  schedules_.setupChanged();
+  Setup learned = setup_;
+  learned.learned[learned.preset] = weights;
+  take(learned);
   runs_.start(live);
 }
 

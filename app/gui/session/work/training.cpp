@@ -12,7 +12,7 @@ namespace reclab {
 namespace {
 
 constexpr std::int64_t memoryOfWeights = std::int64_t{64} << 20;  ///< of one training
-constexpr std::chrono::milliseconds mostPatient{60}, between{40};
+constexpr std::chrono::milliseconds mostPatient{40}, between{40};
 
 QString titleOf(const Preset& preset) { return QString::fromStdString(preset.title.empty() ? preset.id : preset.title); }
 
@@ -139,7 +139,7 @@ void Learner::write(const QString& folder) {
 
 LearningCurvePtr Learner::curve() {
   const std::lock_guard lock(mutex_);
-  if (!told_ || std::exchange(changed_, false)) {
+  if (!told_ || changed_) {
     curve_.kept.clear();
     for (const LearnedPtr& one : kept_.all()) curve_.kept.push_back(one->step);
     if (!kept_.all().empty()) curve_.command = kept_.all().back()->command;
@@ -182,9 +182,13 @@ TrainingWork::TrainingWork(Desk& desk)
               if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
             }}),
       exports_(desk, {.order = JobBase::Order::all},
-               {.ended = [this](const Key&, const Ending& ending) {
-                 if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
-               }}) {
+               {.finished =
+                    [this](const ExportKey& key, const Nothing&) {
+                      emit said(tr("The training is in %1: weights, history and what it takes to go on with reclab train --resume.").arg(QDir::toNativeSeparators(key.folder)), Tone::info);
+                    },
+                .ended = [this](const ExportKey&, const Ending& ending) {
+                  if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
+                }}) {
   patience_.setSingleShot(true);
   patience_.setInterval(mostPatient);
   connect(&patience_, &QTimer::timeout, this, [this] { job_.stop(); });
@@ -209,6 +213,8 @@ std::shared_ptr<Learner> TrainingWork::add(const LibraryPtr& library, const Setu
 void TrainingWork::train(const LibraryPtr& library, const Setup& setup, const std::vector<Setup>& beside, std::int64_t steps) {
   if (running()) return;
   if (current_ && isOf(*current_, setup) && begunBy_ == choice_) {
+    if (current_->over() && choice_.schedule == "cosine")
+      return emit said(tr("The learning rate has fallen to 0 at the end of its cosine. Fork goes on from these weights with a rate that begins anew; a larger number of steps trains anew."), Tone::info);
     for (const auto& one : together_)
       if (one->over()) one->goOn(choice_.steps);
   } else {
@@ -231,7 +237,6 @@ void TrainingWork::train(const LibraryPtr& library, const Setup& setup, const st
 void TrainingWork::fork(const LibraryPtr& library, const Setup& setup) {
   const auto learned = setup.learned.find(setup.preset);
   if (learned == setup.learned.end()) return;
-  pause();
   const QString title = titleOf(library->presets.find(setup.preset));
   current_ = add(library, setup, tr("%1 (%2, from step %3 of %4)").arg(title).arg(newest_ + 1).arg(learned->second->step).arg(learned->second->training));
   together_ = {current_};
@@ -287,11 +292,8 @@ void TrainingWork::forget() {
 
 void TrainingWork::exportTo(const QString& folder) {
   if (!current_) return emit said(tr("Nothing has been trained yet: train first."), Tone::warning);
-  exports_.start({current_->number()}, [this, learner = current_, folder](const Report<Nothing>&, std::stop_token) -> Nothing {
+  exports_.start({current_->number(), folder}, [learner = current_, folder](const Report<Nothing>&, std::stop_token) -> Nothing {
     learner->write(folder);
-    QMetaObject::invokeMethod(this, [this, folder] {
-      emit said(tr("The training is in %1: weights, history and what it takes to go on with reclab train --resume.").arg(QDir::toNativeSeparators(folder)), Tone::info);
-    });
     return {};
   });
 }

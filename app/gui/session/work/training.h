@@ -99,6 +99,11 @@ class TrainingWork : public QObject {
     std::uint64_t number = 0;
     bool operator==(const Key&) const = default;
   };
+  struct ExportKey {
+    std::uint64_t number = 0;
+    QString folder;
+    bool operator==(const ExportKey&) const = default;
+  };
   std::shared_ptr<Learner> add(const LibraryPtr& library, const Setup& setup, const QString& name);
   bool isOf(const Learner& learner, const Setup& setup) const;
   void start(std::int64_t steps);
@@ -110,7 +115,8 @@ class TrainingWork : public QObject {
   std::uint64_t newest_ = 0;
   std::shared_ptr<std::atomic<bool>> pause_ = std::make_shared<std::atomic<bool>>(false);
   QTimer patience_;
-  Job<Key, Nothing> job_, exports_;
+  Job<Key, Nothing> job_;
+  Job<ExportKey, Nothing> exports_;
 };
 
 }  // namespace reclab
