@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// reclab-window-bench ROW...: what a person waits for, in a real window with real events. One JSON object a row on standard output, a line on
+// standard error; 1 where a row misses its target.
+//   C9   from the movement of a slider in the Inspector to the first new picture, painted
+//   C10  from the start of the process to the first picture of a run, painted
+//   W1   steps of training a second with all panels following, beside those of a training without a window
+//   W2   memory over 100,000 steps of training
+//   W3   from the click on Pause to a training that stands
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <QElapsedTimer>
+#include <QProcess>
+#include <QSlider>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "experiment/training/training.h"
+#include "gui/learning/training_bar.h"
+#include "gui/views/inspector_view.h"
+#include "gui/window/panel_area.h"
+#include "models/registry.h"
+#include "plot/plot_panel.h"
+#include "window_test.h"
+
+using namespace reclab;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+struct Spread {
+  double median, worst;
+};
+Spread spreadOf(std::vector<double> values) {
+  std::ranges::sort(values);
+  return {values[values.size() / 2], values.back()};
+}
+
+double residentMiB() {
+  std::ifstream statm("/proc/self/statm");
+  double whole = 0.0, resident = 0.0;
+  statm >> whole >> resident;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
+}
+
+/// The moment at which a plot with a picture for which `is` holds has been painted.
+class Painted : public QObject {
+ public:
+  Painted(PanelArea* area, std::function<bool(const Panel*)> is) : is_(std::move(is)) {
+    for (PanelDock* dock : area->docks())
+      for (Plot* plot : dock->panel()->findChildren<Plot*>())
+        connect(plot, &QCustomPlot::afterReplot, this, [this, plot, panel = dock->panel()] {
+          if (at > 0.0 || waiting_ != nullptr || !plot->isVisible() || !panel->emptyReason().isEmpty() || !is_(panel)) return;
+          waiting_ = plot;
+          plot->installEventFilter(this);
+        });
+  }
+  void again() {
+    at = 0.0;
+    waiting_ = nullptr;
+  }
+  double at = 0.0;
+
+ protected:
+  bool eventFilter(QObject* of, QEvent* event) override {
+    if (of == waiting_ && event->type() == QEvent::Paint && at == 0.0) QTimer::singleShot(0, this, [this] { at = at > 0.0 ? at : now(); });
+    return false;
+  }
+
+ private:
+  std::function<bool(const Panel*)> is_;
+  QObject* waiting_ = nullptr;
+};
+
+class Bench : public test::WindowTest {
+ public:
+  Json slider() {
+    Json parts = Json::array();
+    double worst_median = 0.0;
+    for (const auto& [model, key] : {std::pair{"elman", "spectral_radius"}, {"lstm", "forget_bias"}}) {
+      Options options;
+      options.model = model;
+      options.task = "noise";
+      options.length = 500;
+      options.set = {{"width", "64"}};
+      open(options, {1600, 1000});
+      QTest::qWait(1500);
+      QString wanted;
+      // Of the value that the slider stands at, and of no other.
+      bool come = false;
+      QObject::connect(&session(), &SessionController::traceChanged, window_.get(), [&](const TracePtr& trace) {
+        come = hyperOf(trace, key).toDouble() == wanted.toDouble() && !trace->matching("gradient/state/").empty();
+      });
+      Painted painted(window_->area(), [&](const Panel* panel) { return come && panel->isOfRun(); });
+      QSlider* slider = window_->inspector()->slider(key);
+      const auto at = [&](double share) { return QPoint(static_cast<int>(6 + share * (slider->width() - 12)), slider->height() / 2); };
+      std::vector<double> seconds;
+      const double from = static_cast<double>(slider->value()) / slider->maximum();
+      QTest::mousePress(slider, Qt::LeftButton, {}, at(from));
+      for (int i = 0; i < 50; ++i) {
+        come = false;
+        painted.again();
+        const double began = now();
+        QTest::mouseMove(slider, at(0.25 + 0.5 * i / 50.0));
+        const QPointF place = at(0.25 + 0.5 * i / 50.0);
+        QMouseEvent move(QEvent::MouseMove, place, slider->mapToGlobal(place), Qt::NoButton, Qt::LeftButton, {});
+        QApplication::sendEvent(slider, &move);
+        for (const auto& [name, value] : session().setup().settings())
+          if (name == key) wanted = QString::fromStdString(value);
+        if (!QTest::qWaitFor([&] { return painted.at > 0.0; }, 5000)) continue;  // the same value as before
+        seconds.push_back(painted.at - began);
+        QTest::qWait(120);  // what else it brings has come: each move is one of its own
+      }
+      QTest::mouseRelease(slider, Qt::LeftButton, {}, at(0.75));
+      if (!settle()) throw std::runtime_error("the window does not rest");
+      close();
+      const Spread spread = spreadOf(seconds);
+      worst_median = std::max(worst_median, spread.median);
+      parts.push_back({{"part", std::string(model) + ", width 64, 500 steps"}, {"ours_seconds", spread.median}, {"worst_seconds", spread.worst}, {"runs", seconds.size()}});
+    }
+    return {{"row", "C9"}, {"text", "a slider's movement to the first new picture, painted"}, {"ours_seconds", worst_median}, {"target_seconds", 0.1}, {"met", worst_median < 0.1}, {"parts", parts}};
+  }
+
+  /// In a process of its own: the window as it starts for the first time.
+  int first() {
+    window_ = std::make_unique<MainWindow>(&look_, Options{});
+    Painted painted(window_->area(), [](const Panel* panel) { return panel->isOfRun(); });
+    window_->show();
+    if (!QTest::qWaitFor([&] { return painted.at > 0.0; }, 60'000)) return 1;
+    std::printf("%.6f\n", painted.at);
+    std::fflush(stdout);
+    close();
+    return 0;
+  }
+  Json start(const char* program) {
+    std::vector<double> seconds;
+    for (int i = 0; i < 11; ++i) {
+      QProcess child;
+      const double began = now();
+      child.start(program, {"--first"});
+      if (!child.waitForFinished(90'000)) throw std::runtime_error("the window showed no picture");
+      if (i > 0) seconds.push_back(child.readAllStandardOutput().trimmed().toDouble() - began);  // the first one warms the caches
+    }
+    const Spread spread = spreadOf(seconds);
+    return {{"row", "C10"}, {"text", "start of the process to the first picture, warm"}, {"ours_seconds", spread.median}, {"worst_seconds", spread.worst}, {"target_seconds", 1.0}, {"met", spread.median < 1.0}};
+  }
+
+  Json following() {
+    // One that is slow enough to be watched: half a second a step would be too few, a millisecond needs no pictures.
+    Json parts = Json::array();
+    double least = 1.0;
+    for (const auto& [model, length] : {std::pair{"lstm", 100}, {"mamba", 200}}) {
+      open(model, length, 10'000'000, 32);
+      const TrainingRequest request = trainingRequestFor(session().setup(), session().library()->presets.find(model), window_->trainingBar()->settings()->choice());
+      std::vector<double> alone, with;
+      constexpr double span = 12.0;
+      for (int i = 0; i < 2; ++i) {
+        Training training(builtin_registry(), request);
+        training.begin();
+        const double from = now();
+        std::thread thread([&] {
+          while (now() - from < span) training.advance();
+        });
+        thread.join();  // the window is idle meanwhile
+        alone.push_back(static_cast<double>(training.trainer().steps()) / (now() - from));
+        train();
+        QTest::qWait(1000);
+        const std::int64_t before = done();
+        const double since = now();
+        QTest::qWait(static_cast<int>(1000.0 * span));
+        with.push_back(static_cast<double>(done() - before) / (now() - since));
+        pause();
+      }
+      const double share = (with[0] + with[1]) / (alone[0] + alone[1]);
+      least = std::min(least, share);
+      parts.push_back({{"part", std::string(model) + ", " + std::to_string(length) + " steps, batch 32"}, {"steps_a_second_alone", alone}, {"steps_a_second_followed", with}, {"share", share}});
+      close();
+    }
+    return {{"row", "W1"}, {"text", "training with all panels following, as a share of training without a window"}, {"share", least}, {"target_share", 0.9}, {"met", least > 0.9}, {"parts", parts}};
+  }
+
+  Json memory() {
+    open("gru", 20, 100'000, 8, 8);
+    train();
+    const auto until = [&](std::int64_t steps) { return QTest::qWaitFor([&] { return done() >= steps; }, 600'000); };
+    Json resident = Json::array();
+    double first = 0.0, last = 0.0;
+    for (const std::int64_t steps : {10'000, 25'000, 50'000, 75'000, 100'000}) {
+      if (!until(steps)) throw std::runtime_error("the training did not come so far");
+      last = residentMiB();
+      if (first == 0.0) first = last;
+      resident.push_back({{"steps", done()}, {"resident_mib", last}});
+    }
+    if (!QTest::qWaitFor([&] { return !session().training() && atRest(); }, 60'000)) throw std::runtime_error("the training does not end");
+    const LearningCurve& curve = *session().learning()->trainings.back();
+    // The curves themselves are four numbers a step; the weights that are kept have a limit of 64 MiB.
+    const bool met = last - first < 64.0 && curve.kept.size() <= 512;
+    Json made = {{"row", "W2"}, {"text", "memory over 100,000 steps of training in the window"}, {"resident_mib", resident}, {"grown_mib", last - first}, {"kept", curve.kept.size()}, {"target_mib", 64.0}, {"met", met}};
+    close();
+    return made;
+  }
+
+  Json pausing() {
+    Json parts = Json::array();
+    double worst = 0.0;
+    for (const auto& [model, length, batch] : {std::tuple{"lstm", 100, 32}, {"gru", 20, 8}, {"mamba", 1000, 32}}) {
+      open(model, length, 10'000'000, batch);
+      std::vector<double> seconds;
+      for (int i = 0; i < 50; ++i) {
+        train();
+        QTest::qWait(150 + 17 * (i % 10));
+        const double clicked = now();
+        QTest::mouseClick(window_->trainingBar()->trainButton(), Qt::LeftButton);
+        if (!QTest::qWaitFor([&] { return !session().training(); }, 60'000)) throw std::runtime_error("the training does not pause");
+        seconds.push_back(now() - clicked);
+      }
+      const Spread spread = spreadOf(seconds);
+      worst = std::max(worst, spread.worst);
+      parts.push_back({{"part", std::string(model) + ", " + std::to_string(length) + " steps, batch " + std::to_string(batch)}, {"ours_seconds", spread.median}, {"worst_seconds", spread.worst}, {"runs", seconds.size()}});
+      close();
+    }
+    return {{"row", "W3"}, {"text", "a click on Pause to a training that stands"}, {"worst_seconds", worst}, {"target_seconds", 0.1}, {"met", worst < 0.1}, {"parts", parts}};
+  }
+
+  using test::WindowTest::close;
+
+ private:
+  using test::WindowTest::open;
+  void open(const char* model, int length, std::int64_t steps, std::int64_t batch, int width = 0) {
+    Options options;
+    options.model = model;
+    options.task = "adding";
+    options.length = length;
+    if (width > 0) options.set = {{"width", std::to_string(width)}};
+    open(options, {1600, 1000});
+    TrainingChoice choice;
+    choice.steps = steps;
+    choice.batch = batch;
+    choice.rate = 1e-3;
+    window_->trainingBar()->settings()->setChoice(choice);
+  }
+  void train() {
+    if (window_->trainingBar()->isVisible())
+      QTest::mouseClick(window_->trainingBar()->trainButton(), Qt::LeftButton);
+    else
+      window_->action("train")->trigger();
+    if (!QTest::qWaitFor([this] { return session().training() && done() >= 0; }, 60'000)) throw std::runtime_error("the training does not begin");
+  }
+  void pause() {
+    session().pauseTraining();
+    if (!QTest::qWaitFor([this] { return !session().training() && atRest(); }, 60'000)) throw std::runtime_error("the training does not pause");
+  }
+  std::int64_t done() const {
+    const LearningPtr& learning = session().learning();
+    return learning && !learning->trainings.empty() ? learning->trainings.back()->done : -1;
+  }
+};
+
+}  // namespace
+
+int main(int count, char** words) {
+  const test::TestApplication application(count, words, "window-bench");
+  Bench bench;
+  if (count == 2 && std::string(words[1]) == "--first") return bench.first();
+  const std::map<std::string, std::function<Json()>> rows{{"C9", [&] { return bench.slider(); }},
+                                                          {"C10", [&] { return bench.start(words[0]); }},
+                                                          {"W1", [&] { return bench.following(); }},
+                                                          {"W2", [&] { return bench.memory(); }},
+                                                          {"W3", [&] { return bench.pausing(); }}};
+  int status = count > 1 ? 0 : 2;
+  if (count < 2) std::cerr << "reclab-window-bench: name rows, of C9, C10, W1, W2 and W3.\n";
+  for (int i = 1; i < count; ++i) {
+    const auto row = rows.find(words[i]);
+    if (row == rows.end()) {
+      std::cerr << "reclab-window-bench: there is no row " << words[i] << "; the rows are C9, C10, W1, W2 and W3.\n";
+      return 2;
+    }
+    try {
+      const Json result = row->second();
+      std::cout << result.dump() << std::endl;
+      std::cerr << result["row"].get<std::string>() << "  " << result["text"].get<std::string>() << ": " << (result["met"].get<bool>() ? "met" : "missed") << '\n';
+      if (!result["met"].get<bool>()) status = 1;
+    } catch (const std::exception& error) {
+      std::cerr << "reclab-window-bench: " << error.what() << '\n';
+      status = 2;
+    }
+    bench.close();
+  }
+  return status;
+}
