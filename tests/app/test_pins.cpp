@@ -10,6 +10,7 @@
 #include <QToolButton>
 #include <QUndoStack>
 
+#include "gui/comparing/compare_dialog.h"
 #include "gui/session/pins.h"
 #include "gui/session/run_names.h"
 #include "gui/views/inspector_view.h"
@@ -158,9 +159,9 @@ class TestPins : public test::WindowTest {
     // What differs, in a table.
     chip->setFocus();
     QTest::keyClick(chip, Qt::Key_Return);
-    auto* table = window_->findChild<QDialog*>("compare");
+    auto* table = window_->findChild<CompareDialog*>("compare");
     QVERIFY(table != nullptr && table->isVisible());
-    QVERIFY(table->findChild<QLabel*>()->text().contains("spectral radius"));
+    QVERIFY(table->csv().contains("spectral radius"));
     QTest::keyClick(table, Qt::Key_Escape);
     QTest::keyClick(chip, Qt::Key_Delete);
     QVERIFY(pins().empty());
@@ -249,21 +250,21 @@ class TestPins : public test::WindowTest {
     QVERIFY(pins()[0].comparable);
   }
 
-  void fourPinsAtBothSizesInBothThemes() {
+  void fivePinsAtBothSizesInBothThemes() {
     open("bidirectional-lstm");
     window_->resize(1600, 1000);
-    for (const char* bias : {"3", "2", "0", "-1"}) {
+    for (const char* bias : {"3", "2", "0", "-1", "-2"}) {
       set("forget_bias", bias);
       window_->action("pin")->trigger();
     }
     set("forget_bias", "1");
     QVERIFY(pinsAtRest());
-    window_->action("pin")->trigger();  // a fifth is refused in words
+    window_->action("pin")->trigger();  // a sixth is refused in words
     QVERIFY(pins().size() == Pins::most && window_->statusLine()->sentence().contains("unpin one"));
     window_->banner()->hide();
     QStringList names;
     for (const Pin& pin : pins()) names << pin.name;
-    QCOMPARE(names, (QStringList{"forget bias 3", "forget bias 2", "forget bias 0", "forget bias -1"}));
+    QCOMPARE(names, (QStringList{"forget bias 3", "forget bias 2", "forget bias 0", "forget bias -1", "forget bias -2"}));
     const QDir shots(QDir(RECLAB_BINARY_DIR).filePath("screenshots"));
     QVERIFY(QDir().mkpath(shots.path()));
     for (const auto& [name, choice] : {std::pair{"light", ThemeChoice::light}, {"dark", ThemeChoice::dark}}) {

@@ -64,6 +64,7 @@ ValueAxis::ValueAxis(Plot* plot, QCPAxisRect* rect) : QObject(plot), plot_(plot)
       rect_->axis(QCPAxis::atLeft)->setRange(wanted_);
       plot_->redraw();
     }
+    emit movedByHand();
   });
   connect(plot_, &QCustomPlot::afterReplot, this, &ValueAxis::place);
   rect->setRangeDrag({});
@@ -75,12 +76,9 @@ void ValueAxis::fit(const QCPRange& wanted) {
   wanted_ = wanted;
   const bool before = std::exchange(fitted_, true);
   if (before && locked()) return;
-  if (before && held_) {
-    wanted_.expand(axis->range());
-    axis->setRange(wanted_);
-  } else {
-    axis->setRange(wanted);
-  }
+  if (before && held_) wanted_.expand(axis->range());
+  axis->setRange(wanted_);
+  emit wantedChanged();
 }
 
 void ValueAxis::reset() {
@@ -88,6 +86,7 @@ void ValueAxis::reset() {
   if (!fitted_ || !rect_) return;
   rect_->axis(QCPAxis::atLeft)->setRange(wanted_);
   plot_->redraw();
+  emit movedByHand();
 }
 
 bool ValueAxis::contains(const QPointF& position) const {
@@ -104,6 +103,7 @@ void ValueAxis::zoom(double y, double factor) {
   setLocked(true);
   axis->setRange(next);
   plot_->redraw();
+  emit movedByHand();
 }
 
 void ValueAxis::shift(double from_y, double to_y) {
@@ -111,6 +111,7 @@ void ValueAxis::shift(double from_y, double to_y) {
   setLocked(true);
   axis->setRange(axis->range() + (axis->pixelToCoord(from_y) - axis->pixelToCoord(to_y)));
   plot_->redraw();
+  emit movedByHand();
 }
 
 void ValueAxis::place() {

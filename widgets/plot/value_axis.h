@@ -26,11 +26,18 @@ class ValueAxis : public QObject {
   QAction* lockAction() const { return action_; }    ///< "Hold the value axis", for menus
   QAction* resetAction() const { return reset_; }
   QToolButton* button() const { return button_; }
+  QCPAxis* axis() const { return rect_ ? rect_->axis(QCPAxis::atLeft) : nullptr; }
+  const QCPRange& wanted() const { return wanted_; }  ///< what it was fitted to last
+  bool fitted() const { return fitted_; }
 
   /// Over the axis, where the wheel zooms it and a drag moves it.
   bool contains(const QPointF& position) const;
   void zoom(double y, double factor);
   void shift(double from_y, double to_y);
+
+ signals:
+  void wantedChanged();  ///< it was fitted once more
+  void movedByHand();    ///< zoomed, moved, locked or put back
 
  private:
   void place();

@@ -15,7 +15,7 @@ namespace {
 
 enum Column { what, form, precision, forward, gradients, allowed, verdict, cpu, cuda };
 
-QString number(double error) { return std::isfinite(error) ? QString::number(error, 'e', 1) : QString("–"); }
+QString relative(double error) { return std::isfinite(error) ? QString::number(error, 'e', 1) : QString("–"); }
 QString spent(double seconds) { return seconds <= 0.0 ? QString("–") : roughSecondsInWords(seconds); }
 
 }  // namespace
@@ -70,8 +70,8 @@ void DeviceDialog::write(const DeviceReport& report) {
   put(row, what, QString::fromStdString(report.id), report.primitive ? tr("A memory by itself, on random inputs") : tr("A model on its own task"));
   put(row, form, QString::fromStdString(report.form));
   put(row, precision, report.dtype == "f64" ? "float64" : "float32");
-  put(row, forward, number(report.forward_error), QString::fromStdString(report.forward_array));
-  put(row, gradients, number(report.gradient_error), QString::fromStdString(report.gradient_array));
+  put(row, forward, relative(report.forward_error), QString::fromStdString(report.forward_array));
+  put(row, gradients, relative(report.gradient_error), QString::fromStdString(report.gradient_array));
   put(row, allowed, QString::number(report.allowed(), 'e', 0));
   const QString said = QString::fromStdString(report.verdict());
   QTableWidgetItem* word = put(row, verdict, said, said);

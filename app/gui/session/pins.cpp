@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/session/pins.h"
 
+#include <QApplication>
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "gui/session/session_controller.h"
 #include "gui/window/look.h"
 #include "models/registry.h"
+#include "plot/theme.h"
 
 namespace reclab {
 namespace {
@@ -72,6 +74,7 @@ void Pins::follow() {
     for (Pin& pin : pins_) pin.problem.clear();
   }
   update();
+  emit followed();
   next();
 }
 
@@ -81,7 +84,7 @@ void Pins::setProbe(const Probe& wanted) {
 }
 
 QString Pins::add(const Setup& setup, const TracePtr& trace, const Probe& probe, const QString& given) {
-  if (pins_.size() >= most) return tr("Four runs are pinned already; unpin one of them first.");
+  if (pins_.size() >= most) return tr("%1 runs are pinned already; unpin one of them first.").arg(most);
   for (const Pin& one : pins_)
     if (trace && one.trace == trace) return tr("This run is pinned already, as %1.").arg(one.name);
   Pin pin;
@@ -91,8 +94,8 @@ QString Pins::add(const Setup& setup, const TracePtr& trace, const Probe& probe,
   pin.probe = probe;
   pin.given = given;
   int colour = 0;  // the first that is free, so that the others keep theirs
-  while (std::any_of(pins_.begin(), pins_.end(), [&](const Pin& one) { return one.colour == pinColour(colour); })) ++colour;
-  pin.colour = pinColour(colour);
+  while (std::any_of(pins_.begin(), pins_.end(), [&](const Pin& one) { return one.colour == colour; })) ++colour;
+  pin.colour = colour;
   pins_.push_back(std::move(pin));
   update();
   emit changed();
@@ -124,7 +127,7 @@ std::vector<Panel::Run> Pins::runs() const {
     QStringList facts{QString::fromStdString(run.title.empty() ? run.preset : run.title)};
     for (const auto& [key, value] : run.hyper) facts << QString::fromStdString(key).replace('_', ' ') + ' ' + QString::fromStdString(value);
     facts << tr("seed %1").arg(run.seed);
-    all.push_back({pin.trace, pin.colour, pin.name, facts.join(", ")});
+    all.push_back({pin.trace, pinColour(pin.colour), pin.name, facts.join(", ")});
   }
   return all;
 }
@@ -168,16 +171,23 @@ void Pins::update() {
   if (other) emit changed();
 }
 
-QString Pins::table() const {
-  QStringList titles{tr("shown")};
-  std::vector<Facets> columns{facetsOfShown()};
-  std::vector<double> losses{lossOf(session_->trace())};
-  for (const Pin& pin : pins_) {
-    titles << pin.name;
-    columns.push_back(facets(pin));
-    losses.push_back(lossOf(pin.trace));
-  }
-  return differenceTable(titles, columns, losses);
+bool Pins::has(const Setup& setup) const {
+  return std::ranges::any_of(pins_, [&](const Pin& one) {
+    Setup its = one.setup;
+    its.sequence = setup.sequence;
+    return its.sameRun(setup);
+  });
+}
+
+std::vector<Pins::Column> Pins::columns() const {
+  const QColor own = Theme::of(QApplication::palette(), QApplication::font()).series(0);
+  std::vector<Facets> all;
+  for (const Pin& pin : pins_) all.push_back(facets(pin));
+  // What the run that is shown is called among the others.
+  const QString name = all.empty() ? QString() : runNames(all.front(), {facetsOfShown()}).front();
+  std::vector<Column> columns{{name.isEmpty() ? tr("shown") : tr("shown: %1").arg(name), own, facetsOfShown(), session_->trace()}};
+  for (std::size_t i = 0; i < pins_.size(); ++i) columns.push_back({pins_[i].name, pinColour(pins_[i].colour), all[i], pins_[i].trace});
+  return columns;
 }
 
 QString Pins::table(std::size_t index) const {

@@ -21,7 +21,7 @@ struct Pin {
   Setup setup;       ///< what it is, and what it is run again from
   TracePtr trace;    ///< null until it has run
   Probe probe;       ///< what the trace was asked to record
-  QColor colour;
+  int colour = 0;    ///< of pinColour
   QString given;     ///< the user's own name; empty: named by what differs
   QString name;
   QString problem;   ///< why it cannot run on the present input
@@ -32,7 +32,7 @@ struct Pin {
 class Pins : public QObject {
   Q_OBJECT
  public:
-  static constexpr std::size_t most = 4;
+  static constexpr std::size_t most = 5;  ///< six runs, with the one that is looked at
   explicit Pins(SessionController* session, QObject* parent = nullptr);
   ~Pins() override;
 
@@ -49,14 +49,23 @@ class Pins : public QObject {
   const std::vector<Pin>& pins() const { return pins_; }
   /// Those that can be compared with what is shown.
   std::vector<Panel::Run> runs() const;
-  /// The whole comparison: the run that is shown and all pins, what differs, as rich text.
-  QString table() const;
-  /// The same of one pin and the run that is shown.
+  /// Whether this is pinned on the input that is shown.
+  bool has(const Setup& setup) const;
+  /// A run of the comparison: the one that is shown, which comes first, or a pin; without a trace it has not run yet.
+  struct Column {
+    QString name;
+    QColor colour;
+    Facets facets;
+    TracePtr trace;
+  };
+  std::vector<Column> columns() const;
+  /// What differs between a pin and the run that is shown, as rich text.
   QString table(std::size_t index) const;
   bool running() const { return job_.running(); }
 
  signals:
   void changed();
+  void followed();  ///< another run is shown
 
  private:
   Facets facets(const Pin& pin) const;

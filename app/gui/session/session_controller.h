@@ -36,6 +36,7 @@ class SessionController : public QObject {
   void open();  ///< reads the presets; libraryReady follows
   const LibraryPtr& library() const { return library_; }
   const Setup& setup() const { return setup_; }
+  const ModelPtr& model() const { return model_; }  ///< as last described; null before
   const TracePtr& trace() const { return shown_.trace(); }
   const Setup& shownSetup() const { return shown_.setup() ? *shown_.setup() : setup_; }  ///< what the trace is of, while a newer setup() may be running
   /// What the trace records: nothing for sure while its run goes on.
@@ -98,6 +99,8 @@ class SessionController : public QObject {
   const LearningPtr& learning() const { return learning_; }
   /// Looks at the weights that a training had after a step, of those that are kept; `moving`: more are about to follow.
   void lookAtStep(std::uint64_t training, std::int64_t step, bool moving);
+  /// What is looked at by that; nothing where those weights are not kept.
+  std::optional<Setup> setupAt(std::uint64_t training, std::int64_t step) const;
   void followTraining();  ///< looks at its newest weights, and at those that come
 
   Desk& desk() { return desk_; }                           ///< for what else computes

@@ -111,12 +111,11 @@ void SessionController::resetTraining() {
   tellLearning();
 }
 
-void SessionController::lookAtStep(std::uint64_t training, std::int64_t step, bool moving) {
+std::optional<Setup> SessionController::setupAt(std::uint64_t training, std::int64_t step) const {
   const auto learner = trainings_.find(training);
-  if (!learner) return;
+  if (!learner) return std::nullopt;
   const LearnedPtr weights = learner->nearest(step);
-  if (!weights) return;
-  following_ = false;
+  if (!weights) return std::nullopt;
   Setup then = setup_;
   const Setup& its = learner->setup();
   // Those of another model, or of other sizes, are looked at in their own.
@@ -127,7 +126,14 @@ void SessionController::lookAtStep(std::uint64_t training, std::int64_t step, bo
     then.set.erase(its.preset);
   then.sequence = its.sequence;
   then.learned[then.preset] = weights;
-  if (then.learnedWeights() != setup_.learnedWeights() || !moving) apply(then, moving);
+  return then;
+}
+
+void SessionController::lookAtStep(std::uint64_t training, std::int64_t step, bool moving) {
+  const auto then = setupAt(training, step);
+  if (!then) return;
+  following_ = false;
+  if (then->learnedWeights() != setup_.learnedWeights() || !moving) apply(*then, moving);
   tellLearning();
 }
 

@@ -81,8 +81,8 @@ void PinChip::show(const Pin& pin) {
   const bool shown = pin.comparable;
   const QColor muted = palette().color(QPalette::PlaceholderText);
   // A run that is not in the plots has a hollow dot.
-  dot_->setStyleSheet(shown ? QString("background:%1; border-radius:4px").arg(pin.colour.name())
-                            : QString("border:1px solid %1; border-radius:4px").arg(pin.colour.name()));
+  const QString colour = pinColour(pin.colour).name();
+  dot_->setStyleSheet((shown ? QString("background:%1; border-radius:4px") : QString("border:1px solid %1; border-radius:4px")).arg(colour));
   name_->setText(!pin.problem.isEmpty() ? tr("%1: not on this input").arg(pin.name)
                  : shown               ? pin.name
                  : pin.running         ? tr("%1: running").arg(pin.name)

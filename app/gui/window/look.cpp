@@ -19,6 +19,8 @@
 #include <QToolTip>
 #include <array>
 
+#include "plot/theme.h"
+
 static void loadResources() { Q_INIT_RESOURCE(lab); }  // a static library's resources are not loaded by themselves
 
 namespace reclab {
@@ -181,7 +183,9 @@ bool ElidedButton::event(QEvent* event) {
 }
 
 QColor pinColour(int index) {
-  static const std::array<QColor, 5> colours{QColor("#a566d6"), QColor("#e0457b"), QColor("#9a9a2e"), QColor("#b07d4f"), QColor("#7d8794")};
+  static const std::array<QColor, 5> onLight{QColor("#cb00ff"), QColor("#786220"), QColor("#ea6e74"), QColor("#5608a5"), QColor("#7e0036")};
+  static const std::array<QColor, 5> onDark{QColor("#b30fac"), QColor("#76651d"), QColor("#d37989"), QColor("#5441ff"), QColor("#6dea00")};
+  const auto& colours = Theme::of(QApplication::palette(), QApplication::font()).dark ? onDark : onLight;
   return colours[static_cast<std::size_t>(index) % colours.size()];
 }
 

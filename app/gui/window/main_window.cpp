@@ -11,6 +11,7 @@
 #include <QMenuBar>
 #include <QMimeData>
 #include <QScreen>
+#include <QStackedWidget>
 #include <QSettings>
 #include <QStandardItemModel>
 #include <QStyle>
@@ -21,6 +22,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "gui/comparing/side_by_side.h"
 #include "gui/learning/training_bar.h"
 #include "gui/session/commands.h"
 #include "gui/session/kept_setup.h"
@@ -57,7 +59,9 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   area_ = new PanelArea(time_, &chooser_, middle);
   banner_ = new Banner(middle);
   hint_ = new FirstHint(middle);
-  column->addWidget(area_, 1);
+  middle_ = new QStackedWidget(middle);
+  middle_->addWidget(area_);
+  column->addWidget(middle_, 1);
   column->addWidget(banner_);
   column->addWidget(hint_);
   setCentralWidget(middle);
@@ -78,6 +82,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   connect(look_, &Look::changed, card_, &CardView::redraw);
   connect(look_, &Look::changed, this, [this] {
     showLibrary();
+    showPins();  // their colours are those of the ground
     if (mapWindow_ != nullptr) mapWindow_->redraw();
   });
   qApp->installEventFilter(this);
@@ -92,8 +97,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   const QSize wanted(1600, 1000), room = screen()->availableSize() - QSize(4, style()->pixelMetric(QStyle::PM_TitleBarHeight) + 8);
   resize(wanted.boundedTo(room));
   if (wanted.boundedTo(room) != wanted) setWindowState(windowState() | Qt::WindowMaximized);
-  session_->setVisiblePanels(area_->visiblePanels());
-  pins_->setProbe(probeFor(area_->visiblePanels(), false));
+  tellVisible();
   session_->open();
 }
 
@@ -218,6 +222,16 @@ void MainWindow::buildToolBar() {
   pinAction->setToolTip(tr("Keep this run in the plots beside those that follow (Ctrl+P)"));
   bar->addAction(pinAction);
   pinButton_ = qobject_cast<QToolButton*>(bar->widgetForAction(pinAction));
+  buildCompareMenu();
+  compareButton_ = new QToolButton(bar);
+  compareButton_->setObjectName("compareButton");
+  compareButton_->setIcon(icon("compare"));
+  compareButton_->setText(tr("Compare"));
+  compareButton_->setToolTip(tr("Runs beside this one, on the same input: other models, settings, seeds, steps of training"));
+  compareButton_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+  compareButton_->setPopupMode(QToolButton::InstantPopup);
+  compareButton_->setMenu(compare_);
+  bar->addWidget(compareButton_);
   chips_ = new PinRow(bar);
   bar->addWidget(chips_);
 
@@ -309,12 +323,7 @@ void MainWindow::connectSession() {
       change(after, tr("weights %1 and their sizes").arg(QFileInfo(file).fileName()));
     });
   });
-  const auto panelsChanged = [this] {
-    session_->setVisiblePanels(area_->visiblePanels());
-    pins_->setProbe(probeFor(area_->visiblePanels(), false));
-    session_->setTimingInSight(area_->inSight(Kind::timing));
-  };
-  connect(area_, &PanelArea::visiblePanelsChanged, this, panelsChanged);
+  connect(area_, &PanelArea::visiblePanelsChanged, this, &MainWindow::tellVisible);
   connect(pins_, &Pins::changed, this, &MainWindow::showPins);
   connect(area_, &PanelArea::requested, session_, &SessionController::request);
   connect(session_, &SessionController::composed, area_, &PanelArea::setComposition);
@@ -424,6 +433,7 @@ void MainWindow::showTrace(const TracePtr& trace) {
   tellModelHas(trace);
   pins_->follow();
   area_->setRuns(trace, pins_->runs());
+  if (side_ != nullptr && side_->isVisible()) side_->setRuns(compared());
 }
 
 /// What was to be recorded and is not there, there is not: a card also lists what is kept between runs alone. Card and run come in either order.
@@ -496,6 +506,7 @@ void MainWindow::showEvent(QShowEvent* event) {
 
 void MainWindow::resizeEvent(QResizeEvent* event) {
   QMainWindow::resizeEvent(event);
+  if (restored_) fitToolBar();
   if (restored_ && !sidesOwn_ && isNarrow() != narrow_) sidesSoon_.start();
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "gui/comparing/ready.h"
 #include "gui/options.h"
 #include "gui/session/files.h"
 #include "gui/session/session_controller.h"
@@ -16,6 +17,8 @@
 
 class QComboBox;
 class QHBoxLayout;
+class QMenu;
+class QStackedWidget;
 class QToolButton;
 class QUndoStack;
 
@@ -34,6 +37,7 @@ class PinRow;
 class Pins;
 class Scrubber;
 class SequenceView;
+class SideBySide;
 class StatusLine;
 class TrainingBar;
 
@@ -56,6 +60,8 @@ class MainWindow : public QMainWindow {
   Scrubber* scrubber() const { return scrubber_; }
   TrainingBar* trainingBar() const { return training_; }
   PanelArea* area() const { return area_; }
+  SideBySide* sideBySide() const { return side_; }  ///< null until it was asked for
+  QMenu* compareMenu() const { return compare_; }
   Pins* pins() const { return pins_; }
   StatusLine* statusLine() const { return status_; }
   Banner* banner() const { return banner_; }
@@ -95,6 +101,14 @@ class MainWindow : public QMainWindow {
   void showPins();
   PinChip* makeChip(std::size_t index);
   void comparePins();
+  void buildCompareMenu();
+  void fillCompareMenu();
+  void compareRuns(const ReadyComparison& which);
+  void unpinAll();
+  ReadyComparison alongTraining() const;
+  std::vector<Panel::Run> compared() const;
+  void showSideBySide(bool on);
+  void tellVisible();  ///< to the session, which panels are in sight
   void say(const QString& sentence, Tone tone);
   void saveAllFigures(Panel::Format format);
   void exportData();
@@ -111,6 +125,7 @@ class MainWindow : public QMainWindow {
   void arrangeSides();
   void keepOnScreen();
   bool isNarrow() const;
+  void fitToolBar();
   void resetLayout();
   void restoreLayout();
   void saveLayout() const;
@@ -125,7 +140,10 @@ class MainWindow : public QMainWindow {
   TimeLink* time_;
   QUndoStack* undo_;
   Pins* pins_;
+  QStackedWidget* middle_ = nullptr;  ///< area_, or side_
   PanelArea* area_ = nullptr;
+  SideBySide* side_ = nullptr;
+  QMenu* compare_ = nullptr;
   ModelsView* models_ = nullptr;
   MapWindow* mapWindow_ = nullptr;
   SequenceView* sequence_ = nullptr;
@@ -142,7 +160,7 @@ class MainWindow : public QMainWindow {
   QTimer sidesSoon_;
   QComboBox *device_ = nullptr, *form_ = nullptr, *precision_ = nullptr, *layout_ = nullptr;
   PinRow* chips_ = nullptr;
-  QToolButton *pinButton_ = nullptr, *trainButton_ = nullptr;
+  QToolButton *pinButton_ = nullptr, *compareButton_ = nullptr, *trainButton_ = nullptr;
   LoadedSequencePtr shownSequence_;
   std::optional<std::pair<SequenceChoice, Setup>> withSequence_;  ///< what is to be looked at on a sequence that is being loaded
   QStringList modelHas_;  ///< "gates", "states": by its card

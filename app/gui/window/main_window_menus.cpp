@@ -13,6 +13,8 @@
 #include <QMenuBar>
 #include <QScreen>
 #include <QSettings>
+#include <QToolBar>
+#include <QToolButton>
 #include <QUndoStack>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -90,6 +92,8 @@ void showShortcuts(QWidget* parent) {
                                               {QObject::tr("Ctrl+E"), QObject::tr("Export the run")},
                                               {QObject::tr("Ctrl+T"), QObject::tr("Train, or pause")},
                                               {QObject::tr("Ctrl+P"), QObject::tr("Pin the run for comparison")},
+                                              {QObject::tr("Ctrl+B"), QObject::tr("The runs that are compared side by side, or in one picture")},
+                                              {QObject::tr("Ctrl+D"), QObject::tr("What differs between them")},
                                               {QObject::tr("Ctrl+Z, Ctrl+Y"), QObject::tr("Undo, redo")},
                                               {QObject::tr("Ctrl+F"), QObject::tr("Search the models; Enter picks the first, ↓ goes into the list")},
                                               {QObject::tr("Ctrl+M"), QObject::tr("The map of the literature; there the arrows go from model to model, Enter loads one, Space marks one to compare")},
@@ -225,6 +229,7 @@ void MainWindow::buildMenus() {
   run->addActions({scrubber_->playAction(), scrubber_->backAction(), scrubber_->forwardAction()});
   run->addSeparator();
   run->addAction(action("pin"));
+  run->addMenu(compare_);
   run->addAction(add("distill", {}, tr("Distill its long filters…"), {}, [this] {
     if (!session_->library()) return;
     auto* dialog = new DistillDialog(session_->library(), session_->setup(), chooser_, this, &session_->desk());
@@ -310,6 +315,17 @@ void MainWindow::keepOnScreen() {
        std::clamp(frame.top(), room.top(), std::max(room.top(), room.bottom() + 1 - height() - border.height())));
 }
 
+/// The chips of pinned runs have room before the words of buttons do.
+void MainWindow::fitToolBar() {
+  const auto style = [](bool words) { return words ? Qt::ToolButtonTextBesideIcon : Qt::ToolButtonIconOnly; };
+  trainButton_->setToolButtonStyle(style(!narrow_));
+  for (QToolButton* button : {pinButton_, compareButton_}) button->setToolButtonStyle(style(!narrow_ && width() >= 1400));
+  // Where there is hardly room for them as dots, comparisons are in the menu alone (Run ▸ Compare).
+  const auto* bar = qobject_cast<QToolBar*>(compareButton_->parentWidget());
+  for (QAction* one : bar->actions())
+    if (bar->widgetForAction(one) == compareButton_) one->setVisible(width() >= 900);
+}
+
 void MainWindow::arrangeSides() {
   arrangingSides_ = true;
   sidesOwn_ = false;
@@ -319,7 +335,7 @@ void MainWindow::arrangeSides() {
     removeDockWidget(dock);
   }
   for (QAction* words : fieldWords_) words->setVisible(!narrow_);
-  for (QToolButton* button : {pinButton_, trainButton_}) button->setToolButtonStyle(narrow_ ? Qt::ToolButtonIconOnly : Qt::ToolButtonTextBesideIcon);
+  fitToolBar();
   for (std::size_t i = 0; i < docks_.size(); ++i) {
     addDockWidget(i < 2 || narrow_ ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, docks_[i]);
     docks_[i]->show();

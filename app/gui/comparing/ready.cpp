@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "gui/comparing/ready.h"
+
+#include <QFile>
+#include <QJsonArray>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QObject>
+#include <algorithm>
+#include <initializer_list>
+
+#include "gui/session/pins.h"
+#include "models/registry.h"
+
+namespace reclab {
+namespace {
+
+constexpr std::size_t most = Pins::most + 1;  ///< with the run that is looked at
+
+/// Weights that were read or learned are for the settings that they came with.
+void drawAgain(Setup& setup) {
+  setup.learned.erase(setup.preset);
+  setup.weights.erase(setup.preset);
+  setup.states.erase(setup.preset);
+}
+
+}  // namespace
+
+std::vector<ReadyComparison> readyComparisons(const QString& file, const Library& library, const Setup& now) {
+  QFile opened(file);
+  if (!opened.open(QIODevice::ReadOnly)) throw Error(QObject::tr("%1: cannot be read: %2.").arg(file, opened.errorString()).toStdString());
+  std::vector<ReadyComparison> all;
+  for (const QJsonValue& one : QJsonDocument::fromJson(opened.readAll()).array()) {
+    ReadyComparison made{one["title"].toString(), one["why"].toString(), {}};
+    for (const QJsonValue& run : one["runs"].toArray()) {
+      Setup setup = now;
+      setup.preset = run["preset"].toString().toStdString();
+      Hyper hyper = hyper_of(builtin_registry(), library.presets.find(setup.preset));
+      if (setup.preset != now.preset) setup.form = "auto";  // another model may not have this one's
+      const QJsonObject set = run["set"].toObject();
+      if (!set.isEmpty()) drawAgain(setup);
+      for (auto value = set.begin(); value != set.end(); ++value) {
+        hyper.set_text(value.key().toStdString(), value->toString().toStdString(), setup.preset);
+        setup.setValue(value.key().toStdString(), value->toString().toStdString());
+      }
+      made.runs.push_back(std::move(setup));
+    }
+    all.push_back(std::move(made));
+  }
+  return all;
+}
+
+std::vector<ReadyComparison> comparisonsOf(const ModelDescription& model, const Setup& now) {
+  std::vector<ReadyComparison> all;
+  ReadyComparison seeds{QObject::tr("Three seeds"), QObject::tr("What of the picture is the model's, and what of the weights that were drawn"), {}};
+  for (const std::uint64_t more : {0U, 1U, 2U}) {
+    Setup setup = now;
+    setup.seed += more;
+    drawAgain(setup);
+    seeds.runs.push_back(std::move(setup));
+  }
+  all.push_back(std::move(seeds));
+  for (const HyperSpec& row : model.hyper.table()) {
+    if (row.choices.size() < 2) continue;
+    const QString words = QString::fromStdString(row.key).replace('_', ' ');
+    ReadyComparison each{QObject::tr("Every %1").arg(words), QString::fromStdString(row.text), {}};
+    std::vector<std::string> values{model.hyper.text(row.key)};  // what is set comes first: it stays what is looked at
+    for (const std::string& value : row.choices)
+      if (value != values.front() && values.size() < most) values.push_back(value);
+    for (const std::string& value : values) {
+      Setup setup = now;
+      if (value != values.front()) {
+        drawAgain(setup);
+        setup.setValue(row.key, value);
+      }
+      each.runs.push_back(std::move(setup));
+    }
+    all.push_back(std::move(each));
+  }
+  return all;
+}
+
+}  // namespace reclab

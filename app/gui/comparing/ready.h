@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Comparisons that are ready to be looked at: those of resources/comparisons.json, and those that follow from what is looked at.
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "gui/session/setup.h"
+
+namespace reclab {
+
+struct ReadyComparison {
+  QString title, why;
+  std::vector<Setup> runs;  ///< on the input that is looked at, the first of them beside the others
+};
+
+/// Those of a file, for the input and the settings of `now`. Throws Error for a model, a key or a value that there is not.
+std::vector<ReadyComparison> readyComparisons(const QString& file, const Library& library, const Setup& now);
+/// Of the model that is looked at: other seeds, and each value of its choices.
+std::vector<ReadyComparison> comparisonsOf(const ModelDescription& model, const Setup& now);
+
+}  // namespace reclab
