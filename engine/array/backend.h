@@ -144,14 +144,28 @@ class Backend {
   /// y[o, j, i] = (or +=) the sum of x[o, l, i] over l <= j; reverse: over l >= j.
   virtual void cumulative_sum(DType type, std::int64_t outer, std::int64_t n, std::int64_t inner, bool reverse, const void* x, void* y,
                               bool accumulate) = 0;
+  /// y = r (x - m) weight + bias by rows of n entries, with m the mean of the row, or 0 unless `centred`, and r = 1/sqrt(mean (x - m)^2 + eps); weight and
+  /// bias are of n entries, or null. The sums are in double precision.
+  virtual void norm(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, const void* x, const void* weight, const void* bias, void* y) = 0;
+  /// gx = (or += with `accumulate`) r (g - mean g - z mean (g z)), with z = r (x - m) and g = gy weight, without mean g unless `centred`;
+  /// gweight += sum gy z and gbias += sum gy over the rows. Any of the results may be null.
+  virtual void norm_adjoint(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, const void* x, const void* weight, const void* gy, void* gx,
+                            bool accumulate, void* gweight, void* gbias) = 0;
   virtual void matmul(DType type, const MatMul& shape, const void* a, const void* b, void* c, bool accumulate) = 0;
+  /// One product with bias [n] added to each row: the same bits as matmul() and an addition after it.
+  virtual void matmul_biased(DType type, const MatMul& shape, const void* a, const void* b, const void* bias, void* c) {
+    matmul(type, shape, a, b, c, false);
+    add_to_rows(type, shape.m, shape.n, bias, false, c);
+  }
   /// A matrix op(b) (k x n), op transposes where asked, that many products are made with: pack() writes it in the order in which this
   /// backend reads it fastest, or nothing where that is the order it has. `packed` has k times n entries, n up to the next multiple of 32.
   virtual void pack(DType, std::int64_t /*k*/, std::int64_t /*n*/, bool /*transpose*/, const void* /*b*/, void* /*packed*/) {}
-  /// c (m x n) = a (m x k) op(b), the same bits as matmul().
+  /// c (m x n) = a (m x k) op(b), the same bits as matmul(); and `added` (null: nothing), one row for all or, with by_rows, [m, n], the same bits as an
+  /// addition after it.
   virtual void matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool transpose, const void* a, const void* b, const void* /*packed*/,
-                             void* c, bool accumulate) {
+                             const void* added, bool by_rows, void* c, bool accumulate) {
     matmul(type, {1, m, n, k, false, transpose}, a, b, c, accumulate);
+    if (added) add_to_rows(type, m, n, added, by_rows, c);
   }
 
   /// complex from two real arrays, and its adjoint: greal += Re g, gimag += Im g (either may be null).
@@ -257,6 +271,7 @@ class Backend {
   // The bytes of scratch that operations take while they run, at most: with planning_backend.h, what a plan of memory counts. 0: none that
   // grows with the model.
   virtual std::size_t cumulative_sum_scratch(DType, std::int64_t /*inner*/) const { return 0; }
+  virtual std::size_t norm_scratch(std::int64_t /*rows*/, std::int64_t /*n*/) const { return 0; }  ///< of the adjoint
   virtual std::size_t matmul_scratch(DType, const MatMul&) const { return 0; }
   virtual std::size_t diagonal_scratch(DType, const DiagonalDims&, ScanMethod, bool /*adjoint*/) const { return 0; }
   virtual std::size_t outer_scratch(DType, const OuterDims&, bool /*attention*/, bool /*adjoint*/) const { return 0; }
@@ -267,6 +282,17 @@ class Backend {
 
  private:
   MemoryAccount account_;
+  void add_to_rows(DType type, std::int64_t m, std::int64_t n, const void* added, bool by_rows, void* c) {
+    Broadcast rows;
+    rows.rank = 2;
+    rows.elements = m * n;
+    rows.size[0] = m;
+    rows.size[1] = n;
+    rows.stride_x[0] = n;
+    rows.stride_y[0] = by_rows ? n : 0;
+    rows.stride_x[1] = rows.stride_y[1] = 1;
+    binary(Binary::add, type, rows, c, added, c);
+  }
 };
 
 /// The CPU: always there.

@@ -33,6 +33,10 @@ int PlanningBackend::exponent(DType, std::int64_t, const void*) { return 0; }
 void PlanningBackend::sum(DType, std::int64_t, std::int64_t, std::int64_t, double, const void*, void*) {}
 void PlanningBackend::sum_adjoint(DType, std::int64_t, std::int64_t, std::int64_t, double, const void*, void*) {}
 void PlanningBackend::cumulative_sum(DType type, std::int64_t, std::int64_t, std::int64_t inner, bool, const void*, void*, bool) { count(of_.cumulative_sum_scratch(type, inner)); }
+void PlanningBackend::norm(DType, std::int64_t, std::int64_t, bool, double, const void*, const void*, const void*, void*) {}
+void PlanningBackend::norm_adjoint(DType, std::int64_t rows, std::int64_t n, bool, double, const void*, const void*, const void*, void*, bool, void*, void*) {
+  count(of_.norm_scratch(rows, n));
+}
 
 void PlanningBackend::gather(DType, const Strided&, const void*, void*, bool) {}
 void PlanningBackend::scatter(DType, const Strided&, const void*, void*, bool) {}

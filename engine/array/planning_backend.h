@@ -27,7 +27,7 @@ class PlanningBackend final : public Backend {
 
 #include "array/operations.inc"
 
-  void matmul_packed(DType, std::int64_t, std::int64_t, std::int64_t, bool, const void*, const void*, const void*, void*, bool) override {}
+  void matmul_packed(DType, std::int64_t, std::int64_t, std::int64_t, bool, const void*, const void*, const void*, const void*, bool, void*, bool) override {}
   std::size_t spectrum_size(DType type, std::int64_t steps, std::int64_t channels) override { return of_.spectrum_size(type, steps, channels); }
   void spectrum(DType type, std::int64_t steps, std::int64_t, const void*, void*) override { count(of_.convolve_scratch(type, steps, false)); }
 

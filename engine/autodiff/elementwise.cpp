@@ -47,6 +47,9 @@ class UnaryOperation final : public Operation, public WritesFresh {
     c.backend.unary_adjoint(op_, type_, n_, c.in[0], c.out[0], moved, c.tangent_out[0], p_, q_);
     if (is_complex(type_)) conjugate(c, type_, n_, c.tangent_out[0], c.tangent_out[0]);
   }
+  bool is_pure() const override { return true; }
+  bool reads_input(std::size_t) const override { return op_ != Unary::affine && op_ != Unary::exp && op_ != Unary::sqrt && op_ != Unary::reciprocal; }
+  bool reads_output(std::size_t) const override { return op_ == Unary::exp || op_ == Unary::sqrt || op_ == Unary::reciprocal || op_ == Unary::mean_exp; }
   Cost cost() const override { return {static_cast<double>(n_), 2.0 * static_cast<double>(n_) * real_bytes(type_)}; }
 
  private:
@@ -142,6 +145,9 @@ class BinaryOperation final : public Operation, public WritesFresh {
       }
     }
   }
+  bool is_pure() const override { return true; }
+  bool reads_input(std::size_t) const override { return op_ != Binary::add && op_ != Binary::subtract; }
+  bool reads_output(std::size_t) const override { return false; }
   Cost cost() const override {
     const double n = static_cast<double>(shape_.elements);
     return {is_complex(type_) ? 4.0 * n : n, 3.0 * n * real_bytes(type_)};
@@ -186,6 +192,9 @@ class JoinOperation final : public Operation {
       }
     c.backend.join(type_, n_, parts[0], parts[1], c.tangent_out[0]);
   }
+  bool is_pure() const override { return true; }
+  bool reads_input(std::size_t) const override { return false; }
+  bool reads_output(std::size_t) const override { return false; }
   Cost cost() const override { return {0.0, 2.0 * static_cast<double>(n_) * real_bytes(type_)}; }
 
  private:
@@ -201,6 +210,9 @@ class PartOperation final : public Operation {
     if (c.grad_in[0]) c.backend.part_adjoint(type_, which_, n_, c.grad_out[0], c.grad_in[0]);
   }
   void tangent(const TangentCall& c) override { c.backend.part(type_, which_, n_, c.tangent_in[0], c.tangent_out[0]); }
+  bool is_pure() const override { return true; }
+  bool reads_input(std::size_t) const override { return false; }
+  bool reads_output(std::size_t) const override { return false; }
   Cost cost() const override { return {0.0, 1.5 * static_cast<double>(n_) * real_bytes(type_)}; }
 
  private:
@@ -240,6 +252,9 @@ class Detach final : public Operation {
   void backward(const BackwardCall&) override {}
   void tangent(const TangentCall& c) override { c.backend.zero(c.tangent_out[0], bytes(type_, n_)); }
   bool passes_gradient() const override { return false; }
+  bool is_pure() const override { return true; }
+  bool reads_input(std::size_t) const override { return false; }
+  bool reads_output(std::size_t) const override { return false; }
   Cost cost() const override { return {0.0, 2.0 * static_cast<double>(n_) * real_bytes(type_)}; }
 
  private:

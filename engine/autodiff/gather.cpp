@@ -22,6 +22,9 @@ class GatherOperation final : public Operation, public WritesFresh {
     if (c.grad_in[0]) c.backend.scatter(type_, box_, c.grad_out[0], c.grad_in[0], !fresh[0]);
   }
   void tangent(const TangentCall& c) override { c.backend.gather(type_, box_, c.tangent_in[0], c.tangent_out[0], false); }
+  bool is_pure() const override { return true; }
+  bool reads_input(std::size_t) const override { return false; }
+  bool reads_output(std::size_t) const override { return false; }
   Cost cost() const override { return {0.0, 2.0 * static_cast<double>(box_.elements) * real_bytes(type_)}; }
 
  private:
@@ -48,6 +51,9 @@ class Concat final : public Operation {
     for (std::size_t i = 0; i < boxes_.size(); ++i)
       if (c.tangent_in[i]) c.backend.scatter(type_, boxes_[i], c.tangent_in[i], c.tangent_out[0], false);
   }
+  bool is_pure() const override { return true; }
+  bool reads_input(std::size_t) const override { return false; }
+  bool reads_output(std::size_t) const override { return false; }
   Cost cost() const override {
     double n = 0.0;
     for (const auto& box : boxes_) n += static_cast<double>(box.elements);

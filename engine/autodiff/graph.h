@@ -38,6 +38,7 @@ struct ForwardCall {
   std::span<const void* const> in;
   std::span<void* const> out;
   std::stop_token stop;
+  bool backward_follows = false;  ///< for these arrays: what is made on the way may be kept for it
 };
 struct BackwardCall {
   Backend& backend;
@@ -76,6 +77,11 @@ class Operation {
   virtual void backward(const BackwardCall& call) = 0;
   virtual void tangent(const TangentCall& call) = 0;
   virtual Cost cost() const = 0;  ///< of one forward call
+  /// Whether backward() sees nothing but what it is called with, and nothing that the last forward() left in the operation.
+  virtual bool is_pure() const { return false; }
+  /// Whether backward() of a pure operation reads the values of this input, or of this output.
+  virtual bool reads_input(std::size_t) const { return true; }
+  virtual bool reads_output(std::size_t) const { return true; }
   virtual bool passes_gradient() const { return true; }
   /// Whether the outputs move with the inputs at all, for who differentiates.
   virtual bool passes_tangent() const { return passes_gradient(); }
@@ -128,11 +134,20 @@ class Graph {
   /// What of a graph is run: all of it, what depends on a variable leaf, or the rest (captured leaves, constants and what is made of
   /// them alone), which a stepped recurrence computes once and not at every step.
   enum class Part : std::uint8_t { all, varying, invariant };
-  void forward(std::stop_token stop = {}, Part part = Part::all);
+  void forward(std::stop_token stop = {}, Part part = Part::all, bool backward_follows = false);
   /// Sets gradients to zero.
   void clear_gradients(Part part = Part::all);
   /// Adds the adjoints, last operation first, to the gradients that the caller put in place.
   void backward(std::stop_token stop = {}, Part part = Part::all);
+
+  /// Those of the values that vary that backward() reads, of several runs side by side, so that the adjoint of each can be had without running it again.
+  /// keep_runs() takes the memory: run_bytes() each. What is computed and gone back through from select_run() on is that run; all other values are of
+  /// the last run. -1: the run whose values all are there.
+  std::int64_t run_bytes() const;
+  void keep_runs(std::int64_t runs);
+  void select_run(std::int64_t run);
+  /// Whether all operations that vary are.
+  bool is_pure() const;
 
   /// Forward mode, after forward(): how all arrays move when leaves do. A leaf moves as the caller's memory says, which is kept until bound
   /// again; null, as at first: it stands still. Memory is taken at the first push, for what moves alone.
@@ -168,15 +183,21 @@ class Graph {
   std::vector<Capture> captures_;
   DeviceArray arena_[3];  // values, gradients of what varies, gradients of what does not
   std::size_t arena_bytes_[3] = {};
+  struct Kept;
+  std::vector<Kept> kept_;  // of the arrays of which each run has its own
+  DeviceArray runs_;
+  std::int64_t run_ = -1;
   bool with_gradients_ = false;
   std::vector<Tangent> tangents_;  // of the nodes; empty until a leaf moves
   std::vector<DeviceArray> tangent_scratch_;
 
+  /// Of each node, whether backward() reads a value that it makes anew at each run.
+  std::vector<char> read_backward() const;
   static std::size_t size_of(const Node& node);
   static bool owns_value(const Node& node);
   void* data(int id) const;
   const void* tangent(int id) const;
-  void run_step(Step& step, std::stop_token stop);
+  void run_step(Step& step, std::stop_token stop, bool backward_follows);
   void push_step(Step& step, const std::stop_token& stop);
 };
 

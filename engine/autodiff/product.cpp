@@ -62,23 +62,54 @@ class Pack final : public Operation {
   std::shared_ptr<Outstanding> outstanding_;
 };
 
-/// x W^T with a packed W. Inputs x, W, and W packed for each way; all of W's gradient goes to W.
+/// How the rows of a product and its bias go together.
+Broadcast rows_and_bias(std::int64_t rows, std::int64_t n, bool by_rows) {
+  Broadcast shape;
+  shape.rank = 2;
+  shape.elements = rows * n;
+  shape.size[0] = rows;
+  shape.size[1] = n;
+  shape.stride_x[0] = n;
+  shape.stride_y[0] = by_rows ? n : 0;
+  shape.stride_x[1] = shape.stride_y[1] = 1;
+  return shape;
+}
+/// The bias in the direction of a tangent: onto what the product gave, or alone where the product stands still.
+void bias_tangent(const TangentCall& c, DType type, std::int64_t rows, std::int64_t n, bool by_rows, const void* moved, bool onto) {
+  if (!moved) return;
+  if (!onto) c.backend.zero(c.tangent_out[0], static_cast<std::size_t>(rows * n) * bytes_of(type));
+  c.backend.binary(Binary::add, type, rows_and_bias(rows, n, by_rows), c.tangent_out[0], moved, c.tangent_out[0]);
+}
+
+/// x W^T + b with a packed W. Inputs x, W, W packed for each way, and b, if there is one, of one row or (by_rows) of as many as x; all of W's gradient
+/// goes to W.
 class PackedLinear final : public Operation, public WritesFresh {
  public:
-  PackedLinear(DType type, std::int64_t rows, std::int64_t out, std::int64_t in, std::shared_ptr<Outstanding> outstanding)
-      : type_(type), rows_(rows), out_(out), in_(in), outstanding_(std::move(outstanding)) {}
-  void forward(const ForwardCall& c) override { c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], c.in[1], c.in[2], c.out[0], false); }
-  void backward(const BackwardCall& c) override { backward(c, std::vector<char>(4)); }
-  bool writes(std::size_t input) const override { return input == 0; }
+  PackedLinear(DType type, std::int64_t rows, std::int64_t out, std::int64_t in, std::shared_ptr<Outstanding> outstanding, bool by_rows)
+      : type_(type), rows_(rows), out_(out), in_(in), outstanding_(std::move(outstanding)), by_rows_(by_rows) {}
+  void forward(const ForwardCall& c) override {
+    c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], c.in[1], c.in[2], c.in.size() > 4 ? c.in[4] : nullptr, by_rows_, c.out[0], false);
+  }
+  void backward(const BackwardCall& c) override { backward(c, std::vector<char>(c.in.size())); }
+  bool writes(std::size_t input) const override { return input == 0 || (input == 4 && by_rows_); }
   void backward(const BackwardCall& c, std::span<const char> fresh) override {
-    if (c.grad_in[0]) c.backend.matmul_packed(type_, rows_, in_, out_, false, c.grad_out[0], c.in[1], c.in[3], c.grad_in[0], !fresh[0]);
+    if (c.in.size() > 4 && c.grad_in[4]) {
+      if (by_rows_)
+        c.backend.add_scaled(type_, rows_ * out_, 0, c.grad_out[0], c.grad_in[4], !fresh[4]);
+      else
+        c.backend.binary_adjoint(Binary::add, type_, rows_and_bias(rows_, out_, false), c.out[0], c.in[4], c.grad_out[0], nullptr, c.grad_in[4]);
+    }
+    if (c.grad_in[0]) c.backend.matmul_packed(type_, rows_, in_, out_, false, c.grad_out[0], c.in[1], c.in[3], nullptr, false, c.grad_in[0], !fresh[0]);
     if (c.grad_in[1]) outstanding_->add(c.backend, c.in[0], c.grad_out[0], c.grad_in[1]);
   }
   void tangent(const TangentCall& c) override {
     const void *dx = c.tangent_in[0], *dw = c.tangent_in[1];
-    if (dx) c.backend.matmul_packed(type_, rows_, out_, in_, true, dx, c.in[1], c.in[2], c.tangent_out[0], false);
-    if (dw) c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], dw, c.tangent_in[2], c.tangent_out[0], dx != nullptr);
+    if (dx) c.backend.matmul_packed(type_, rows_, out_, in_, true, dx, c.in[1], c.in[2], nullptr, false, c.tangent_out[0], false);
+    if (dw) c.backend.matmul_packed(type_, rows_, out_, in_, true, c.in[0], dw, c.tangent_in[2], nullptr, false, c.tangent_out[0], dx != nullptr);
+    if (c.in.size() > 4) bias_tangent(c, type_, rows_, out_, by_rows_, c.tangent_in[4], dx || dw);
   }
+  bool is_pure() const override { return true; }
+  bool reads_output(std::size_t) const override { return false; }
   Cost cost() const override {
     const double m = static_cast<double>(rows_), n = static_cast<double>(out_), k = static_cast<double>(in_);
     return {2.0 * m * n * k, (m * k + m * n + k * n) * real_bytes(type_)};
@@ -88,16 +119,24 @@ class PackedLinear final : public Operation, public WritesFresh {
   DType type_;
   std::int64_t rows_, out_, in_;
   std::shared_ptr<Outstanding> outstanding_;
+  bool by_rows_;
 };
 
+/// A product, of two matrices or of many; with a third input, of one, a bias that is added to each row.
 class ProductOperation final : public Operation, public WritesFresh {
  public:
   ProductOperation(DType type, const MatMul& dims) : type_(type), d_(dims) {}
-  void forward(const ForwardCall& c) override { c.backend.matmul(type_, d_, c.in[0], c.in[1], c.out[0], false); }
-  void backward(const BackwardCall& c) override { backward(c, std::vector<char>(2)); }
-  bool writes(std::size_t input) const override { return d_.batch == 1 || (input ? d_.stride_b : d_.stride_a) != 0; }
+  void forward(const ForwardCall& c) override {
+    if (c.in.size() > 2)
+      c.backend.matmul_biased(type_, d_, c.in[0], c.in[1], c.in[2], c.out[0]);
+    else
+      c.backend.matmul(type_, d_, c.in[0], c.in[1], c.out[0], false);
+  }
+  void backward(const BackwardCall& c) override { backward(c, std::vector<char>(c.in.size())); }
+  bool writes(std::size_t input) const override { return input < 2 && (d_.batch == 1 || (input ? d_.stride_b : d_.stride_a) != 0); }
   void backward(const BackwardCall& c, std::span<const char> fresh) override {
     const void* g = c.grad_out[0];
+    if (c.in.size() > 2 && c.grad_in[2]) c.backend.binary_adjoint(Binary::add, type_, rows_and_bias(d_.m, d_.n, false), c.out[0], c.in[2], g, nullptr, c.grad_in[2]);
     if (c.grad_in[0]) {  // gA = gC op(B)^T, transposed where A was
       MatMul d;
       d.batch = d_.batch;
@@ -124,7 +163,10 @@ class ProductOperation final : public Operation, public WritesFresh {
     const void *da = c.tangent_in[0], *db = c.tangent_in[1];
     if (da) c.backend.matmul(type_, d_, da, c.in[1], c.tangent_out[0], false);
     if (db) c.backend.matmul(type_, d_, c.in[0], db, c.tangent_out[0], da != nullptr);
+    if (c.in.size() > 2) bias_tangent(c, type_, d_.m, d_.n, false, c.tangent_in[2], da || db);
   }
+  bool is_pure() const override { return true; }
+  bool reads_output(std::size_t) const override { return false; }
   Cost cost() const override {
     const double b = static_cast<double>(d_.batch), m = static_cast<double>(d_.m), n = static_cast<double>(d_.n), k = static_cast<double>(d_.k);
     return {2.0 * b * m * n * k, (b * (m * k + m * n) + (d_.stride_b ? b : 1.0) * k * n) * real_bytes(type_)};
@@ -151,6 +193,8 @@ class DepthwiseOperation final : public Operation {
     c.backend.depthwise(type_, d_, c.in[0], dw, other);
     if (dx) c.backend.add_scaled(type_, n, 0, other, c.tangent_out[0], true);
   }
+  bool is_pure() const override { return true; }
+  bool reads_output(std::size_t) const override { return false; }
   Cost cost() const override {
     const double n = static_cast<double>(d_.steps * d_.batch * d_.channels);
     return {2.0 * n * static_cast<double>(d_.taps), 2.0 * n * real_bytes(type_)};
@@ -206,6 +250,8 @@ Var matmul_transposed(Var a, Var b) {
 }
 
 Var linear(Var x, Var weight, Var bias) {
+  // A bias that is one number a column, or inside a cell one an entry, is added by the product itself.
+  bool own_bias = bias && bias.dtype() == x.dtype() && bias.shape() == Shape{weight.dim(0)};
   Var y;
   if (weight.graph != x.graph && weight.graph->encloses(*x.graph)) {
     // Inside a cell the weight is the same at every step: it is put in order once.
@@ -218,7 +264,11 @@ Var linear(Var x, Var weight, Var bias) {
     shape.back() = out;
     auto outstanding = std::make_shared<Outstanding>(x.dtype(), rows, in, out);
     const auto packed = graph.apply(std::make_unique<Pack>(x.dtype(), out, in, outstanding), {own}, {{Shape{in * padded(out)}, x.dtype()}, {Shape{out * padded(in)}, x.dtype()}});
-    y = graph.apply(std::make_unique<PackedLinear>(x.dtype(), rows, out, in, outstanding), {x, own, packed[0], packed[1]}, {{shape, x.dtype()}})[0];
+    std::vector<Var> inputs{x, own, packed[0], packed[1]};
+    const bool by_rows = !own_bias && bias && bias.dtype() == x.dtype() && bias.shape() == shape;
+    own_bias = own_bias || by_rows;
+    if (own_bias) inputs.push_back(bias);
+    y = graph.apply(std::make_unique<PackedLinear>(x.dtype(), rows, out, in, outstanding, by_rows), inputs, {{shape, x.dtype()}})[0];
   } else {
     Graph& graph = innermost(x, weight);
     Shape shape = x.shape();
@@ -229,9 +279,11 @@ Var linear(Var x, Var weight, Var bias) {
     d.transpose_b = true;
     assert(weight.dim(1) == d.k);
     shape.back() = d.n;
-    y = graph.apply(std::make_unique<ProductOperation>(x.dtype(), d), {x, weight}, {{shape, x.dtype()}})[0];
+    std::vector<Var> inputs{x, weight};
+    if (own_bias) inputs.push_back(bias);
+    y = graph.apply(std::make_unique<ProductOperation>(x.dtype(), d), inputs, {{shape, x.dtype()}})[0];
   }
-  return bias ? y + bias : y;
+  return bias && !own_bias ? y + bias : y;
 }
 
 Var depthwise(Var x, Var weight) {

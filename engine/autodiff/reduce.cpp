@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <cmath>
+#include <utility>
 
+#include "autodiff/fresh.h"
 #include "autodiff/operands.h"
 #include "autodiff/ops.h"
 
@@ -16,6 +17,9 @@ class Sum final : public Operation {
     if (c.grad_in[0]) c.backend.sum_adjoint(type_, outer_, n_, inner_, scale_, c.grad_out[0], c.grad_in[0]);
   }
   void tangent(const TangentCall& c) override { c.backend.sum(type_, outer_, n_, inner_, scale_, c.tangent_in[0], c.tangent_out[0]); }
+  bool is_pure() const override { return true; }
+  bool reads_input(std::size_t) const override { return false; }
+  bool reads_output(std::size_t) const override { return false; }
   Cost cost() const override {
     const double all = static_cast<double>(outer_ * n_ * inner_);
     return {all, (all + all / static_cast<double>(n_)) * real_bytes(type_)};
@@ -47,6 +51,9 @@ class CumulativeSumOperation final : public Operation {
     if (c.grad_in[0]) c.backend.cumulative_sum(type_, outer_, n_, inner_, true, c.grad_out[0], c.grad_in[0], true);
   }
   void tangent(const TangentCall& c) override { c.backend.cumulative_sum(type_, outer_, n_, inner_, false, c.tangent_in[0], c.tangent_out[0], false); }
+  bool is_pure() const override { return true; }
+  bool reads_input(std::size_t) const override { return false; }
+  bool reads_output(std::size_t) const override { return false; }
   Cost cost() const override {
     const double all = static_cast<double>(outer_ * n_ * inner_);
     return {all, 2.0 * all * real_bytes(type_)};
@@ -57,12 +64,74 @@ class CumulativeSumOperation final : public Operation {
   std::int64_t outer_, n_, inner_;
 };
 
-/// x / sqrt(mean x^2 + eps) over the last axis. The squares of floats above 1e19 are out of range: there x is divided by its size first.
-/// Below 1e9 that size is taken as 1, which changes no bit.
-Var over_root_mean_square(Var x, double eps) {
-  if (x.dtype() != DType::f32) return x / sqrt(mean_keep(square(x), -1) + eps);
-  const Var size = detach(mean_keep(abs(x) * std::ldexp(1.0, -30), -1)), unit = maximum(size, affine(size, 0.0, 1.0)), small = x / unit;
-  return small / sqrt(mean_keep(square(small), -1) + square(reciprocal(unit)) * eps);
+/// Backend::norm. Inputs x, the weight and the bias, if there are any.
+class Norm final : public Operation, public WritesFresh {
+ public:
+  Norm(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, bool weight, bool bias)
+      : type_(type), rows_(rows), n_(n), centred_(centred), eps_(eps), weight_(weight ? 1 : 0), bias_(bias ? weight_ + 1 : 0) {}
+  void forward(const ForwardCall& c) override { c.backend.norm(type_, rows_, n_, centred_, eps_, c.in[0], of(c.in, weight_), of(c.in, bias_), c.out[0]); }
+  void backward(const BackwardCall& c) override { backward(c, std::vector<char>(c.in.size())); }
+  bool writes(std::size_t input) const override { return input == 0; }
+  void backward(const BackwardCall& c, std::span<const char> fresh) override {
+    c.backend.norm_adjoint(type_, rows_, n_, centred_, eps_, c.in[0], of(c.in, weight_), c.grad_out[0], c.grad_in[0], !fresh[0], of(c.grad_in, weight_), of(c.grad_in, bias_));
+  }
+  void tangent(const TangentCall& c) override {
+    // The Jacobian of what is not weighted yet is symmetric: its adjoint is its tangent.
+    Backend& b = c.backend;
+    const std::int64_t all = rows_ * n_;
+    const void *dx = c.tangent_in[0], *dw = of(c.tangent_in, weight_), *db = of(c.tangent_in, bias_);
+    void *dy = c.tangent_out[0], *part = c.temporary(0, type_, all), *more = c.temporary(1, type_, all);
+    Broadcast columns;
+    columns.rank = 2;
+    columns.elements = all;
+    columns.size[0] = rows_;
+    columns.size[1] = columns.stride_x[0] = n_;
+    columns.stride_x[1] = columns.stride_y[1] = 1;
+    if (!dx) b.zero(dy, static_cast<std::size_t>(all) * bytes_of(type_));
+    if (dx) {
+      b.norm_adjoint(type_, rows_, n_, centred_, eps_, c.in[0], nullptr, dx, weight_ ? part : dy, false, nullptr, nullptr);
+      if (weight_) b.binary(Binary::multiply, type_, columns, part, of(c.in, weight_), dy);
+    }
+    if (dw) {
+      b.norm(type_, rows_, n_, centred_, eps_, c.in[0], nullptr, nullptr, part);
+      b.binary(Binary::multiply, type_, columns, part, dw, more);
+      b.add_scaled(type_, all, 0, more, dy, true);
+    }
+    if (db) b.binary(Binary::add, type_, columns, dy, db, dy);
+  }
+  bool is_pure() const override { return true; }
+  bool reads_output(std::size_t) const override { return false; }
+  Cost cost() const override {
+    const double all = static_cast<double>(rows_ * n_);
+    return {7.0 * all, 2.0 * all * real_bytes(type_)};
+  }
+
+ private:
+  DType type_;
+  std::int64_t rows_, n_;
+  bool centred_;
+  double eps_;
+  std::size_t weight_, bias_;  // where they are among the inputs; 0: there is none
+  template <class P>
+  static P of(std::span<P const> all, std::size_t at) {
+    return at ? all[at] : nullptr;
+  }
+};
+
+Var norm(Var x, Var weight, Var bias, bool centred, double eps) {
+  const std::int64_t n = x.dim(-1);
+  const auto is_row = [&](Var v) { return v && v.dtype() == x.dtype() && count(v.shape()) == n && v.dim(-1) == n; };
+  const bool own_weight = is_row(weight), own_bias = is_row(bias) && (own_weight || !weight);
+  std::vector<Var> inputs{x};
+  Graph* graph = x.graph;
+  for (const auto& [own, more] : {std::pair{own_weight, weight}, std::pair{own_bias, bias}})
+    if (own) {
+      inputs.push_back(more);
+      if (graph->encloses(*more.graph)) graph = more.graph;
+    }
+  Var y = graph->apply(std::make_unique<Norm>(x.dtype(), count(x.shape()) / n, n, centred, eps, own_weight, own_bias), inputs, {{x.shape(), x.dtype()}})[0];
+  if (weight && !own_weight) y = y * weight;
+  return bias && !own_bias ? y + bias : y;
 }
 
 }  // namespace
@@ -79,15 +148,7 @@ Var sum(Var x, int axis) { return reduce(x, axis, 1.0, false); }
 Var mean(Var x, int axis) { return reduce(x, axis, 1.0 / static_cast<double>(x.dim(axis)), false); }
 Var mean_keep(Var x, int axis) { return reduce(x, axis, 1.0 / static_cast<double>(x.dim(axis)), true); }
 
-Var layer_norm(Var x, Var weight, Var bias, double eps) {
-  Var y = over_root_mean_square(x - mean_keep(x, -1), eps);
-  if (weight) y = y * weight;
-  return bias ? y + bias : y;
-}
-
-Var rms_norm(Var x, Var weight, double eps) {
-  const Var y = over_root_mean_square(x, eps);
-  return weight ? y * weight : y;
-}
+Var layer_norm(Var x, Var weight, Var bias, double eps) { return norm(x, weight, bias, true, eps); }
+Var rms_norm(Var x, Var weight, double eps) { return norm(x, weight, {}, false, eps); }
 
 }  // namespace reclab

@@ -61,9 +61,9 @@ std::vector<std::optional<Divergence>> BatchRollout::each(const F& pass) {
   return found;
 }
 
-std::optional<Divergence> BatchRollout::forward(std::stop_token stop) {
+std::optional<Divergence> BatchRollout::forward(std::stop_token stop, bool backward_follows) {
   std::optional<Divergence> first;
-  for (auto& bad : each([&](Rollout& part) { return part.forward({}, stop); }))
+  for (auto& bad : each([&](Rollout& part) { return part.forward({}, stop, backward_follows); }))
     if (bad && (!first || bad->good < first->good)) first = std::move(bad);
   return first;
 }

@@ -33,7 +33,7 @@ class BatchRollout {
   States final_states() const;
 
   /// The earliest value that is not finite.
-  std::optional<Divergence> forward(std::stop_token stop);
+  std::optional<Divergence> forward(std::stop_token stop, bool backward_follows = false);
   double loss() const;             ///< of the last forward: the sum over the batch
   std::int64_t loss_step() const;  ///< the first step whose loss is not finite
   /// The first gradient on the way back that is not finite.

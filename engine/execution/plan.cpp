@@ -26,7 +26,7 @@ std::int64_t planned_memory(const Architecture& architecture, const Hyper& hyper
   Graph& graph = network.graph();
   graph.allocate(planning, true);
   for (const Var var : given) graph.bind(var, zeros.data());
-  graph.forward();
+  graph.forward({}, Graph::Part::all, true);
   graph.clear_gradients();
   std::map<Memory*, std::vector<const void*>> carried;
   for (const auto& state : network.states())

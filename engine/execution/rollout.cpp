@@ -317,13 +317,13 @@ void Rollout::bind(Network& network, std::int64_t index) {
   elapsed_.bind(network, index);
 }
 
-Network& Rollout::run_segment(std::int64_t index, std::stop_token stop) {
+Network& Rollout::run_segment(std::int64_t index, std::stop_token stop, bool backward_follows) {
   assert(weights_seen_ == model_.changes() && "the weights were changed since the forward");
   Network& network = index == segments_ - 1 && tail_ ? *tail_ : *full_;
   bind(network, index);
   if (held_segment_ != index) {
     held_segment_ = -1;
-    network.graph().forward(stop);
+    network.graph().forward(stop, Graph::Part::all, backward_follows);
     held_segment_ = index;
   }
   return network;
@@ -409,7 +409,7 @@ void Rollout::keep_states(const Network& network, std::size_t index) {
   reached_ = index;
 }
 
-std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token stop) {
+std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token stop, bool backward_follows) {
   loss_value_ = 0.0;
   std::ranges::fill(losses_, 0.0);
   loss_step_ = -1;
@@ -417,7 +417,7 @@ std::optional<Divergence> Rollout::forward(const Visit& visit, std::stop_token s
   reached_ = 0;
   weights_seen_ = model_.changes();
   for (std::int64_t index = 0; index < segments_; ++index) {
-    Network& network = run_segment(index, stop);
+    Network& network = run_segment(index, stop, backward_follows && index == segments_ - 1);
     const std::int64_t first = index * segment_;
     const std::optional<Divergence> bad = timing_only_ ? std::nullopt : first_divergence(network, first);
     if (visit) visit({network, first, network.options().steps});
@@ -520,7 +520,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
   std::vector<const void*> carried(states);  // those that this pass has written
   std::vector<int> exponents(states, 0);     // times 2^this
   for (std::int64_t index = segments_ - 1; index >= 0; --index) {
-    Network& network = run_segment(index, stop);
+    Network& network = run_segment(index, stop, true);
     Graph& graph = network.graph();
     const std::int64_t first = index * segment_, steps = network.options().steps, width = network.output().dim(-1);
     const std::int64_t outputs = steps * batch_.size() * width;

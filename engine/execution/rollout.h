@@ -90,8 +90,8 @@ class Rollout {
   /// where the model has a layer that runs backward, keeps every step that has passed, or runs in a form that does not make its final state.
   void continue_states();
 
-  /// Runs all segments. Stops at a value that is not finite and says where.
-  std::optional<Divergence> forward(const Visit& visit, std::stop_token stop);
+  /// Runs all segments. Stops at a value that is not finite and says where. With `backward_follows` the last one keeps what backward() reads.
+  std::optional<Divergence> forward(const Visit& visit, std::stop_token stop, bool backward_follows = false);
   double loss() const { return loss_value_; }  ///< of the last forward: the sum over the batch
   const std::vector<double>& losses() const { return losses_; }  ///< of each sequence
   /// The first step whose loss is not finite, where outputs are.
@@ -118,7 +118,7 @@ class Rollout {
   static std::string state_key(const Network::StateVar& state) { return key_of(Kind::state, state.layer, state.name); }
 
  private:
-  Network& run_segment(std::int64_t index, std::stop_token stop);
+  Network& run_segment(std::int64_t index, std::stop_token stop, bool backward_follows = false);
   void bind(Network& network, std::int64_t index);
   std::optional<Divergence> first_divergence(Network& network, std::int64_t first) const;
   void add_loss(Network& network, std::int64_t first);

@@ -221,7 +221,7 @@ TrainingStep Trainer::step(std::stop_token stop) {
         rollout_->reset_states();
         rollout_->set_initial(carried_);
       }
-      if (const auto bad = rollout_->forward(stop)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence", bad->array);
+      if (const auto bad = rollout_->forward(stop, true)) throw TrainingDiverged(report.step, sentence(*bad) + " of a sequence", bad->array);
       if (!std::isfinite(rollout_->loss()))
         throw TrainingDiverged(report.step, "the loss became non-finite at step " + std::to_string(rollout_->loss_step()) + " of a sequence", "loss");
       report.loss += rollout_->loss() / static_cast<double>(options_.batch);

@@ -258,7 +258,7 @@ class Timing {
   /// One pass; seconds of the way there and of the way back.
   std::pair<double, double> pass(Rollout& rollout) const {
     const auto start = Clock::now();
-    rollout.forward({}, stop_);
+    rollout.forward({}, stop_, timing_.backward);
     prepared_.backend.finish();
     const double there = since(start);
     if (!timing_.backward) return {there, 0.0};

@@ -360,7 +360,7 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
   if (backward)
     row.parts.push_back({"with backward", [&d, n = static_cast<std::size_t>(B * T * H)] {
                            Graph& g = d.network->graph();
-                           g.forward();
+                           g.forward({}, Graph::Part::all, true);
                            g.clear_gradients();
                            d.backend.add_scaled(DType::f32, static_cast<std::int64_t>(n), 0, g.value(d.network->output()), g.gradient(d.network->output()), true);
                            g.backward();

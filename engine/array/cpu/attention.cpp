@@ -4,25 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "array/cpu/processor/pieces.h"
+#include "array/cpu/processor/sums.h"
 #include "array/functions.h"
 
 namespace reclab::cpu {
 namespace {
-
-constexpr std::int64_t lanes = 16;
-
-/// The sum of term(j) over n columns, as many sums side by side as a vector has entries: the order is that of the columns from the first on alone.
-template <class F>
-double in_lanes(std::int64_t n, const F& term) {
-  double sums[lanes] = {};
-  std::int64_t j = 0;
-  for (; j + lanes <= n; j += lanes)
-    for (std::int64_t l = 0; l < lanes; ++l) sums[l] += term(j + l);
-  for (std::int64_t l = 0; j + l < n; ++l) sums[l] += term(j + l);
-  for (std::int64_t half = lanes / 2; half; half /= 2)
-    for (std::int64_t l = 0; l < half; ++l) sums[l] += sums[l + half];
-  return sums[0];
-}
 
 template <class T>
 T largest_of(std::int64_t n, const T* x) {
@@ -35,12 +22,20 @@ T largest_of(std::int64_t n, const T* x) {
   return *std::max_element(most, most + lanes);
 }
 
+/// Calls f(row) for all rows, on all processors where that is worth it.
+template <class F>
+void each_row(std::int64_t rows, std::int64_t columns, const F& f) {
+  in_pieces(rows * columns, columns, piece_of_exponentials, [&](std::int64_t from, std::int64_t to) {
+    for (std::int64_t r = from / columns; r < to / columns; ++r) f(r);
+  });
+}
+
 }  // namespace
 
 void CpuBackend::softmax(DType type, std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t first, const void* low, void* scores) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
-    for (std::int64_t r = 0; r < batch * rows; ++r) {
+    each_row(batch * rows, columns, [&](std::int64_t r) {
       T* s = as<T>(scores) + r * columns;
       const std::int64_t i = r % rows, from = std::max<std::int64_t>(0, low ? static_cast<std::int64_t>(as<T>(low)[i]) : 0), to = first + i + 1;
       const T largest = from < to ? largest_of(to - from, s + from) : T(0);
@@ -50,19 +45,19 @@ void CpuBackend::softmax(DType type, std::int64_t batch, std::int64_t rows, std:
       std::fill(s + std::min(to, columns), s + columns, T(0));
       const T scale = sum > 0 ? static_cast<T>(1.0 / sum) : T(0);
       for (std::int64_t j = from; j < to; ++j) s[j] *= scale;
-    }
+    });
   });
 }
 
 void CpuBackend::softmax_adjoint(DType type, std::int64_t rows, std::int64_t columns, const void* p_, void* g_) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
-    for (std::int64_t r = 0; r < rows; ++r) {
+    each_row(rows, columns, [&](std::int64_t r) {
       const T* p = as<T>(p_) + r * columns;
       T* g = as<T>(g_) + r * columns;
       const double mean = in_lanes(columns, [&](std::int64_t j) { return static_cast<double>(p[j]) * static_cast<double>(g[j]); });
       for (std::int64_t j = 0; j < columns; ++j) g[j] = p[j] * (g[j] - static_cast<T>(mean));
-    }
+    });
   });
 }
 

@@ -108,10 +108,12 @@ void row_times_matrix(std::int64_t n, std::int64_t k, const T* a, std::int64_t a
   }
 }
 
-// `Rows` rows against `depth` rows of `Panels` packed panels, which are `panel` entries apart; of none: of the first vector of one.
-template <class T, int Rows, int Panels>
+// `Rows` rows against `depth` rows of `Panels` packed panels, which are `panel` entries apart; of none: of the first vector of one. Rows lie one after
+// another, `lda` entries apart, or side by side in a panel of their own. What is `added`, if anything, comes last,
+// rows `added_row` entries apart.
+template <class T, int Rows, int Panels, bool SideBySide>
 void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packed, std::int64_t panel, T* c, std::int64_t ldc, std::int64_t columns,
-                bool accumulate) {
+                bool accumulate, const T* added, std::int64_t added_row) {
   using V = typename Lanes<T>::type;
   constexpr int lanes = vector_bytes / sizeof(T), nr = column_tile<T>, vectors = nr / lanes;  // of a panel
   constexpr int parts = Panels == 0 ? 1 : Panels == 1 ? 2 : 8, wide = parts * lanes;          // a part of a panel, or of several
@@ -142,9 +144,17 @@ void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packe
       V b[parts];
       for (int w = 0; w < parts; ++w) b[w] = *reinterpret_cast<const V*>(from + w / vectors * panel + p * nr + w % vectors * lanes);
       for (int i = 0; i < Rows; ++i) {
-        const T x = a[i * lda + p];
+        const T x = SideBySide ? a[p * packed_rows + i] : a[i * lda + p];
         for (int w = 0; w < parts; ++w) sum[i][w] += x * b[w];
       }
+    }
+    for (int i = 0; added && i < Rows; ++i) {
+      const T* row = added + i * added_row + j0;
+      if (!whole) {
+        for (std::int64_t j = 0; j < wide; ++j) edge[i][j] = j < here ? row[j] : T(0);
+        row = edge[i];
+      }
+      for (int w = 0; w < parts; ++w) sum[i][w] += *reinterpret_cast<const V*>(row + w * lanes);
     }
     for (int i = 0; i < Rows; ++i) {
       T* into = whole ? to + i * ldc : edge[i];
@@ -172,23 +182,51 @@ void pack(bool transpose, std::int64_t k, std::int64_t n, const T* b, T* packed)
 }
 
 template <class T>
-void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, const T* packed, T* c, bool accumulate) {
+void pack_rows(std::int64_t m, std::int64_t k, const T* a, T* packed) {
+  constexpr std::int64_t together = 64;  // rows of a, so that what is read and written at once is in the nearest cache
+  for (std::int64_t p0 = 0; p0 < k; p0 += together) {
+    check_stop();
+    const std::int64_t p1 = std::min(k, p0 + together);
+    for (std::int64_t i = 0; i < m; i += packed_rows) {
+      T* to = packed + i * k;
+      if (i + packed_rows <= m) {
+        for (std::int64_t p = p0; p < p1; ++p)
+          for (std::int64_t j = 0; j < packed_rows; ++j) to[p * packed_rows + j] = a[p * m + i + j];
+      } else {
+        for (std::int64_t p = p0; p < p1; ++p)
+          for (std::int64_t j = 0; j < packed_rows; ++j) to[p * packed_rows + j] = i + j < m ? a[p * m + i + j] : T(0);
+      }
+    }
+  }
+}
+
+template <class T>
+void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, bool by_panels, const T* packed, const T* added, std::int64_t added_row, T* c,
+                 bool accumulate) {
   constexpr int nr = column_tile<T>;
+  static_assert(packed_row_tile <= packed_rows && packed_rows % packed_row_tile == 0);
   constexpr std::int64_t row_block = 96, deep = 512, one_vector = vector_bytes / sizeof(T);
+  static_assert(row_block % packed_rows == 0);
   const std::int64_t panels = (n + nr - 1) / nr;
   /// Rows [row, row + rows) by panels [first, last). A row alone takes four panels together, so that no sum waits for the one before it.
   const auto block = [&](std::int64_t row, std::int64_t rows, std::int64_t first, std::int64_t last) {
     for (std::int64_t p0 = 0; p0 < k; p0 += deep) {
       check_stop();
       const std::int64_t depth = std::min(deep, k - p0);
-      const bool onto = accumulate || p0 > 0;
+      const bool onto = accumulate || p0 > 0, at_last = p0 + depth == k;
       for (std::int64_t panel = first; panel < last;) {
         const T* from = packed + panel * k * nr + p0 * nr;
+        const T* of_panel = added && at_last ? added + panel * nr : nullptr;
         const auto rows_by = [&](auto together, auto wide) {
           const std::int64_t columns = std::min<std::int64_t>(n - panel * nr, std::max<int>(1, wide) * nr);
           std::int64_t i = row;
           const auto tile_of = [&](auto count) {
-            panel_tile<T, count, wide>(depth, a + i * k + p0, k, from, k * nr, c + i * n + panel * nr, n, columns, onto);
+            T* to = c + i * n + panel * nr;
+            const T* more = of_panel ? of_panel + i * added_row : nullptr;
+            if (by_panels)
+              panel_tile<T, count, wide, true>(depth, a + i / packed_rows * packed_rows * k + p0 * packed_rows + i % packed_rows, 0, from, k * nr, to, n, columns, onto, more, added_row);
+            else
+              panel_tile<T, count, wide, false>(depth, a + i * k + p0, k, from, k * nr, to, n, columns, onto, more, added_row);
             i += count;
           };
           while (i + together <= row + rows) tile_of(together);
@@ -216,8 +254,9 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, con
           rows_by(std::integral_constant<int, packed_row_tile>{}, std::integral_constant<int, 1>{});
       }
     }
-    if (k == 0 && !accumulate)
-      for (std::int64_t i = row; i < row + rows; ++i) std::fill(c + i * n + first * nr, c + i * n + std::min(n, last * nr), T(0));
+    if (k == 0)
+      for (std::int64_t i = row; i < row + rows; ++i)
+        for (std::int64_t j = first * nr; j < std::min(n, last * nr); ++j) c[i * n + j] = (accumulate ? c[i * n + j] : T(0)) + (added ? added[i * added_row + j] : T(0));
   };
   constexpr std::int64_t worth_threads = std::int64_t{1} << 16;
   const std::int64_t blocks = (m + row_block - 1) / row_block, groups = panels / 4, threads = thread_count();
@@ -234,8 +273,12 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, con
 
 template void pack<float>(bool, std::int64_t, std::int64_t, const float*, float*);
 template void pack<double>(bool, std::int64_t, std::int64_t, const double*, double*);
-template void gemm_packed<float>(std::int64_t, std::int64_t, std::int64_t, const float*, const float*, float*, bool);
-template void gemm_packed<double>(std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double*, bool);
+template void pack_rows<float>(std::int64_t, std::int64_t, const float*, float*);
+template void pack_rows<double>(std::int64_t, std::int64_t, const double*, double*);
+template void gemm_packed<float>(std::int64_t, std::int64_t, std::int64_t, const float*, bool, const float*, const float*, std::int64_t, float*,
+                                   bool);
+template void gemm_packed<double>(std::int64_t, std::int64_t, std::int64_t, const double*, bool, const double*, const double*, std::int64_t, double*,
+                                   bool);
 
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,

@@ -67,7 +67,7 @@ std::size_t CpuBackend::matmul_scratch(DType type, const MatMul& shape) const {
   const bool turned = shape.transpose_a && (type == DType::f32 ? cpu::gemm_turns<float>(shape.n) : cpu::gemm_turns<double>(shape.n));
   std::int64_t entries = 0;
   if (is_packed(shape) && !is_narrow(shape))
-    entries = cpu::packed_size(shape.k, shape.n) + (shape.transpose_a ? shape.m * shape.k : 0);
+    entries = cpu::packed_size(shape.k, shape.n) + (shape.transpose_a ? cpu::packed_rows_size(shape.m, shape.k) : 0);
   else if (turned && !is_narrow(shape))
     entries = cpu::thread_count() * shape.m * std::min(shape.k, cpu::gemm_depth);
   return static_cast<std::size_t>(entries) * bytes_of(type);
@@ -99,14 +99,15 @@ void CpuBackend::matmul(DType type, const MatMul& shape, const void* a, const vo
       return;
     }
     if (is_packed(shape)) {
-      const cpu::UnsetScratch<T> packed(cpu::packed_size(shape.k, shape.n)), rows(shape.transpose_a ? shape.m * shape.k : 0);
+      const cpu::UnsetScratch<T> packed(cpu::packed_size(shape.k, shape.n)), rows(shape.transpose_a ? cpu::packed_rows_size(shape.m, shape.k) : 0);
       cpu::pack(shape.transpose_b, shape.k, shape.n, as<T>(b), packed.data());
-      if (shape.transpose_a) cpu::turn(shape.k, shape.m, as<T>(a), rows.data());
-      cpu::gemm_packed(shape.m, shape.n, shape.k, shape.transpose_a ? rows.data() : as<T>(a), packed.data(), as<T>(c), accumulate);
+      if (shape.transpose_a) cpu::pack_rows(shape.m, shape.k, as<T>(a), rows.data());
+      cpu::gemm_packed<T>(shape.m, shape.n, shape.k, shape.transpose_a ? rows.data() : as<T>(a), shape.transpose_a, packed.data(), nullptr, 0, as<T>(c), accumulate);
       return;
     }
-    if (large && shape.batch >= 16 && shape.stride_c) {
-      cpu::parallel(16, [&](std::int64_t i) { block(shape.batch * i / 16, shape.batch * (i + 1) / 16, 0, shape.m, 0, shape.n); });
+    if (large && shape.batch >= 4 && shape.stride_c) {
+      const std::int64_t parts = std::min<std::int64_t>(16, shape.batch);
+      cpu::parallel(parts, [&](std::int64_t i) { block(shape.batch * i / parts, shape.batch * (i + 1) / parts, 0, shape.m, 0, shape.n); });
       return;
     }
     const bool by_columns = shape.n > shape.m;
@@ -129,11 +130,21 @@ void CpuBackend::pack(DType type, std::int64_t k, std::int64_t n, bool transpose
   with_real(type, [&](auto zero) { cpu::pack(transpose, k, n, as<decltype(zero)>(b), as<decltype(zero)>(packed)); });
 }
 
-void CpuBackend::matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool, const void* a, const void*, const void* packed, void* c,
-                               bool accumulate) {
+void CpuBackend::matmul_packed(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool, const void* a, const void*, const void* packed,
+                               const void* added, bool by_rows, void* c, bool accumulate) {
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
-    cpu::gemm_packed(m, n, k, as<T>(a), as<T>(packed), as<T>(c), accumulate);
+    cpu::gemm_packed(m, n, k, as<T>(a), false, as<T>(packed), as<T>(added), by_rows ? n : 0, as<T>(c), accumulate);
+  });
+}
+
+void CpuBackend::matmul_biased(DType type, const MatMul& shape, const void* a, const void* b, const void* bias, void* c) {
+  if (shape.transpose_a || !is_packed(shape)) return Backend::matmul_biased(type, shape, a, b, bias, c);
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    const cpu::UnsetScratch<T> packed(cpu::packed_size(shape.k, shape.n));
+    cpu::pack(shape.transpose_b, shape.k, shape.n, as<T>(b), packed.data());
+    cpu::gemm_packed(shape.m, shape.n, shape.k, as<T>(a), false, packed.data(), as<T>(bias), 0, as<T>(c), false);
   });
 }
 

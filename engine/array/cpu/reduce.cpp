@@ -2,6 +2,7 @@
 #include "array/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -9,8 +10,36 @@
 #include "array/cpu/processor/norms.h"
 #include "array/cpu/processor/pieces.h"
 #include "array/cpu/processor/scratch.h"
+#include "array/cpu/processor/sums.h"
+#include "array/stop.h"
 
 namespace reclab::cpu {
+namespace {
+
+constexpr std::int64_t norm_blocks = 16;  // so many have sums at a time
+
+/// A row of Backend::norm: z_j = (unit x_j - mean) scale. Rows of floats so large that their inverse root is next to nothing are made smaller first.
+template <class T>
+struct NormedRow {
+  const T* x;
+  T unit = T(1), mean = T(0), scale;
+  double inverse_root;  // r of Backend::norm
+
+  NormedRow(std::int64_t n, const T* row, bool centred, double eps) : x(row) {
+    const double m = centred ? in_lanes(n, [row](std::int64_t j) { return static_cast<double>(row[j]); }) / static_cast<double>(n) : 0.0;
+    const double squares = in_lanes(n, [row, m](std::int64_t j) {
+      const double from_mean = static_cast<double>(row[j]) - m;
+      return from_mean * from_mean;
+    });
+    inverse_root = 1.0 / std::sqrt(squares / static_cast<double>(n) + eps);
+    if (sizeof(T) == sizeof(float) && inverse_root < 0x1p-60) unit = static_cast<T>(0x1p-64);
+    mean = static_cast<T>(m) * unit;
+    scale = static_cast<T>(inverse_root / static_cast<double>(unit));
+  }
+  T operator()(std::int64_t j) const { return (x[j] * unit - mean) * scale; }
+};
+
+}  // namespace
 
 double CpuBackend::log2_norm(DType type, std::int64_t n, const void* x, int power) {
   double result = 0.0;
@@ -56,6 +85,81 @@ void CpuBackend::sum(DType type, std::int64_t outer, std::int64_t n, std::int64_
       for (std::int64_t i = 0; i < inner; ++i) y[i] *= s;
     }
   });
+}
+
+void CpuBackend::norm(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, const void* x, const void* weight, const void* bias, void* y_) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    const auto each = [&](const auto& finish) {
+      in_pieces(rows * n, n, piece_of_sums, [&](std::int64_t first, std::int64_t last) {
+        check_stop();
+        for (std::int64_t at = first; at < last; at += n) {
+          const NormedRow<T> row(n, as<T>(x) + at, centred, eps);
+          T* y = as<T>(y_) + at;
+          for (std::int64_t j = 0; j < n; ++j) y[j] = finish(j, row(j));
+        }
+      });
+    };
+    const T *w = as<T>(weight), *b = as<T>(bias);
+    if (w && b)
+      each([w, b](std::int64_t j, T z) { return z * w[j] + b[j]; });
+    else if (w)
+      each([w](std::int64_t j, T z) { return z * w[j]; });
+    else if (b)
+      each([b](std::int64_t j, T z) { return z + b[j]; });
+    else
+      each([](std::int64_t, T z) { return z; });
+  });
+}
+
+void CpuBackend::norm_adjoint(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, const void* x, const void* weight, const void* gy_, void* gx_,
+                              bool accumulate, void* gweight, void* gbias) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    // The rows of a block add up to sums of their own, so that the order is the same on any number of threads.
+    const std::int64_t of_block = std::max<std::int64_t>(1, piece_of_sums / n), blocks = (rows + of_block - 1) / of_block;
+    const bool sums_rows = gweight || gbias;
+    Scratch<double> sums(static_cast<std::size_t>(sums_rows ? std::min(blocks, norm_blocks) * 2 * n : 0));
+    const T ones = T(1);
+    for (std::int64_t done = 0; done < blocks; done += norm_blocks) {
+      const std::int64_t now = std::min(norm_blocks, blocks - done);
+      parallel(now, [&](std::int64_t block) {
+        check_stop();
+        double *of_weight = sums.data() + (sums_rows ? block * 2 * n : 0), *of_bias = of_weight + n;
+        if (sums_rows) std::fill(of_weight, of_weight + 2 * n, 0.0);
+        for (std::int64_t r = (done + block) * of_block; r < std::min(rows, (done + block + 1) * of_block); ++r) {
+          const NormedRow<T> row(n, as<T>(x) + r * n, centred, eps);
+          const T *gy = as<T>(gy_) + r * n, *w = as<T>(weight);
+          if (gx_) {
+            const auto g = [gy, w, ones](std::int64_t j) { return w ? gy[j] * w[j] : gy[j] * ones; };
+            const auto mean_g = static_cast<T>(centred ? in_lanes(n, [&](std::int64_t j) { return static_cast<double>(g(j)); }) / static_cast<double>(n) : 0.0);
+            const auto mean_gz = static_cast<T>(in_lanes(n, [&](std::int64_t j) { return static_cast<double>(g(j)) * static_cast<double>(row(j)); }) / static_cast<double>(n));
+            const auto root = static_cast<T>(row.inverse_root);
+            T* gx = as<T>(gx_) + r * n;
+            if (accumulate)
+              for (std::int64_t j = 0; j < n; ++j) gx[j] += root * (g(j) - mean_g - row(j) * mean_gz);
+            else
+              for (std::int64_t j = 0; j < n; ++j) gx[j] = root * (g(j) - mean_g - row(j) * mean_gz);
+          }
+          if (gweight)
+            for (std::int64_t j = 0; j < n; ++j) of_weight[j] += static_cast<double>(gy[j] * row(j));
+          if (gbias)
+            for (std::int64_t j = 0; j < n; ++j) of_bias[j] += static_cast<double>(gy[j]);
+        }
+      });
+      for (std::int64_t block = 0; block < now; ++block) {
+        const double* of_weight = sums.data() + (sums_rows ? block * 2 * n : 0);
+        if (gweight)
+          for (std::int64_t j = 0; j < n; ++j) as<T>(gweight)[j] += static_cast<T>(of_weight[j]);
+        if (gbias)
+          for (std::int64_t j = 0; j < n; ++j) as<T>(gbias)[j] += static_cast<T>(of_weight[n + j]);
+      }
+    }
+  });
+}
+std::size_t CpuBackend::norm_scratch(std::int64_t rows, std::int64_t n) const {
+  const std::int64_t of_block = std::max<std::int64_t>(1, piece_of_sums / n), blocks = (rows + of_block - 1) / of_block;
+  return static_cast<std::size_t>(std::min(blocks, norm_blocks) * 2 * n) * sizeof(double);
 }
 
 std::size_t CpuBackend::cumulative_sum_scratch(DType type, std::int64_t inner) const { return static_cast<std::size_t>(inner) * bytes_of(type); }

@@ -49,6 +49,78 @@ struct SumAdjoint {
   RECLAB_HD void operator()(Index i) const { gx[i] += scale * gy[i / (n * inner) * inner + i % inner]; }
 };
 
+/// Two numbers of each row, one thread a row: its mean and its inverse root mean square.
+template <class T>
+struct NormStatistics {
+  const T* x;
+  double* statistics;
+  Index n;
+  bool centred;
+  double eps;
+  RECLAB_HD void operator()(Index r) const {
+    double mean = 0.0, squares = 0.0;
+    for (Index j = 0; centred && j < n; ++j) mean += static_cast<double>(x[r * n + j]);
+    mean /= static_cast<double>(n);
+    for (Index j = 0; j < n; ++j) {
+      const double from_mean = static_cast<double>(x[r * n + j]) - mean;
+      squares += from_mean * from_mean;
+    }
+    statistics[2 * r] = mean;
+    statistics[2 * r + 1] = 1.0 / std::sqrt(squares / static_cast<double>(n) + eps);
+  }
+};
+template <class T>
+struct Norm {
+  const T *x, *weight, *bias;
+  const double* statistics;
+  T* y;
+  Index n;
+  RECLAB_HD void operator()(Index at) const {
+    const Index r = at / n, j = at % n;
+    double value = (static_cast<double>(x[at]) - statistics[2 * r]) * statistics[2 * r + 1];
+    if (weight) value *= static_cast<double>(weight[j]);
+    if (bias) value += static_cast<double>(bias[j]);
+    y[at] = static_cast<T>(value);
+  }
+};
+/// One thread a row.
+template <class T>
+struct NormAdjoint {
+  const T *x, *weight, *gy;
+  const double* statistics;
+  T* gx;
+  Index n;
+  bool centred, accumulate;
+  RECLAB_HD void operator()(Index r) const {
+    const double mean = statistics[2 * r], root = statistics[2 * r + 1];
+    const T *row = x + r * n, *from = gy + r * n;
+    double mean_g = 0.0, mean_gz = 0.0;
+    for (Index j = 0; j < n; ++j) {
+      const double g = static_cast<double>(from[j]) * (weight ? static_cast<double>(weight[j]) : 1.0);
+      mean_g += g;
+      mean_gz += g * (static_cast<double>(row[j]) - mean) * root;
+    }
+    mean_g = centred ? mean_g / static_cast<double>(n) : 0.0;
+    mean_gz /= static_cast<double>(n);
+    for (Index j = 0; j < n; ++j) {
+      const double g = static_cast<double>(from[j]) * (weight ? static_cast<double>(weight[j]) : 1.0);
+      const auto value = static_cast<T>(root * (g - mean_g - (static_cast<double>(row[j]) - mean) * root * mean_gz));
+      gx[r * n + j] = accumulate ? gx[r * n + j] + value : value;
+    }
+  }
+};
+/// What the rows give the weight, or the bias, of one column.
+template <class T>
+struct NormWeightTerm {
+  const T *x, *gy;
+  const double* statistics;  // null: of the bias
+  Index n;
+  RECLAB_HD T operator()(Index j, Index r) const {
+    const T g = gy[r * n + j];
+    return statistics ? static_cast<T>(static_cast<double>(g) * (static_cast<double>(x[r * n + j]) - statistics[2 * r]) * statistics[2 * r + 1]) : g;
+  }
+};
+
 /// One thread a sum: index = o * inner + i.
 template <class T>
 struct CumulativeSum {
@@ -190,6 +262,28 @@ void KernelBackend<Machine>::sum_adjoint(DType type, Index outer, Index n, Index
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     machine_.each(outer * n * inner, SumAdjoint<T>{as<T>(gy), as<T>(gx), n, inner, static_cast<real_t<T>>(scale)});
+  });
+}
+
+template <class Machine>
+void KernelBackend<Machine>::norm(DType type, Index rows, Index n, bool centred, double eps, const void* x, const void* weight, const void* bias, void* y) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    Scratch<double> statistics(machine_, 2 * rows);
+    machine_.each(rows, NormStatistics<T>{as<T>(x), statistics.data, n, centred, eps});
+    machine_.each(rows * n, Norm<T>{as<T>(x), as<T>(weight), as<T>(bias), statistics.data, as<T>(y), n});
+  });
+}
+template <class Machine>
+void KernelBackend<Machine>::norm_adjoint(DType type, Index rows, Index n, bool centred, double eps, const void* x, const void* weight, const void* gy, void* gx,
+                                          bool accumulate, void* gweight, void* gbias) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    Scratch<double> statistics(machine_, 2 * rows);
+    machine_.each(rows, NormStatistics<T>{as<T>(x), statistics.data, n, centred, eps});
+    if (gx) machine_.each(rows, NormAdjoint<T>{as<T>(x), as<T>(weight), as<T>(gy), statistics.data, as<T>(gx), n, centred, accumulate});
+    if (gweight) reduce(NormWeightTerm<T>{as<T>(x), as<T>(gy), statistics.data, n}, n, rows, as<T>(gweight), 1.0, true);
+    if (gbias) reduce(NormWeightTerm<T>{as<T>(x), as<T>(gy), nullptr, n}, n, rows, as<T>(gbias), 1.0, true);
   });
 }
 

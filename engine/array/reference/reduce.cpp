@@ -62,6 +62,55 @@ void ReferenceBackend::sum_adjoint(DType type, Index outer, Index n, Index inner
         for (Index i = 0; i < inner; ++i) add(as<T>(gx)[(o * n + j) * inner + i], scale * wide(as<T>(gy)[o * inner + i]));
   });
 }
+namespace {
+
+/// m and r of Backend::norm for one row.
+template <class T>
+std::pair<double, double> mean_and_inverse_root(Index n, const T* x, bool centred, double eps) {
+  double mean = 0.0, squares = 0.0;
+  for (Index j = 0; centred && j < n; ++j) mean += wide(x[j]) / static_cast<double>(n);
+  for (Index j = 0; j < n; ++j) squares += (wide(x[j]) - mean) * (wide(x[j]) - mean) / static_cast<double>(n);
+  return {mean, 1.0 / std::sqrt(squares + eps)};
+}
+
+}  // namespace
+
+void ReferenceBackend::norm(DType type, Index rows, Index n, bool centred, double eps, const void* x_, const void* weight, const void* bias, void* y) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    for (Index r = 0; r < rows; ++r) {
+      const T* x = as<T>(x_) + r * n;
+      const auto [mean, root] = mean_and_inverse_root(n, x, centred, eps);
+      for (Index j = 0; j < n; ++j)
+        as<T>(y)[r * n + j] = narrow<T>((wide(x[j]) - mean) * root * (weight ? wide(as<T>(weight)[j]) : 1.0) + (bias ? wide(as<T>(bias)[j]) : 0.0));
+    }
+  });
+}
+void ReferenceBackend::norm_adjoint(DType type, Index rows, Index n, bool centred, double eps, const void* x_, const void* weight, const void* gy_, void* gx,
+                                    bool accumulate, void* gweight, void* gbias) {
+  with_real(type, [&](auto zero) {
+    using T = decltype(zero);
+    for (Index r = 0; r < rows; ++r) {
+      const T *x = as<T>(x_) + r * n, *gy = as<T>(gy_) + r * n;
+      const auto [mean, root] = mean_and_inverse_root(n, x, centred, eps);
+      double mean_g = 0.0, mean_gz = 0.0;
+      for (Index j = 0; j < n; ++j) {
+        const double g = wide(gy[j]) * (weight ? wide(as<T>(weight)[j]) : 1.0);
+        if (centred) mean_g += g / static_cast<double>(n);
+        mean_gz += g * (wide(x[j]) - mean) * root / static_cast<double>(n);
+      }
+      for (Index j = 0; j < n; ++j) {
+        const double z = (wide(x[j]) - mean) * root, g = wide(gy[j]) * (weight ? wide(as<T>(weight)[j]) : 1.0);
+        if (gx) {
+          T& to = as<T>(gx)[r * n + j];
+          to = narrow<T>((accumulate ? wide(to) : 0.0) + root * (g - mean_g - z * mean_gz));
+        }
+        if (gweight) add(as<T>(gweight)[j], wide(gy[j]) * z);
+        if (gbias) add(as<T>(gbias)[j], wide(gy[j]));
+      }
+    }
+  });
+}
 void ReferenceBackend::cumulative_sum(DType type, Index outer, Index n, Index inner, bool reverse, const void* x, void* y, bool accumulate) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);

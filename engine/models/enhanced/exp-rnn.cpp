@@ -46,7 +46,7 @@ Architecture exp_rnn() {
     const Var drive = linear(x, V);
     const StateSpec state{"h", {H}, "The hidden state after the nonlinearity."};
     const CellFunction cell = [=](Cell&, std::span<const Var> u, std::span<const Var> s) {
-      return std::vector<Var>{parts::nonlinearity(f, u[0] + linear(s[0], W), b)};
+      return std::vector<Var>{parts::nonlinearity(f, linear(s[0], W, u[0]), b)};
     };
     return f == "identity" ? parts::linear_step(l, state, [=] { return W; }, drive, {drive}, cell) : step(l, {state}, {drive}, cell)[0];
   };

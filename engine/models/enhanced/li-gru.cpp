@@ -38,7 +38,7 @@ Architecture li_gru() {
     if (norm == "batch") u = parts::batch_norm(l, "norm", 2 * H)(u);
     if (norm == "layer") u = parts::layer_norm(l, "norm", u);
     return step(l, {{"h", {H}, "The hidden state."}}, {u}, [=](Cell& cell, std::span<const Var> now, std::span<const Var> s) {
-      const auto rows = split(now[0] + linear(s[0], U), -1, 2);
+      const auto rows = split(linear(s[0], U, now[0]), -1, 2);
       const Var z = cell.gate("update", sigmoid(rows[1]), 0.0, 1.0, "z: how much of the old state is kept.");
       const bool bounded = f == "tanh" || f == "sin";
       const Var candidate = parts::activation(f, rows[0]);

@@ -84,7 +84,7 @@ Architecture nnrnn() {
     const Var W = transpose(R);
     const StateSpec state{"h", {H}, "The hidden state after the nonlinearity."};
     const CellFunction cell = [=](Cell&, std::span<const Var> tokens, std::span<const Var> s) {
-      return std::vector<Var>{parts::nonlinearity(f, tokens[0] + linear(s[0], W), b)};
+      return std::vector<Var>{parts::nonlinearity(f, linear(s[0], W, tokens[0]), b)};
     };
     return f == "identity" ? parts::linear_step(l, state, [=] { return W; }, u, {u}, cell) : step(l, {state}, {u}, cell)[0];
   };

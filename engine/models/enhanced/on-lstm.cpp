@@ -61,7 +61,7 @@ Architecture on_lstm() {
     const Var after = l.graph().constant({n, n}, later);
     return step(l, {{"h", {H}, "The hidden state: what is read out and fed back."}, {"c", {H}, "The cell, level after level."}}, {tokens + d},
                 [=](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
-                  const Var all = u[0] + linear(s[0], U);
+                  const Var all = linear(s[0], U, u[0]);
                   const std::int64_t batch = all.dim(0);
                   const auto softmax = [&](Var v) {
                     const Var e = exp(v - largest(v));

@@ -97,7 +97,7 @@ Architecture unitary_rnn() {
     const Var before = (1.0 - minimum(l.position(), 1.0)) * reshape(h_0, {1, 1, 2 * H});
     return step(l, {{.name = "h", .shape = {2 * H}, .text = "The complex hidden state after the nonlinearity: H real parts, then H imaginary parts.", .pairs = true}}, {matmul(x, V), before},
                 [=](Cell&, std::span<const Var> u, std::span<const Var> s) {
-                  const Var sum = u[0] + linear(s[0] + u[1], W);
+                  const Var sum = linear(s[0] + u[1], W, u[0]);
                   if (!acts) return std::vector<Var>{sum};
                   const Var re = slice(sum, -1, 0, H), im = slice(sum, -1, H, 2 * H);
                   const Var modulus = sqrt(square(re) + square(im) + 1e-36);  // of zero with slope zero

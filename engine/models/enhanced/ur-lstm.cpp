@@ -48,7 +48,7 @@ Architecture ur_lstm() {
     const Var tokens = linear(x, W, b + d);
     return step(l, {{"h", {H}, "The hidden state: what is read out and fed back."}, {"c", {H}, "The cell: what the gate keeps."}}, {tokens},
                 [=](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
-                  const auto all = split(u[0] + linear(s[0], U), -1, rows);
+                  const auto all = split(linear(s[0], U, u[0]), -1, rows);
                   // What is missing to 1 comes from sigmoids of its own: as a difference it would have no digits left where it counts.
                   const Var raw = all[0] + beta;
                   const Var f = cell.gate("forget", sigmoid(raw), 0.0, 1.0, "f: the plain gate."), q = sigmoid(-raw);

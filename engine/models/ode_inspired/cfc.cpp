@@ -194,7 +194,7 @@ Architecture cfc() {
       }
       std::vector<Var> made;  // f, and where there is a gate g and what it is made of
       if (depth) {
-        Var v = parts::activation(f, u[0] + linear(h, of_both[0].W_h));
+        Var v = parts::activation(f, linear(h, of_both[0].W_h, u[0]));
         for (const Plain& map : inner) v = parts::activation(f, linear(v, map.W, map.b));
         for (const Plain& map : heads) made.push_back(linear(v, map.W, map.b));
       } else {

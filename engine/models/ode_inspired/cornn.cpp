@@ -27,7 +27,7 @@ Architecture cornn() {
     const Var W_z = slice(W, 1, in, in + H), W_y = slice(W, 1, in + H, in + 2 * H);
     return step(l, {{"hy", {H}, "The positions: what is read out."}, {"hz", {H}, "The velocities."}}, {linear(x, slice(W, 1, 0, in), b)},
                   [=](Cell& cell, std::span<const Var> u, std::span<const Var> s) {
-                    const Var force = cell.gate("force", tanh(u[0] + linear(s[1], W_z) + linear(s[0], W_y)), -1.0, 1.0, "tanh(W [x; z; y] + b): what drives the oscillators.");
+                    const Var force = cell.gate("force", tanh(linear(s[1], W_z, u[0]) + linear(s[0], W_y)), -1.0, 1.0, "tanh(W [x; z; y] + b): what drives the oscillators.");
                     const Var z = s[1] + dt * (force - gamma * s[0] - epsilon * s[1]);
                     return std::vector<Var>{s[0] + dt * z, z};
                   })[0];

@@ -36,7 +36,7 @@ Architecture incremental_rnn() {
     return step(l, {{"h", {H}, "The increment of the last time step: what is read out."}}, {u}, [=](Cell& cell, std::span<const Var> tokens, std::span<const Var> s) {
       Var point = s[0];  // g + h_{t-1}
       for (std::int64_t k = 0; k < K; ++k) {
-        const Var sum = tokens[0] + linear(point, U);
+        const Var sum = linear(point, U, tokens[0]);
         const Var left = (is_tanh ? tanh(sum) : relu(sum)) - alpha * point;
         if (k + 1 == K) cell.gate("residual", left, 0.0, 0.0, "How far from the equilibrium the last inner step began: f(U (g + h) + W x + b) − α (g + h), unbounded.");
         point = point + slice(eta, 0, k, k + 1) * left;

@@ -111,7 +111,7 @@ Architecture elman() {
     const StateSpec state{"h", {H}, "The hidden state after the nonlinearity."};
     declare_matrix(l, {.matrix = W_hh});
     const CellFunction cell = [=](Cell&, std::span<const Var> u_t, std::span<const Var> s) {
-      const Var sum = u_t[0] + linear(s[0], W_hh);
+      const Var sum = linear(s[0], W_hh, u_t[0]);
       return std::vector<Var>{parts::activation(f, sum)};
     };
     return f == "identity" ? parts::linear_step(l, state, [=] { return W_hh; }, u, {u}, cell) : step(l, {state}, {u}, cell)[0];

@@ -41,7 +41,7 @@ Architecture jordan() {
     const std::string f = l.hyper.choice("activation"), g = l.hyper.choice("output_activation");
     const Var drive = linear(x, W_ih, b_h);
     const auto output = [=](Cell& cell, Var u, Var c) {
-      const Var h = parts::activation(f, u + linear(c, W_ch));
+      const Var h = parts::activation(f, linear(c, W_ch, u));
       const bool low = f == "tanh", bounded = low || f == "logistic";
       cell.gate("hidden", h, low ? -1.0 : 0.0, bounded ? 1.0 : 0.0, "h: the hidden units, no part of the state.");
       return parts::activation(g, linear(h, W_hy, b_y));

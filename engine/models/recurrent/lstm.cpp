@@ -45,7 +45,7 @@ Architecture lstm() {
     const double k = 1.0 / std::sqrt(static_cast<double>(H)), forget = l.hyper.real("forget_bias");
     const Var W_ih = l.parameter("weight_ih", {4 * H, x.dim(-1)}, init::uniform(-k, k), "W_ih, rows i f g o; starts uniform in ±1/√H.");
     const Var W_hh = l.parameter("weight_hh", {4 * H, P}, init::uniform(-k, k), "W_hh, rows i f g o; starts uniform in ±1/√H.");
-    Var u = linear(x, W_ih);
+    Var bias;
     if (l.hyper.flag("bias")) {
       const bool chrono = l.hyper.choice("bias_init") == "chrono";
       const double longest = static_cast<double>(l.hyper.integer("t_max"));
@@ -59,8 +59,9 @@ Architecture lstm() {
       const Init with_forget = init::each([=](Rng& rng, std::int64_t row) { return rng.uniform(-k, k) + (row >= H && row < 2 * H ? forget : 0.0); });
       const Var b_ih = l.parameter("bias_ih", {4 * H}, chrono ? from_scales : with_forget, "b_ih, rows i f g o; starts uniform in ±1/√H, the forget rows plus forget_bias, or by chrono.");
       const Var b_hh = l.parameter("bias_hh", {4 * H}, chrono ? init::constant(0.0) : init::uniform(-k, k), "b_hh, rows i f g o; starts uniform in ±1/√H, or at 0 by chrono.");
-      u = u + (b_ih + b_hh);
+      bias = b_ih + b_hh;
     }
+    const Var u = linear(x, W_ih, bias);
     const Var W_hr = projection ? l.parameter("weight_hr", {P, H}, init::uniform(-k, k), "W_hr, the projection of h; starts uniform in ±1/√H.") : Var{};
     Var p_i, p_f, p_o;
     if (l.hyper.flag("peepholes")) {
@@ -71,7 +72,7 @@ Architecture lstm() {
     }
     return step(l, {{"h", {P}, "The hidden state: what is read out and fed back."}, {"c", {H}, "The cell: what the forget gate keeps."}}, {u},
                   [=](Cell& cell, std::span<const Var> u_t, std::span<const Var> s) {
-                    const auto gates = split(u_t[0] + linear(s[0], W_hh), -1, 4);
+                    const auto gates = split(linear(s[0], W_hh, u_t[0]), -1, 4);
                     const auto with = [](Var gate, Var peephole, Var c) { return peephole ? gate + peephole * c : gate; };
                     const auto output = [&](Var value) { return cell.gate("output", sigmoid(value), 0.0, 1.0, "σ(o): how much of the cell is shown."); };
                     const Var i = cell.gate("input", sigmoid(with(gates[0], p_i, s[1])), 0.0, 1.0, "σ(i): how much of the candidate is written.");

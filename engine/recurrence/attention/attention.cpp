@@ -21,7 +21,7 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
 
   // A block leaves out the columns that its window leaves behind: it has those from `from` on, and what counts columns is moved by as many.
   void forward(const ForwardCall& c) override {
-    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
+    each_block(c.backend, c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
       const std::int64_t from = start(first), columns = end - from;
       void* p = probabilities(c.backend, c.in, first, rows, from, columns);
       apply(c.backend, p, rows, columns, at(c.in[2], from * s_.value), s_.cached_steps + s_.steps, s_.value, c.out[0], s_.steps, first, false);
@@ -31,22 +31,22 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
     Backend& b = c.backend;
     const std::int64_t all = s_.cached_steps + s_.steps;
     const std::size_t at_relative = low ? 4 : 3, at_held = at_relative + (relative ? 2 : 0);
-    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
+    each_block(c.backend, c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
       const std::int64_t from = start(first), columns = end - from;
       void* p = probabilities(b, c.in, first, rows, from, columns);
-      void* g = scratch_[1].resize(b, type_, s_.batch * rows * columns);
+      void* g = scratch_[1].resize(b, type_, some_ * rows * columns);
       scores(b, c.grad_out[0], s_.steps, first, rows, at(c.in[2], from * s_.value), all, columns, s_.value, g);
-      b.softmax_adjoint(type_, s_.batch * rows, columns, p, g);  // g: of the scores now
+      b.softmax_adjoint(type_, some_ * rows, columns, p, g);  // g: of the scores now
       if (c.grad_in[0]) apply(b, g, rows, columns, at(c.in[1], from * s_.key), all, s_.key, c.grad_in[0], s_.steps, first, true);
       if (relative) {
-        void* far = scratch_[2].resize(b, type_, s_.batch * rows * s_.distances);
-        b.by_distance_adjoint(type_, s_.batch, rows, columns, s_.distances, s_.cached_steps + first - from, g, far);
+        void* far = scratch_[2].resize(b, type_, some_ * rows * s_.distances);
+        b.by_distance_adjoint(type_, some_, rows, columns, s_.distances, s_.cached_steps + first - from, g, far);
         if (c.grad_in[at_relative]) apply(b, far, rows, s_.distances, c.in[at_relative + 1], s_.distances, s_.far_key, c.grad_in[at_relative], s_.steps, first, true);
         if (c.grad_in[at_relative + 1]) apply_transposed(b, far, rows, s_.distances, c.in[at_relative], s_.steps, first, s_.far_key, c.grad_in[at_relative + 1], s_.distances);
       }
       if (const std::size_t at_pair = at_held + (held ? 3 : 0); pair && c.grad_in[at_pair]) {
         void* summed = scratch_[2].resize(b, type_, rows * columns);
-        b.sum(type_, 1, s_.batch, rows * columns, 1.0, g, summed);
+        b.sum(type_, 1, some_, rows * columns, 1.0, g, summed);
         b.scatter(type_, pairs(first, rows, from, columns, false), summed, c.grad_in[at_pair], true);
       }
       const auto columns_gradient = [&](void* of_k, void* of_v) {
@@ -55,16 +55,16 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
       };
       if (!held) return columns_gradient(c.grad_in[1], c.grad_in[2]);
       // First what goes to the columns from `held` on, then, from a fresh copy, what goes to those before.
-      const std::size_t size = bytes(s_.batch * rows * columns);
-      void* copies = scratch_[3].resize(b, type_, 2 * s_.batch * rows * columns);
+      const std::size_t size = bytes(some_ * rows * columns);
+      void* copies = scratch_[3].resize(b, type_, 2 * some_ * rows * columns);
       b.copy(copies, p, size);
       b.copy(static_cast<char*>(copies) + size, g, size);
       const void* bound = moved(b, c.in[at_held], first, rows, from);
-      for (void* block : {p, g}) b.keep_columns(type_, s_.batch, rows, columns, bound, true, block);
+      for (void* block : {p, g}) b.keep_columns(type_, some_, rows, columns, bound, true, block);
       columns_gradient(c.grad_in[1], c.grad_in[2]);
       p = copies;
       g = static_cast<char*>(copies) + size;
-      for (void* block : {p, g}) b.keep_columns(type_, s_.batch, rows, columns, bound, false, block);
+      for (void* block : {p, g}) b.keep_columns(type_, some_, rows, columns, bound, false, block);
       columns_gradient(c.grad_in[at_held + 1], c.grad_in[at_held + 2]);
     });
   }
@@ -72,8 +72,8 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
     Backend& b = c.backend;
     const std::int64_t all = s_.cached_steps + s_.steps;
     const std::size_t at_relative = low ? 4 : 3, at_held = at_relative + (relative ? 2 : 0);
-    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
-      const std::int64_t from = start(first), columns = end - from, block = s_.batch * rows * columns;
+    each_block(c.backend, c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
+      const std::int64_t from = start(first), columns = end - from, block = some_ * rows * columns;
       void* p = probabilities(b, c.in, first, rows, from, columns);
       void *g = c.temporary(0, type_, block), *part = c.temporary(1, type_, block);
       const void* bound = held ? moved(b, c.in[at_held], first, rows, from) : nullptr;
@@ -84,27 +84,27 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
         if (!dk) return;
         if (!held) return scores(b, c.in[0], s_.steps, first, rows, at(dk, from * s_.key), all, columns, s_.key, g, true);
         scores(b, c.in[0], s_.steps, first, rows, at(dk, from * s_.key), all, columns, s_.key, part);
-        b.keep_columns(type_, s_.batch, rows, columns, bound, later, part);
+        b.keep_columns(type_, some_, rows, columns, bound, later, part);
         b.add_scaled(type_, block, 0, part, g, true);
       };
       add_keys(c.tangent_in[1], true);
       if (held) add_keys(c.tangent_in[at_held + 1], false);
       if (relative && (c.tangent_in[at_relative] || c.tangent_in[at_relative + 1])) {
-        void* far = c.temporary(2, type_, s_.batch * rows * s_.distances);
-        b.zero(far, bytes(s_.batch * rows * s_.distances));
+        void* far = c.temporary(2, type_, some_ * rows * s_.distances);
+        b.zero(far, bytes(some_ * rows * s_.distances));
         if (c.tangent_in[at_relative]) scores(b, c.tangent_in[at_relative], s_.steps, first, rows, c.in[at_relative + 1], s_.distances, s_.distances, s_.far_key, far, true);
         if (c.tangent_in[at_relative + 1]) scores(b, c.in[at_relative], s_.steps, first, rows, c.tangent_in[at_relative + 1], s_.distances, s_.distances, s_.far_key, far, true);
-        b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.cached_steps + first - from, far, g);
+        b.by_distance(type_, some_, rows, columns, s_.distances, s_.cached_steps + first - from, far, g);
       }
       if (const std::size_t at_pair = at_held + (held ? 3 : 0); pair && c.tangent_in[at_pair]) b.gather(type_, pairs(first, rows, from, columns, true), c.tangent_in[at_pair], g, true);
-      b.softmax_adjoint(type_, s_.batch * rows, columns, p, g);  // a softmax's Jacobian is symmetric; g: of the probabilities now
+      b.softmax_adjoint(type_, some_ * rows, columns, p, g);  // a softmax's Jacobian is symmetric; g: of the probabilities now
       apply(b, g, rows, columns, at(c.in[2], from * s_.value), all, s_.value, c.tangent_out[0], s_.steps, first, false);
       const auto add_values = [&](const void* dv, bool later) {
         if (!dv) return;
         const void* read = p;
         if (held) {
           b.copy(part, p, bytes(block));
-          b.keep_columns(type_, s_.batch, rows, columns, bound, later, part);
+          b.keep_columns(type_, some_, rows, columns, bound, later, part);
           read = part;
         }
         apply(b, read, rows, columns, at(dv, from * s_.value), all, s_.value, c.tangent_out[0], s_.steps, first, true);
@@ -132,26 +132,26 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
   const void* moved(Backend& b, const void* numbers, std::int64_t first, std::int64_t rows, std::int64_t from) { return Blocks::moved(b, numbers, first, rows, from, scratch_[4]); }
   /// What of the pairs' array [steps, columns] a block of scores has, once or for each of the batch.
   Strided pairs(std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns, bool repeated) const {
-    const std::int64_t all = s_.cached_steps + s_.steps, size[] = {s_.batch, rows, columns}, stride[] = {0, all, 1};
+    const std::int64_t all = s_.cached_steps + s_.steps, size[] = {some_, rows, columns}, stride[] = {0, all, 1};
     Strided box;
     box.rank = repeated ? 3 : 2;
-    box.elements = (repeated ? s_.batch : 1) * rows * columns;
+    box.elements = (repeated ? some_ : 1) * rows * columns;
     box.offset = first * all + from;
     std::copy_n(size + (repeated ? 0 : 1), box.rank, box.size);
     std::copy_n(stride + (repeated ? 0 : 1), box.rank, box.stride);
     return box;
   }
   void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
-    void* p = scratch_[0].resize(b, type_, s_.batch * rows * columns);
+    void* p = scratch_[0].resize(b, type_, some_ * rows * columns);
     scores(b, in[0], s_.steps, first, rows, at(in[1], from * s_.key), s_.cached_steps + s_.steps, columns, s_.key, p);
     if (relative) {
       const std::size_t at_relative = low ? 4 : 3;
-      void* far = scratch_[2].resize(b, type_, s_.batch * rows * s_.distances);
+      void* far = scratch_[2].resize(b, type_, some_ * rows * s_.distances);
       scores(b, in[at_relative], s_.steps, first, rows, in[at_relative + 1], s_.distances, s_.distances, s_.far_key, far);
-      b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.cached_steps + first - from, far, p);
+      b.by_distance(type_, some_, rows, columns, s_.distances, s_.cached_steps + first - from, far, p);
     }
     if (pair) b.gather(type_, pairs(first, rows, from, columns, true), in.back(), p, true);
-    b.softmax(type_, s_.batch, rows, columns, s_.cached_steps + first - from, low ? moved(b, in[3], first, rows, from) : nullptr, p);
+    b.softmax(type_, some_, rows, columns, s_.cached_steps + first - from, low ? moved(b, in[3], first, rows, from) : nullptr, p);
     return p;
   }
 };
@@ -160,45 +160,46 @@ class Weighted final : public Blocks, public HasEvaluationOrder {
  public:
   Weighted(DType type, const AttentionSizes& sizes, ReadOrder read) : Blocks(type, sizes), read_(read) {}
   void forward(const ForwardCall& c) override {
-    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
+    each_block(c.backend, c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
       void* p = weights(c.backend, c.in, first, rows, columns);
       apply(c.backend, p, rows, columns, c.in[2], s_.steps, s_.value, c.out[0], s_.steps, first, false);
     });
   }
   void backward(const BackwardCall& c) override {
     Backend& b = c.backend;
-    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
+    each_block(c.backend, c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
       void* p = weights(b, c.in, first, rows, columns);
-      void* g = scratch_[1].resize(b, type_, s_.batch * rows * columns);
+      void* g = scratch_[1].resize(b, type_, some_ * rows * columns);
       scores(b, c.grad_out[0], s_.steps, first, rows, c.in[2], s_.steps, columns, s_.value, g);
       if (c.grad_in[2]) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, c.grad_in[2], s_.steps);
       // p g is what the exponents get; g times the weight alone is what the scores get.
-      b.weigh_adjoint(type_, s_.batch, s_.steps, first, rows, columns, c.in[3], c.in[4], c.in[5], c.in[6], p, g, c.grad_in[3], c.grad_in[4]);
+      const auto own = [&](auto* numbers) { return numbers ? at(numbers, from_ * s_.steps) : nullptr; };
+      b.weigh_adjoint(type_, some_, s_.steps, first, rows, columns, own(c.in[3]), own(c.in[4]), own(c.in[5]), own(c.in[6]), p, g, own(c.grad_in[3]), own(c.grad_in[4]));
       if (c.grad_in[0]) apply(b, g, rows, columns, c.in[1], s_.steps, s_.key, c.grad_in[0], s_.steps, first, true);
       if (c.grad_in[1]) apply_transposed(b, g, rows, columns, c.in[0], s_.steps, first, s_.key, c.grad_in[1], s_.steps);
     });
   }
   void tangent(const TangentCall& c) override {
     Backend& b = c.backend;
-    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
-      const std::int64_t block = s_.batch * rows * columns;
+    each_block(c.backend, c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t columns) {
+      const std::int64_t block = some_ * rows * columns;
       void* p = weights(b, c.in, first, rows, columns);
       void *g = c.temporary(0, type_, block), *part = c.temporary(1, type_, block);
       b.zero(g, bytes(block));
       if (c.tangent_in[0]) scores(b, c.tangent_in[0], s_.steps, first, rows, c.in[1], s_.steps, columns, s_.key, g, true);
       if (c.tangent_in[1]) scores(b, c.in[0], s_.steps, first, rows, c.tangent_in[1], s_.steps, columns, s_.key, g, true);
-      b.weigh(type_, s_.batch, s_.steps, first, rows, columns, c.in[3], c.in[4], c.in[5], c.in[6], g);
+      weigh(b, c.in, first, rows, columns, g);
       for (const bool by_row : {true, false}) {
         const void* exponents = c.tangent_in[by_row ? 3 : 4];
         if (!exponents) continue;
         Broadcast shape;
         shape.rank = 3;
         shape.elements = block;
-        const std::int64_t sizes[] = {s_.batch, rows, columns}, dense[] = {rows * columns, columns, 1}, repeated[] = {s_.steps, by_row ? 1 : 0, by_row ? 0 : 1};
+        const std::int64_t sizes[] = {some_, rows, columns}, dense[] = {rows * columns, columns, 1}, repeated[] = {s_.steps, by_row ? 1 : 0, by_row ? 0 : 1};
         std::copy_n(sizes, 3, shape.size);
         std::copy_n(dense, 3, shape.stride_x);
         std::copy_n(repeated, 3, shape.stride_y);
-        b.binary(Binary::multiply, type_, shape, p, by_row ? at(exponents, first) : exponents, part);
+        b.binary(Binary::multiply, type_, shape, p, at(exponents, from_ * s_.steps + (by_row ? first : 0)), part);
         b.add_scaled(type_, block, 0, part, g, true);
       }
       apply(b, g, rows, columns, c.in[2], s_.steps, s_.value, c.tangent_out[0], s_.steps, first, false);
@@ -216,10 +217,14 @@ class Weighted final : public Blocks, public HasEvaluationOrder {
  private:
   ReadOrder read_;
   DeviceArray scratch_[2];
+  void weigh(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t columns, void* block) {
+    const auto own = [&](std::size_t input) { return at(in[input], from_ * s_.steps); };
+    b.weigh(type_, some_, s_.steps, first, rows, columns, own(3), own(4), own(5), own(6), block);
+  }
   void* weights(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t columns) {
-    void* p = scratch_[0].resize(b, type_, s_.batch * rows * columns);
+    void* p = scratch_[0].resize(b, type_, some_ * rows * columns);
     scores(b, in[0], s_.steps, first, rows, in[1], s_.steps, columns, s_.key, p);
-    b.weigh(type_, s_.batch, s_.steps, first, rows, columns, in[3], in[4], in[5], in[6], p);
+    weigh(b, in, first, rows, columns, p);
     return p;
   }
 };
@@ -242,6 +247,8 @@ class SoftmaxRows final : public Operation {
     c.backend.copy(c.tangent_out[0], c.tangent_in[0], bytes());
     c.backend.softmax_adjoint(type_, rows_, columns_, c.out[0], c.tangent_out[0]);
   }
+  bool is_pure() const override { return true; }
+  bool reads_input(std::size_t) const override { return false; }
   Cost cost() const override { return {5.0 * static_cast<double>(rows_ * columns_), 2.0 * static_cast<double>(bytes())}; }
 
  private:
@@ -269,6 +276,7 @@ Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
   if (a.held) inputs.insert(inputs.end(), {a.held, a.k_held, a.v_held});
   if (a.pair) inputs.push_back(a.pair);
   operation->pair = static_cast<bool>(a.pair);
+  if (a.pair) operation->take_batch_at_once();  // what all of the batch give a pair is one sum
   operation->over_time = a.over_time;
   operation->low = static_cast<bool>(a.low);
   operation->relative = static_cast<bool>(a.rel);

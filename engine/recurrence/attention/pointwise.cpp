@@ -33,7 +33,7 @@ class Pointwise final : public Blocks, public HasEvaluationOrder {
   Pointwise(DType type, const AttentionSizes& s, ScoreWeight weight) : Blocks(type, s), stages_(stages_of(weight)) {}
 
   void forward(const ForwardCall& c) override {
-    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
+    each_block(c.backend, c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
       const std::int64_t from = start(first), columns = end - from;
       void* p = weights(c.backend, c.in, first, rows, from, columns);
       apply(c.backend, p, rows, columns, at(c.in[2], from * s_.value), all(), s_.value, c.out[0], s_.steps, first, false);
@@ -41,8 +41,8 @@ class Pointwise final : public Blocks, public HasEvaluationOrder {
   }
   void backward(const BackwardCall& c) override {
     Backend& b = c.backend;
-    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
-      const std::int64_t from = start(first), columns = end - from, n = s_.batch * rows * columns;
+    each_block(c.backend, c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
+      const std::int64_t from = start(first), columns = end - from, n = some_ * rows * columns;
       void* p = weights(b, c.in, first, rows, from, columns);
       if (c.grad_in[2]) apply_transposed(b, p, rows, columns, c.grad_out[0], s_.steps, first, s_.value, at(c.grad_in[2], from * s_.value), all());
       void* g = gradient_.resize(b, type_, n);
@@ -57,27 +57,27 @@ class Pointwise final : public Blocks, public HasEvaluationOrder {
       if (c.grad_in[0]) apply(b, g, rows, columns, at(c.in[1], from * s_.key), all(), s_.key, c.grad_in[0], s_.steps, first, true);
       if (c.grad_in[1]) apply_transposed(b, g, rows, columns, c.in[0], s_.steps, first, s_.key, at(c.grad_in[1], from * s_.key), all());
       if (!s_.distances || (!c.grad_in[5] && !c.grad_in[6])) return;
-      void* far = far_.resize(b, type_, s_.batch * rows * s_.distances);
-      b.by_distance_adjoint(type_, s_.batch, rows, columns, s_.distances, s_.cached_steps + first - from, g, far);
+      void* far = far_.resize(b, type_, some_ * rows * s_.distances);
+      b.by_distance_adjoint(type_, some_, rows, columns, s_.distances, s_.cached_steps + first - from, g, far);
       if (c.grad_in[5]) apply(b, far, rows, s_.distances, c.in[6], s_.distances, s_.far_key, c.grad_in[5], s_.steps, first, true);
       if (c.grad_in[6]) apply_transposed(b, far, rows, s_.distances, c.in[5], s_.steps, first, s_.far_key, c.grad_in[6], s_.distances);
     });
   }
   void tangent(const TangentCall& c) override {
     Backend& b = c.backend;
-    each_block(c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
-      const std::int64_t from = start(first), columns = end - from, n = s_.batch * rows * columns;
+    each_block(c.backend, c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
+      const std::int64_t from = start(first), columns = end - from, n = some_ * rows * columns;
       void* p = weights(b, c.in, first, rows, from, columns);
       void *g = c.temporary(0, type_, n), *moved = c.temporary(1, type_, n);
       b.zero(g, bytes(n));
       if (c.tangent_in[0]) scores(b, c.tangent_in[0], s_.steps, first, rows, at(c.in[1], from * s_.key), all(), columns, s_.key, g, true);
       if (c.tangent_in[1]) scores(b, c.in[0], s_.steps, first, rows, at(c.tangent_in[1], from * s_.key), all(), columns, s_.key, g, true);
       if (s_.distances && (c.tangent_in[5] || c.tangent_in[6])) {
-        void* far = c.temporary(2, type_, s_.batch * rows * s_.distances);
-        b.zero(far, bytes(s_.batch * rows * s_.distances));
+        void* far = c.temporary(2, type_, some_ * rows * s_.distances);
+        b.zero(far, bytes(some_ * rows * s_.distances));
         if (c.tangent_in[5]) scores(b, c.tangent_in[5], s_.steps, first, rows, c.in[6], s_.distances, s_.distances, s_.far_key, far, true);
         if (c.tangent_in[6]) scores(b, c.in[5], s_.steps, first, rows, c.tangent_in[6], s_.distances, s_.distances, s_.far_key, far, true);
-        b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.cached_steps + first - from, far, g);
+        b.by_distance(type_, some_, rows, columns, s_.distances, s_.cached_steps + first - from, far, g);
       }
       for (std::size_t i = 0; i < stages_.size(); ++i) {
         b.zero(moved, bytes(n));
@@ -108,17 +108,17 @@ class Pointwise final : public Blocks, public HasEvaluationOrder {
 
   std::int64_t all() const { return s_.cached_steps + s_.steps; }
   void keep_visible(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns, void* block) {
-    b.keep_columns(type_, s_.batch, rows, columns, moved(b, in[3], first, rows, from, low_), true, block);
-    b.keep_columns(type_, s_.batch, rows, columns, moved(b, in[4], first, rows, from, high_), false, block);
+    b.keep_columns(type_, some_, rows, columns, moved(b, in[3], first, rows, from, low_), true, block);
+    b.keep_columns(type_, some_, rows, columns, moved(b, in[4], first, rows, from, high_), false, block);
   }
   void* weights(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
-    const std::int64_t n = s_.batch * rows * columns;
+    const std::int64_t n = some_ * rows * columns;
     void* last = stage_[0].resize(b, type_, n);
     scores(b, in[0], s_.steps, first, rows, at(in[1], from * s_.key), all(), columns, s_.key, last);
     if (s_.distances) {
-      void* far = far_.resize(b, type_, s_.batch * rows * s_.distances);
+      void* far = far_.resize(b, type_, some_ * rows * s_.distances);
       scores(b, in[5], s_.steps, first, rows, in[6], s_.distances, s_.distances, s_.far_key, far);
-      b.by_distance(type_, s_.batch, rows, columns, s_.distances, s_.cached_steps + first - from, far, last);
+      b.by_distance(type_, some_, rows, columns, s_.distances, s_.cached_steps + first - from, far, last);
     }
     for (std::size_t i = 0; i < stages_.size(); ++i) {
       void* next = stage_[i + 1].resize(b, type_, n);

@@ -51,7 +51,7 @@ Primitive step() {
     const std::int64_t n = l.hyper.integer("width");
     const Var W = l.parameter("W", {n, n}, init::orthogonal(0.95), "W; starts orthogonal times 0.95.");
     return step(l, {{"s", {n}, "The state."}}, {x},
-                [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{tanh(u[0] + linear(s[0], W))}; })[0];
+                [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{tanh(linear(s[0], W, u[0]))}; })[0];
   };
 
   p.check("step", newtons(),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The stepped recurrence: a cell, built once as a graph of its own, run for every time step. The backward pass keeps only the states
-// and runs the cell again at each step before its adjoint. The adjoint of the state is carried as a mantissa and a power of two, so that
+// and runs the cell again at each step before its adjoint, or all that the
+// cell's steps made, where that is little. The adjoint of the state is carried as a mantissa and a power of two, so that
 // its norm is known far beyond the range of the number format. A Newton form makes the same trajectory in another way, forward only.
 #include <algorithm>
 #include <cassert>
@@ -25,6 +26,7 @@ constexpr int rescale_at = 32;  // binary orders that the mantissa may drift bef
 constexpr std::int64_t block = 64;  // steps that a device records at once, and between two looks at the stop token
 constexpr std::int64_t ahead = 4;   // blocks that may wait on the device: a cancelled run ends when they have
 constexpr std::size_t most_recordings = 8;
+constexpr std::int64_t most_kept = std::int64_t{512} << 20;  // bytes that the steps' own arrays may take, so that none is run again on the way back
 
 class Step final : public Memory, public HasEvaluationOrder, public WritesFresh {
  public:
@@ -109,6 +111,10 @@ class Step final : public Memory, public HasEvaluationOrder, public WritesFresh 
     bind_captures(*cell_.graph);
     cell_.graph->forward(c.stop, Graph::Part::invariant);
     ++forwards_;
+    // A device that records runs nothing step by step.
+    const bool keeps = c.backward_follows && c.backend.device() == Device::cpu && cell_.graph->is_pure() && steps_ * cell_.graph->run_bytes() <= most_kept;
+    kept_ = false;
+    if (keeps) cell_.graph->keep_runs(steps_);
     for (std::int64_t t = 0; t < steps_; t += block) {
       if (c.stop.stop_requested()) throw Cancelled();
       const std::int64_t end = std::min(steps_, t + block);
@@ -116,9 +122,11 @@ class Step final : public Memory, public HasEvaluationOrder, public WritesFresh 
         if (t % (ahead * block) == 0) c.backend.finish();
         run_recorded(*recording, t, end - t);
       } else {
-        run_steps(in_, out_, t, end);
+        run_steps(in_, out_, t, end, keeps);
       }
     }
+    kept_ = keeps;
+    cell_.graph->select_run(-1);
   }
 
   void backward(const BackwardCall& c) override { backward(c, std::vector<char>(c.grad_in.size())); }
@@ -171,7 +179,10 @@ class Step final : public Memory, public HasEvaluationOrder, public WritesFresh 
         power = common;
       }
       bind_step(in_, out_, t);
-      graph.forward({}, Graph::Part::varying);
+      if (kept_)
+        graph.select_run(t);
+      else
+        graph.forward({}, Graph::Part::varying);
       graph.clear_gradients(Graph::Part::varying);
       for (std::size_t i = 0; i < states; ++i) {
         const std::int64_t n = count(cell_.states[i].shape());
@@ -190,6 +201,7 @@ class Step final : public Memory, public HasEvaluationOrder, public WritesFresh 
           b.add_scaled(type, count(shape), power, graph.gradient(cell_.tokens[i]), row(c.grad_in[i], shape, t), !written[i]);
         }
     }
+    graph.select_run(-1);
     flush();
     for (std::size_t i = 0; i < states; ++i)
       if (c.grad_in[tokens + i]) b.add_scaled(type, count(cell_.states[i].shape()), 0, lambda_[i].data(), c.grad_in[tokens + i], true);
@@ -331,6 +343,7 @@ class Step final : public Memory, public HasEvaluationOrder, public WritesFresh 
   bool newton_ = false;
   NewtonReport report_;
   NewtonWatch watch_;
+  bool kept_ = false;  ///< whether the cell's graph holds the run of each step of the last forward()
   Backend* backend_ = nullptr;
   std::vector<DeviceArray> lambda_, tiles_;
   std::vector<const void*> in_;
@@ -375,9 +388,10 @@ class Step final : public Memory, public HasEvaluationOrder, public WritesFresh 
     for (const CellGate& gate : cell_.gates) f(at++, gate.inner);
     for (const Var read : cell_.reads) f(at++, read);
   }
-  void run_steps(std::span<const void* const> in, std::span<void* const> out, std::int64_t from, std::int64_t to) {
+  void run_steps(std::span<const void* const> in, std::span<void* const> out, std::int64_t from, std::int64_t to, bool keeps = false) {
     for (std::int64_t t = from; t < to; ++t) {
       bind_step(in, out, t);
+      if (keeps) cell_.graph->select_run(t);
       cell_.graph->forward({}, Graph::Part::varying);
       for_outputs([&](std::size_t i, Var made) { backend_->copy(row(out[i], made.shape(), t), cell_.graph->value(made), bytes(made.shape())); });
     }

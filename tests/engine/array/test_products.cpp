@@ -55,8 +55,22 @@ void same_bits(DType type) {
         std::vector<T> packed(static_cast<std::size_t>(s.k * ((s.n + 31) / 32 * 32)));
         cpu.pack(type, s.k, s.n, transpose, b.data(), packed.data());
         c = before;
-        cpu.matmul_packed(type, s.m, s.n, s.k, transpose, a.data(), nullptr, packed.data(), c.data(), accumulate);
+        cpu.matmul_packed(type, s.m, s.n, s.k, transpose, a.data(), nullptr, packed.data(), nullptr, false, c.data(), accumulate);
         expect(c, "packed");
+        // What is added comes after the sum, as an addition of its own.
+        const auto bias = random<T>(rng, s.n), rows = random<T>(rng, s.m * s.n);
+        for (const bool by_rows : {false, true}) {
+          const auto plain = exact;
+          for (std::int64_t i = 0; i < s.m * s.n; ++i) exact[static_cast<std::size_t>(i)] += by_rows ? rows[static_cast<std::size_t>(i)] : bias[static_cast<std::size_t>(i % s.n)];
+          c = before;
+          cpu.matmul_packed(type, s.m, s.n, s.k, transpose, a.data(), nullptr, packed.data(), by_rows ? rows.data() : bias.data(), by_rows, c.data(), accumulate);
+          expect(c, "packed, with something added");
+          if (!accumulate && !by_rows) {
+            cpu.matmul_biased(type, {1, s.m, s.n, s.k, false, transpose}, a.data(), b.data(), bias.data(), c.data());
+            expect(c, "with a bias");
+          }
+          exact = plain;
+        }
         std::vector<T> turned(a.size());
         for (std::int64_t i = 0; i < s.m; ++i)
           for (std::int64_t p = 0; p < s.k; ++p) turned[static_cast<std::size_t>(p * s.m + i)] = a[static_cast<std::size_t>(i * s.k + p)];

@@ -25,7 +25,7 @@ inline void matmul_parity(Backend& other) {
                   if (s.batch == 1 && !ta) {
                     void* packed = backend.allocate(static_cast<std::size_t>(s.k * ((s.n + 31) / 32 * 32)) * bytes_of(type));
                     backend.pack(type, s.k, s.n, tb, p[b], packed);
-                    backend.matmul_packed(type, s.m, s.n, s.k, tb, p[a], p[b], packed, p[c], true);
+                    backend.matmul_packed(type, s.m, s.n, s.k, tb, p[a], p[b], packed, nullptr, false, p[c], true);
                     backend.finish();
                     backend.release(packed);
                   }

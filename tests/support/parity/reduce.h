@@ -22,6 +22,27 @@ inline void sum_parity(Backend& other) {
     }
 }
 
+/// Rows of one entry, and rows of floats whose squares are out of range.
+inline void norm_parity(Backend& other) {
+  struct Size {
+    std::int64_t rows, n;
+  };
+  for (const DType type : real_types)
+    for (const Size s : {Size{1, 1}, Size{3, 7}, Size{400, 64}, Size{2, 1025}, Size{1300, 5}})
+      for (const double size : {1.0, type == DType::f32 ? 1e30 : 1e100})
+        for (const bool centred : {false, true})
+          for (const bool weighted : {false, true}) {
+            Parity parity(other, 21);
+            const std::size_t x = parity.array(type, s.rows * s.n, -size, size), weight = parity.array(type, s.n), bias = parity.array(type, s.n), y = parity.array(type, s.rows * s.n),
+                              gy = parity.array(type, s.rows * s.n, 0.0, 1.0), gx = parity.array(type, s.rows * s.n), gweight = parity.array(type, s.n), gbias = parity.array(type, s.n);
+            parity.run([&](Backend& b, const Parity::Pointers& p, Parity::Host&) {
+              b.norm(type, s.rows, s.n, centred, 1e-5, p[x], weighted ? p[weight] : nullptr, weighted ? p[bias] : nullptr, p[y]);
+              if (s.n > 1) b.norm_adjoint(type, s.rows, s.n, centred, 1e-5, p[x], weighted ? p[weight] : nullptr, p[gy], p[gx], weighted, p[gweight], p[gbias]);
+              return 0;
+            }, 0, type == DType::f32 ? 1e-4 : 0.0);
+          }
+}
+
 inline void cumulative_parity(Backend& other) {
   struct Size {
     std::int64_t outer, n, inner;
@@ -69,6 +90,7 @@ inline void magnitude_parity(Backend& other) {
 
 inline std::vector<ParityCase> reduce_parity_cases() {
   return {{"reduce: sums over an axis and their adjoint", sum_parity},
+          {"reduce: norms of rows and their adjoint", norm_parity},
           {"reduce: cumulative sums", cumulative_parity},
           {"reduce: norms and exponents", magnitude_parity}};
 }

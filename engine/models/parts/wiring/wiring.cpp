@@ -133,7 +133,7 @@ MixedMemory::MixedMemory(Layer& l, Var x, std::int64_t H) {
 }
 
 MixedMemory::Out MixedMemory::operator()(Cell& cell, Var token, Var h, Var c) const {
-  const auto z = split(token + reclab::linear(h, recurrent_), -1, 4);
+  const auto z = split(reclab::linear(h, recurrent_, token), -1, 4);
   const Var in = cell.gate("input", sigmoid(z[1]), 0.0, 1.0, "σ(i) of the LSTM: how much of the candidate is written."), forget = cell.gate("forget", sigmoid(z[2] + 1.0), 0.0, 1.0, "σ(f + 1) of the LSTM: how much of its cell is kept.");
   const Var out = cell.gate("output", sigmoid(z[3]), 0.0, 1.0, "σ(o) of the LSTM: how much of its cell is shown.");
   const Var next = c * forget + tanh(z[0]) * in;
