@@ -50,7 +50,9 @@ class TestDistill : public test::WindowTest {
     QVERIFY(dialog != nullptr);
     QTRY_VERIFY(dialog->isVisible());
     QVERIFY(!dialog->openButton()->isEnabled());
+    QVERIFY(!dialog->plot()->isVisible());  // axes of nothing say nothing
     QVERIFY(distilled(dialog, 12, 128));
+    QVERIFY(dialog->plot()->isVisible());
     QCOMPARE(dialog->table()->rowCount(), 7);
     for (std::size_t i = 0; i < dialog->rows().size(); ++i) {
       const ModesRow& row = dialog->rows()[i];
@@ -59,7 +61,11 @@ class TestDistill : public test::WindowTest {
     }
     QCOMPARE(dialog->plot()->graphCount(), 4);
     for (int i = 0; i < 3; ++i) QVERIFY(dialog->plot()->graph(i)->dataCount() > 0);
-    QVERIFY2(dialog->words().contains("4 channels") && dialog->words().contains("whole model"), qPrintable(dialog->words()));
+    QVERIFY2(dialog->words().startsWith("4 channels of 1 filter: with 12 modes, ") && dialog->words().contains("whole model"), qPrintable(dialog->words()));
+    // A dash under "at most" is explained, in its cell and under the table.
+    for (int row = 0; row < dialog->table()->rowCount(); ++row)
+      if (const QTableWidgetItem* bound = dialog->table()->item(row, 2); bound->text() == QStringLiteral("–"))
+        QVERIFY2(bound->toolTip().contains("bounds nothing") && dialog->words().contains(QStringLiteral("– under “at most”")), qPrintable(dialog->words()));
     photograph(dialog, "distill-light");
     look_.apply(ThemeChoice::dark);
     QTest::qWait(100);

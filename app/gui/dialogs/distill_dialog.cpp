@@ -5,6 +5,7 @@
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPushButton>
+#include <QStackedWidget>
 #include <QTableWidget>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -14,6 +15,7 @@
 
 #include "array/error.h"
 #include "gui/session/requests.h"
+#include "gui/window/look.h"
 #include "models/registry.h"
 #include "plot/plot.h"
 
@@ -27,6 +29,7 @@ struct ModesAt {
 /// Below this an error is rounding, and a logarithm of it says nothing.
 constexpr double least = 1e-17;
 QString relative(double part) { return part < least ? QStringLiteral("0") : reclab::number(part, 3); }
+bool isBound(const ModesRow& row) { return row.above < 1.0; }  // a fit by nothing is off by 1
 
 }  // namespace
 
@@ -37,11 +40,11 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
                              "much came before. Both poles of a conjugate pair count as modes. Errors are those of the worst channel. The same from a terminal: reclab distill."),
                   .columns = {{tr("Modes"), tr("Of each channel"), true},
                               {tr("Error"), tr("The norm of the difference of all taps, over that of the filter"), true},
-                              {tr("at most"), tr("What balanced truncation leaves: twice the sum of the Hankel singular values beyond the last mode, over the norm of the filter; a dash where that says nothing"), true},
+                              {tr("at most"), tr("What balanced truncation leaves: twice the sum of the Hankel singular values beyond the last mode, over the norm of the filter; – where that is more than the filter itself, which any fit is under"), true},
                               {tr("Largest tap"), tr("The largest difference of a tap, over the largest tap"), true},
                               {tr("Hankel norm"), tr("Of the difference, over that of the filter"), true},
                               {tr("at least"), tr("The next Hankel singular value over the first: no filter of so many modes comes nearer in the Hankel norm"), true}},
-                  .stretched = ModesAt::below,
+                  .stretched = -1,
                   .run = tr("Distill"),
                   .save = tr("Save the errors"),
                   .file = "distilled.csv",
@@ -83,7 +86,14 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
   for (QCPGraph* graph : {l2_, hankel_, values_}) graph->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, 5));
   connect(plot_, &Plot::themeChanged, this, &DistillDialog::colour);
   colour();
-  column->insertWidget(3, plot_, 1);
+  auto* before = label(tr("Distill fits the long filters of %1. What a fit loses is drawn here against its number of modes, and listed below.").arg(QString::fromStdString(preset.title)), "muted", this);
+  before->setWordWrap(true);
+  before->setAlignment(Qt::AlignCenter);
+  before->setMargin(24);
+  picture_ = new QStackedWidget(this);
+  picture_->addWidget(before);
+  picture_->addWidget(plot_);
+  column->insertWidget(3, picture_, 1);
 
   open_ = new QPushButton(tr("Open as a model…"), this);
   open_->setAutoDefault(false);
@@ -95,7 +105,6 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
       break;
     }
   connect(open_, &QPushButton::clicked, this, &DistillDialog::openModel);
-  say(tr("Distill fits %1.").arg(QString::fromStdString(preset.title)));
 }
 
 void DistillDialog::colour() {
@@ -114,6 +123,7 @@ void DistillDialog::colour() {
 
 void DistillDialog::start() {
   open_->setEnabled(false);
+  picture_->setCurrentIndex(0);
   found_ = std::make_shared<Found>();
   DistillRequest request{requestFor(setup_, library_->presets.find(setup_.preset), {}), modes_->value(), taps_->value()};
   request.model.device = "cpu";
@@ -129,11 +139,15 @@ void DistillDialog::write(const ModesRow& found) {
   const int row = addRow();
   put(row, ModesAt::modes, QString::number(found.modes));
   put(row, ModesAt::l2, relative(found.l2));
-  put(row, ModesAt::above, found.above < 1.0 ? relative(found.above) : QString::fromUtf8("–"));
+  if (isBound(found))
+    put(row, ModesAt::above, relative(found.above));
+  else
+    put(row, ModesAt::above, QString::fromUtf8("–"), tr("Twice the sum of the Hankel singular values beyond mode %1 is %2 times the norm of the filter, which bounds nothing.").arg(found.modes).arg(reclab::number(found.above, 3)));
   put(row, ModesAt::largest, relative(found.largest));
   put(row, ModesAt::hankel, relative(found.hankel));
   put(row, ModesAt::below, relative(found.below));
   open_->setEnabled(true);  // rows come when all is found
+  picture_->setCurrentIndex(1);
   draw();
 }
 
@@ -145,7 +159,7 @@ void DistillDialog::draw() const {
     graph->data()->set(drawn, true);
   };
   points(l2_, [](const ModesRow& row) { return row.l2; });
-  points(bound_, [](const ModesRow& row) { return row.above < 1.0 ? row.above : 0.0; });  // a fit by nothing is off by 1
+  points(bound_, [](const ModesRow& row) { return isBound(row) ? row.above : 0.0; });
   points(hankel_, [](const ModesRow& row) { return row.hankel; });
   points(values_, [](const ModesRow& row) { return row.below; });
   QCPAxis *x = l2_->keyAxis(), *y = l2_->valueAxis();
@@ -165,8 +179,14 @@ std::pair<QString, bool> DistillDialog::outcome() const {
   const Distillation& found = *found_->distillation;
   std::int64_t channels = 0;
   for (const DistilledFilter& filter : found.filters) channels += filter.filter.channels;
-  const QString of = tr("%1 channels of %2 filters: with %3 modes %4 of the worst one is lost.").arg(grouped(channels), grouped(std::ssize(found.filters))).arg(found.modes).arg(relative(found.rows.back().l2));
-  return {of + ' ' + (found.whole ? tr("The whole model can be run with them.") : tr("The first filter can be run with them as a model of its own.")), false};
+  const auto filters = std::ssize(found.filters);
+  const QString of = tr("%1 of %2: with %3, %4 of the worst one is lost.")
+                         .arg(channels == 1 ? tr("1 channel") : tr("%1 channels").arg(grouped(channels)), filters == 1 ? tr("1 filter") : tr("%1 filters").arg(grouped(filters)),
+                              found.modes == 1 ? tr("1 mode") : tr("%1 modes").arg(found.modes), relative(found.rows.back().l2));
+  QStringList said{of};
+  if (!std::ranges::all_of(rows(), isBound)) said << tr("– under “at most”: the bound is larger than the filter.");
+  said << (found.whole ? tr("The whole model can be run with them.") : tr("The first filter can be run with them as a model of its own."));
+  return {said.join(u' '), false};
 }
 
 void DistillDialog::openModel() {

@@ -11,6 +11,7 @@
 #include "gui/session/setup.h"
 
 class QCPGraph;
+class QStackedWidget;
 
 namespace reclab {
 
@@ -49,6 +50,7 @@ class DistillDialog : public RowsDialog<ModesRow> {
   std::shared_ptr<Found> found_;  ///< written by the job, read after its end
   QSpinBox *modes_, *taps_;
   QPushButton* open_;
+  QStackedWidget* picture_;  ///< a sentence until there is something to draw, then the plot
   Plot* plot_;
   Legend* legend_;
   QCPGraph *l2_, *hankel_, *values_, *bound_;

@@ -34,8 +34,9 @@ TableDialog::TableDialog(Face face, FileChooser chooser, QWidget* parent) : QDia
     item->setTextAlignment((one.number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     table_->setHorizontalHeaderItem(i, item);
   }
-  table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
-  table_->horizontalHeader()->setSectionResizeMode(face_.stretched, QHeaderView::Stretch);
+  const bool alike = face_.stretched < 0;
+  table_->horizontalHeader()->setSectionResizeMode(alike ? QHeaderView::Stretch : QHeaderView::ResizeToContents);
+  if (!alike) table_->horizontalHeader()->setSectionResizeMode(face_.stretched, QHeaderView::Stretch);
   table_->verticalHeader()->hide();
   if (face_.wraps)
     table_->verticalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);

@@ -35,7 +35,7 @@ class TableDialog : public QDialog {
   };
   struct Face {
     QString title, heading, text;  ///< of the window; above the table, large; below that, in rich text
-    std::vector<Column> columns;   ///< the last of text takes the room that is left: `stretched`
+    std::vector<Column> columns;   ///< the last of text takes the room that is left: `stretched`; all alike where that is none
     int stretched = 0;
     bool wraps = false;            ///< a cell may have several lines
     QString run;                   ///< the button's word
