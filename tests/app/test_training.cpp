@@ -3,11 +3,16 @@
 #include <QDir>
 #include <QElapsedTimer>
 #include <QFileInfo>
+#include <QLineEdit>
+#include <QMenu>
+#include <QMenuBar>
 #include <QPushButton>
 #include <QSignalSpy>
+#include <QTimer>
 #include <QToolButton>
 
 #include "experiment/training/training.h"
+#include "gui/comparing/side_by_side.h"
 #include "gui/learning/training_bar.h"
 #include "gui/session/pins.h"
 #include "gui/views/inspector_view.h"
@@ -170,6 +175,78 @@ class TestTraining : public test::WindowTest {
     QVERIFY(now.current == now.trainings[1]->training && now.trainings[1]->rate.front() == 1e-4);
     QVERIFY2(QString::fromStdString(now.trainings[1]->name).contains(QStringLiteral("from step %1").arg(from)), now.trainings[1]->name.c_str());
     QVERIFY2(now.trainings[1]->command.find(" && reclab train gru") != std::string::npos, now.trainings[1]->command.c_str());
+  }
+
+  /// A lesson from its beginning to its end, with the mouse and the keys alone.
+  void trainedScrubbedForkedComparedAndExportedByHand() {
+    open();
+    begin();
+    QTRY_VERIFY_WITH_TIMEOUT(done() >= 40, patience);
+    pause();
+    // Back along the time of training, to about a third of it.
+    TrainingStrip* strip = bar()->strip();
+    const auto at = [&](std::int64_t step) { return QPoint(strip->pixelOf(step), strip->height() / 2); };
+    const std::int64_t end = done();
+    QTest::mousePress(strip, Qt::LeftButton, {}, at(end));
+    for (const std::int64_t step : {end * 2 / 3, end / 2, end / 3}) QTest::mouseMove(strip, at(step));
+    QTest::mouseRelease(strip, Qt::LeftButton, {}, at(end / 3));
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked() && looked()->steps < end, patience);
+    const std::int64_t from = looked()->steps;
+    // Another rate, in the settings that the bar opens, and a fork with it.
+    auto* how = bar()->findChild<QToolButton*>("field");
+    QTimer::singleShot(0, this, [&] {
+      auto* rate = bar()->settings()->findChild<QLineEdit*>("training.rate");
+      QVERIFY(rate->isVisible());
+      QTest::mouseDClick(rate, Qt::LeftButton);
+      QTest::keyClick(rate, Qt::Key_A, Qt::ControlModifier);
+      QTest::keyClicks(rate, "0.002");
+      QTest::keyClick(rate, Qt::Key_Enter);
+      how->menu()->close();
+    });
+    click(how);
+    QCOMPARE(bar()->settings()->choice().rate, 0.002);
+    click(bar()->forkButton());
+    QTRY_VERIFY_WITH_TIMEOUT(session().learning()->trainings.size() == 2 && done() >= 20, patience);
+    pause();
+    QCOMPARE(session().learning()->trainings[0]->done, end);
+    QVERIFY2(QString::fromStdString(curve()->name).contains(QStringLiteral("from step %1").arg(from)), curve()->name.c_str());
+    // Weights of its way beside one another: two clicks.
+    auto* compare = window_->findChild<QToolButton*>("compareButton");
+    QTimer::singleShot(0, this, [&] {
+      QMenu* menu = window_->compareMenu();
+      for (QAction* one : menu->actions())
+        if (one->text() == "Along its training") return QTest::mouseClick(menu, Qt::LeftButton, {}, menu->actionGeometry(one).center());
+      menu->close();
+      QFAIL("the menu has no training to compare along");
+    });
+    click(compare);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && !window_->pins()->running() && window_->pins()->runs().size() >= 2, patience);
+    for (const Pin& pin : window_->pins()->pins()) QVERIFY2(pin.comparable && pin.trace->info.learned, qPrintable(pin.name));
+    QTest::keyClick(window_.get(), Qt::Key_B, Qt::ControlModifier);
+    QTRY_VERIFY(window_->sideBySide() != nullptr && window_->sideBySide()->isVisible());
+    QCOMPARE(window_->sideBySide()->columns(), window_->pins()->pins().size() + 1);
+    QTest::keyClick(window_.get(), Qt::Key_B, Qt::ControlModifier);
+    QTRY_VERIFY(window_->area()->isVisible());
+    // Out of the File menu, and on from there.
+    const QString folder = folder_.filePath("lesson");
+    FileChooser chooser;
+    chooser.folder = [folder](QWidget*, const QString&) { return folder; };
+    window_->setFileChooser(chooser);
+    QAction* exports = window_->action("exportTraining");
+    QMenu* file = nullptr;
+    for (QAction* one : window_->menuBar()->actions())
+      if (one->menu() && one->menu()->actions().contains(exports)) file = one->menu();
+    QVERIFY(file != nullptr && exports->isEnabled());
+    QTest::mouseClick(window_->menuBar(), Qt::LeftButton, {}, window_->menuBar()->actionGeometry(file->menuAction()).center());
+    QTRY_VERIFY(file->isVisible());
+    QTest::mouseClick(file, Qt::LeftButton, {}, file->actionGeometry(exports).center());
+    QTRY_VERIFY_WITH_TIMEOUT(QFileInfo::exists(folder + "/training.json"), patience);
+    const Setup setup = session().setup();
+    TrainingRequest request = trainingRequestFor(setup, session().library()->presets.find(setup.preset), bar()->settings()->choice());
+    request.run.learned.reset();
+    Training again(builtin_registry(), request);
+    resume(again, folder.toStdString());
+    QCOMPARE(again.history().back().loss, curve()->loss.back());
   }
 
   void aRateThatHasFallenToNothingIsNotTrainedOnWith() {
