@@ -41,6 +41,9 @@ class Panel : public QWidget {
   /// The kinds of arrays that the picture is made of: they are recorded while the panel is in sight, and a trace with none of them has nothing
   /// for it. Empty: anything.
   virtual Kinds needs() const { return {}; }
+  /// Those without which the picture that is chosen is not whole: while one of them is to come, the picture before stays. Empty: while all of what it
+  /// needs are to come.
+  virtual Kinds waitsFor() const { return {}; }
   /// Whether the picture is of the run that is shown, and so dimmed and named where another one is set.
   virtual bool isOfRun() const { return true; }
   /// The run before, while more of the present one is to come: parts of the picture that the present one does not have yet are kept from it,

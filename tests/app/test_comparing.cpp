@@ -151,6 +151,39 @@ class TestComparing : public test::WindowTest {
     photograph(window_.get(), "comparing");
   }
 
+  void whatOnlyPinnedRunsHaveIsSaid() {
+    open();
+    choose(QStringLiteral("Elman · GRU · LSTM"));
+    QVERIFY(pinsAtRest());
+    const auto why = [&](const char* id) {
+      PanelDock* dock = window_->area()->dock(id);
+      dock->raise();
+      dock->catchUp();
+      return dock->panel()->emptyReason();
+    };
+    QTRY_COMPARE(why("gating"), QStringLiteral("Elman network has no gates. GRU and LSTM, which are pinned, have: see them side by side (Ctrl+B)."));
+    QTRY_VERIFY2(why("kernels").endsWith("such as S4D, LRU or SGConv."), qPrintable(why("kernels")));  // none of them has
+    while (!pins().empty()) window_->pins()->remove(0);
+    QTRY_VERIFY2(why("gating").endsWith("such as LSTM, GRU or Mamba."), qPrintable(why("gating")));
+  }
+
+  /// Six runs in one plot: one output of each, that all of them have.
+  void ofManyRunsOneOutputEach() {
+    open("elman");
+    for (const char* id : {"gru", "s4d"}) {
+      Setup beside = session().setup();
+      beside.preset = id;
+      QCOMPARE(window_->pins()->add(beside, nullptr, {}), QString());
+    }
+    QVERIFY(pinsAtRest());
+    PanelDock* dock = window_->area()->dock("output");
+    dock->raise();
+    dock->catchUp();
+    const QString names = dock->panel()->findChild<Plot*>()->leftOut() + dock->panel()->dataAsCsv().section('\n', 0, 0);
+    QVERIFY2(!names.contains("none of these outputs"), qPrintable(names));
+    for (const char* run : {"GRU", "S4D"}) QVERIFY2(names.contains(run), qPrintable(names));
+  }
+
   void seedsChoicesAndTooMany() {
     open();
     choose("Three seeds");

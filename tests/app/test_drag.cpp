@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "gui/views/inspector_view.h"
 #include "gui/views/models_view.h"
@@ -182,6 +183,61 @@ class TestDrag : public test::WindowTest {
     QVERIFY(session().trace()->find("jacobian/0") != nullptr);
     for (PanelDock* dock : window_->area()->docks())
       if (dock->panel()->id() != "timing") QTRY_COMPARE_WITH_TIMEOUT(dock->formerName(), QString(), patience);
+  }
+
+  void whatTakesLongFollowsAPanelInFront_data() {
+    QTest::addColumn<QString>("id");
+    QTest::addColumn<QString>("ofLab");  // the lab's own slider, else the inspector's
+    QTest::addColumn<QString>("array");
+    QTest::newRow("gradient lab, its own slider") << "gradient-lab" << "lab.spectral_radius" << "jacobian/0";
+    QTest::newRow("gradient lab, the inspector's slider") << "gradient-lab" << "" << "jacobian/0";
+    QTest::newRow("sensitivity") << "sensitivity" << "" << "sensitivity";
+  }
+  /// The picture stays while the hand moves, follows it, and is of what is set when it rests: what the panel hands out as data are its run's.
+  void whatTakesLongFollowsAPanelInFront() {
+    QFETCH(QString, id);
+    QFETCH(QString, ofLab);
+    QFETCH(QString, array);
+    const std::string key = "spectral_radius", recorded = array.toStdString();
+    Options options;
+    options.model = "elman";
+    options.task = "noise";
+    options.length = 200;
+    WindowTest::open(options, {1600, 1000});
+    window_->area()->arrange({"lab", {{"gradient-lab", "sensitivity"}, {"gradients", "spectrum"}}});
+    PanelDock* dock = window_->area()->dock(id);
+    const auto drawn = [&] { return session().trace() && session().trace()->find(recorded) != nullptr && dock->answered() && dock->formerName().isEmpty(); };
+    QTRY_VERIFY_WITH_TIMEOUT(whole() && drawn(), patience);
+    const QString before = dock->panel()->dataAsCsv();
+    QSlider* slider = ofLab.isEmpty() ? window_->inspector()->slider(QString::fromStdString(key)) : dock->panel()->findChild<QSlider*>(ofLab);
+    QVERIFY(slider != nullptr && slider->isVisible());
+
+    const auto at = [&](double share) { return QPoint(static_cast<int>(6 + share * (slider->width() - 12)), slider->height() / 2); };
+    Watch watch(window_->area());
+    std::set<QString> pictures;  // that were there while the hand moved
+    const double from = static_cast<double>(slider->value()) / slider->maximum();
+    QTest::mousePress(slider, Qt::LeftButton, {}, at(from));
+    QVERIFY(slider->isSliderDown());
+    for (int i = 0; i < 30; ++i) {
+      QTest::mouseMove(slider, at(0.1 + 0.6 * i / 30.0));
+      QTest::qWait(50);
+      pictures.insert(dock->panel()->dataAsCsv());
+    }
+    // How often it follows is a matter of the machine; that it is of a hand that stands still, before it lets go, is not.
+    QTRY_VERIFY_WITH_TIMEOUT(plain(hyperOf(session().trace(), key)) == plain(QString::fromStdString(session().setup().settings().back().second)) && dock->panel()->dataAsCsv() != before, patience);
+    QVERIFY(slider->isSliderDown());
+    QTest::mouseRelease(slider, Qt::LeftButton, {}, at(0.68));
+    QTRY_VERIFY2_WITH_TIMEOUT(whole() && drawn(), qPrintable(window_->statusLine()->sentence()), patience);
+    qInfo("%s: %zu pictures while it moved, %d frames", qPrintable(id), pictures.size(), watch.frames);
+    QVERIFY2(watch.empty.empty(), qPrintable(watch.said()));
+    // At rest: of what is set, and another picture than before.
+    const QString value = plain(hyperOf(session().trace(), key));
+    QCOMPARE(value, plain(QString::fromStdString(session().setup().settings().back().second)));
+    const QString after = dock->panel()->dataAsCsv();
+    QVERIFY(after != before);
+    const TraceArray* now = session().trace()->find(recorded);
+    const double first = (*now->real)[0];
+    QVERIFY2(after.contains(QString::fromLatin1(csvNumber(first))), qPrintable(QString::number(first)));
   }
 
   void theZoomBeforeComesBack() {

@@ -4,6 +4,7 @@
 #include <QSlider>
 #include <QSpinBox>
 #include <QTest>
+#include <algorithm>
 #include <cmath>
 
 #include "panels/gradient_lab/gradient_lab.h"
@@ -75,11 +76,11 @@ class TestGradientLab : public QObject {
 
   void theMapsHaveAllPairs() {
     Lab lab(traceOf());
-    lab.choose("view", 1);
+    lab.choose("view", 2);
     QVERIFY(!lab->heatmap()->isDiverging());
     QVERIFY2(lab->tipAt(pixelIn(lab->heatmap()->keyAxis()->axisRect(), 200, 25)).contains("state of step 200, changed at step 100: |∂s_t/∂s_s| = 0.00592"),
              qPrintable(lab->tipAt(pixelIn(lab->heatmap()->keyAxis()->axisRect(), 200, 25))));
-    lab.choose("view", 2);
+    lab.choose("view", 3);
     QVERIFY(lab->heatmap()->isDiverging());
     QCOMPARE(lab->heatmap()->high(), 1.0);
     const QString tip = lab->tipAt(pixelIn(lab->heatmap()->keyAxis()->axisRect(), 200, 25));
@@ -90,7 +91,7 @@ class TestGradientLab : public QObject {
 
   void aClickOnTheMapMovesTheCursor() {
     Lab lab(traceOf());
-    lab.choose("view", 1);
+    lab.choose("view", 2);
     QSignalSpy picked(lab.plot(), &Plot::timePicked);
     QTest::mouseClick(lab.plot(), Qt::LeftButton, {}, pixelIn(lab->heatmap()->keyAxis()->axisRect(), 120, 10).toPoint());
     QVERIFY(!picked.isEmpty());
@@ -151,6 +152,45 @@ class TestGradientLab : public QObject {
     lab.panel.resize(320, 300);
     QCoreApplication::processEvents();
     QVERIFY(!lab.find<QWidget>("settings")->isVisible());
+  }
+
+  void aLowPanelHasTheFactorsInAViewOfTheirOwn() {
+    Lab lab(traceOf());
+    QVERIFY(lab->factorRect()->visible());
+    lab.panel.resize(720, 260);
+    QCoreApplication::processEvents();
+    lab.plot()->replot();
+    QVERIFY(!lab->factorRect()->visible());
+    QVERIFY2(lab->normRect()->height() >= 100, qPrintable(QString::number(lab->normRect()->height())));
+    QVERIFY2(lab->said().contains("The view Factors has them"), qPrintable(lab->said()));
+    lab.choose("view", 1);
+    QVERIFY(lab->factorRect()->visible() && !lab->normRect()->visible());
+    QVERIFY2(lab->factorRect()->height() >= 100, qPrintable(QString::number(lab->factorRect()->height())));
+    QVERIFY(lab.graph(lab->factorRect(), "matrix") && lab.graph(lab->factorRect(), "slope of f"));
+    // Of a pinned run all factors together: log10 of the product.
+    lab.panel.setPinned({{traceOf(), QColor("#a566d6"), "other", {}}});
+    QCOMPARE(lab->factorRect()->graphs().size(), qsizetype(3));
+    const auto at = [](const QCPGraph* graph) { return graph->data()->at(7)->value; };
+    QVERIFY(std::abs(at(lab->factorRect()->graphs().last()) - at(lab.graph(lab->factorRect(), "matrix")) - at(lab.graph(lab->factorRect(), "slope of f"))) < 1e-12);
+    // A click there moves the cursor as everywhere.
+    QSignalSpy picked(lab.plot(), &Plot::timePicked);
+    lab.plot()->replot();
+    QTest::mouseClick(lab.plot(), Qt::LeftButton, {}, pixelIn(lab->factorRect(), 120, 0.0).toPoint());
+    QVERIFY(!picked.isEmpty() && std::abs(picked.last().first().toLongLong() - 120) <= 1);
+  }
+
+  void theAxisHoldsWhatIsPinned() {
+    Lab lab(traceOf());
+    auto steeper = std::make_shared<Trace>(*traceOf());
+    TraceArray measured = *steeper->find("jacobian/0");
+    auto values = std::make_shared<std::vector<double>>(*measured.real);
+    for (double& x : *values) x *= 3.0;
+    measured.real = values;
+    steeper->put(std::move(measured));
+    const double before = lab->normRect()->axis(QCPAxis::atLeft)->range().lower, least = *std::ranges::min_element(*values);
+    QVERIFY(least < before);
+    lab.panel.setPinned({{steeper, QColor("#a566d6"), "steeper", {}}});
+    QVERIFY(lab->normRect()->axis(QCPAxis::atLeft)->range().lower <= least);
   }
 
   void whatIsMissingIsSaid() {

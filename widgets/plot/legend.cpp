@@ -10,6 +10,18 @@ namespace {
 
 constexpr int legend_gap = 8;  // pixels at both sides
 
+/// What stands above the pictures leaves the corner to the dots that say that something is left out.
+int rightGap(const QCPLayoutElement* one) {
+  QCPLayoutGrid* grid = one->parentPlot()->plotLayout();
+  for (int row = 0; row < grid->rowCount(); ++row) {
+    const QCPLayoutElement* element = grid->hasElement(row, 0) ? grid->element(row, 0) : nullptr;
+    if (element == one) return static_cast<const Plot*>(one->parentPlot())->leftOutPlace().width() + 2;
+    if (qobject_cast<const Paragraph*>(element) == nullptr && qobject_cast<const Legend*>(element) == nullptr) break;
+  }
+  return legend_gap;
+}
+int roomAcross(const QCPLayoutElement* one) { return std::max(60, one->parentPlot()->viewport().width() - legend_gap - rightGap(one)); }
+
 }  // namespace
 
 Paragraph::Paragraph(QCustomPlot* plot) : QCPLayoutElement(plot) { setLayer(QStringLiteral("legend")); }
@@ -22,7 +34,7 @@ void Paragraph::setText(const QString& text, bool muted) {
 
 int Paragraph::wantedHeight() const {
   if (text_.isEmpty()) return 0;
-  const int width = std::max(60, mParentPlot->viewport().width() - 2 * legend_gap);
+  const int width = roomAcross(this);
   if (width != std::exchange(width_, width)) {
     const Theme& theme = themeOf(mParentPlot);
     const QFontMetrics metrics(small_ ? theme.small : theme.normal, mParentPlot);
@@ -42,7 +54,7 @@ void Paragraph::draw(QCPPainter* painter) {
   const Theme& theme = themeOf(mParentPlot);
   painter->setFont(small_ ? theme.small : theme.normal);
   painter->setPen(muted_ ? theme.muted : theme.text);
-  painter->drawText(outerRect().adjusted(legend_gap, 2, -legend_gap, 0), Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, text_);
+  painter->drawText(outerRect().adjusted(legend_gap, 2, -rightGap(this), 0), Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, text_);
 }
 
 // ---------------------------------------------------------------------------------------------------------------- legend
@@ -89,7 +101,7 @@ int Legend::arrange(int width, bool one_line) const {
 }
 
 int Legend::wantedHeight() const {
-  const int width = std::max(60, mParentPlot->viewport().width() - 2 * legend_gap);
+  const int width = roomAcross(this);
   if (width != std::exchange(width_, width)) height_ = arrange(width, false);
   return height_;
 }
@@ -147,7 +159,7 @@ QRect Legend::placeOf(const QString& key) const {
 
 void Legend::draw(QCPPainter* painter) {
   const Plot::Room room = static_cast<const Plot*>(mParentPlot)->roomFor(this);
-  arrange(std::max(60, mParentPlot->viewport().width() - 2 * legend_gap), room != Plot::Room::all);
+  arrange(roomAcross(this), room != Plot::Room::all);
   if (room == Plot::Room::none) {
     more_ = {};
     for (Entry& entry : entries_) entry.place = {};

@@ -12,6 +12,10 @@ QString pinKey(const Panel::Run& run);
 void addPin(Legend* legend, const Panel::Run& run, const QPen& pen, const QList<QCPLayerable*>& shows, const QStringList& of = {}, const QString& how = {});
 /// A run without anything to show here is said to be: `lacks` is "no gates".
 void addPinWithout(Legend* legend, const Panel::Run& run, const Theme& theme, const QString& lacks, const QString& tip = {});
+/// All of them as one entry, where none is in a picture: "5 pinned runs: not in this view".
+void addPinsWithout(Legend* legend, const std::vector<Panel::Run>& runs, const Theme& theme, const QString& lacks, const QString& tip);
+/// Where the run that is shown has nothing of these kinds and pinned runs have: which, and how theirs is seen. Empty where none has.
+QString pinsThatHave(const std::vector<Panel::Run>& runs, Kinds kinds);
 /// The line style of the i-th of several curves of one run, which share its colour.
 Qt::PenStyle pinStyle(int i);
 

@@ -154,7 +154,7 @@ class TimeCursor : public QCPLayerable {
       painter->setBrush(graph->pen().color());
       painter->drawEllipse(QPointF(x, y), 3.5, 3.5);
       const QString value = time.format ? time.format(at->value) : number(at->value);
-      labels.push_back({graph->name().isEmpty() ? value : graph->name() + u' ' + value, graph->pen().color(), y, y});
+      labels.push_back({graph->name().isEmpty() ? value : graph->name() + u' ' + value, legible(graph->pen().color(), theme), y, y});
     }
     painter->setFont(theme.small);
     with_step = with_step && area.height() >= 2 * line;
@@ -184,7 +184,9 @@ class TimeCursor : public QCPLayerable {
   void write(QCPPainter* painter, const QRect& area, double x, double y, const QString& text, const QColor& colour,
              const QFontMetrics& metrics) const {
     const int width = metrics.horizontalAdvance(text) + 6, height = metrics.height();
-    const double left = x + 6 + width > area.right() && x - 6 - width >= area.left() ? x - 6 - width : x + 6;
+    const bool beyond = x + 6 + width > area.right();
+    // Where neither side has room it stands over the cursor, whole.
+    const double left = !beyond ? x + 6 : x - 6 - width >= area.left() ? x - 6 - width : std::max<double>(plot_->viewport().left(), std::min<double>(x + 6, plot_->viewport().right() - width));
     const QRectF box(left, y - height / 2.0, width, height);
     QColor ground = plot_->theme_.base;
     ground.setAlphaF(0.9f);

@@ -43,6 +43,12 @@ double contrast(const QColor& a, const QColor& b) {
   return (std::max(x, y) + 0.05) / (std::min(x, y) + 0.05);
 }
 
+QColor legible(const QColor& colour, const Theme& theme) {
+  QColor found = colour;
+  for (int tenth = 9; tenth >= 0 && contrast(found, theme.base) < 4.5; --tenth) found = mixed(colour, theme.text, 0.1 * tenth);
+  return found;
+}
+
 Theme Theme::of(const QWidget* widget) { return of(widget->palette(), QApplication::font()); }
 
 Theme Theme::of(const QPalette& palette, const QFont& family) {

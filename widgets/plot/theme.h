@@ -36,6 +36,8 @@ struct Theme {
 QColor mixed(const QColor& a, const QColor& b, double part);
 /// The contrast ratio of WCAG: 1 (none) to 21.
 double contrast(const QColor& a, const QColor& b);
+/// The colour of a curve for small text on the theme's base: as much nearer to that of text as 4.5:1 takes.
+QColor legible(const QColor& colour, const Theme& theme);
 
 /// A colour map as 256 colours, low to high.
 using ColourMap = std::array<QRgb, 256>;

@@ -106,6 +106,15 @@ void CompareDialog::refresh() {
       table_->setItem(row, i, item);
     }
   };
+  // What the runs come to first, for the settings of unlike models are many.
+  const auto names = numbersOf(nullptr);
+  std::vector<std::vector<RunNumber>> numbers;
+  for (const Pins::Column& run : runs) numbers.push_back(numbersOf(run.trace.get()));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    QStringList cells;
+    for (const auto& one : numbers) cells << (std::isfinite(one[i].value) ? number(one[i].value, 4) : QString());
+    add(names[i].words, names[i].tip, cells, true);
+  }
   // The settings of all, in the order of the first that has them.
   QList<const Facet*> rows;
   for (const Pins::Column& run : runs)
@@ -121,14 +130,6 @@ void CompareDialog::refresh() {
     }
     if (all_->isChecked() || distinct.size() > 1) add(row->words, {}, cells, false);
   }
-  const auto names = numbersOf(nullptr);
-  std::vector<std::vector<RunNumber>> numbers;
-  for (const Pins::Column& run : runs) numbers.push_back(numbersOf(run.trace.get()));
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    QStringList cells;
-    for (const auto& one : numbers) cells << (std::isfinite(one[i].value) ? number(one[i].value, 4) : QString());
-    add(names[i].words, names[i].tip, cells, true);
-  }
   const TracePtr& shown = runs.front().trace;
   input_->setText(shown ? tr("All on %1, %2 steps. Runs are named by what differs; the first is the one that is looked at.")
                               .arg(QString::fromStdString(shown->info.input_name), grouped(shown->info.length))
@@ -139,19 +140,18 @@ QString CompareDialog::csv() const {
   QString text = QStringLiteral("what");
   for (int i = 0; i < table_->columnCount(); ++i) text += ',' + csvCell(table_->horizontalHeaderItem(i)->text());
   text += '\n';
-  const auto names = numbersOf(nullptr);
-  const int settings = table_->rowCount() - static_cast<int>(names.size());
-  for (int row = 0; row < settings; ++row) {
-    text += csvCell(table_->verticalHeaderItem(row)->text());
-    for (int i = 0; i < table_->columnCount(); ++i) text += ',' + (table_->item(row, i)->toolTip().isEmpty() ? QString() : csvCell(table_->item(row, i)->text()));
-    text += '\n';
-  }
   // Numbers with all of their digits.
+  const auto names = numbersOf(nullptr);
   std::vector<std::vector<RunNumber>> numbers;
   for (const Pins::Column& run : pins_->columns()) numbers.push_back(numbersOf(run.trace.get()));
   for (std::size_t i = 0; i < names.size(); ++i) {
     text += csvCell(names[i].words);
     for (const auto& one : numbers) text += ',' + QString::fromLatin1(csvNumber(one[i].value));
+    text += '\n';
+  }
+  for (int row = static_cast<int>(names.size()); row < table_->rowCount(); ++row) {
+    text += csvCell(table_->verticalHeaderItem(row)->text());
+    for (int i = 0; i < table_->columnCount(); ++i) text += ',' + (table_->item(row, i)->toolTip().isEmpty() ? QString() : csvCell(table_->item(row, i)->text()));
     text += '\n';
   }
   return text;

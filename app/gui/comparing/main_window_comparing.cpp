@@ -27,6 +27,7 @@ void MainWindow::showPins() {
   while (chips_->chips().size() > pins.size()) chips_->removeLast();
   while (chips_->chips().size() < pins.size()) chips_->add(makeChip(chips_->chips().size()));
   for (std::size_t i = 0; i < pins.size(); ++i) chips_->chips()[i]->show(pins[i]);
+  fitToolBar();
   chips_->fit();
   area_->setRuns(session_->trace(), pins_->runs());
   if (side_ != nullptr && side_->isVisible()) side_->setRuns(compared());
@@ -69,6 +70,8 @@ void MainWindow::showSideBySide(bool on) {
   if (on && side_ == nullptr) {
     side_ = new SideBySide(time_, middle_);
     middle_->addWidget(side_);
+    side_->setQuestions({[this](Kind kind) { return session_->awaits(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
+    connect(session_, &SessionController::awaitedChanged, side_, &SideBySide::askAgain);
     connect(side_, &SideBySide::closeWanted, action("sideBySide"), &QAction::trigger);
     connect(side_, &SideBySide::kindsChanged, this, &MainWindow::tellVisible);
   }

@@ -110,6 +110,10 @@ void SideBySide::setRuns(const std::vector<Panel::Run>& runs) {
   if (isVisible()) build();
 }
 
+void SideBySide::askAgain() {
+  if (isVisible() && cards_.size() == runs_.size()) fill();
+}
+
 void SideBySide::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
   build();
@@ -191,6 +195,7 @@ void SideBySide::fill() {
     card.name->setToolTip(run.tip);
     for (Cell& cell : card.cells) {
       if (cell.given == run.trace && run.trace) continue;
+      if (i == 0 && keepsPicture(*cell.panel, cell.given.get(), run.trace.get(), questions_)) continue;  // of pinned runs all is there
       cell.given = run.trace;
       cell.panel->setTrace(run.trace);
       cell.panel->setTimeRange(time_->first(), time_->last());

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "gui/window/panel_area.h"
 #include "gui/window/time_link.h"
 #include "panel.h"
 
@@ -25,6 +26,8 @@ class SideBySide : public QWidget {
   explicit SideBySide(TimeLink* time, QWidget* parent);
   /// The first is the one that is looked at.
   void setRuns(const std::vector<Panel::Run>& runs);
+  void setQuestions(RunQuestions questions) { questions_ = std::move(questions); }
+  void askAgain();  ///< the answers may be others now
   /// The panels that each run is shown in, one under the other; names that are of none are left out.
   void setKinds(const QStringList& ids);
   const QStringList& kinds() const { return kinds_; }
@@ -58,6 +61,7 @@ class SideBySide : public QWidget {
   TimeLink* time_;
   QStringList kinds_;
   std::vector<Panel::Run> runs_;
+  RunQuestions questions_;
   std::vector<Card> cards_;
   QWidget* sheet_;
   QGridLayout* grid_;

@@ -131,7 +131,7 @@ void SessionController::describe() {
 
 std::optional<RunWork::Subject> SessionController::whatToRun(bool live) const {
   if (!ready()) return std::nullopt;
-  return RunWork::Subject{library_, {std::make_shared<const Setup>(setup_), probeFor(visible_, live, focus_), live}};
+  return RunWork::Subject{library_, {std::make_shared<const Setup>(setup_), probeFor(visible_, live, focus_, runs_.keepsUp() ? followed_ : Kinds()), live}};
 }
 
 TimingWork::Subject SessionController::whatToTime() const {

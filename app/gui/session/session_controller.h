@@ -59,6 +59,8 @@ class SessionController : public QObject {
   /// Writes the weights or the final state of what is shown; saved follows, or a sentence.
   void saveFile(FileKind kind, const QString& file);
   void setVisiblePanels(const QStringList& ids);
+  /// What is computed late and yet recorded while a slider moves, as long as that keeps up with the hand.
+  void setFollowed(const Kinds& kinds) { followed_ = kinds; }
   void setFocus(std::int64_t step) { focus_ = step; }  ///< the cursor: its spectrum comes first
   /// What a trace that was shown is of, when that is not what is set now: "Elman network, spectral radius = 0.7"; empty when it is.
   QString nameOfFormer(const TracePtr& trace) const;
@@ -158,6 +160,7 @@ class SessionController : public QObject {
   PropertiesOf properties_;
   ModelPtr model_;  ///< as last described
   QStringList visible_;
+  Kinds followed_;
   std::int64_t focus_ = 0;
   Shown shown_;
   Desk desk_{sentenceOf};

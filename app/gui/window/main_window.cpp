@@ -259,6 +259,7 @@ void MainWindow::editSetting(const QString& key, const QString& text, bool live,
   Setup after = session_->setup();
   after.setValue(key.toStdString(), text.toStdString());
   area_->holdAxes(live);
+  session_->setFollowed(live ? area_->waitedFor() : Kinds());
   change(after, tr("%1 of %2").arg(key, QString::fromStdString(after.preset)), gesture, live);
 }
 

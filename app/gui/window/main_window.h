@@ -125,7 +125,7 @@ class MainWindow : public QMainWindow {
   void arrangeSides();
   void keepOnScreen();
   bool isNarrow() const;
-  void fitToolBar();
+  void fitToolBar();  ///< as words or icons, as there is room
   void resetLayout();
   void restoreLayout();
   void saveLayout() const;

@@ -319,7 +319,7 @@ void MainWindow::keepOnScreen() {
 void MainWindow::fitToolBar() {
   const auto style = [](bool words) { return words ? Qt::ToolButtonTextBesideIcon : Qt::ToolButtonIconOnly; };
   trainButton_->setToolButtonStyle(style(!narrow_));
-  for (QToolButton* button : {pinButton_, compareButton_}) button->setToolButtonStyle(style(!narrow_ && width() >= 1400));
+  for (QToolButton* button : {pinButton_, compareButton_}) button->setToolButtonStyle(style(!narrow_ && width() >= 1400 && chips_->chips().size() < 3));  // names of runs want the room
   // Where there is hardly room for them as dots, comparisons are in the menu alone (Run ▸ Compare).
   const auto* bar = qobject_cast<QToolBar*>(compareButton_->parentWidget());
   for (QAction* one : bar->actions())

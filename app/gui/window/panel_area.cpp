@@ -11,6 +11,7 @@
 #include <QWidgetAction>
 #include <algorithm>
 
+#include "gui/session/requests.h"
 #include "gui/window/look.h"
 #include "gui/window/veil.h"
 #include "plot/aligned_times.h"
@@ -26,8 +27,8 @@ QSize fitOf(const QSize& room) {
   return QSize(room.width() / leastPanel.width(), room.height() / leastPanel.height()).expandedTo({1, 1});
 }
 
-/// The layout with no more rows and columns than fit: what is left over stands behind others, as tabs. Of a row that is too wide that is
-/// the last; panels of a row that there is no room for go where the fewest are.
+/// The layout with no more rows and columns than fit: what is left over, of a row that is too wide or that there is no room for, stands behind
+/// others, as tabs, where the fewest are, so that as many of their names as can be are whole.
 std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
   std::vector<QStringList> rows;
   for (const QStringList& row : layout.rows) {
@@ -38,15 +39,14 @@ std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
       const qsizetype column = std::min<qsizetype>(i, fit.width() - 1);
       if (own && column >= into.size()) {
         into << row[i];
-      } else if (own) {
-        into[column] += '|' + row[i];
-      } else {
-        for (const QString& id : row[i].split('|')) {
-          qsizetype fewest = std::min(column, into.size() - 1);
-          for (qsizetype j = 0; j < into.size(); ++j)
-            if (into[j].count('|') < into[fewest].count('|')) fewest = j;
-          into[fewest] += '|' + id;
-        }
+        continue;
+      }
+      for (const QString& id : row[i].split('|')) {
+        QString* fewest = &into[std::min(column, into.size() - 1)];
+        for (QStringList& line : rows)
+          for (QString& cell : line)
+            if (cell.count('|') < fewest->count('|')) fewest = &cell;
+        *fewest += '|' + id;
       }
     }
   }
@@ -54,6 +54,18 @@ std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
 }
 
 }  // namespace
+
+bool keepsPicture(const Panel& panel, const Trace* given, const Trace* now, const RunQuestions& questions) {
+  if (!given || !now || !panel.emptyReason().isEmpty()) return false;
+  bool lacks = false, has = false, awaits = false;
+  const Kinds needs = panel.needs(), waits = panel.waitsFor();
+  for (const KindInfo& row : kind_table()) {
+    const bool there = now->has(row.kind), comes = !there && !now->info.absent.contains(row.kind) && questions.awaits(row.kind);
+    if (waits.has(row.kind)) lacks = lacks || comes;
+    if (needs.has(row.kind)) has = has || there, awaits = awaits || comes;
+  }
+  return lacks || (!needs.empty() && !has && awaits);
+}
 
 PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* chooser, QWidget* parent)
     : FlatDock("panel." + info.id, info.title, parent), panel_(info.make(this)), time_(time), chooser_(chooser), menu_(new QMenu(this)) {
@@ -144,16 +156,7 @@ bool PanelDock::answered() const {
   return !needs.empty() && given_ && std::ranges::all_of(kind_table(), [&](const KindInfo& row) { return !needs.has(row.kind) || given_->info.absent.contains(row.kind); });
 }
 
-bool PanelDock::has() const {
-  const Kinds needs = panel_->needs();
-  return needs.empty() || std::ranges::any_of(kind_table(), [&](const KindInfo& row) { return needs.has(row.kind) && trace_->has(row.kind); });
-}
-
-/// The rule of every panel: a picture stays until the new one is there, or until it is known that there will be none.
-bool PanelDock::keeps() const {
-  if (!trace_ || !given_ || !panel_->emptyReason().isEmpty()) return false;
-  return !has() && awaits();
-}
+bool PanelDock::keeps() const { return keepsPicture(*panel_, given_.get(), trace_.get(), questions_); }
 
 void PanelDock::contextMenuEvent(QContextMenuEvent* event) {
   // The menu key anywhere in the panel, or a right click on its title.
@@ -304,11 +307,16 @@ PanelDock* PanelArea::dock(const QString& id) const {
 
 QStringList PanelArea::visiblePanels() const {
   QStringList ids;
-  // A number for each pair of steps takes long: it is made for a panel in front of others alone.
-  constexpr Kinds of_pairs{Kind::sensitivity, Kind::mixing, Kind::mixing_unnormalised, Kind::jacobian_pairs, Kind::alignment};
   for (PanelDock* one : docks_)
-    if (!one->isHidden() && (one->inSight() || !one->panel()->needs().has_any(of_pairs))) ids << one->panel()->id();
+    if (!one->isHidden() && (one->inSight() || !one->panel()->needs().has_any(ofPairs()))) ids << one->panel()->id();
   return ids;
+}
+
+Kinds PanelArea::waitedFor() const {
+  Kinds all;
+  for (const PanelDock* one : docks_)
+    if (one->inSight()) all.add(one->panel()->waitsFor());
+  return all;
 }
 
 bool PanelArea::isEmpty() const { return std::ranges::all_of(docks_, &PanelDock::isHidden); }

@@ -25,6 +25,10 @@ struct RunQuestions {
   std::function<QString(const std::shared_ptr<const Trace>&)> former = [](const auto&) { return QString(); };
 };
 
+/// The rule of every panel: a picture stays until the new one is there, or until it is known that there will be none. Whether `panel` keeps
+/// that of `given`, as `now` has not got all that the new one takes.
+bool keepsPicture(const Panel& panel, const Trace* given, const Trace* now, const RunQuestions& questions);
+
 /// One panel with its header and menu. A panel that is not visible is given nothing; it catches up when it is shown.
 class PanelDock : public FlatDock {
   Q_OBJECT
@@ -57,7 +61,6 @@ class PanelDock : public FlatDock {
   void saveData();
   QString fileName(const QString& suffix) const;
   bool awaits() const;
-  bool has() const;  ///< something that the picture is made of
   bool keeps() const;
   Panel* panel_;
   Veil* veil_;
@@ -80,6 +83,7 @@ class PanelArea : public QMainWindow {
   const std::vector<PanelDock*>& docks() const { return docks_; }
   PanelDock* dock(const QString& id) const;
   QStringList visiblePanels() const;  ///< for which is recorded
+  Kinds waitedFor() const;            ///< what the pictures in sight are not whole without
   bool isEmpty() const;               ///< all are hidden
   void setRuns(const std::shared_ptr<const Trace>& trace, const std::vector<Panel::Run>& pinned);
   void setQuestions(const RunQuestions& questions);

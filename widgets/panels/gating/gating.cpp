@@ -141,7 +141,8 @@ QString GatingPanel::whyEmpty() const {
   const QString model = trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title);
   // The window knows what the model has; without one everything was recorded.
   if (property("modelHas").toStringList().contains(QStringLiteral("gates"))) return tr("The gates of this run were not recorded. Press Run.");
-  return tr("%1 has no gates. Choose a gated model, such as LSTM, GRU or Mamba.").arg(model);
+  const QString others = pinsThatHave(pinned_, {Kind::gate});
+  return tr("%1 has no gates.").arg(model) + u' ' + (others.isEmpty() ? tr("Choose a gated model, such as LSTM, GRU or Mamba.") : others);
 }
 
 void GatingPanel::setPinned(const std::vector<Run>& runs) {
@@ -355,7 +356,7 @@ void GatingPanel::moveTime() {
   }
 
   const std::int64_t recorded = steps()[static_cast<std::size_t>(at)];
-  QString text = recorded == step_ ? tr("At step %1").arg(grouped(step_))
+  QString text = recorded == step_ ? tr("At step %1,").arg(grouped(step_))
                                    : tr("At step %1, the nearest to step %2 that was recorded,").arg(grouped(recorded), grouped(step_));
   if (bounded()) {
     const GateStatistics found = statisticsAtCursor();

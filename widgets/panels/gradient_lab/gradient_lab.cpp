@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "panels/panel_info.h"
 #include "panels/power_colours.h"
@@ -14,7 +15,7 @@ namespace reclab {
 namespace {
 
 constexpr double lab_decades = 12.0;  // of the map, below the largest
-constexpr int lab_room_beside = 470, lab_width_beside = 168, lab_most_updates = 60;
+constexpr int lab_room_beside = 470, lab_room_below = 330, lab_width_beside = 168, lab_most_updates = 60;
 constexpr double lab_none = std::numeric_limits<double>::quiet_NaN();
 constexpr int gate_factor = 0, slope_factor = 1, matrix_factor = 2;
 
@@ -36,6 +37,14 @@ double labParameterNorm(const Trace& trace) {
   return norm;
 }
 
+/// A curve of the run that is shown: a column of one of its arrays.
+struct LabCurve {
+  Kind kind;
+  std::int64_t column;
+  QString text, tip;
+  QPen pen;
+};
+
 QCPItemStraightLine* labLine(Plot* plot, QCPAxisRect* rect, const QString& layer) {
   auto* made = new QCPItemStraightLine(plot);
   made->setLayer(layer);
@@ -51,11 +60,13 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent) {
   view_ = new QComboBox;
   view_->setObjectName(QStringLiteral("view"));
   view_->addItem(tr("Bounds"), QStringLiteral("bounds"));
+  view_->addItem(tr("Factors"), QStringLiteral("factors"));
   view_->addItem(tr("Pairs"), QStringLiteral("pairs"));
   view_->addItem(tr("Alignment"), QStringLiteral("alignment"));
   view_->setItemData(0, tr("|∂s_T/∂s_t|, what bounds it, and what each factor of a step does"), Qt::ToolTipRole);
-  view_->setItemData(1, tr("|∂s_t/∂s_s| for each step and each one before it"), Qt::ToolTipRole);
-  view_->setItemData(2, tr("Whether the gradients that arrive at different steps point the same way"), Qt::ToolTipRole);
+  view_->setItemData(1, tr("What matrix, slope and gate do to the gradient at each step; under the bounds where the panel is high"), Qt::ToolTipRole);
+  view_->setItemData(2, tr("|∂s_t/∂s_s| for each step and each one before it"), Qt::ToolTipRole);
+  view_->setItemData(3, tr("Whether the gradients that arrive at different steps point the same way"), Qt::ToolTipRole);
   layer_ = new QComboBox;
   layer_->setObjectName(QStringLiteral("layer"));
   layer_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
@@ -91,7 +102,6 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent) {
   plot_->plotLayout()->addElement(0, 0, grid_);
   plot_->plotLayout()->addElement(1, 0, legend_);
   plot_->plotLayout()->addElement(2, 0, said_);
-  plot_->setLeastPicture(200);
   norm_rect_ = plot_->makeRect();
   factor_rect_ = plot_->makeRect();
   map_rect_ = plot_->makeRect();
@@ -134,11 +144,12 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent) {
   clip_ = labLine(plot_, norm_rect_, QStringLiteral("main"));
   input_ = labLine(plot_, map_rect_, QStringLiteral("overlay"));
 
-  // The plot takes its time axis from the first rect, which lies under the map while that is shown in its place.
+  // The plot takes its time axis from the first rect, which lies under what is shown in its place.
   connect(plot_, &QCustomPlot::afterLayout, this, [this] {
-    if (!map_) return;
-    norm_rect_->setMargins(map_rect_->margins());
-    norm_rect_->setOuterRect(map_rect_->outerRect());
+    if (norms_) return;
+    const QCPAxisRect* instead = map_ ? map_rect_ : factor_rect_;
+    norm_rect_->setMargins(instead->margins());
+    norm_rect_->setOuterRect(instead->outerRect());
   });
   connect(view_, &QComboBox::activated, this, [this] {
     by_hand_ = true;
@@ -161,6 +172,12 @@ QString GradientLabPanel::hint() const {
 }
 
 GradientLabPanel::View GradientLabPanel::view() const { return static_cast<View>(std::max(0, view_->currentIndex())); }
+
+Kinds GradientLabPanel::waitsFor() const {
+  if (view() == View::pairs) return {Kind::jacobian_pairs};
+  if (view() == View::alignment) return {Kind::alignment};
+  return {Kind::jacobian, Kind::jacobian_bound, Kind::jacobian_factor};
+}
 
 void GradientLabPanel::lookAt(const QString& preset, const QString& detail, bool asked) {
   wanted_[preset] = detail;
@@ -193,7 +210,10 @@ void GradientLabPanel::setChoices(const QVariantMap& saved) {
 void GradientLabPanel::resizeEvent(QResizeEvent* event) {
   PlotPanel::resizeEvent(event);
   placeSettings();
+  if (std::exchange(low_, isLow()) != low_) refresh();
 }
+
+bool GradientLabPanel::isLow() const { return height() - control_row_->sizeHint().height() < lab_room_below; }
 
 /// A narrow panel keeps its picture.
 void GradientLabPanel::placeSettings() {
@@ -235,8 +255,9 @@ QString GradientLabPanel::whyEmpty() const {
 
 void GradientLabPanel::forget() { map_ = nullptr; }
 
-void GradientLabPanel::arrange(bool map) {
-  const bool factors = !map && find(*trace_, Kind::jacobian_factor);
+void GradientLabPanel::arrange() {
+  const bool map = map_ != nullptr, alone = view() == View::factors, factors = !map && (alone || !low_) && find(*trace_, Kind::jacobian_factor);
+  norms_ = !map && !(alone && factors);
   // What is not shown stands in no row, so that it takes no room.
   for (QCPLayoutElement* one : std::initializer_list<QCPLayoutElement*>{norm_rect_, factor_rect_, map_rect_, bar_})
     if (one->layout() == grid_) grid_->take(one);
@@ -248,8 +269,8 @@ void GradientLabPanel::arrange(bool map) {
     grid_->addElement(row, 0, rect);
     grid_->setRowStretchFactor(row, stretch);
   };
-  place(norm_rect_, !map, 0, 2.0);
-  place(factor_rect_, factors, 1, 1.0);
+  place(norm_rect_, norms_, 0, 2.0);
+  place(factor_rect_, factors, norms_ ? 1 : 0, 1.0);
   place(map_rect_, map, 0, 1.0);
   bar_->setVisible(map);
   if (map)
@@ -258,9 +279,10 @@ void GradientLabPanel::arrange(bool map) {
     bar_->setOuterRect(QRect());
   norm_rect_->axis(QCPAxis::atBottom)->setTickLabels(!factors);
   if (factors) norm_rect_->axis(QCPAxis::atBottom)->setLabel(QString());
+  plot_->setLeastPicture(factors && norms_ ? 270 : 178);
   plot_->setTimeNames(*trace_);
-  for (QCPItemStraightLine* item : {clip_, one_}) item->setVisible(!map);
-  window_->setVisible(!map);
+  for (QCPItemStraightLine* item : {clip_, one_}) item->setVisible(norms_);
+  window_->setVisible(norms_);
   input_->setVisible(map);
   heatmap_->setVisible(map);
 }
@@ -283,29 +305,22 @@ void GradientLabPanel::rebuild() {
   map_ = nullptr;
   heatmap_->clear();
   const Kind kind = view() == View::pairs ? Kind::jacobian_pairs : Kind::alignment;
-  if (view() != View::bounds) map_ = find(*trace_, kind);
-  arrange(map_ != nullptr);
-  if (map_)
-    showMap();
-  else
-    showBounds();
+  if (isMap()) map_ = find(*trace_, kind);
+  arrange();
+  if (map_) showMap();
+  if (norms_) showBounds();
+  if (const TraceArray* factors = find(*trace_, Kind::jacobian_factor); factors && factor_rect_->visible()) showFactors(*factors);
   showTraining();
 }
 
 void GradientLabPanel::showBounds() {
   const Theme& theme = plot_->theme();
-  struct Entry {
-    Kind kind;
-    std::int64_t column;
-    QString text, tip;
-    QPen pen;
-  };
-  const std::vector<Entry> entries{
+  const std::vector<LabCurve> entries{
       {Kind::jacobian, 0, tr("|∂s_T/∂s_t|"), tr("Measured: the largest singular value of the product of all Jacobians from step t to the end."), QPen(theme.text, 1.8)},
       {Kind::jacobian_bound, 0, tr("bound by σ max"), tr("(σ max(W) · max f')^(T − t): what the largest singular value of the recurrent matrix lets it be at most; without one, that of any step's Jacobian."), QPen(theme.series(1), 1.4, Qt::DashLine)},
       {Kind::jacobian_bound, 1, tr("by |λ| max"), tr("(ρ(W) · max f')^(T − t): how the largest eigenvalue would go on; a sum of many directions may rise above it for a while."), QPen(theme.series(2), 1.4, Qt::DotLine)}};
   double low = 0.0, high = 0.0;
-  for (const Entry& entry : entries) {
+  for (const LabCurve& entry : entries) {
     const TraceArray* array = find(*trace_, entry.kind);
     if (!array || array->row_size() <= entry.column) continue;
     QCPGraph* made = curve(norm_rect_, *trace_, *array, entry.column, entry.pen);
@@ -340,19 +355,23 @@ void GradientLabPanel::showBounds() {
       continue;
     }
     QCPGraph* made = curve(norm_rect_, *run.trace, *array, 0, QPen(run.colour, 1.4));
+    bool found = false;
+    if (const QCPRange range = made->getValueRange(found); found) low = std::min(low, range.lower), high = std::max(high, range.upper);
     addPin(legend_, run, QPen(run.colour, 1.4), {made}, {}, tr("Its |∂s_T/∂s_t|, as measured."));
   }
   const double pad = std::max(0.5, 0.05 * (high - low));
   values_->fit({low - pad, high + pad});
+}
 
-  const TraceArray* factors = find(*trace_, Kind::jacobian_factor);
-  if (!factors) return;
-  const std::vector<Entry> each{{Kind::jacobian_factor, matrix_factor, tr("matrix"), tr("What the recurrent matrix does to the length of the gradient that passes step t."), QPen(theme.series(0), 1.4)},
+/// What each factor does at each step, and where they have the picture to themselves what all of them do in pinned runs.
+void GradientLabPanel::showFactors(const TraceArray& factors) {
+  const Theme& theme = plot_->theme();
+  const std::vector<LabCurve> each{{Kind::jacobian_factor, matrix_factor, tr("matrix"), tr("What the recurrent matrix does to the length of the gradient that passes step t."), QPen(theme.series(0), 1.4)},
                                 {Kind::jacobian_factor, slope_factor, tr("slope of f"), tr("What the activation's slope does: below 1 where units are saturated."), QPen(theme.series(1), 1.4)},
                                 {Kind::jacobian_factor, gate_factor, tr("gate"), tr("What is kept of each entry, by a gate or a leak, adds."), QPen(theme.series(2), 1.4)}};
   double least = 0.0, most = 0.0;
-  for (const Entry& entry : each) {
-    QCPGraph* made = curve(factor_rect_, *trace_, *factors, entry.column, entry.pen);
+  for (const LabCurve& entry : each) {
+    QCPGraph* made = curve(factor_rect_, *trace_, factors, entry.column, entry.pen);
     bool found = false;
     const QCPRange range = made->getValueRange(found);
     if (!found || (range.lower == 0.0 && range.upper == 0.0)) {  // a factor that this model does not have
@@ -363,6 +382,23 @@ void GradientLabPanel::showBounds() {
     least = std::min(least, range.lower);
     most = std::max(most, range.upper);
     legend_->add(entry.text, entry.text, entry.pen, {made}, entry.tip);
+  }
+  for (const Run& run : norms_ ? std::vector<Run>() : pinned_) {
+    if (!run.trace) continue;
+    const TraceArray* array = find(*run.trace, Kind::jacobian_factor);
+    if (!array) {
+      addPinWithout(legend_, run, theme, tr("no factors"), notesOn(*run.trace, {Kind::jacobian_factor}));
+      continue;
+    }
+    QCPGraph* made = plot_->addCurve(factor_rect_, run.colour, 1.4);
+    const auto& steps = labSteps(*run.trace, *array);
+    for (std::size_t row = 0; row < steps.size(); ++row) {
+      double all = 0.0;
+      for (std::int64_t column = 0; column < array->row_size(); ++column) all += (*array->real)[row * static_cast<std::size_t>(array->row_size()) + static_cast<std::size_t>(column)];
+      made->addData(static_cast<double>(steps[row]), std::isfinite(all) ? all : lab_none);
+      if (std::isfinite(all)) least = std::min(least, all), most = std::max(most, all);
+    }
+    addPin(legend_, run, made->pen(), {made}, {}, tr("All of its factors together."));
   }
   const double room = std::max(0.02, 0.1 * (most - least));
   factor_values_->fit({least - room, most + room});
@@ -382,8 +418,8 @@ void GradientLabPanel::showTraining() {
   window_->setPen(Qt::NoPen);
   window_->topLeft->setCoords(static_cast<double>(last - back) + 0.5, 0.0);
   window_->bottomRight->setCoords(static_cast<double>(last) + 0.5, 1.0);
-  window_->setVisible(!map_ && back > 0 && back <= last);
-  if (!map_ && every > 0)
+  window_->setVisible(norms_ && back > 0 && back <= last);
+  if (norms_ && every > 0)
     for (std::int64_t at = last - every; at >= 0 && std::ssize(updates_) < lab_most_updates; at -= every) {
       updates_.push_back(labLine(plot_, norm_rect_, QStringLiteral("grid")));
       updates_.back()->setPen(QPen(theme.muted, 1, Qt::DotLine));
@@ -391,7 +427,7 @@ void GradientLabPanel::showTraining() {
       updates_.back()->point2->setCoords(static_cast<double>(at) + 0.5, 1.0);
     }
   clip_->setPen(QPen(theme.series(4), 1.4, Qt::DashDotLine));
-  clip_->setVisible(!map_ && settings_->clip() > 0.0);
+  clip_->setVisible(norms_ && settings_->clip() > 0.0);
   if (settings_->clip() > 0.0) {
     const double at = std::log10(settings_->clip());
     clip_->point1->setCoords(0, at);
@@ -400,6 +436,7 @@ void GradientLabPanel::showTraining() {
 }
 
 void GradientLabPanel::showMap() {
+  addPinsWithout(legend_, pinned_, plot_->theme(), tr("not in this view"), tr("The map is of the run that is looked at. Maps of pinned runs are seen side by side (Ctrl+B)."));
   rows_ = labSteps(*trace_, *map_);
   const auto units = std::ssize(rows_);
   if (view() == View::pairs) {
@@ -441,14 +478,15 @@ void GradientLabPanel::moveTime() {
     if (const TraceArray* factors = find(*trace_, Kind::jacobian_factor)) {
       const double by_matrix = labValue(*trace_, factors, step_, matrix_factor), by_slope = labValue(*trace_, factors, step_, slope_factor), by_gate = labValue(*trace_, factors, step_, gate_factor);
       if (std::isfinite(by_matrix + by_slope + by_gate))
-        said << tr("Step %1 multiplies the gradient's length with %2: matrix %3, slope %4, gate %5.").arg(grouped(step_), labPower(by_matrix + by_slope + by_gate), labPower(by_matrix), labPower(by_slope), labPower(by_gate));
+        said << tr("Step %1 multiplies the gradient's length by %2: matrix %3, slope %4, gate %5.").arg(grouped(step_), labPower(by_matrix + by_slope + by_gate), labPower(by_matrix), labPower(by_slope), labPower(by_gate));
+      if (!factor_rect_->visible()) said << tr("The view Factors has them at all steps.");
     } else if (const auto absent = trace_->info.absent.find(Kind::jacobian_factor); absent != trace_->info.absent.end()) {
       said << QString::fromStdString(absent->second);
     }
     if (settings_->back() > 0) said << tr("Truncated backpropagation sees the last %1 steps before each change of the weights.").arg(grouped(settings_->back()));
     if (const double norm = labParameterNorm(*trace_); settings_->clip() > 0.0 && norm > 0.0)
       said << (norm > settings_->clip() ? tr("|∂L/∂θ| = %1 is clipped: shortened %2 times.").arg(labPower(std::log10(norm)), number(norm / settings_->clip(), 3)) : tr("|∂L/∂θ| = %1 is not clipped.").arg(labPower(std::log10(norm))));
-    if (view() != View::bounds) {
+    if (isMap()) {
       const Kind kind = view() == View::pairs ? Kind::jacobian_pairs : Kind::alignment;
       const auto absent = trace_->info.absent.find(kind);
       said.prepend(absent != trace_->info.absent.end() ? QString::fromStdString(absent->second) : tr("This run has no map of it yet."));
@@ -469,7 +507,15 @@ QString GradientLabPanel::makeHeadline() const {
   return std::isnan(measured) ? QString() : tr("|∂s_T/∂s_t| %1").arg(labPower(measured));
 }
 
-QString GradientLabPanel::subject() const { return view() == View::bounds ? QString() : view() == View::pairs ? tr("all pairs of steps") : tr("alignment"); }
+QString GradientLabPanel::subject() const {
+  switch (view()) {
+    case View::bounds: return {};
+    case View::factors: return tr("factors of each step");
+    case View::pairs: return tr("all pairs of steps");
+    case View::alignment: return tr("alignment");
+  }
+  return {};
+}
 
 QString GradientLabPanel::tipAt(const QPointF& position) const {
   std::int64_t t = 0, column = 0;

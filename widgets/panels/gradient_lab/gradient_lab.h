@@ -21,16 +21,20 @@ class GradientLabPanel : public PlotPanel {
   QString title() const override { return tr("Gradient lab"); }
   QString hint() const override;
   Kinds needs() const override { return {Kind::gradient, Kind::jacobian, Kind::jacobian_pairs, Kind::jacobian_bound, Kind::jacobian_factor, Kind::alignment}; }
-  Places places() const override { return {.views = {QStringLiteral("bounds"), QStringLiteral("pairs"), QStringLiteral("alignment")}, .named = {}}; }
+  Kinds waitsFor() const override;
+  Places places() const override { return {.views = {QStringLiteral("bounds"), QStringLiteral("factors"), QStringLiteral("pairs"), QStringLiteral("alignment")}, .named = {}}; }
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
   void setPinned(const std::vector<Run>& runs) override;
   void setSettings(const std::vector<Setting>& settings) override;
-  void holdAxes(bool hold) override { values_->hold(hold); }
+  void holdAxes(bool hold) override {
+    values_->hold(hold);
+    factor_values_->hold(hold);
+  }
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
   QString dataAsCsv() const override;
 
-  enum class View : std::uint8_t { bounds, pairs, alignment };
+  enum class View : std::uint8_t { bounds, factors, pairs, alignment };
   View view() const;
   QString said() const { return said_->text(); }
   Legend* legend() const { return legend_; }
@@ -54,10 +58,13 @@ class GradientLabPanel : public PlotPanel {
   const TraceArray* find(const Trace& trace, Kind kind) const;  ///< of the layer that is chosen; null without rows
   void fillControls();
   void placeSettings();
+  bool isMap() const { return view() == View::pairs || view() == View::alignment; }
+  bool isLow() const;  ///< too low for the factors under the bounds
   void showBounds();
+  void showFactors(const TraceArray& factors);
   void showMap();
   void showTraining();
-  void arrange(bool map);
+  void arrange();
   QCPGraph* curve(QCPAxisRect* rect, const Trace& trace, const TraceArray& array, std::int64_t column, const QPen& pen);
 
   QComboBox *view_, *layer_;
@@ -75,6 +82,7 @@ class GradientLabPanel : public PlotPanel {
   std::vector<QCPItemStraightLine*> updates_;  ///< where the weights were changed
   std::vector<std::int64_t> rows_;             ///< steps of the map's rows, and its columns'
   const TraceArray* map_ = nullptr;
+  bool norms_ = true, low_ = false;  ///< whether ds_T/ds_t is drawn; what isLow() said
   double shift_ = 0.0;  ///< taken from logarithms of the map, so that all are below 0
   std::vector<Run> pinned_;
   QHash<QString, QString> wanted_;

@@ -126,8 +126,9 @@ QString GradientsPanel::whyEmpty() const {
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no gradients, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   if (property("modelHas").toStringList().contains(QStringLiteral("states"))) return tr("The gradients of this run were not recorded. Press Run.");
-  return tr("%1 has no state that one step hands to the next, so no gradient of one runs back through time. Choose another model.")
-      .arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title));
+  const QString others = pinsThatHave(pinned_, {Kind::gradient, Kind::jacobian});
+  return tr("%1 has no state that one step hands to the next, so no gradient of one runs back through time.").arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title)) +
+         u' ' + (others.isEmpty() ? tr("Choose another model.") : others);
 }
 
 void GradientsPanel::judge() {

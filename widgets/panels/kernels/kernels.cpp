@@ -178,8 +178,11 @@ QString KernelsPanel::whyEmpty() const {
     return tr("This run has no kernels, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   const QString model = trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title);
   if (const auto why = trace_->info.absent.find(Kind::kernel); why != trace_->info.absent.end())
-    return tr("%1: %2 Choose a model that is the same at every step, such as S4D, LRU or SGConv.").arg(model, QString::fromStdString(why->second));
-  if (const QString said = notesOn(*trace_, {Kind::kernel}); !said.isEmpty()) return tr("%1: %2").arg(model, said);
+{
+    const QString others = pinsThatHave(pinned_, {Kind::kernel});
+    return tr("%1: %2").arg(model, QString::fromStdString(why->second)) + u' ' + (others.isEmpty() ? tr("Choose a model that is the same at every step, such as S4D, LRU or SGConv.") : others);
+  }
+  if (const QString said = notesOn(*trace_, {Kind::kernel}); !said.isEmpty()) return (tr("%1: %2").arg(model, said) + u' ' + pinsThatHave(pinned_, {Kind::kernel})).trimmed();
   return tr("This run has no kernels yet: they come after states and gradients. If they do not, press Run.");
 }
 
@@ -371,18 +374,19 @@ void KernelsPanel::drawMap() {
 /// The same channel of the same memory, or its first one where there are fewer.
 void KernelsPanel::drawPins() {
   const Theme& theme = plot_->theme();
+  if (view_ == u"map") return addPinsWithout(legend_, pinned_, theme, tr("not in this view"), tr("Pinned runs are in the views of one channel."));
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
     const std::vector<KernelMemory> all = kernelMemories(*run.trace);
-    const auto same = std::ranges::find(all, memory_.key, &KernelMemory::key);
-    if (view_ == u"map") {
-      addPinWithout(legend_, run, theme, tr("not in this view"), tr("Pinned runs are in the views of one channel."));
+    if (all.empty()) {
+      addPinWithout(legend_, run, theme, tr("no kernels"), notesOn(*run.trace, {Kind::kernel}));
       continue;
     }
-    if (same == all.end()) {
-      addPinWithout(legend_, run, theme, all.empty() ? tr("no kernels") : tr("no %1").arg(memoryLabel(memory_.key)), notesOn(*run.trace, {Kind::kernel}));
-      continue;
-    }
+    // Another model calls its memory otherwise: that of the same layer, or its first.
+    auto same = std::ranges::find(all, memory_.key, &KernelMemory::key);
+    const bool named = same != all.end();
+    if (!named) same = std::ranges::find(all, memory_.key.section(u'/', 0, 0), [](const KernelMemory& one) { return one.key.section(u'/', 0, 0); });
+    if (same == all.end()) same = all.begin();
     const std::int64_t channel = channel_ < same->channels ? channel_ : 0;
     QList<QCPLayerable*> shown;
     if (view_ == u"kernel")
@@ -390,7 +394,10 @@ void KernelsPanel::drawPins() {
     else
       drawResponses(*same, responseFrequencies(*run.trace), channel, run.colour, 1.2, false, shown);
     const double constant = same->timeConstant(channel);
-    addPin(legend_, run, QPen(run.colour, 1.2), shown, channel == channel_ ? QStringList() : QStringList{tr("channel %1").arg(same->labels[static_cast<qsizetype>(channel)])},
+    QStringList of;
+    if (!named) of << same->key.section(u'/', 1);
+    if (channel != channel_) of << tr("channel %1").arg(same->labels[static_cast<qsizetype>(channel)]);
+    addPin(legend_, run, QPen(run.colour, 1.2), shown, of,
            std::isfinite(constant) ? tr("Its time constant is %1 steps.").arg(number(constant)) : QString());
   }
 }

@@ -149,6 +149,12 @@ QString LearningPanel::judged() const {
   return text;
 }
 
+QString LearningPanel::makeHeadline() const {
+  const LearningCurve* now = learning_->find(learning_->current);
+  if (now == nullptr) now = learning_->trainings.back().get();
+  return now->judged.empty() ? QString() : tr("%1 %2, baseline %3").arg(QString::fromStdString(now->metric), number(now->judged_metric.back()), number(now->baseline_metric));
+}
+
 QString LearningPanel::noted() const {
   const LearningCurve* now = learning_->find(learning_->current);
   if (now == nullptr) return {};

@@ -37,6 +37,7 @@ class LearningPanel : public PlotPanel {
   QString whyEmpty() const override;
   void rebuild() override;
   QString subject() const override;
+  QString makeHeadline() const override;
 
  private:
   bool showsMetric() const { return what_->currentIndex() == 1; }

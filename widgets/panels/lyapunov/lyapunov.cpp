@@ -114,7 +114,7 @@ QString LyapunovPanel::whyEmpty() const {
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has no Lyapunov exponents, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   if (const QString said = notesOn(*trace_, {Kind::lyapunov}); !said.isEmpty())
-    return tr("%1: %2").arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title), said);
+    return (tr("%1: %2").arg(trace_->info.title.empty() ? tr("This model") : QString::fromStdString(trace_->info.title), said) + u' ' + pinsThatHave(pinned_, {Kind::lyapunov})).trimmed();
   return tr("This run has no Lyapunov exponents yet: they come after states and gradients. If they do not, press Run.");
 }
 

@@ -163,7 +163,13 @@ void OutputPanel::choose() {
   }
   if (!chosen_.empty()) return;
   std::vector<std::int64_t> order = data_.byVariance();
-  if (order.size() > most_in_colour) order.resize(5);
+  // One output of each of many runs can be told apart, five of each cannot; best one that all have.
+  const auto drawn = [this](const OutputData& pin) { return pin.some() && pin.classes() == data_.classes(); };
+  if (std::ranges::count_if(pins_, drawn) > 1) {
+    const auto shared = std::ranges::find_if(order, [&](std::int64_t j) { return std::ranges::all_of(pins_, [&](const OutputData& pin) { return !drawn(pin) || j < pin.channels(); }); });
+    order = {shared == order.end() ? order.front() : *shared};
+  } else if (order.size() > most_in_colour)
+    order.resize(5);
   std::ranges::sort(order);
   chosen_ = order;
 }

@@ -218,7 +218,7 @@ QString SensitivityPanel::whyEmpty() const {
   if (const QString said = noRunSentence(trace_.get(), tr("how its inputs move its outputs appears here")); !trace_) return said;
   if (blocksOf(*trace_, choice()).array) return {};
   const auto absent = trace_->info.absent.find(choice().mixing ? Kind::mixing : Kind::sensitivity);
-  if (absent != trace_->info.absent.end()) return QString::fromStdString(absent->second);
+  if (absent != trace_->info.absent.end()) return (QString::fromStdString(absent->second) + u' ' + pinsThatHave(pinned_, {choice().mixing ? Kind::mixing : Kind::sensitivity})).trimmed();
   if (trace_->info.outcome == Outcome::diverged || trace_->info.outcome == Outcome::cancelled)
     return tr("This run has none of what is drawn here, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   return choice().mixing ? tr("This run has no mixing matrices yet: they are made while this panel is in front of others, after states and gradients.")
@@ -282,6 +282,9 @@ void SensitivityPanel::makePins() {
   for (const Pinned& pin : pins_) plot_->removePlottable(pin.curve);
   pins_.clear();
   legend_->clear();
+  if (pinned_.empty()) return;
+  if (low_plot_) return addPinsWithout(legend_, pinned_, plot_->theme(), tr("in a higher panel"), tr("The map is of the run that is looked at. What pinned runs have at the cursor is under it where the panel is higher; their maps are seen side by side (Ctrl+B)."));
+  legend_->add(QStringLiteral("shown"), tr("shown"), QPen(plot_->theme().series(0), 1.6), {row_}, tr("The run that is looked at; the map is its own. Those of pinned runs are seen side by side (Ctrl+B)."));
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
     Blocks blocks = blocksOf(*run.trace, choice());
@@ -365,6 +368,7 @@ void SensitivityPanel::fitHeight() {
   const bool low = plot_->height() < room_for_row;
   if (low == low_plot_) return;
   low_plot_ = low;
+  plot_->setLeastPicture(low ? 170 : 240);
   row_rect_->setVisible(!low);
   row_rect_->setMinimumSize(low ? QSize(0, 0) : QSize(30, 22));
   row_rect_->setMaximumSize(QWIDGETSIZE_MAX, low ? 0 : QWIDGETSIZE_MAX);
@@ -372,6 +376,10 @@ void SensitivityPanel::fitHeight() {
   row_rect_->setAutoMargins(low ? QCP::msLeft | QCP::msRight : QCP::msAll);
   if (low) row_rect_->setMargins(QMargins());
   map_rect_->axis(QCPAxis::atBottom)->setTickLabels(low);  // else those of the curve
+  if (blocks_.array && !pinned_.empty()) {
+    makePins();
+    for (const Pinned& pin : pins_) drawRow(pin.curve, *pin.trace, pin.blocks);
+  }
 }
 
 QString SensitivityPanel::tipAt(const QPointF& position) const {

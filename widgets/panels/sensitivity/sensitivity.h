@@ -19,6 +19,7 @@ class SensitivityPanel : public PlotPanel {
   QString title() const override { return tr("Sensitivity"); }
   QString hint() const override;
   Kinds needs() const override { return {Kind::sensitivity, Kind::mixing, Kind::mixing_unnormalised}; }
+  Kinds waitsFor() const override { return {choice().mixing ? Kind::mixing : Kind::sensitivity}; }
   Places places() const override { return {.views = {QStringLiteral("sensitivity"), QStringLiteral("mixing")}, .named = {}}; }
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
   void setPinned(const std::vector<Run>& runs) override;

@@ -365,7 +365,8 @@ QString SpectrumPanel::whyEmpty() const {
     return tr("This run has no spectrum, for it ended early: %1").arg(QString::fromStdString(trace_->info.sentence));
   // A model without a transition says so in place of what its spectrum would hold.
   for (const SpectrumInfo& info : trace_->info.spectra)
-    if (info.of.starts_with("none")) return tr("%1 has no spectrum (%2).").arg(QString::fromStdString(trace_->info.title), mathText(QString::fromStdString(info.of)));
+    if (info.of.starts_with("none"))
+      return (tr("%1 has no spectrum (%2).").arg(QString::fromStdString(trace_->info.title), mathText(QString::fromStdString(info.of))) + u' ' + pinsThatHave(pinned_, {Kind::spectrum})).trimmed();
   return tr("This run has no spectrum yet: it comes after states and gradients. If it does not, press Run.");
 }
 
@@ -558,20 +559,24 @@ QString SpectrumPanel::tipAt(const QPointF& position) const {
 
 void SpectrumPanel::setPinned(const std::vector<Run>& runs) {
   pinned_ = runs;
-  if (emptyReason().isEmpty()) showPins();
+  if (emptyReason().isEmpty())
+    showPins();
+  else
+    refresh();  // which of them have a spectrum
 }
 
 void SpectrumPanel::showPins() {
   for (SpectrumPicture* picture : pictures_) delete picture;
   pictures_.clear();
   legend_->clear();
-  if (fromContinuous()) flow_->addToLegend();
+  if (fromContinuous()) {
+    flow_->addToLegend();
+    addPinsWithout(legend_, pinned_, plot_->theme(), tr("under “transition”"), tr("This view has room for one run."));
+    return plot_->redraw();
+  }
+  if (!pinned_.empty()) legend_->add(QStringLiteral("shown"), tr("shown"), QPen(plot_->theme().series(0), 2.0), {cloud_, now_}, tr("The run that is looked at: its eigenvalues at the cursor are the discs, those of its other steps are faint."));
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
-    if (fromContinuous()) {
-      addPinWithout(legend_, run, plot_->theme(), tr("under “transition”"), tr("This view has room for one run."));
-      continue;
-    }
     if (rowAt(*run.trace, step_).empty()) {
       addPinWithout(legend_, run, plot_->theme(), layers_->count() > 1 ? tr("no %1").arg(layerName(*trace_, layer_)) : tr("no spectrum"));
       continue;

@@ -157,7 +157,7 @@ void TimingPanel::rebuild() {
     case View::newton: drawNewton(); break;
   }
   if (view() == View::roofline || view() == View::error || view() == View::newton)
-    for (const Run& run : pinned_) addPinWithout(legend_, run, plot_->theme(), tr("not in this view"), tr("Pinned runs are in the views over the length."));
+    addPinsWithout(legend_, pinned_, plot_->theme(), tr("not in this view"), tr("Pinned runs are in the views over the length."));
   if (most_x_ > 0 && most_y_ > 0) {
     // A range of one point has some room too.
     const double x = std::max(0.03 * std::log(most_x_ / least_x_), 0.25), y = std::max(0.05 * std::log(most_y_ / least_y_), 0.35);

@@ -388,6 +388,8 @@ bool TrajectoriesPanel::takePlace() {
 }
 
 void TrajectoriesPanel::setPinned(const std::vector<Run>& runs) {
+  // One line of each of many runs can be told apart, five of each cannot.
+  if (!chosenByHand_ && (pinned_.size() > 1) != (runs.size() > 1)) chosen_.clear();
   pinned_ = runs;
   linesFresh_ = false;
   if (wanted_.width() > 0)

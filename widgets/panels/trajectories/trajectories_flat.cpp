@@ -113,7 +113,7 @@ void TrajectoriesPanel::showLines() {
   if (chosen_.empty() && !chosenByHand_) {
     std::vector<std::int64_t> order(picture_.spread.size());
     std::iota(order.begin(), order.end(), 0);
-    const auto most = order.begin() + std::ptrdiff_t(std::min<std::size_t>(5, order.size()));
+    const auto most = order.begin() + std::ptrdiff_t(std::min<std::size_t>(pinned_.size() > 1 ? 1 : 5, order.size()));
     std::partial_sort(order.begin(), most, order.end(), [&](std::int64_t a, std::int64_t b) {
       const double va = picture_.spread[std::size_t(a)], vb = picture_.spread[std::size_t(b)];
       return va != vb ? va > vb : a < b;

@@ -10,7 +10,7 @@ namespace reclab {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::chrono::milliseconds live_patience{400}, hand_rests{250};
+constexpr std::chrono::milliseconds live_patience{400}, hand_rests{250}, soon_enough{350};
 
 RunStage runOf(const RunWork::Subject& subject, const Report<RunStage>& report, const std::stop_token& stop) {
   const Setup& setup = *subject.key.setup;
@@ -37,6 +37,7 @@ RunWork::RunWork(Desk& desk, std::function<std::optional<Subject>(bool live)> su
             },
             .finished = [this](const RunKey& key, const RunStage& result) {
               complete_ = !key.live;
+              if (key.live && Clock::now() - started_ > soon_enough) keepsUp_ = false;
               outcome_ = result.trace->info.outcome;
               sentence_ = QString::fromStdString(result.trace->info.sentence);
               emit came(result, key.setup);
@@ -66,6 +67,10 @@ void RunWork::start(bool live) {
     liveWaits_ = true;
     return;
   }
+  if (!live)
+    keepsUp_ = true;
+  else if (live_ && running())
+    keepsUp_ = false;  // patience has ended
   auto subject = subject_(live);
   if (!live) rest();
   if (!subject) return job_.announce(rest_.isActive());

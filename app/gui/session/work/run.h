@@ -44,6 +44,8 @@ class RunWork : public QObject {
   bool complete() const { return complete_; }  ///< all stages of what is shown are there
   bool settled() const { return settled_; }    ///< and what follows a run has begun
   const Probe& asked() const { return asked_; }
+  /// While a slider moves: all runs so far were soon at their end, so that what is computed late can be waited for.
+  bool keepsUp() const { return keepsUp_; }
 
  signals:
   void runningChanged(bool running);
@@ -63,6 +65,7 @@ class RunWork : public QObject {
   bool live_ = false;        ///< the newest is one
   bool liveWaits_ = false;   ///< the newest place of the slider has no run yet
   bool firstStage_ = false;  ///< of which nothing has come
+  bool keepsUp_ = true;
   bool complete_ = false, settled_ = false;
   Outcome outcome_ = Outcome::finished;
   QString sentence_;
