@@ -67,11 +67,24 @@ class TestGradientLab : public QObject {
     QVERIFY(bound && bound->data()->at(100)->value == 0.0);
     QVERIFY2(lab->said().contains("Over the 199 steps from step 100 to the end") && lab->said().contains("at most 1 by σ max"), qPrintable(lab->said()));
     const QCPGraph* slope = lab.graph(lab->factorRect(), "slope of f");
-    QVERIFY(slope && lab.graph(lab->factorRect(), "matrix") && !lab.graph(lab->factorRect(), "gate"));
-    QVERIFY2(lab->said().contains("slope 0.97"), qPrintable(lab->said()));
+    QVERIFY(slope && lab.graph(lab->factorRect(), "matrix") && !lab.graph(lab->factorRect(), "gate") && !lab.graph(lab->factorRect(), "step"));
+    QVERIFY2(lab->said().contains("length with 0.95: slope 0.97 × matrix 0.979."), qPrintable(lab->said()));
     const QString csv = lab.panel.dataAsCsv();
     QVERIFY2(csv.startsWith("step,time,log10 |ds_T/ds_t|,log10 bound by singular value,log10 bound by eigenvalue,log10 factor of gate,"), qPrintable(csv.left(200)));
     QCOMPARE(csv.count('\n'), 301);
+  }
+
+  void whatAGateKeepsStandsBesideWhatComesThroughTheMatrix() {
+    auto trace = std::make_shared<Trace>(*test::synthetic_trace());
+    test::put_lab(*trace, true, true);
+    Lab lab(trace);
+    lab.panel.setTime(100);
+    lab.plot()->replot();
+    const QCPGraph *gate = lab.graph(lab->factorRect(), "gate"), *step = lab.graph(lab->factorRect(), "step");
+    QVERIFY(gate && step && lab.graph(lab->factorRect(), "slope of f") && lab.graph(lab->factorRect(), "matrix"));
+    QVERIFY(std::abs(gate->data()->at(100)->value - std::log10(0.6)) < 1e-12 && std::abs(step->data()->at(100)->value - std::log10(0.95)) < 1e-12);
+    QVERIFY2(lab->said().contains("length with 0.95: gate 0.6, and beside it slope 0.97 × matrix 0.361 = 0.35. 63.2 % of what arrives came along the gates."), qPrintable(lab->said()));
+    QVERIFY(lab.panel.dataAsCsv().contains("log10 factor of step,share of gate,share of matrix"));
   }
 
   void theMapsHaveAllPairs() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What an error at the last step sends back through a layer's states, factor by factor: dL/ds_T of the outputs of that step alone, passed from Jacobian to Jacobian.
 //
-// Of a layer that multiplies its state with a matrix W (recurrence/mixing), ds_t/ds_{t-1} = diag(gate) + diag(slope) W is taken apart into what keeps, the
-// activation's slope and W; and W bounds ds_T/ds_t. Any other has the bound of its Jacobians.
+// Of a cell each Jacobian is told apart (recurrence/mixing/passed_back.h): what passes no matrix, a gate's doing, and what comes back through the matrices, which is
+// first scaled by slopes and then turned. Of a linear recurrence with a matrix all is the matrix's doing, of one with a factor for each entry all the gate's. Where a
+// layer names the one matrix W (recurrence/mixing/mixing.h) and keeps nothing beside, W bounds ds_T/ds_t; any other has the bound of its Jacobians.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,6 +14,8 @@
 #include "algebra/eigen.h"
 #include "analysis/product.h"
 #include "experiment/record/analysis.h"
+#include "recurrence/linear_system.h"
+#include "recurrence/mixing/passed_back.h"
 
 namespace reclab {
 namespace {
@@ -21,20 +24,21 @@ using Complex = std::complex<double>;
 constexpr std::int64_t most_rows = 128;
 /// Seconds that a layer's Jacobians may take, and those of an operation of JacobianProduct::work() on one core of the slower kind.
 constexpr double most_seconds = 20.0, product_operation = 8e-11;
-constexpr double fits = 1e-6;  // of a row of a Jacobian, what is not made of gate, slope and matrix: float32 rounds them
+constexpr double fits = 1e-6;  // of what comes back, what the matrix that the layer names does not make: float32 rounds it
 constexpr double infinity = std::numeric_limits<double>::infinity(), unknown = std::numeric_limits<double>::quiet_NaN();
 
-double norm_of(const std::vector<Complex>& x) {
+template <class T>
+double norm_of(const std::vector<T>& x) {
   double norm = 0.0;
-  for (const Complex& entry : x) norm = std::hypot(norm, std::abs(entry));
+  for (const T& entry : x) norm = std::hypot(norm, std::abs(entry));
   return norm;
 }
 
 class Adjoints final : public Analysis {
  public:
   using Analysis::Analysis;
-  Kinds kinds() const override { return {Kind::jacobian_bound, Kind::jacobian_factor, Kind::alignment}; }
-  bool goes_back() const override { return record_.wants(Kind::jacobian_factor) || record_.wants(Kind::alignment); }
+  Kinds kinds() const override { return {Kind::jacobian_bound, Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}; }
+  bool goes_back() const override { return record_.wants(Kind::jacobian_factor) || record_.wants(Kind::jacobian_share) || record_.wants(Kind::alignment); }
   bool of_states() const override { return wanted(); }
 
   void plan() override {
@@ -45,10 +49,10 @@ class Adjoints final : public Analysis {
     bool whole = false, apart = false;
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
       whole = whole || is_whole(record_.transition(layer));
-      apart = apart || record_.transition(layer).kind == Transition::Kind::diagonal || record_.probe().recurrent_matrix(static_cast<int>(layer));
+      apart = apart || is_apart(layer);
     }
     if (!whole) record_.lacks(kinds(), "The state of this model is a matrix in columns that its transition treats alike: what is passed back is drawn of states that are vectors.");
-    if (whole && !apart) record_.lacks({Kind::jacobian_factor}, "What a step does to a gradient is told apart where the state is multiplied with one matrix, or each entry with a gate of its own.");
+    if (whole && !apart) record_.lacks(of_factors, "What a step does to a gradient is told apart where a cell makes the next state, a matrix is all that does, or each entry has a factor of its own.");
   }
 
   void begin(const Network&) override {
@@ -102,16 +106,21 @@ class Adjoints final : public Analysis {
   }
 
  private:
-  enum Factor : std::uint8_t { gate, slope, matrix, factors };
+  static constexpr Kinds of_factors{Kind::jacobian_factor, Kind::jacobian_share};
+  struct Step {
+    double gate = unknown, slope = unknown, matrix = unknown, whole = unknown;  // log10 of lengths
+    double share_of_gate = unknown, share_of_matrix = unknown;
+  };
   struct Passed {
-    bool there = false, apart = true;  // apart: each Jacobian is made of gate, slope and matrix
+    bool there = false, apart = false;
     Transition of;
     std::vector<Complex> error;        // of length 1, or empty where nothing is passed
     std::vector<double> recurrent;     // W, [n, n]; empty: none
     double largest_slope = 1.0;
-    bool keeps = false;                // some gate is not 0
-    double largest = -infinity;        // log10 of the largest singular value of a Jacobian
-    std::vector<std::array<double, factors>> passes;  // log10, by the layer's step
+    bool bounds = false;               // some step is diag(slope) W, so that W bounds it
+    double largest = -infinity;        // log10 of the largest singular value of a Jacobian, of the steps that W does not bound
+    double radius = unknown;           // log10 of the spectral radius of a Jacobian that is the same at every step
+    std::vector<Step> passes;          // by the layer's step
     std::vector<std::int64_t> steps;                  // of the directions
     std::vector<std::vector<Complex>> directions;
   };
@@ -124,9 +133,18 @@ class Adjoints final : public Analysis {
   }
   static bool is_whole(const Transition& of) { return of.kind == Transition::Kind::diagonal || (of.in_blocks() && of.count == 1 && of.repeats == 1); }
 
+  /// Whether what a step of it does can be told apart.
+  bool is_apart(std::size_t layer) const {
+    const Transition of = record_.transition(layer);
+    if (of.kind == Transition::Kind::diagonal) return true;
+    const std::vector<Memory*> memories = record_.probe().memories(static_cast<int>(layer));
+    return is_whole(of) && (dynamic_cast<const TellsApart*>(memories[0]) || dynamic_cast<const HasLinearSystem*>(memories[0]));
+  }
+
   bool begin(std::size_t layer, Passed& own) {
     own.of = record_.transition(layer);
     if (!is_whole(own.of)) return false;
+    own.apart = is_apart(layer);
     const double n = static_cast<double>(own.of.size);
     const double seconds = own.of.in_blocks() ? (16.0 * n * n * n * product_operation) * static_cast<double>(record_.length()) : 0.0;
     if (seconds > most_seconds && record_.request.probe.only.empty()) {
@@ -142,10 +160,10 @@ class Adjoints final : public Analysis {
         own.error.clear();
     }
     if (own.error.empty() && goes_back() && read_inside_[layer])
-      record_.note({Kind::jacobian_factor, Kind::alignment}, "The memory of layer " + std::to_string(layer) + " is read inside its own operation, which tells how much an error of the last step sends to its state and not in which direction.");
+      record_.note({Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}, "The memory of layer " + std::to_string(layer) + " is read inside its own operation, which tells how much an error of the last step sends to its state and not in which direction.");
     else if (own.error.empty() && goes_back())
-      record_.note({Kind::jacobian_factor, Kind::alignment}, "The outputs of the last step have no loss that moves the state of layer " + std::to_string(layer) + " there, so nothing is passed back from it.");
-    own.passes.assign(static_cast<std::size_t>(record_.length()), {unknown, unknown, unknown});
+      record_.note({Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}, "The outputs of the last step have no loss that moves the state of layer " + std::to_string(layer) + " there, so nothing is passed back from it.");
+    own.passes.assign(static_cast<std::size_t>(record_.length()), {});
     own.steps = thinned(record_.trace.steps, most_rows);
     if (record_.reversed(layer)) {
       for (std::int64_t& step : own.steps) step = record_.length() - 1 - step;
@@ -174,19 +192,20 @@ class Adjoints final : public Analysis {
       if (own.of.in_blocks()) {
         jacobian.resize(static_cast<std::size_t>(own.of.entries()));
         memories[0]->jacobian(t, jacobian);
-        if (own.recurrent.empty()) {
-          JacobianProduct one(own.of.size);
-          one.multiply(jacobian);
-          own.largest = std::max(own.largest, one.log10_largest(1)[0]);
-        }
-        pass(jacobian, own, passes);
+        if (pass(*memories[0], t, jacobian, own, passes))
+          own.bounds = true;
+        else
+          bound(jacobian, own);
       } else {
         diagonal.resize(static_cast<std::size_t>(own.of.width()));
         factors_at(memories, t, diagonal);
         for (const Complex& a : diagonal) own.largest = std::max(own.largest, std::log10(std::abs(a)));
         if (!own.error.empty()) {
           for (std::size_t i = 0; i < diagonal.size(); ++i) own.error[i] *= std::conj(diagonal[i]);
-          passes = {shorten(own.error), 0.0, 0.0};
+          passes.gate = passes.whole = shorten(own.error);
+          passes.slope = -infinity;
+          passes.share_of_gate = own.error.empty() ? unknown : 1.0;
+          passes.share_of_matrix = own.error.empty() ? unknown : 0.0;
         }
       }
     }
@@ -203,55 +222,59 @@ class Adjoints final : public Analysis {
     return std::log10(norm);
   }
 
-  /// One Jacobian: the error through it, and what of that is whose.
-  static void pass(const std::vector<double>& J, Passed& own, std::array<double, factors>& passes) {
-    const auto n = static_cast<std::size_t>(own.of.size);
-    std::vector<double> keeps(n), slopes(n);
-    const bool known = !own.recurrent.empty() && take_apart(J, own.recurrent, n, keeps, slopes);
-    own.apart = own.apart && known;
-    own.keeps = own.keeps || std::ranges::any_of(keeps, [](double x) { return x != 0.0; });
-    if (own.error.empty()) return;
-    std::vector<Complex> next(n);
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j) next[j] += J[i * n + j] * own.error[i];
-    double by_slope = unknown, by_matrix = unknown;
-    if (known) {
-      std::vector<Complex> sloped(n), turned(n);
-      for (std::size_t i = 0; i < n; ++i) sloped[i] = slopes[i] * own.error[i];
-      for (std::size_t i = 0; i < n; ++i)
-        for (std::size_t j = 0; j < n; ++j) turned[j] += own.recurrent[i * n + j] * sloped[i];
-      by_slope = std::log10(norm_of(sloped));
-      by_matrix = std::log10(norm_of(turned)) - by_slope;
-    }
-    own.error = std::move(next);
-    const double whole = shorten(own.error);
-    passes = {known && own.keeps ? whole - by_slope - by_matrix : known ? 0.0 : unknown, by_slope, by_matrix};
+  static void bound(const std::vector<double>& J, Passed& own) {
+    JacobianProduct one(own.of.size);
+    one.multiply(J);
+    own.largest = std::max(own.largest, one.log10_largest(1)[0]);
+    if (!own.of.varies && std::isnan(own.radius)) own.radius = std::log10(spectral_radius(J, own.of.size));
   }
 
-  /// J = diag(keeps) + diag(slopes) W, row by row by least squares, at first without what is kept; false where that is not what it is.
-  static bool take_apart(const std::vector<double>& J, const std::vector<double>& W, std::size_t n, std::vector<double>& keeps, std::vector<double>& slopes) {
-    for (std::size_t i = 0; i < n; ++i) {
-      double jj = 0.0, jw = 0.0, ww = 0.0;
-      for (std::size_t j = 0; j < n; ++j) jj += J[i * n + j] * J[i * n + j], jw += J[i * n + j] * W[i * n + j], ww += W[i * n + j] * W[i * n + j];
-      const double own_j = J[i * n + i], own_w = W[i * n + i];
-      const auto rest = [&] {
-        double sum = 0.0;
-        for (std::size_t j = 0; j < n; ++j) {
-          const double left = J[i * n + j] - slopes[i] * W[i * n + j] - (i == j ? keeps[i] : 0.0);
-          sum += left * left;
-        }
-        return std::sqrt(sum);
-      };
-      keeps[i] = 0.0;
-      slopes[i] = ww > 0.0 ? jw / ww : 0.0;
-      if (rest() <= fits * std::sqrt(jj)) continue;
-      const double determinant = ww - own_w * own_w;
-      if (determinant <= 1e-12 * ww) return false;
-      slopes[i] = (jw - own_w * own_j) / determinant;
-      keeps[i] = own_j - slopes[i] * own_w;
-      if (rest() > fits * std::sqrt(jj)) return false;
+  /// One Jacobian: the error through it, and what of that is whose; returns whether it is diag(slope) W.
+  static bool pass(Memory& memory, std::int64_t t, const std::vector<double>& J, Passed& own, Step& passes) {
+    const auto n = static_cast<std::size_t>(own.of.size);
+    std::vector<double> error(n);
+    if (own.error.empty())
+      for (std::size_t i = 0; i < n; ++i) error[i] = std::cos(static_cast<double>(i + 1));  // of no direction: what is kept, and whether W is what returns the rest
+    else
+      for (std::size_t i = 0; i < n; ++i) error[i] = own.error[i].real();
+    std::vector<double> next(n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) next[j] += J[i * n + j] * error[i];
+    PassedBack parts;
+    if (auto* tells = own.apart ? dynamic_cast<TellsApart*>(&memory) : nullptr) {
+      if (auto told = tells->pass_back(t, error))
+        parts = std::move(*told);
+      else
+        own.apart = false;
+    } else if (own.apart) {
+      parts = {std::vector<double>(n), error, next};
     }
-    return true;
+    const bool by_matrix = own.apart && !own.recurrent.empty() && norm_of(parts.kept) == 0.0 && is_turned(own.recurrent, parts);
+    if (own.error.empty()) return by_matrix;
+    const double whole = norm_of(next);
+    if (own.apart) {
+      const double sloped = norm_of(parts.sloped);
+      passes.gate = std::log10(norm_of(parts.kept));
+      passes.slope = std::log10(sloped);
+      if (sloped > 0.0) passes.matrix = std::log10(norm_of(parts.returned) / sloped);
+      passes.whole = std::log10(whole);
+      double of_gate = 0.0, of_matrix = 0.0;
+      for (std::size_t i = 0; i < n; ++i) of_gate += parts.kept[i] / whole * (next[i] / whole), of_matrix += parts.returned[i] / whole * (next[i] / whole);
+      if (whole > 0.0) passes.share_of_gate = of_gate, passes.share_of_matrix = of_matrix;
+    }
+    own.error.assign(next.begin(), next.end());
+    shorten(own.error);
+    return by_matrix;
+  }
+
+  /// Whether W^T of what is sloped is what returns.
+  static bool is_turned(const std::vector<double>& W, const PassedBack& parts) {
+    const std::size_t n = parts.returned.size();
+    if (parts.sloped.size() != n) return false;
+    std::vector<double> rest = parts.returned;
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) rest[j] -= W[i * n + j] * parts.sloped[i];
+    return norm_of(rest) <= fits * norm_of(parts.returned);
   }
 
   void put(std::size_t layer, Passed& own) {
@@ -259,14 +282,14 @@ class Adjoints final : public Analysis {
     const std::int64_t length = record_.length();
     const std::vector<std::int64_t>& steps = record_.trace.steps;
     const auto in_layer = [&](std::int64_t step) { return record_.reversed(layer) ? length - 1 - step : step; };
-    const bool of_matrix = !own.recurrent.empty() && own.apart && !own.keeps;
     if (record_.wants(key_of(Kind::jacobian_bound, number))) {
-      double singular = own.largest, eigen = own.of.in_blocks() ? unknown : own.largest;
-      if (of_matrix) {
+      const bool of_matrix = own.bounds && own.largest == -infinity;
+      double singular = own.largest, eigen = own.of.in_blocks() ? own.radius : own.largest;
+      if (own.bounds) {
         JacobianProduct one(own.of.size);
         one.multiply(own.recurrent);
-        singular = one.log10_largest(1)[0] + std::log10(own.largest_slope);
-        eigen = std::log10(spectral_radius(own.recurrent, own.of.size)) + std::log10(own.largest_slope);
+        singular = std::max(singular, one.log10_largest(1)[0] + std::log10(own.largest_slope));
+        if (of_matrix) eigen = std::log10(spectral_radius(own.recurrent, own.of.size)) + std::log10(own.largest_slope);
       }
       std::vector<double> values;
       for (const std::int64_t step : steps)
@@ -276,23 +299,40 @@ class Adjoints final : public Analysis {
         }
       TraceArray array = timed(key_of(Kind::jacobian_bound, number), {2}, {{"bound", "", {"singular value", "eigenvalue"}}}, "log10",
                                of_matrix ? "log10 of what the largest singular value of W, times the largest slope of the activation, lets ds_T/ds_t be at most, and of the same of the largest eigenvalue of W."
-                                         : "log10 of what the largest singular value of any step's ds_t/ds_{t-1} lets ds_T/ds_t be at most, and of the same of the largest factor where each entry has its own.");
+                                         : "log10 of what the largest singular value of any step's ds_t/ds_{t-1} lets ds_T/ds_t be at most, and of the same of the largest eigenvalue where all steps have one transition or each entry has a factor of its own.");
       array.shape[0] = std::ssize(steps);
       put_real(record_.trace, std::move(array), std::move(values));
     }
     if (own.directions.back().empty() || !goes_back()) return;
-    if (record_.wants(key_of(Kind::jacobian_factor, number)) && (own.apart || own.of.kind == Transition::Kind::diagonal)) {
-      std::vector<double> values;
-      for (const std::int64_t step : steps) {
-        const auto& passes = own.passes[static_cast<std::size_t>(in_layer(step))];
-        values.insert(values.end(), passes.begin(), passes.end());
-      }
-      TraceArray array = timed(key_of(Kind::jacobian_factor, number), {factors}, {{"factor", "", {"gate", "slope", "matrix"}}}, "log10",
-                               "log10 of what a gate, the activation's slope and the matrix of ds_t/ds_{t-1} do to the length of what an error at the last step sends back through step t; their sum is what the step does.");
-      array.shape[0] = std::ssize(steps);
-      put_real(record_.trace, std::move(array), std::move(values));
-    }
+    if (own.apart)
+      put_factors(layer, own);
+    else if (is_apart(layer))
+      record_.note(of_factors, "The units of layer " + std::to_string(layer) + " see their neighbours without a matrix between, so what a step does to a gradient is not told apart into gates and matrices.");
     if (record_.wants(key_of(Kind::alignment, number))) put_alignment(layer, own);
+  }
+
+  void put_factors(std::size_t layer, const Passed& own) {
+    std::vector<double> lengths, shares;
+    for (const std::int64_t step : record_.trace.steps) {
+      const Step& own_step = own.passes[static_cast<std::size_t>(record_.reversed(layer) ? record_.length() - 1 - step : step)];
+      for (const double x : {own_step.gate, own_step.slope, own_step.matrix, own_step.whole}) lengths.push_back(x);
+      for (const double x : {own_step.share_of_gate, own_step.share_of_matrix}) shares.push_back(x);
+    }
+    const auto put = [&](Kind kind, const std::vector<std::string>& names, const std::string& unit, const std::string& text, std::vector<double> values) {
+      const std::string key = key_of(kind, static_cast<std::int64_t>(layer));
+      if (!record_.wants(key)) return;
+      TraceArray array = timed(key, {std::ssize(names)}, {{"factor", "", names}}, unit, text);
+      array.shape[0] = std::ssize(record_.trace.steps);
+      put_real(record_.trace, std::move(array), std::move(values));
+    };
+    put(Kind::jacobian_factor, {"gate", "slope", "matrix", "step"}, "log10",
+        "log10 of what ds_t/ds_{t-1} does to the length of what an error at the last step sends back through step t: along its gates, which passes no matrix; by the slopes of its activations, times the gates on that "
+        "way; by its matrices after them; and in all. What comes along the gates and what the slopes and the matrices make of the rest, two vectors, add up to the last.",
+        std::move(lengths));
+    put(Kind::jacobian_share, {"gate", "matrix"}, "",
+        "Which part of what an error at the last step sends back through step t comes along the gates and which through the matrices: each one's projection on the sum of both, as a share of it. They sum to 1; one "
+        "below 0 takes away from the other.",
+        std::move(shares));
   }
 
   void put_alignment(std::size_t layer, Passed& own) {

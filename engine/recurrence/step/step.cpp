@@ -15,6 +15,7 @@
 #include "autodiff/fresh.h"
 #include "autodiff/ops.h"
 #include "recurrence/evaluation_order.h"
+#include "recurrence/step/adjoint_parts.h"
 #include "recurrence/step/drawing.h"
 #include "recurrence/step/newton.h"
 #include "recurrence/step/step.h"
@@ -28,7 +29,7 @@ constexpr std::int64_t ahead = 4;   // blocks that may wait on the device: a can
 constexpr std::size_t most_recordings = 8;
 constexpr std::int64_t most_kept = std::int64_t{512} << 20;  // bytes that the steps' own arrays may take, so that none is run again on the way back
 
-class Step final : public Memory, public HasEvaluationOrder, public WritesFresh {
+class Step final : public Memory, public HasEvaluationOrder, public TellsApart, public WritesFresh {
  public:
   Step(Graph& outer, Form form, std::int64_t steps, std::int64_t batch, std::vector<StateShape> states, std::vector<Shape> tokens, CellFunction function)
       : outer_(outer), steps_(steps), batch_(batch), state_shapes_(std::move(states)), token_shapes_(std::move(tokens)), function_(std::move(function)) {
@@ -316,6 +317,20 @@ class Step final : public Memory, public HasEvaluationOrder, public WritesFresh 
     }
   }
 
+  std::optional<PassedBack> pass_back(std::int64_t t, std::span<const double> x) override {
+    if (!single_.graph) {
+      single_ = build(1, true);
+      single_.graph->allocate(*backend_, true);
+      parts_of_ = std::make_unique<AdjointParts>(single_);
+    }
+    bind_captures(*single_.graph);
+    // The first sequence of the batch is what each row begins with.
+    for (std::size_t i = 0; i < single_.tokens.size(); ++i) single_.graph->bind(single_.tokens[i], row(in_[i], cell_.tokens[i].shape(), t));
+    for (std::size_t i = 0; i < single_.states.size(); ++i) single_.graph->bind(single_.states[i], state_before(in_, out_, i, t));
+    single_.graph->forward();
+    return parts_of_->pass_back(x);
+  }
+
   Cost cost() const override {
     const Cost one = cell_.graph->cost();
     const double steps = static_cast<double>(steps_);
@@ -339,7 +354,8 @@ class Step final : public Memory, public HasEvaluationOrder, public WritesFresh 
   std::vector<StateShape> state_shapes_;
   std::vector<Shape> token_shapes_;
   CellFunction function_;
-  CellGraph cell_, tile_;
+  CellGraph cell_, tile_, single_;
+  std::unique_ptr<AdjointParts> parts_of_;
   bool newton_ = false;
   NewtonReport report_;
   NewtonWatch watch_;

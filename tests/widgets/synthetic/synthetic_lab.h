@@ -29,8 +29,8 @@ inline void put_mixing(Trace& trace, const std::string& kind = "mixing", double 
 /// log10 |ds_t/ds_s| of 0.95 a step, bounds of 1 and 0.97, factors that multiply to it, and gradients that turn by 0.02 a step; of every fourth step where it is a map.
 inline double synthetic_pair(double t, double s) { return s > t ? -std::numeric_limits<double>::infinity() : (t - s) * std::log10(0.95); }
 
-/// `products`: ds_T/ds_t too.
-inline void put_lab(Trace& trace, bool products = true) {
+/// `products`: ds_T/ds_t too; `gated`: a gate keeps 0.6 of what passes a step.
+inline void put_lab(Trace& trace, bool products = true, bool gated = false) {
   const double last = static_cast<double>(trace.info.length - 1);
   const std::vector<std::int64_t>& all = trace.steps;
   const auto of_time = [&](const char* key, std::int64_t width, std::vector<Axis> axes, const auto& value) {
@@ -43,7 +43,10 @@ inline void put_lab(Trace& trace, bool products = true) {
   };
   if (products) of_time("jacobian/0", 1, {{"rank", "", {}}}, [&](double t, std::int64_t) { return synthetic_pair(last, t); });
   of_time("jacobian_bound/0", 2, {{"bound", "", {"singular value", "eigenvalue"}}}, [&](double t, std::int64_t j) { return j == 0 ? 0.0 : (last - t) * std::log10(0.97); });
-  of_time("jacobian_factor/0", 3, {{"factor", "", {"gate", "slope", "matrix"}}}, [&](double, std::int64_t j) { return j == 0 ? 0.0 : j == 1 ? std::log10(0.97) : std::log10(0.95 / 0.97); });
+  // Of a network with gates a part passes beside the matrix, in the same direction.
+  const double slope = 0.97, matrix = (gated ? 0.35 : 0.95) / slope, gate = gated ? 0.6 : 0.0;
+  of_time("jacobian_factor/0", 4, {{"factor", "", {"gate", "slope", "matrix", "step"}}}, [&](double, std::int64_t j) { return std::log10(j == 0 ? gate : j == 1 ? slope : j == 2 ? matrix : gate + slope * matrix); });
+  of_time("jacobian_share/0", 2, {{"factor", "", {"gate", "matrix"}}}, [&](double, std::int64_t j) { return (j == 0 ? gate : slope * matrix) / (gate + slope * matrix); });
   std::vector<std::int64_t> some;
   std::vector<std::string> labels;
   for (std::int64_t t = 0; t < trace.info.length; t += 4) some.push_back(t), labels.push_back(std::to_string(t));

@@ -17,7 +17,7 @@ namespace {
 constexpr double lab_decades = 12.0;  // of the map, below the largest
 constexpr int lab_room_beside = 470, lab_room_below = 330, lab_width_beside = 168, lab_most_updates = 60;
 constexpr double lab_none = std::numeric_limits<double>::quiet_NaN();
-constexpr int gate_factor = 0, slope_factor = 1, matrix_factor = 2;
+constexpr int gate_factor = 0, slope_factor = 1, matrix_factor = 2, step_factor = 3;
 
 const std::vector<std::int64_t>& labSteps(const Trace& trace, const TraceArray& array) { return array.steps.empty() ? trace.steps : array.steps; }
 
@@ -44,6 +44,21 @@ struct LabCurve {
   QString text, tip;
   QPen pen;
 };
+
+/// What one step does to the length of the gradient that passes it, factor by factor.
+QString labStep(const Trace& trace, const TraceArray& factors, const TraceArray* shares, std::int64_t step) {
+  const double whole = labValue(trace, &factors, step, step_factor), gate = labValue(trace, &factors, step, gate_factor), slope = labValue(trace, &factors, step, slope_factor),
+               matrix = labValue(trace, &factors, step, matrix_factor), share = labValue(trace, shares, step, 0);
+  if (!std::isfinite(whole)) return {};
+  const QString first = GradientLabPanel::tr("Step %1 multiplies the gradient's length with %2: ").arg(grouped(step), labPower(whole));
+  const bool along = std::isfinite(gate), through = std::isfinite(slope + matrix);
+  if (!along && !through) return {};
+  if (!through) return first + GradientLabPanel::tr("all of it along its gates.");
+  const QString product = GradientLabPanel::tr("slope %1 × matrix %2").arg(labPower(slope), labPower(matrix));
+  if (!along) return first + product + u'.';
+  const QString sum = first + GradientLabPanel::tr("gate %1, and beside it %2 = %3.").arg(labPower(gate), product, labPower(slope + matrix));
+  return std::isnan(share) ? sum : sum + GradientLabPanel::tr(" %1 % of what arrives came along the gates.").arg(number(100.0 * share, 3));
+}
 
 QCPItemStraightLine* labLine(Plot* plot, QCPAxisRect* rect, const QString& layer) {
   auto* made = new QCPItemStraightLine(plot);
@@ -363,21 +378,25 @@ void GradientLabPanel::showBounds() {
   values_->fit({low - pad, high + pad});
 }
 
-/// What each factor does at each step, and where they have the picture to themselves what all of them do in pinned runs.
+/// What each factor does at each step, and where they have the picture to themselves what the whole step does in pinned runs.
 void GradientLabPanel::showFactors(const TraceArray& factors) {
   const Theme& theme = plot_->theme();
-  const std::vector<LabCurve> each{{Kind::jacobian_factor, matrix_factor, tr("matrix"), tr("What the recurrent matrix does to the length of the gradient that passes step t."), QPen(theme.series(0), 1.4)},
-                                {Kind::jacobian_factor, slope_factor, tr("slope of f"), tr("What the activation's slope does: below 1 where units are saturated."), QPen(theme.series(1), 1.4)},
-                                {Kind::jacobian_factor, gate_factor, tr("gate"), tr("What is kept of each entry, by a gate or a leak, adds."), QPen(theme.series(2), 1.4)}};
+  const std::vector<LabCurve> each{{Kind::jacobian_factor, matrix_factor, tr("matrix"), tr("What the recurrent matrices do to the length of the gradient that passes step t, after the slopes."), QPen(theme.series(0), 1.4)},
+                                {Kind::jacobian_factor, slope_factor, tr("slope of f"), tr("What the activations' slopes do, times the gates on the way to the matrices: below 1 where units are saturated or closed."), QPen(theme.series(1), 1.4)},
+                                {Kind::jacobian_factor, gate_factor, tr("gate"), tr("What passes no matrix: what a forget or update gate, a leak or an identity keeps of each unit. Slope × matrix comes beside it, as vectors add."), QPen(theme.series(2), 1.4)},
+                                {Kind::jacobian_factor, step_factor, tr("step"), tr("What the whole step does: the length of what the gate keeps and of what slope and matrix make, added as vectors."), QPen(theme.text, 1.4, Qt::DashLine)}};
   double least = 0.0, most = 0.0;
+  int seen = 0;
   for (const LabCurve& entry : each) {
+    if (entry.column == step_factor && seen < 3) continue;  // what is the gate's alone, or slope times matrix, needs no sum
     QCPGraph* made = curve(factor_rect_, *trace_, factors, entry.column, entry.pen);
     bool found = false;
     const QCPRange range = made->getValueRange(found);
-    if (!found || (range.lower == 0.0 && range.upper == 0.0)) {  // a factor that this model does not have
+    if (!found) {  // a factor that this model does not have
       plot_->removePlottable(made);
       continue;
     }
+    ++seen;
     made->setName(entry.text);
     least = std::min(least, range.lower);
     most = std::max(most, range.upper);
@@ -393,12 +412,11 @@ void GradientLabPanel::showFactors(const TraceArray& factors) {
     QCPGraph* made = plot_->addCurve(factor_rect_, run.colour, 1.4);
     const auto& steps = labSteps(*run.trace, *array);
     for (std::size_t row = 0; row < steps.size(); ++row) {
-      double all = 0.0;
-      for (std::int64_t column = 0; column < array->row_size(); ++column) all += (*array->real)[row * static_cast<std::size_t>(array->row_size()) + static_cast<std::size_t>(column)];
+      const double all = (*array->real)[row * static_cast<std::size_t>(array->row_size()) + static_cast<std::size_t>(step_factor)];
       made->addData(static_cast<double>(steps[row]), std::isfinite(all) ? all : lab_none);
       if (std::isfinite(all)) least = std::min(least, all), most = std::max(most, all);
     }
-    addPin(legend_, run, made->pen(), {made}, {}, tr("All of its factors together."));
+    addPin(legend_, run, made->pen(), {made}, {}, tr("What its whole step does."));
   }
   const double room = std::max(0.02, 0.1 * (most - least));
   factor_values_->fit({least - room, most + room});
@@ -476,9 +494,7 @@ void GradientLabPanel::moveTime() {
     if (!std::isnan(eigen)) first += tr(", %1 by |λ| max").arg(labPower(eigen));
     said << first + '.';
     if (const TraceArray* factors = find(*trace_, Kind::jacobian_factor)) {
-      const double by_matrix = labValue(*trace_, factors, step_, matrix_factor), by_slope = labValue(*trace_, factors, step_, slope_factor), by_gate = labValue(*trace_, factors, step_, gate_factor);
-      if (std::isfinite(by_matrix + by_slope + by_gate))
-        said << tr("Step %1 multiplies the gradient's length by %2: matrix %3, slope %4, gate %5.").arg(grouped(step_), labPower(by_matrix + by_slope + by_gate), labPower(by_matrix), labPower(by_slope), labPower(by_gate));
+      said << labStep(*trace_, *factors, find(*trace_, Kind::jacobian_share), step_);
       if (!factor_rect_->visible()) said << tr("The view Factors has them at all steps.");
     } else if (const auto absent = trace_->info.absent.find(Kind::jacobian_factor); absent != trace_->info.absent.end()) {
       said << QString::fromStdString(absent->second);
@@ -551,6 +567,9 @@ QString GradientLabPanel::dataAsCsv() const {
     add(*trace_, factors, gate_factor, QStringLiteral("log10 factor of gate"));
     add(*trace_, factors, slope_factor, QStringLiteral("log10 factor of slope"));
     add(*trace_, factors, matrix_factor, QStringLiteral("log10 factor of matrix"));
+    add(*trace_, factors, step_factor, QStringLiteral("log10 factor of step"));
+    add(*trace_, find(*trace_, Kind::jacobian_share), 0, QStringLiteral("share of gate"));
+    add(*trace_, find(*trace_, Kind::jacobian_share), 1, QStringLiteral("share of matrix"));
     for (const Run& run : pinned_)
       if (run.trace) add(*run.trace, find(*run.trace, Kind::jacobian), 0, QStringLiteral("log10 |ds_T/ds_t| [%1]").arg(run.label));
   }

@@ -20,7 +20,7 @@ class GradientLabPanel : public PlotPanel {
   QString id() const override { return QStringLiteral("gradient-lab"); }
   QString title() const override { return tr("Gradient lab"); }
   QString hint() const override;
-  Kinds needs() const override { return {Kind::gradient, Kind::jacobian, Kind::jacobian_pairs, Kind::jacobian_bound, Kind::jacobian_factor, Kind::alignment}; }
+  Kinds needs() const override { return {Kind::gradient, Kind::jacobian, Kind::jacobian_pairs, Kind::jacobian_bound, Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}; }
   Kinds waitsFor() const override;
   Places places() const override { return {.views = {QStringLiteral("bounds"), QStringLiteral("factors"), QStringLiteral("pairs"), QStringLiteral("alignment")}, .named = {}}; }
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
