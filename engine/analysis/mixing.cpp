@@ -43,29 +43,38 @@ std::vector<std::complex<double>> in_order(Network& network, Var of, const Mixed
 
 }  // namespace
 
+std::int64_t mixing_weights(const Network& network, const Mixing& mixing) {
+  return mixing.groups * mixing.reads * (mixing.joined ? entries_of(network, mixing, mixing.value, mixing.groups).entries : 1);
+}
+
 std::vector<std::complex<double>> mixing_columns(Network& network, const Mixing& mixing, Var output, std::span<const std::int64_t> columns, std::stop_token stop) {
   Graph& graph = network.graph();
   Backend& backend = graph.backend();
   const MixedEntries from = entries_of(network, mixing, mixing.value, mixing.groups), to = entries_of(network, mixing, output, mixing.groups * mixing.reads);
   const bool pairs = is_complex(mixing.value.dtype());
   const DType real = real_of(mixing.value.dtype());
-  const std::int64_t parts = pairs ? 2 : 1;
-  std::vector<std::complex<double>> weights;
-  weights.reserve(columns.size() * static_cast<std::size_t>(to.steps * to.groups));
+  const std::int64_t parts = pairs ? 2 : 1, pushes = mixing.joined ? from.entries : 1;
+  const auto own = static_cast<std::size_t>(mixing_weights(network, mixing));
+  std::vector<std::complex<double>> weights(columns.size() * static_cast<std::size_t>(to.steps) * own);
   DeviceArray moves;
-  for (const std::int64_t s : columns) {
-    std::vector<double> seed(static_cast<std::size_t>(from.count() * parts));
-    for (std::int64_t group = 0; group < from.groups; ++group)
-      for (std::int64_t entry = 0; entry < from.entries; ++entry) seed[static_cast<std::size_t>(parts * from(s, group, entry))] = 1.0;
-    const auto values = narrowed(real, seed);
-    backend.upload(moves.resize(backend, real, std::ssize(seed)), values.data(), values.size());
-    const Var asked[] = {output};
-    graph.push_tangents(mixing.value, moves.data(), asked, stop);
-    const void* moved = graph.tangent(output);
-    const auto made = moved ? numbers(backend, output, moved) : std::vector<std::complex<double>>(static_cast<std::size_t>(count(output.shape())));
-    for (std::int64_t t = 0; t < to.steps; ++t)
-      for (std::int64_t group = 0; group < to.groups; ++group) weights.push_back(made[static_cast<std::size_t>(to(t, group, 0))]);
-  }
+  for (std::size_t column = 0; column < columns.size(); ++column)
+    for (std::int64_t push = 0; push < pushes; ++push) {
+      std::vector<double> seed(static_cast<std::size_t>(from.count() * parts));
+      for (std::int64_t group = 0; group < from.groups; ++group)
+        for (std::int64_t entry = 0; entry < from.entries; ++entry)
+          if (!mixing.joined || entry == push) seed[static_cast<std::size_t>(parts * from(columns[column], group, entry))] = 1.0;
+      const auto values = narrowed(real, seed);
+      backend.upload(moves.resize(backend, real, std::ssize(seed)), values.data(), values.size());
+      const Var asked[] = {output};
+      graph.push_tangents(mixing.value, moves.data(), asked, stop);
+      const void* moved = graph.tangent(output);
+      const auto made = moved ? numbers(backend, output, moved) : std::vector<std::complex<double>>(static_cast<std::size_t>(count(output.shape())));
+      for (std::int64_t t = 0; t < to.steps; ++t)
+        for (std::int64_t group = 0; group < to.groups; ++group) {
+          const std::int64_t at = (group / mixing.reads * pushes + push) * mixing.reads + group % mixing.reads;
+          weights[(column * static_cast<std::size_t>(to.steps) + static_cast<std::size_t>(t)) * own + static_cast<std::size_t>(at)] = made[static_cast<std::size_t>(to(t, group, 0))];
+        }
+    }
   return weights;
 }
 

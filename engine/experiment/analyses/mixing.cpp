@@ -19,6 +19,9 @@ constexpr double most_bytes = 2048.0 * 1048576.0;
 /// Seconds that it may take unless it was asked for by name, and those of a floating-point operation and of a call of the backend, of the slower kind.
 constexpr double most_seconds = 5.0, an_operation = 2e-10, a_call = 5e-7;
 
+/// Of an exponential that is shown as it is: its sums and squares are numbers too, and it is one in float32.
+constexpr double most_exponent = 80.0;
+
 class MixingMatrices final : public Analysis {
  public:
   using Analysis::Analysis;
@@ -28,7 +31,7 @@ class MixingMatrices final : public Analysis {
     const auto& mixings = record_.probe().mixings();
     if (mixings.empty())
       record_.lacks(kinds(), "No memory of this model is linear, entry by entry, in what is written into it: what a step adds is changed on its way by what else the state holds, so no fixed weight says what is left of it.");
-    else if (std::ranges::none_of(mixings, [](const Network::MixingVar& own) { return static_cast<bool>(own.mixing.unnormalised); }))
+    else if (std::ranges::none_of(mixings, [](const Network::MixingVar& own) { return own.mixing.unnormalised || own.mixing.normaliser; }))
       record_.lacks({Kind::mixing_unnormalised}, "What this model reads is not divided by a normaliser that its memory has beside it: there is one mixing matrix.");
     if (wanted()) parameters_ = record_.prepared.parameters;  // they become part of the trace when the recording ends
   }
@@ -53,7 +56,10 @@ class MixingMatrices final : public Analysis {
     options.cached_steps = initial.cached_steps;
     Rollout rollout(model, Batch(record_.request.sequence, prepared.loss, 1), options);
     rollout.set_initial(initial.values);
-    const std::int64_t n = columns(rollout.cost(), std::ssize(record_.probe().mixings()));
+    double pushes = 0.0;
+    for (const Network::MixingVar& own : rollout.network().mixings())
+      pushes += own.mixing.joined ? static_cast<double>(mixing_weights(rollout.network(), own.mixing)) / static_cast<double>(own.mixing.groups * own.mixing.reads) : 1.0;
+    const std::int64_t n = columns(rollout.cost(), pushes);
     if (rollout.forward([&](const Rollout::Segment& segment) { put(segment.network, n); }, record_.stop)) return false;
     return true;
   }
@@ -68,10 +74,10 @@ class MixingMatrices final : public Analysis {
   }
 
   /// How many columns are worth their time.
-  std::int64_t columns(const Cost& cost, std::int64_t memories) {
+  std::int64_t columns(const Cost& cost, double pushes) {
     const std::int64_t all = record_.length();
     if (record_.request.every > 0) return all;
-    const double column = 2.0 * static_cast<double>(memories) * (cost.flops * an_operation + cost.launches * a_call);
+    const double column = 2.0 * pushes * (cost.flops * an_operation + cost.launches * a_call);
     std::int64_t n = std::min(all, most_columns);
     if (record_.request.probe.only.empty()) n = std::clamp(static_cast<std::int64_t>(most_seconds / column), std::int64_t{1}, n);
     if (n < all)
@@ -86,12 +92,31 @@ class MixingMatrices final : public Analysis {
       const std::string key = key_of(Kind::mixing, own.layer, own.mixing.name), plain = key_of(Kind::mixing_unnormalised, own.layer, own.mixing.name);
       if (record_.wants(key)) put(network, own, own.mixing.output, key, columns, own.mixing.unnormalised ? ", divided by what its keys weigh" : own.mixing.is_share ? ", shares that sum to one" : "");
       if (own.mixing.unnormalised && record_.wants(plain)) put(network, own, own.mixing.unnormalised, plain, columns, ", before it is divided by what its keys weigh");
+      if (own.mixing.normaliser && record_.wants(plain)) put_exponentials(network, own, plain, columns);
       record_.report(0.9 + 0.1 * static_cast<double>(++done) / static_cast<double>(network.mixings().size()), "mixing matrices");
     }
   }
 
-  void put(Network& network, const Network::MixingVar& own, Var output, const std::string& key, std::int64_t n, const std::string& how) {
-    const std::int64_t length = record_.length(), groups = own.mixing.groups * own.mixing.reads;
+  /// What a softmax divides: exp(score), which in a head whose scores go beyond what an exponential may be is told as a multiple of that of the largest score.
+  void put_exponentials(Network& network, const Network::MixingVar& own, const std::string& key, std::int64_t columns) {
+    const std::int64_t length = record_.length();
+    std::vector<double> logs = own.mixing.normaliser->log_normalisers();
+    std::string of_head;
+    for (std::int64_t head = 0; head * length < std::ssize(logs); ++head) {
+      const auto begin = logs.begin() + head * length;
+      // The sum of so many exponentials is at least the largest of them.
+      const double most = *std::max_element(begin, begin + length);
+      if (most <= most_exponent) continue;
+      std::for_each(begin, begin + length, [&](double& log) { log -= most; });
+      of_head += (of_head.empty() ? "" : ", ") + std::to_string(head) + " (" + std::to_string(std::llround(most)) + ")";
+    }
+    if (!of_head.empty())
+      record_.note({Kind::mixing_unnormalised}, key + " is exp(score - c) where exponentials of scores would be too large: c is the logarithm of the largest normaliser of the head, of head " + of_head + ".");
+    put(network, own, own.mixing.output, key, columns, ", the exponential of the score, before it is divided by the sum of them", logs);
+  }
+
+  void put(Network& network, const Network::MixingVar& own, Var output, const std::string& key, std::int64_t n, const std::string& how, const std::vector<double>& log_factors = {}) {
+    const std::int64_t length = record_.length(), groups = mixing_weights(network, own.mixing), reads = own.mixing.reads;
     std::vector<std::int64_t> all(static_cast<std::size_t>(length)), each(static_cast<std::size_t>(groups));
     std::iota(all.begin(), all.end(), 0);
     std::iota(each.begin(), each.end(), 0);
@@ -105,18 +130,28 @@ class MixingMatrices final : public Analysis {
       const std::int64_t written[] = {in_layer(steps[column])};
       const auto weights = mixing_columns(network, own.mixing, output, written, record_.stop);
       for (std::size_t row = 0; row < rows.size(); ++row)
-        for (std::size_t group = 0; group < some.size(); ++group)
-          values[(row * steps.size() + column) * some.size() + group] = weights[static_cast<std::size_t>(in_layer(rows[row]) * groups + some[group])];
+        for (std::size_t at = 0; at < some.size(); ++at) {
+          auto& value = values[(row * steps.size() + column) * some.size() + at];
+          value = weights[static_cast<std::size_t>(in_layer(rows[row]) * groups + some[at])];
+          if (!log_factors.empty()) value *= std::exp(log_factors[static_cast<std::size_t>(some[at] * length + in_layer(rows[row]))]);
+        }
     }
-    const std::string one = own.mixing.group.empty() ? "channel" : own.mixing.group;
+    const std::string group = own.mixing.group.empty() ? "channel" : own.mixing.group, one = own.mixing.joined ? "entry" : group;
     TraceArray array = timed(key, {std::ssize(steps), std::ssize(some)}, {{"step written", "", {}}, {one, "", {}}}, "",
-                             "The weight that what was written at a step has in what is read of " + own.mixing.name + " at step t" + how + ": y_t = Σ_s M[t, s] v_s.");
+                             "The weight that what was written at a step has in what is read of " + own.mixing.name + " at step t" + how +
+                                 (own.mixing.joined ? ": y_t = Σ_s M[t, s] v_s, each M[t, s] a matrix, of which there are single entries." : ": y_t = Σ_s M[t, s] v_s."));
     for (const std::int64_t step : steps) array.axes[1].labels.push_back(std::to_string(step));
-    for (const std::int64_t group : some)
-      array.axes[2].labels.push_back(own.mixing.reads > 1 ? std::to_string(group / own.mixing.reads) + ", read " + std::to_string(group % own.mixing.reads) : std::to_string(group));
+    const std::int64_t of_group = groups / own.mixing.groups;
+    for (const std::int64_t at : some) {
+      const std::string which = std::to_string(at / of_group), entries = std::to_string(at % of_group / reads) + " → " + std::to_string(at % reads);
+      if (own.mixing.joined)
+        array.axes[2].labels.push_back(own.mixing.groups > 1 ? entries + " of " + group + " " + which : entries);
+      else
+        array.axes[2].labels.push_back(reads > 1 ? which + ", read " + std::to_string(at % reads) : which);
+    }
     array.shape[0] = std::ssize(rows);
     if (rows != record_.trace.steps) array.steps = rows;
-    if (std::ssize(some) < groups) record_.note({parse_key(key)->kind}, key + " has " + std::to_string(some.size()) + " of " + plural(groups, one) + ", evenly.");
+    if (std::ssize(some) < groups) record_.note({parse_key(key)->kind}, key + " has " + std::to_string(some.size()) + " of " + (own.mixing.joined ? std::to_string(groups) + " pairs of an entry written and one read" : plural(groups, one)) + ", evenly.");
     if (std::ranges::all_of(values, [](const std::complex<double>& x) { return x.imag() == 0.0; })) {
       std::vector<double> plain(values.size());
       std::ranges::transform(values, plain.begin(), [](const std::complex<double>& x) { return x.real(); });

@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "models/parts/parts.h"
+#include "recurrence/mixing/mixing.h"
 #include "recurrence/linear/linear.h"
 
 namespace reclab::parts {
@@ -67,7 +68,11 @@ Init cayley() {
 
 Var linear_step(Layer& l, const StateSpec& state, const std::function<Var()>& A, Var u, const std::vector<Var>& tokens, const CellFunction& cell) {
   l.offer({Form::scan});
-  if (l.form() != Form::scan) return step(l, {state}, tokens, cell)[0];
+  const auto made = [&](Var trajectory) {
+    if (tokens.size() == 1) declare_mixing(l, {.name = state.name, .value = tokens[0], .output = trajectory, .reads = u.dim(-1), .joined = true});
+    return trajectory;
+  };
+  if (l.form() != Form::scan) return made(step(l, {state}, tokens, cell)[0]);
   const std::int64_t T = l.steps(), B = l.batch(), n = u.dim(-1);
   const Var initial = l.graph().leaf(LeafKind::variable, {B, n}, u.dtype());
   MemoryVars vars = dense_from(l.graph(), Form::scan, A(), reshape(u, {T, B, 1, n}), reshape(initial, {B, 1, n}));
@@ -75,7 +80,7 @@ Var linear_step(Layer& l, const StateSpec& state, const std::function<Var()>& A,
   vars.trajectories = {reshape(vars.trajectories[0], {T, B, n})};
   vars.finals = {reshape(vars.finals[0], {B, n})};
   l.declare({state}, vars);
-  return vars.trajectories[0];
+  return made(vars.trajectories[0]);
 }
 
 }  // namespace reclab::parts

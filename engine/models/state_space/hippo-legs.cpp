@@ -61,7 +61,7 @@ Architecture hippo_legs() {
     const PastBasis past = hippo::legs_past(rule, l.hyper.integer("init_t"), l.hyper.integer("l_max"));
     if (l.hyper.choice("input") == "direct") {
       const Var c = linear(l, {"c", {in, N}, "The Legendre coefficients of each channel's past, lowest first."},
-                             reshape(step.A, {T, 1, N, N}), reshape(x, {T, batch, in, 1}) * reshape(step.B, {T, 1, 1, N}));
+                             reshape(step.A, {T, 1, N, N}), reshape(x, {T, batch, in, 1}) * reshape(step.B, {T, 1, 1, N}), x);
       l.reconstruction(
           "c", [&] { return x; }, past);
       return reshape(c, {T, batch, in * N});

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "array/error.h"
+#include "array/host.h"
 #include "autodiff/ops.h"
 #include "recurrence/attention/blocks.h"
 #include "recurrence/attention/drawing.h"
@@ -14,13 +16,15 @@
 namespace reclab {
 namespace {
 
-class Softmax final : public Blocks, public HasEvaluationOrder {
+class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormaliser {
  public:
   using Blocks::Blocks;
   bool low = false, relative = false, held = false, pair = false, over_time = true;
 
   // A block leaves out the columns that its window leaves behind: it has those from `from` on, and what counts columns is moved by as many.
   void forward(const ForwardCall& c) override {
+    backend_ = &c.backend;
+    in_.assign(c.in.begin(), c.in.end());
     each_block(c.backend, c.stop, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
       const std::int64_t from = start(first), columns = end - from;
       void* p = probabilities(c.backend, c.in, first, rows, from, columns);
@@ -113,6 +117,21 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
       if (held) add_values(c.tangent_in[at_held + 2], false);
     });
   }
+  std::vector<double> log_normalisers() override {
+    Backend& b = *backend_;
+    std::vector<double> made(static_cast<std::size_t>(s_.batch * s_.steps));
+    each_block(b, {}, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
+      const std::int64_t from = start(first), columns = end - from, n = some_ * rows * columns;
+      const auto scored = to_double(b, type_, raw_scores(b, in_, first, rows, from, columns), n), shares = to_double(b, type_, probabilities(b, in_, first, rows, from, columns), n);
+      for (std::int64_t row = 0; row < some_ * rows; ++row) {
+        // The score of the largest share, less the logarithm of that: the others may be too small to tell.
+        const auto begin = shares.begin() + row * columns;
+        const auto largest = std::max_element(begin, begin + columns);
+        made[static_cast<std::size_t>((from_ + row / rows) * s_.steps + first + row % rows)] = scored[static_cast<std::size_t>(largest - shares.begin())] - std::log(*largest);
+      }
+    });
+    return made;
+  }
   Cost cost() const override {
     double columns_seen = static_cast<double>(s_.cached_steps) + 0.5 * static_cast<double>(s_.steps + 1);
     if (s_.window) columns_seen = std::min(columns_seen, static_cast<double>(s_.window + s_.rows / 2));
@@ -129,6 +148,8 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
 
  private:
   DeviceArray scratch_[5];
+  Backend* backend_ = nullptr;
+  std::vector<const void*> in_;  // of the last forward
   const void* moved(Backend& b, const void* numbers, std::int64_t first, std::int64_t rows, std::int64_t from) { return Blocks::moved(b, numbers, first, rows, from, scratch_[4]); }
   /// What of the pairs' array [steps, columns] a block of scores has, once or for each of the batch.
   Strided pairs(std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns, bool repeated) const {
@@ -141,7 +162,7 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
     std::copy_n(stride + (repeated ? 0 : 1), box.rank, box.stride);
     return box;
   }
-  void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
+  void* raw_scores(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
     void* p = scratch_[0].resize(b, type_, some_ * rows * columns);
     scores(b, in[0], s_.steps, first, rows, at(in[1], from * s_.key), s_.cached_steps + s_.steps, columns, s_.key, p);
     if (relative) {
@@ -151,6 +172,10 @@ class Softmax final : public Blocks, public HasEvaluationOrder {
       b.by_distance(type_, some_, rows, columns, s_.distances, s_.cached_steps + first - from, far, p);
     }
     if (pair) b.gather(type_, pairs(first, rows, from, columns, true), in.back(), p, true);
+    return p;
+  }
+  void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
+    void* p = raw_scores(b, in, first, rows, from, columns);
     b.softmax(type_, some_, rows, columns, s_.cached_steps + first - from, low ? moved(b, in[3], first, rows, from) : nullptr, p);
     return p;
   }
@@ -265,7 +290,13 @@ Var softmax_rows(Var scores) {
   return scores.graph->apply(std::make_unique<SoftmaxRows>(scores.dtype(), count(scores.shape()) / columns, columns), {scores}, {{scores.shape(), scores.dtype()}})[0];
 }
 
-Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
+namespace {
+
+struct Attended {
+  Var made;
+  HasNormaliser* normaliser;
+};
+Attended attended(const SoftmaxAttention& a, bool streaming) {
   AttentionSizes s{a.q.dim(0), a.q.dim(1), a.k.dim(1) - a.q.dim(1), a.q.dim(2), a.v.dim(2), a.rel ? a.rel.dim(1) : 0, streaming ? 1 : block_rows, a.window, a.rel ? a.rel.dim(2) : 0};
   assert(!a.window || a.low);
   assert(a.k.dim(2) == s.key && a.v.dim(1) == a.k.dim(1) && a.k.dim(0) == s.batch && a.v.dim(0) == s.batch);
@@ -281,8 +312,13 @@ Var softmax_attention(const SoftmaxAttention& a, bool streaming) {
   operation->low = static_cast<bool>(a.low);
   operation->relative = static_cast<bool>(a.rel);
   operation->held = static_cast<bool>(a.held);
-  return a.q.graph->apply(std::move(operation), inputs, {{Shape{s.batch, s.steps, s.value}, a.q.dtype()}})[0];
+  HasNormaliser* normaliser = operation.get();
+  return {a.q.graph->apply(std::move(operation), inputs, {{Shape{s.batch, s.steps, s.value}, a.q.dtype()}})[0], normaliser};
 }
+
+}  // namespace
+
+Var softmax_attention(const SoftmaxAttention& a, bool streaming) { return attended(a, streaming).made; }
 
 Var weighted_attention(Var q, Var k, Var v, Var row, Var column, Var row_low, Var column_low, ReadOrder read) {
   const AttentionSizes s{q.dim(0), q.dim(1), 0, q.dim(2), v.dim(2), 0, block_rows};
@@ -306,15 +342,15 @@ Var repeated_heads(Var x, std::int64_t times) {
 
 namespace {
 
-Var attend(Layer& layer, const SoftmaxAttention& a) {
+Attended attend(Layer& layer, const SoftmaxAttention& a) {
   layer.offer({Form::attention});
-  return softmax_attention(a, layer.form() == Form::sequential);
+  return attended(a, layer.form() == Form::sequential);
 }
 
 }  // namespace
 
 Var attention(Layer& layer, const SoftmaxAttention& a) {
-  const Var made = attend(layer, a);
+  const auto [made, normaliser] = attend(layer, a);
   if (a.over_time && !a.held && a.v.dim(1) == layer.steps() && a.q.dim(1) == layer.steps() && a.v.dim(0) % layer.batch() == 0)
     declare_mixing(layer, {.name = "attention",
                            .value = a.v,
@@ -322,7 +358,8 @@ Var attention(Layer& layer, const SoftmaxAttention& a) {
                            .groups = a.v.dim(0) / layer.batch(),
                            .group = "head",
                            .rows_first = false,
-                           .is_share = true});
+                           .is_share = true,
+                           .normaliser = normaliser});
   return made;
 }
 
@@ -364,9 +401,10 @@ Var attention(Layer& layer, const StateSpec& key, const StateSpec& value, Var q,
     const Var row = layer.graph().constant({steps}, std::move(own)), at = reshape(slice(layer.position(), 1, 0, 1), {steps});
     a.low = maximum(row, row + static_cast<double>(window - 1) - at);
   }
-  const Var made = heads_last(attend(layer, a), layer.batch(), heads);
+  const Attended attended = attend(layer, a);
+  const Var made = heads_last(attended.made, layer.batch(), heads);
   declare_mixing(layer,
-                 {.name = "attention", .value = v, .output = made, .groups = k.dim(2), .reads = shared, .group = "head", .is_share = true});
+                 {.name = "attention", .value = v, .output = made, .groups = k.dim(2), .reads = shared, .group = "head", .is_share = true, .normaliser = attended.normaliser});
   return made;
 }
 

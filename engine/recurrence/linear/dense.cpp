@@ -366,10 +366,11 @@ MemoryVars dense_driven(Graph& graph, Form form, Var A, Var B, Var u) {
   return vars;
 }
 
-Var linear(Layer& layer, const StateSpec& state, Var A, Var b) {
+Var linear(Layer& layer, const StateSpec& state, Var A, Var b, Var driven) {
   layer.offer({Form::scan});
   const MemoryVars vars = dense(layer.graph(), layer.form(), A, b);
   layer.declare({state}, vars);
+  declare_mixing(layer, {.name = state.name, .value = driven ? driven : b, .output = vars.trajectories[0], .groups = b.dim(2), .reads = b.dim(3), .group = "copy", .joined = !driven});
   return vars.trajectories[0];
 }
 

@@ -41,8 +41,9 @@ struct DenseBankVars : MemoryVars {
 };
 DenseBankVars dense_bank(Graph& graph, Form form, Var A, Var B, Var C, Var u);
 
-/// As parts of a layer: the trajectory, the trajectory, the reads, the reads.
-Var linear(Layer& layer, const StateSpec& state, Var A, Var b);
+/// As parts of a layer: the trajectory, the trajectory, the reads, the reads. `driven` [steps, batch, copies], where b is made of it: the one number that all of a
+/// copy's entries are driven by at a step, whose weights are then what is told of the memory as a mixing matrix.
+Var linear(Layer& layer, const StateSpec& state, Var A, Var b, Var driven = {});
 Var linear_driven(Layer& layer, const StateSpec& state, Var A, Var B, Var u);
 Var low_rank_bank(Layer& layer, const StateSpec& state, const LowRankSystem& system, Var u);
 Var dense_bank(Layer& layer, const StateSpec& state, Var A, Var B, Var C, Var u);

@@ -4,14 +4,26 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "recurrence/layer.h"
 
 namespace reclab {
 
+/// What divides weights that are shares, as an operation knows it that keeps none of them: a softmax.
+class HasNormaliser {
+ public:
+  virtual ~HasNormaliser() = default;
+  /// ln Σ_s exp(score[t, s]) over what is read at each step, of the last forward, [batch * groups * reads, steps]: a weight before it was divided is the share times
+  /// the exponential of this.
+  virtual std::vector<double> log_normalisers() = 0;
+};
+
 /// A memory that is linear in what is written into it, all else held (keys, queries, gates, decays), and starts at 0:
 ///   output[t, g, r, d] = sum_s M[t, s, g, r] value[s, g, d]
-/// Each group is written apart from the others and may be read several times; the entries d of a value have the same weights.
+/// Each group is written apart from the others and may be read several times; the entries d of a value have the same weights. Where a matrix turns them into one
+/// another on the way (`joined`), each read is a sum over them, and they have weights of their own:
+///   output[t, g, r] = sum_s sum_d M[t, s, g, d, r] value[s, g, d]
 struct Mixing {
   std::string name;            ///< of the memory, as its state
   Var value, output;           ///< [steps, batch, groups, d], [steps, batch, groups, reads, d], in any shape of as many entries
@@ -20,7 +32,8 @@ struct Mixing {
   std::string group{};         ///< what a group is: "head", "channel", "unit"
   bool rows_first = true;      ///< false: [batch * groups, steps, d] both
   bool is_share = false;       ///< the weights of a step are shares that sum to one
-  std::int64_t entries() const { return count(value.shape()) / groups; }
+  bool joined = false;
+  HasNormaliser* normaliser = nullptr;  ///< of shares, where no array is what they would read without it
 };
 
 /// s_t = f(W s_{t-1} + ...), or a step that keeps some of each entry and adds that: ds_t/ds_{t-1} = diag(gate) + diag(slope) W.
