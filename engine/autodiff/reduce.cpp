@@ -65,9 +65,9 @@ class CumulativeSumOperation final : public Operation {
 };
 
 /// Backend::norm. Inputs x, the weight and the bias, if there are any.
-class Norm final : public Operation, public WritesFresh {
+class Normalise final : public Operation, public WritesFresh {
  public:
-  Norm(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, bool weight, bool bias)
+  Normalise(DType type, std::int64_t rows, std::int64_t n, bool centred, double eps, bool weight, bool bias)
       : type_(type), rows_(rows), n_(n), centred_(centred), eps_(eps), weight_(weight ? 1 : 0), bias_(bias ? weight_ + 1 : 0) {}
   void forward(const ForwardCall& c) override { c.backend.norm(type_, rows_, n_, centred_, eps_, c.in[0], of(c.in, weight_), of(c.in, bias_), c.out[0]); }
   void backward(const BackwardCall& c) override { backward(c, std::vector<char>(c.in.size())); }
@@ -129,7 +129,7 @@ Var norm(Var x, Var weight, Var bias, bool centred, double eps) {
       inputs.push_back(more);
       if (graph->encloses(*more.graph)) graph = more.graph;
     }
-  Var y = graph->apply(std::make_unique<Norm>(x.dtype(), count(x.shape()) / n, n, centred, eps, own_weight, own_bias), inputs, {{x.shape(), x.dtype()}})[0];
+  Var y = graph->apply(std::make_unique<Normalise>(x.dtype(), count(x.shape()) / n, n, centred, eps, own_weight, own_bias), inputs, {{x.shape(), x.dtype()}})[0];
   if (weight && !own_weight) y = y * weight;
   return bias && !own_bias ? y + bias : y;
 }

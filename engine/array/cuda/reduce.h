@@ -70,7 +70,7 @@ struct NormStatistics {
   }
 };
 template <class T>
-struct Norm {
+struct NormRow {
   const T *x, *weight, *bias;
   const double* statistics;
   T* y;
@@ -271,7 +271,7 @@ void KernelBackend<Machine>::norm(DType type, Index rows, Index n, bool centred,
     using T = decltype(zero);
     Scratch<double> statistics(machine_, 2 * rows);
     machine_.each(rows, NormStatistics<T>{as<T>(x), statistics.data, n, centred, eps});
-    machine_.each(rows * n, Norm<T>{as<T>(x), as<T>(weight), as<T>(bias), statistics.data, as<T>(y), n});
+    machine_.each(rows * n, NormRow<T>{as<T>(x), as<T>(weight), as<T>(bias), statistics.data, as<T>(y), n});
   });
 }
 template <class Machine>

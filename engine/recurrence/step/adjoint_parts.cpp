@@ -47,7 +47,11 @@ AdjointParts::AdjointParts(CellGraph& cell) : cell_(cell) {
     const auto moves = [&](Var input) { return std::ranges::any_of(moved, [&](Var other) { return graph.is_same_memory(input, other); }); };
     if (!operation.passes_gradient() || std::ranges::none_of(in, moves)) return;
     moved.insert(moved.end(), out.begin(), out.end());
-    if (mixes(operation)) mixed_.insert(mixed_.end(), out.begin(), out.end());
+    if (!mixes(operation)) return;
+    // Of its inputs only the last can be what is added, and it has the shape of the whole.
+    const bool adds = in.size() > 2 && moves(in.back()) && in.back().shape() == out[0].shape();
+    if (adds && std::ranges::none_of(in.first(in.size() - 1), moves)) return;
+    for (const Var made : out) mixed_.push_back({made, adds ? in.back() : Var{}});
   });
 }
 
@@ -83,7 +87,13 @@ void AdjointParts::pass(std::span<const double> x, const std::vector<std::vector
     offset += n;
   }
   for (std::size_t i = 0; i < mixed_.size(); ++i)
-    if (!at_mixed[i].empty()) add(mixed_[i], at_mixed[i]);
+    if (!at_mixed[i].empty()) {
+      add(mixed_[i].made, at_mixed[i]);
+      if (!mixed_[i].added) continue;
+      std::vector<double> opposite = at_mixed[i];
+      for (double& entry : opposite) entry = -entry;
+      add(mixed_[i].added, opposite);
+    }
   graph.backward({}, Graph::Part::varying);
 }
 
@@ -94,7 +104,7 @@ PassedBack AdjointParts::parts_of(std::span<const double> x) {
   PassedBack parts;
   for (std::size_t i = mixed_.size(); i-- > 0;) {
     pass(x, opposite);
-    direct[i] = gradient(mixed_[i]);
+    direct[i] = gradient(mixed_[i].made);
     opposite[i] = direct[i];
     for (double& entry : opposite[i]) entry = -entry;
   }
@@ -103,9 +113,11 @@ PassedBack AdjointParts::parts_of(std::span<const double> x) {
   pass({}, direct);
   parts.returned = at_states();
   for (const std::vector<double>& own : direct) parts.sloped.insert(parts.sloped.end(), own.begin(), own.end());
-  // Where several sums arrive at a matrix, their opposite leaves what they were rounded by.
+  // The opposite of what arrives at a matrix leaves what the products and sums on the way were rounded by.
   const double rounding = cell_.graph->real() == DType::f64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
-  if (length_of(parts.kept) <= 64.0 * rounding * length_of(parts.returned)) std::ranges::fill(parts.kept, 0.0);
+  const double rounded = 64.0 * rounding * length_of(parts.returned);
+  for (double& entry : parts.kept)
+    if (std::abs(entry) <= rounded) entry = 0.0;
   return parts;
 }
 
