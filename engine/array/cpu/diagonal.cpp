@@ -172,10 +172,23 @@ void for_transition(const DiagonalDims& d, const T* a, std::int64_t t, F&& f) {
   }
 }
 template <class T>
-void spread(const DiagonalDims& d, const T* a, std::int64_t first, std::int64_t last, T* to) {
-  for (std::int64_t t = first; t < last; ++t)
-    for_transition(d, a, t, [&](const T* row, std::int64_t from, std::int64_t n) { std::copy(row, row + n, to + (t - first) * d.width + from); });
+void spread(const DiagonalDims& d, const T* a, T* to, const std::stop_token& stop) {
+  for (std::int64_t t = 0; t < d.steps; ++t) {
+    if (t % 256 == 0 || d.width >= worth_a_look) poll(stop);
+    for_transition(d, a, t, [&](const T* row, std::int64_t from, std::int64_t n) { std::copy(row, row + n, to + t * d.width + from); });
+  }
 }
+
+/// A row of each step, as the system gives it: to clear it all at once is what nothing could stop.
+template <class T>
+class UnsetRows {
+ public:
+  explicit UnsetRows(const DiagonalDims& d) : memory_(d.steps * d.width * (complex_v<T> ? 2 : 1)) {}
+  T* data() { return reinterpret_cast<T*>(memory_.data()); }
+
+ private:
+  UnsetScratch<real_t<T>> memory_;
+};
 
 template <class F>
 void with_activation(Unary op, F&& f) {
@@ -207,9 +220,12 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, 
     const T* initial = as<T>(initial_);
     T* s = as<T>(s_);
     if (method != ScanMethod::steps) {
-      cpu::Scratch<T> products(static_cast<std::size_t>(d.steps * d.width));
-      spread(d, as<T>(a_), 0, d.steps, products.data());
-      std::copy(b, b + d.steps * d.width, s);
+      UnsetRows<T> products(d);
+      spread(d, as<T>(a_), products.data(), stop);
+      for (std::int64_t t = 0; t < d.steps; ++t) {
+        if (t % 256 == 0 || d.width >= worth_a_look) poll(stop);
+        std::copy(b + t * d.width, b + (t + 1) * d.width, s + t * d.width);
+      }
       if (initial) combine(d.width, products.data(), initial, s, s);
       parallel_scan(method, d.steps, d.width, products.data(), s, stop);
       return;
@@ -292,30 +308,33 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
     };
     if (method != ScanMethod::steps) {
       // The adjoint is the same recurrence backwards in time with the transition of the next step.
-      cpu::Scratch<T> products(static_cast<std::size_t>(d.steps * width)), lambda(static_cast<std::size_t>(d.steps * width));
+      UnsetRows<T> all_products(d), all_lambda(d);
+      T *products = all_products.data(), *lambda = all_lambda.data();
       for (std::int64_t r = 0; r < d.steps; ++r) {
+        if (r % 256 == 0 || width >= worth_a_look) poll(stop);
         const std::int64_t t = d.steps - 1 - r;
-        std::copy(g + t * width, g + (t + 1) * width, lambda.begin() + r * width);
+        std::copy(g + t * width, g + (t + 1) * width, lambda + r * width);
         if (r == 0) {
-          std::fill(products.begin(), products.begin() + width, T(0));
+          std::fill(products, products + width, T(0));
         } else {
           for_transition(d, as<T>(a_), t + 1, [&](const T* a, std::int64_t from, std::int64_t n) {
-            for (std::int64_t i = 0; i < n; ++i) products[static_cast<std::size_t>(r * width + from + i)] = conjugate(a[i]);
+            for (std::int64_t i = 0; i < n; ++i) products[r * width + from + i] = conjugate(a[i]);
           });
         }
       }
       if (carried_)
-        for (std::int64_t i = 0; i < width; ++i) lambda[static_cast<std::size_t>(i)] += scaled(as<T>(carried_)[i], exponent ? *exponent : 0);
-      parallel_scan(method, d.steps, width, products.data(), lambda.data(), stop);
+        for (std::int64_t i = 0; i < width; ++i) lambda[i] += scaled(as<T>(carried_)[i], exponent ? *exponent : 0);
+      parallel_scan(method, d.steps, width, products, lambda, stop);
       for (std::int64_t t = d.steps - 1; t >= 0; --t) {
-        const T* row = lambda.data() + (d.steps - 1 - t) * width;
+        if (t % 256 == 0 || width >= worth_a_look) poll(stop);
+        const T* row = lambda + (d.steps - 1 - t) * width;
         for (std::int64_t from = 0, n = d.period ? d.period : width; from < width; from += n) use(t, from, n, row + from, 0);
         if (log2_norm) log2_norm[t] = log2_norm_of(width, row, 0);
       }
       if (ginitial)
         for_transition(d, as<T>(a_), 0, [&](const T* a, std::int64_t from, std::int64_t n) {
           for (std::int64_t i = 0; i < n; ++i)
-            ginitial[from + i] += conjugate(a[i]) * lambda[static_cast<std::size_t>((d.steps - 1) * width + from + i)];
+            ginitial[from + i] += conjugate(a[i]) * lambda[(d.steps - 1) * width + from + i];
         });
       if (exponent) *exponent = 0;
       for (std::size_t i = 0; i < whole.size(); ++i) ga[i] += T(whole[i]);

@@ -237,30 +237,38 @@ void CpuBackend::binary_adjoint(Binary op, DType type, const Broadcast& shape, c
 void CpuBackend::join(DType complex, std::int64_t n, const void* real, const void* imag, void* z) {
   with_real(real_of(complex), [&](auto zero) {
     using T = decltype(zero);
-    for (std::int64_t i = 0; i < n; ++i) as<std::complex<T>>(z)[i] = {as<T>(real)[i], as<T>(imag)[i]};
+    in_pieces(n, 64, piece_of_sums, [&](std::int64_t from, std::int64_t to) {
+      for (std::int64_t i = from; i < to; ++i) as<std::complex<T>>(z)[i] = {as<T>(real)[i], as<T>(imag)[i]};
+    });
   });
 }
 void CpuBackend::join_adjoint(DType complex, std::int64_t n, const void* gz, void* greal, void* gimag) {
   with_real(real_of(complex), [&](auto zero) {
     using T = decltype(zero);
     const auto* g = as<std::complex<T>>(gz);
-    if (greal)
-      for (std::int64_t i = 0; i < n; ++i) as<T>(greal)[i] += g[i].real();
-    if (gimag)
-      for (std::int64_t i = 0; i < n; ++i) as<T>(gimag)[i] += g[i].imag();
+    in_pieces(n, 64, piece_of_sums, [&](std::int64_t from, std::int64_t to) {
+      if (greal)
+        for (std::int64_t i = from; i < to; ++i) as<T>(greal)[i] += g[i].real();
+      if (gimag)
+        for (std::int64_t i = from; i < to; ++i) as<T>(gimag)[i] += g[i].imag();
+    });
   });
 }
 void CpuBackend::part(DType complex, int which, std::int64_t n, const void* z, void* y) {
   with_real(real_of(complex), [&](auto zero) {
     using T = decltype(zero);
-    for (std::int64_t i = 0; i < n; ++i) as<T>(y)[i] = which ? as<std::complex<T>>(z)[i].imag() : as<std::complex<T>>(z)[i].real();
+    in_pieces(n, 64, piece_of_sums, [&](std::int64_t from, std::int64_t to) {
+      for (std::int64_t i = from; i < to; ++i) as<T>(y)[i] = which ? as<std::complex<T>>(z)[i].imag() : as<std::complex<T>>(z)[i].real();
+    });
   });
 }
 void CpuBackend::part_adjoint(DType complex, int which, std::int64_t n, const void* gy, void* gz) {
   with_real(real_of(complex), [&](auto zero) {
     using T = decltype(zero);
     T* g = as<T>(gz);
-    for (std::int64_t i = 0; i < n; ++i) g[2 * i + which] += as<T>(gy)[i];
+    in_pieces(n, 64, piece_of_sums, [&](std::int64_t from, std::int64_t to) {
+      for (std::int64_t i = from; i < to; ++i) g[2 * i + which] += as<T>(gy)[i];
+    });
   });
 }
 
