@@ -18,7 +18,7 @@ using namespace reclab;
 
 namespace {
 
-/// The most that one forward and backward of the network take.
+/// The most that one forward and backward of the network take, where what the first makes is kept for the second.
 std::int64_t taken(Network& network, const Parameters& parameters, DType real) {
   Backend& backend = cpu_backend();
   std::vector<DeviceArray> held;
@@ -44,7 +44,7 @@ std::int64_t taken(Network& network, const Parameters& parameters, DType real) {
   const std::int64_t before = account.live();
   account.restart();
   network.graph().allocate(backend, true);
-  network.graph().forward();
+  network.graph().forward({}, Graph::Part::all, true);
   network.graph().clear_gradients();
   const std::int64_t outputs = count(network.output().shape());
   backend.add_scaled(real, outputs, 0, network.graph().value(network.output()), network.graph().gradient(network.output()), true);
