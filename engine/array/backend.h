@@ -33,6 +33,8 @@ struct Broadcast {
 };
 /// The broadcast of two shapes by NumPy's rule; asserts that they fit. `result` gets the common shape.
 Broadcast broadcast(const Shape& x, const Shape& y, Shape& result);
+/// Of [rows, n] and one row [n].
+inline Broadcast broadcast_row(std::int64_t rows, std::int64_t n) { return {.rank = 2, .size = {rows, n}, .stride_x = {n, 1}, .stride_y = {0, 1}, .elements = rows * n}; }
 
 /// A box inside a strided array, up to six dimensions: element (i...) lies at offset + sum i_d stride_d.
 struct Strided {
@@ -135,6 +137,13 @@ class Backend {
   virtual void binary(Binary op, DType type, const Broadcast& shape, const void* x, const void* y, void* z) = 0;
   /// gx or gy may be null.
   virtual void binary_adjoint(Binary op, DType type, const Broadcast& shape, const void* x, const void* y, const void* gz, void* gx, void* gy) = 0;
+  /// z [rows, n] += y, one row for all or, with by_rows, [rows, n].
+  void add_to_rows(DType type, std::int64_t rows, std::int64_t n, const void* y, bool by_rows, void* z) {
+    if (by_rows)
+      add_scaled(type, rows * n, 0, y, z, true);
+    else
+      binary(Binary::add, type, broadcast_row(rows, n), z, y, z);
+  }
   /// dense = strided, and strided += dense (or dense += strided with accumulate).
   virtual void gather(DType type, const Strided& shape, const void* strided, void* dense, bool accumulate) = 0;
   virtual void scatter(DType type, const Strided& shape, const void* dense, void* strided, bool accumulate) = 0;
@@ -282,17 +291,6 @@ class Backend {
 
  private:
   MemoryAccount account_;
-  void add_to_rows(DType type, std::int64_t m, std::int64_t n, const void* added, bool by_rows, void* c) {
-    Broadcast rows;
-    rows.rank = 2;
-    rows.elements = m * n;
-    rows.size[0] = m;
-    rows.size[1] = n;
-    rows.stride_x[0] = n;
-    rows.stride_y[0] = by_rows ? n : 0;
-    rows.stride_x[1] = rows.stride_y[1] = 1;
-    binary(Binary::add, type, rows, c, added, c);
-  }
 };
 
 /// The CPU: always there.

@@ -10,8 +10,6 @@
 namespace reclab {
 namespace {
 
-std::size_t bytes(DType type, std::int64_t n) { return static_cast<std::size_t>(n) * bytes_of(type); }
-
 /// to = the conjugates of n complex numbers.
 void conjugate(const TangentCall& c, DType type, std::int64_t n, const void* z, void* to) {
   const DType real = real_of(type);
@@ -248,7 +246,7 @@ Var binary(Binary op, Var x, Var y) {
 class Detach final : public Operation {
  public:
   Detach(DType type, std::int64_t n) : type_(type), n_(n) {}
-  void forward(const ForwardCall& c) override { c.backend.copy(c.out[0], c.in[0], static_cast<std::size_t>(n_) * bytes_of(type_)); }
+  void forward(const ForwardCall& c) override { c.backend.copy(c.out[0], c.in[0], bytes(type_, n_)); }
   void backward(const BackwardCall&) override {}
   void tangent(const TangentCall& c) override { c.backend.zero(c.tangent_out[0], bytes(type_, n_)); }
   bool passes_gradient() const override { return false; }

@@ -47,7 +47,7 @@ class Concat final : public Operation {
   void tangent(const TangentCall& c) override {
     std::int64_t all = 0;
     for (const Strided& box : boxes_) all += box.elements;
-    c.backend.zero(c.tangent_out[0], static_cast<std::size_t>(all) * bytes_of(type_));
+    c.backend.zero(c.tangent_out[0], bytes(type_, all));
     for (std::size_t i = 0; i < boxes_.size(); ++i)
       if (c.tangent_in[i]) c.backend.scatter(type_, boxes_[i], c.tangent_in[i], c.tangent_out[0], false);
   }

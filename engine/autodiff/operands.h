@@ -23,6 +23,7 @@ inline std::int64_t product(const Shape& shape, int from, int to) {
   return std::accumulate(shape.begin() + from, shape.begin() + to, std::int64_t{1}, std::multiplies<>());
 }
 
+inline std::size_t bytes(DType type, std::int64_t n) { return static_cast<std::size_t>(n) * bytes_of(type); }
 inline double real_bytes(DType type) { return static_cast<double>(bytes_of(type)); }
 
 }  // namespace reclab

@@ -21,8 +21,8 @@ class Outstanding {
     came_in_.resize(backend, type_, most_ * rows_ * in_);
     came_back_.resize(backend, type_, most_ * rows_ * out_);
     backend_ = &backend;
-    backend.copy(came_in_.at(count_ * rows_ * in_), x, static_cast<std::size_t>(rows_ * in_) * bytes_of(type_));
-    backend.copy(came_back_.at(count_ * rows_ * out_), g, static_cast<std::size_t>(rows_ * out_) * bytes_of(type_));
+    backend.copy(came_in_.at(count_ * rows_ * in_), x, bytes(type_, rows_ * in_));
+    backend.copy(came_back_.at(count_ * rows_ * out_), g, bytes(type_, rows_ * out_));
     if (++count_ == most_) settle(gradient);
   }
   /// gradient [out, in] += the sum over all rows.
@@ -62,23 +62,11 @@ class Pack final : public Operation {
   std::shared_ptr<Outstanding> outstanding_;
 };
 
-/// How the rows of a product and its bias go together.
-Broadcast rows_and_bias(std::int64_t rows, std::int64_t n, bool by_rows) {
-  Broadcast shape;
-  shape.rank = 2;
-  shape.elements = rows * n;
-  shape.size[0] = rows;
-  shape.size[1] = n;
-  shape.stride_x[0] = n;
-  shape.stride_y[0] = by_rows ? n : 0;
-  shape.stride_x[1] = shape.stride_y[1] = 1;
-  return shape;
-}
 /// The bias in the direction of a tangent: onto what the product gave, or alone where the product stands still.
 void bias_tangent(const TangentCall& c, DType type, std::int64_t rows, std::int64_t n, bool by_rows, const void* moved, bool onto) {
   if (!moved) return;
-  if (!onto) c.backend.zero(c.tangent_out[0], static_cast<std::size_t>(rows * n) * bytes_of(type));
-  c.backend.binary(Binary::add, type, rows_and_bias(rows, n, by_rows), c.tangent_out[0], moved, c.tangent_out[0]);
+  if (!onto) c.backend.zero(c.tangent_out[0], bytes(type, rows * n));
+  c.backend.add_to_rows(type, rows, n, moved, by_rows, c.tangent_out[0]);
 }
 
 /// x W^T + b with a packed W. Inputs x, W, W packed for each way, and b, if there is one, of one row or (by_rows) of as many as x; all of W's gradient
@@ -97,7 +85,7 @@ class PackedLinear final : public Operation, public WritesFresh {
       if (by_rows_)
         c.backend.add_scaled(type_, rows_ * out_, 0, c.grad_out[0], c.grad_in[4], !fresh[4]);
       else
-        c.backend.binary_adjoint(Binary::add, type_, rows_and_bias(rows_, out_, false), c.out[0], c.in[4], c.grad_out[0], nullptr, c.grad_in[4]);
+        c.backend.binary_adjoint(Binary::add, type_, broadcast_row(rows_, out_), c.out[0], c.in[4], c.grad_out[0], nullptr, c.grad_in[4]);
     }
     if (c.grad_in[0]) c.backend.matmul_packed(type_, rows_, in_, out_, false, c.grad_out[0], c.in[1], c.in[3], nullptr, false, c.grad_in[0], !fresh[0]);
     if (c.grad_in[1]) outstanding_->add(c.backend, c.in[0], c.grad_out[0], c.grad_in[1]);
@@ -136,7 +124,7 @@ class ProductOperation final : public Operation, public WritesFresh {
   bool writes(std::size_t input) const override { return input < 2 && (d_.batch == 1 || (input ? d_.stride_b : d_.stride_a) != 0); }
   void backward(const BackwardCall& c, std::span<const char> fresh) override {
     const void* g = c.grad_out[0];
-    if (c.in.size() > 2 && c.grad_in[2]) c.backend.binary_adjoint(Binary::add, type_, rows_and_bias(d_.m, d_.n, false), c.out[0], c.in[2], g, nullptr, c.grad_in[2]);
+    if (c.in.size() > 2 && c.grad_in[2]) c.backend.binary_adjoint(Binary::add, type_, broadcast_row(d_.m, d_.n), c.out[0], c.in[2], g, nullptr, c.grad_in[2]);
     if (c.grad_in[0]) {  // gA = gC op(B)^T, transposed where A was
       MatMul d;
       d.batch = d_.batch;

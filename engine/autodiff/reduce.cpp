@@ -81,23 +81,19 @@ class Normalise final : public Operation, public WritesFresh {
     const std::int64_t all = rows_ * n_;
     const void *dx = c.tangent_in[0], *dw = of(c.tangent_in, weight_), *db = of(c.tangent_in, bias_);
     void *dy = c.tangent_out[0], *part = c.temporary(0, type_, all), *more = c.temporary(1, type_, all);
-    Broadcast columns;
-    columns.rank = 2;
-    columns.elements = all;
-    columns.size[0] = rows_;
-    columns.size[1] = columns.stride_x[0] = n_;
-    columns.stride_x[1] = columns.stride_y[1] = 1;
-    if (!dx) b.zero(dy, static_cast<std::size_t>(all) * bytes_of(type_));
+    const Broadcast columns = broadcast_row(rows_, n_);
     if (dx) {
       b.norm_adjoint(type_, rows_, n_, centred_, eps_, c.in[0], nullptr, dx, weight_ ? part : dy, false, nullptr, nullptr);
       if (weight_) b.binary(Binary::multiply, type_, columns, part, of(c.in, weight_), dy);
+    } else {
+      b.zero(dy, bytes(type_, all));
     }
     if (dw) {
       b.norm(type_, rows_, n_, centred_, eps_, c.in[0], nullptr, nullptr, part);
       b.binary(Binary::multiply, type_, columns, part, dw, more);
       b.add_scaled(type_, all, 0, more, dy, true);
     }
-    if (db) b.binary(Binary::add, type_, columns, dy, db, dy);
+    if (db) b.add_to_rows(type_, rows_, n_, db, false, dy);
   }
   bool is_pure() const override { return true; }
   bool reads_output(std::size_t) const override { return false; }
