@@ -238,6 +238,7 @@ void Graph::allocate(Backend& backend, bool gradients) {
                         std::ranges::count_if(step.in, [&](int other) { return &Node::owner(*this, other) == &own; }) == 1;
     }
   }
+  lay_out_runs();
 }
 
 void* Graph::data(int id) const {
@@ -265,7 +266,7 @@ struct Graph::Kept {
   std::size_t output;  // of the step that makes it
 };
 
-std::vector<char> Graph::read_backward() const {
+void Graph::lay_out_runs() {
   std::vector<char> read(nodes_.size(), 0);
   for (const Step& step : steps_) {
     if (!step.varying || !step.differentiable) continue;
@@ -276,16 +277,13 @@ std::vector<char> Graph::read_backward() const {
     for (std::size_t i = 0; i < step.out.size(); ++i)
       if (step.operation->reads_output(i)) read[static_cast<std::size_t>(step.out[i])] = 1;
   }
-  for (std::size_t i = 0; i < nodes_.size(); ++i) read[i] = read[i] && nodes_[i].varying && owns_value(nodes_[i]) && nodes_[i].step >= 0;
-  return read;
-}
-
-std::int64_t Graph::run_bytes() const {
-  const std::vector<char> read = read_backward();
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    if (read[i]) bytes += size_of(nodes_[i]);
-  return static_cast<std::int64_t>(bytes);
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const Node& node = nodes_[i];
+    if (!read[i] || !node.varying || node.step < 0) continue;
+    const auto& made = steps_[static_cast<std::size_t>(node.step)].out;
+    kept_.push_back({static_cast<int>(i), node.value, run_bytes_, static_cast<std::size_t>(std::ranges::find(made, static_cast<int>(i)) - made.begin())});
+    run_bytes_ += size_of(node);
+  }
 }
 
 bool Graph::is_pure() const {
@@ -294,18 +292,7 @@ bool Graph::is_pure() const {
 
 void Graph::keep_runs(std::int64_t runs) {
   select_run(-1);
-  if (kept_.empty()) {
-    const std::vector<char> read = read_backward();
-    std::size_t offset = 0;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (!read[i]) continue;
-      const Node& node = nodes_[i];
-      const auto& made = steps_[static_cast<std::size_t>(node.step)].out;
-      kept_.push_back({static_cast<int>(i), node.value, offset, static_cast<std::size_t>(std::ranges::find(made, static_cast<int>(i)) - made.begin())});
-      offset += size_of(node);
-    }
-  }
-  const std::size_t bytes = static_cast<std::size_t>(runs * run_bytes());
+  const std::size_t bytes = static_cast<std::size_t>(runs) * run_bytes_;
   if (runs_.bytes() == bytes) return;
   runs_ = {};
   if (bytes) runs_ = DeviceArray(*backend_, bytes);
@@ -313,8 +300,7 @@ void Graph::keep_runs(std::int64_t runs) {
 
 void Graph::select_run(std::int64_t run) {
   if (run == run_ || kept_.empty()) return;
-  const std::size_t of_run = kept_.back().offset + size_of(nodes_[static_cast<std::size_t>(kept_.back().node)]);
-  char* begin = run < 0 ? nullptr : static_cast<char*>(runs_.data()) + static_cast<std::size_t>(run) * of_run;
+  char* begin = run < 0 ? nullptr : static_cast<char*>(runs_.data()) + static_cast<std::size_t>(run) * run_bytes_;
   for (const Kept& kept : kept_) {
     Node& node = nodes_[static_cast<std::size_t>(kept.node)];
     Step& step = steps_[static_cast<std::size_t>(node.step)];
@@ -324,7 +310,7 @@ void Graph::select_run(std::int64_t run) {
   // On the way back the run before comes next, and no processor foresees that.
   constexpr std::size_t line = 64;
   if (run > 0 && run == run_ - 1)
-    for (const char* at = begin - of_run; at < begin; at += line) __builtin_prefetch(at, 0, 2);
+    for (const char* at = begin - run_bytes_; at < begin; at += line) __builtin_prefetch(at, 0, 2);
   run_ = run;
 }
 

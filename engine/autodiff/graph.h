@@ -143,7 +143,7 @@ class Graph {
   /// Those of the values that vary that backward() reads, of several runs side by side, so that the adjoint of each can be had without running it again.
   /// keep_runs() takes the memory: run_bytes() each. What is computed and gone back through from select_run() on is that run; all other values are of
   /// the last run. -1: the run whose values all are there.
-  std::int64_t run_bytes() const;
+  std::int64_t run_bytes() const { return static_cast<std::int64_t>(run_bytes_); }
   void keep_runs(std::int64_t runs);
   void select_run(std::int64_t run);
   /// Whether all operations that vary are.
@@ -184,15 +184,15 @@ class Graph {
   DeviceArray arena_[3];  // values, gradients of what varies, gradients of what does not
   std::size_t arena_bytes_[3] = {};
   struct Kept;
-  std::vector<Kept> kept_;  // of the arrays of which each run has its own
+  std::vector<Kept> kept_;  // the arrays of which each run has its own
+  std::size_t run_bytes_ = 0;
   DeviceArray runs_;
   std::int64_t run_ = -1;
   bool with_gradients_ = false;
   std::vector<Tangent> tangents_;  // of the nodes; empty until a leaf moves
   std::vector<DeviceArray> tangent_scratch_;
 
-  /// Of each node, whether backward() reads a value that it makes anew at each run.
-  std::vector<char> read_backward() const;
+  void lay_out_runs();
   static std::size_t size_of(const Node& node);
   static bool owns_value(const Node& node);
   void* data(int id) const;
