@@ -22,8 +22,10 @@
 namespace reclab::cpu {
 namespace {
 
-/// A step of so many entries takes longer than a look at the stop token.
-constexpr std::int64_t worth_a_look = 1024;
+/// Looks at the stop token at step t now and then, or at each step of so many entries that it takes longer than the look.
+void poll_at(const std::stop_token& stop, std::int64_t t, std::int64_t entries) {
+  if (t % 256 == 0 || entries >= 1024) poll(stop);
+}
 
 /// out = a x + y. Of complex rows with the same rounding wherever the arrays lie.
 template <class T>
@@ -171,24 +173,6 @@ void for_transition(const DiagonalDims& d, const T* a, std::int64_t t, F&& f) {
     for (std::int64_t from = 0; from < d.width; from += d.period) f(a, from, d.period);
   }
 }
-template <class T>
-void spread(const DiagonalDims& d, const T* a, T* to, const std::stop_token& stop) {
-  for (std::int64_t t = 0; t < d.steps; ++t) {
-    if (t % 256 == 0 || d.width >= worth_a_look) poll(stop);
-    for_transition(d, a, t, [&](const T* row, std::int64_t from, std::int64_t n) { std::copy(row, row + n, to + t * d.width + from); });
-  }
-}
-
-/// A row of each step, as the system gives it: to clear it all at once is what nothing could stop.
-template <class T>
-class UnsetRows {
- public:
-  explicit UnsetRows(const DiagonalDims& d) : memory_(d.steps * d.width * (complex_v<T> ? 2 : 1)) {}
-  T* data() { return reinterpret_cast<T*>(memory_.data()); }
-
- private:
-  UnsetScratch<real_t<T>> memory_;
-};
 
 template <class F>
 void with_activation(Unary op, F&& f) {
@@ -220,11 +204,11 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, 
     const T* initial = as<T>(initial_);
     T* s = as<T>(s_);
     if (method != ScanMethod::steps) {
-      UnsetRows<T> products(d);
-      spread(d, as<T>(a_), products.data(), stop);
+      const UnsetScratch<T> products(d.steps * d.width);
       for (std::int64_t t = 0; t < d.steps; ++t) {
-        if (t % 256 == 0 || d.width >= worth_a_look) poll(stop);
-        std::copy(b + t * d.width, b + (t + 1) * d.width, s + t * d.width);
+        poll_at(stop, t, d.width);
+        for_transition(d, as<T>(a_), t, [&](const T* a, std::int64_t from, std::int64_t n) { std::copy_n(a, n, products.data() + t * d.width + from); });
+        std::copy_n(b + t * d.width, d.width, s + t * d.width);
       }
       if (initial) combine(d.width, products.data(), initial, s, s);
       parallel_scan(method, d.steps, d.width, products.data(), s, stop);
@@ -238,7 +222,7 @@ void CpuBackend::diagonal(DType type, const DiagonalDims& d, ScanMethod method, 
       for (std::int64_t copy = 0; initial && copy < slab.copies; ++copy)
         std::copy_n(initial + slab.at(copy), slab.size(), state.data() + copy * slab.size());
       for (std::int64_t t = 0; t < d.steps; ++t) {
-        if (t % 256 == 0 || slab.copies * slab.size() >= worth_a_look) poll(stop);
+        poll_at(stop, t, slab.copies * slab.size());
         for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
           T* __restrict own = state.data() + copy * slab.size();
           const T* __restrict in = b + t * d.width + slab.at(copy);
@@ -308,10 +292,10 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
     };
     if (method != ScanMethod::steps) {
       // The adjoint is the same recurrence backwards in time with the transition of the next step.
-      UnsetRows<T> all_products(d), all_lambda(d);
+      const UnsetScratch<T> all_products(d.steps * width), all_lambda(d.steps * width);
       T *products = all_products.data(), *lambda = all_lambda.data();
       for (std::int64_t r = 0; r < d.steps; ++r) {
-        if (r % 256 == 0 || width >= worth_a_look) poll(stop);
+        poll_at(stop, r, width);
         const std::int64_t t = d.steps - 1 - r;
         std::copy(g + t * width, g + (t + 1) * width, lambda + r * width);
         if (r == 0) {
@@ -326,15 +310,14 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
         for (std::int64_t i = 0; i < width; ++i) lambda[i] += scaled(as<T>(carried_)[i], exponent ? *exponent : 0);
       parallel_scan(method, d.steps, width, products, lambda, stop);
       for (std::int64_t t = d.steps - 1; t >= 0; --t) {
-        if (t % 256 == 0 || width >= worth_a_look) poll(stop);
+        poll_at(stop, t, width);
         const T* row = lambda + (d.steps - 1 - t) * width;
         for (std::int64_t from = 0, n = d.period ? d.period : width; from < width; from += n) use(t, from, n, row + from, 0);
         if (log2_norm) log2_norm[t] = log2_norm_of(width, row, 0);
       }
       if (ginitial)
         for_transition(d, as<T>(a_), 0, [&](const T* a, std::int64_t from, std::int64_t n) {
-          for (std::int64_t i = 0; i < n; ++i)
-            ginitial[from + i] += conjugate(a[i]) * lambda[(d.steps - 1) * width + from + i];
+          for (std::int64_t i = 0; i < n; ++i) ginitial[from + i] += conjugate(a[i]) * lambda[(d.steps - 1) * width + from + i];
         });
       if (exponent) *exponent = 0;
       for (std::size_t i = 0; i < whole.size(); ++i) ga[i] += T(whole[i]);
@@ -385,7 +368,7 @@ void CpuBackend::diagonal_adjoint(DType type, const DiagonalDims& d, ScanMethod 
         std::fill(some.begin(), some.end(), T{});
       };
       for (std::int64_t t = d.steps - 1; t >= 0; --t) {
-        if (t % 256 == 0 || slab.copies * slab.size() >= worth_a_look) poll(stop);
+        poll_at(stop, t, slab.copies * slab.size());
         if (t % 16 == 0) settle();
         if (near(t)) {
           const T* before = !ga || (t == 0 && !initial) ? nullptr : t ? s + (t - 1) * width : initial;
@@ -450,7 +433,7 @@ void CpuBackend::independent(Unary f, DType type, const DiagonalDims& d, const v
           const cpu::Scratch<T> none(as<T>(initial_) ? 0 : static_cast<std::size_t>(slab.size()), T(0));
           const T* __restrict u = as<T>(u_) + slab.first;
           for (std::int64_t t = 0; t < d.steps; ++t) {
-            if (t % 256 == 0 || slab.copies * slab.size() >= worth_a_look) poll(stop);
+            poll_at(stop, t, slab.copies * slab.size());
             for (std::int64_t copy = 0; copy < slab.copies; ++copy) {
               const std::int64_t at = slab.at(copy);
               const T* __restrict before = t ? as<T>(s_) + (t - 1) * d.width + at : initial_ ? as<T>(initial_) + at : none.data();

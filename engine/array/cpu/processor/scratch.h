@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "array/backend.h"
+#include "array/elements.h"
 
 namespace reclab::cpu {
 
@@ -56,16 +57,17 @@ struct CountingAllocator {
 template <class T>
 using Scratch = std::vector<T, CountingAllocator<T>>;
 
-/// Entries that are not set.
+/// Entries that are not set: complex numbers as their parts, since std::complex sets itself to 0.
 template <class T>
 class UnsetScratch {
  public:
-  explicit UnsetScratch(std::int64_t n) : counted_(static_cast<std::size_t>(n) * sizeof(T)), data_(std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(n))) {}
-  T* data() const { return data_.get(); }
+  explicit UnsetScratch(std::int64_t n)
+      : counted_(static_cast<std::size_t>(n) * sizeof(T)), parts_(std::make_unique_for_overwrite<real_t<T>[]>(static_cast<std::size_t>(n) * (sizeof(T) / sizeof(real_t<T>)))) {}
+  T* data() const { return reinterpret_cast<T*>(parts_.get()); }
 
  private:
   Counted counted_;
-  std::unique_ptr<T[]> data_;
+  std::unique_ptr<real_t<T>[]> parts_;
 };
 
 }  // namespace reclab::cpu
