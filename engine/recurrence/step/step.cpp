@@ -105,6 +105,7 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
   void forward(const ForwardCall& c) override {
     prepare(c.backend);
     remember(c.in, c.out);
+    kept_ = false;
     if (newton_) {
       report_ = run_newton(report_.form, c, steps_, batch_, [&](std::int64_t rows) { return build(rows, true); }, diagonal(), watch_);
       if (report_.converged) return;
@@ -114,7 +115,6 @@ class Step final : public Memory, public HasEvaluationOrder, public TellsApart, 
     ++forwards_;
     // A device that records runs nothing step by step.
     const bool keeps = c.backward_follows && c.backend.device() == Device::cpu && cell_.graph->is_pure() && steps_ * cell_.graph->run_bytes() <= most_kept;
-    kept_ = false;
     if (keeps) cell_.graph->keep_runs(steps_);
     for (std::int64_t t = 0; t < steps_; t += block) {
       if (c.stop.stop_requested()) throw Cancelled();

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "array/rng.h"
 #include "autodiff/ops.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
@@ -159,6 +160,41 @@ TEST_CASE("a chaotic recurrence falls back on the sequential form, says so, and 
     CHECK_EQUAL(report.converged, report.form == "sequential");
     CHECK_EQUAL(report.iterations >= 0, report.form != "sequential");
     CHECK(report.output_error == 0.0 && report.gradient_error == 0.0);
+  }
+}
+
+TEST_CASE("a segment that converges after one that was run step by step goes back through its own steps") {
+  constexpr std::int64_t steps = 400, n = 24;
+  Rng rng(11);
+  std::vector<double> chaotic, calm, input;
+  for (std::int64_t i = 0; i < n * n; ++i) chaotic.push_back(3.0 * rng.normal() / std::sqrt(static_cast<double>(n)));
+  for (const double w : chaotic) calm.push_back(0.1 * w);
+  for (std::int64_t i = 0; i < steps * n; ++i) input.push_back(rng.normal());
+  const auto gradient = [&](Form form, bool after_another) {
+    Graph graph(DType::f64);
+    const Var x = graph.leaf(LeafKind::variable, {steps, 1, n}, DType::f64), W = graph.leaf(LeafKind::variable, {n, n}, DType::f64), first = graph.constant({1, n}, std::vector<double>(n));
+    const StepVars vars = step(graph, 1, {{"h", {n}}}, {x}, [=](Cell&, std::span<const Var> u, std::span<const Var> s) { return std::vector<Var>{tanh(linear(s[0], W, u[0]))}; }, {first}, form);
+    graph.allocate(cpu_backend(), true);
+    graph.bind(x, input.data());
+    if (after_another) {
+      graph.bind(W, chaotic.data());
+      graph.forward({}, Graph::Part::all, true);
+      CHECK(!vars.memory->newton()->converged);
+    }
+    graph.bind(W, calm.data());
+    graph.forward({}, Graph::Part::all, true);
+    CHECK(form == Form::sequential || vars.memory->newton()->converged);
+    graph.clear_gradients();
+    const std::int64_t size = count(vars.trajectories[0].shape());
+    cpu_backend().add_scaled(DType::f64, size, 0, graph.value(vars.trajectories[0]), graph.gradient(vars.trajectories[0]), true);
+    graph.backward();
+    const auto* found = static_cast<const double*>(graph.gradient(W));
+    return std::vector<double>(found, found + n * n);
+  };
+  const auto expected = gradient(Form::sequential, false);
+  for (const bool after_another : {false, true}) {
+    const auto found = gradient(Form::newton, after_another);
+    for (std::size_t i = 0; i < found.size(); ++i) CHECK_CLOSE(found[i], expected[i], 1e-9);
   }
 }
 
