@@ -13,13 +13,19 @@ namespace {
 
 template <class T>
 T largest_of(std::int64_t n, const T* x) {
-  T most[lanes];
-  std::fill(most, most + lanes, x[0]);
-  std::int64_t j = 0;
-  for (; j + lanes <= n; j += lanes)
-    for (std::int64_t l = 0; l < lanes; ++l) most[l] = most[l] < x[j + l] ? x[j + l] : most[l];
-  for (; j < n; ++j) most[0] = most[0] < x[j] ? x[j] : most[0];
-  return *std::max_element(most, most + lanes);
+  typedef T V __attribute__((vector_size(lanes * sizeof(T)), aligned(sizeof(T))));
+  const auto larger = [](auto& most, const auto& other) { most = most < other ? other : most; };
+  if (n < lanes) {
+    T most = x[0];
+    for (std::int64_t j = 1; j < n; ++j) larger(most, x[j]);
+    return most;
+  }
+  V most = *reinterpret_cast<const V*>(x + n - lanes);  // the last ones, of which the others may be some
+  for (std::int64_t j = 0; j + lanes <= n; j += lanes) {
+    const V next = *reinterpret_cast<const V*>(x + j);
+    larger(most, next);
+  }
+  return folded<lanes>(reinterpret_cast<const T*>(&most), larger);
 }
 
 /// Calls f(row) for all rows, on all processors where that is worth it.
@@ -38,13 +44,16 @@ void CpuBackend::softmax(DType type, std::int64_t batch, std::int64_t rows, std:
     each_row(batch * rows, columns, [&](std::int64_t r) {
       T* s = as<T>(scores) + r * columns;
       const std::int64_t i = r % rows, from = std::max<std::int64_t>(0, low ? static_cast<std::int64_t>(as<T>(low)[i]) : 0), to = first + i + 1;
-      const T largest = from < to ? largest_of(to - from, s + from) : T(0);
-      for (std::int64_t j = from; j < to; ++j) s[j] = fn::exp(s[j] - largest);
-      const double sum = from < to ? in_lanes(to - from, [x = s + from](std::int64_t j) { return static_cast<double>(x[j]); }) : 0.0;
+      // Whole vectors: of what lies behind the row's end, which is 0 in the end, the exponentials are made too, and zeros are added.
+      const std::int64_t whole = from < to ? std::min(columns - from, (to - from + lanes - 1) / lanes * lanes) : 0;
+      T* seen = s + from;
+      const T largest = whole ? largest_of(to - from, seen) : T(0);
+      for (std::int64_t j = 0; j < whole; ++j) seen[j] = fn::exp(seen[j] - largest);
       std::fill(s, s + std::min(from, columns), T(0));
       std::fill(s + std::min(to, columns), s + columns, T(0));
+      const double sum = in_lanes(whole, [seen](std::int64_t j) { return static_cast<double>(seen[j]); });
       const T scale = sum > 0 ? static_cast<T>(1.0 / sum) : T(0);
-      for (std::int64_t j = from; j < to; ++j) s[j] *= scale;
+      for (std::int64_t j = 0; j < whole; ++j) seen[j] *= scale;
     });
   });
 }

@@ -7,16 +7,16 @@
 namespace reclab::cpu {
 namespace {
 
+/// Visits the innermost rows, those of the axis before in a loop of their own.
 template <class F>
 void for_rows(const Strided& shape, F&& f) {
-  const int outer = std::max(0, shape.rank - 1);
+  const int outer = std::max(0, shape.rank - 2);
   std::int64_t index[6] = {};
   std::int64_t at = shape.offset, dense = 0;
-  const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1;
-  const std::int64_t rows = inner ? shape.elements / inner : 0;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    f(at, dense);
-    dense += inner;
+  const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1, rows = shape.rank > 1 ? shape.size[outer] : 1, step = shape.rank > 1 ? shape.stride[outer] : 0;
+  const std::int64_t visits = inner * rows > 0 ? shape.elements / (inner * rows) : 0;
+  for (std::int64_t visit = 0; visit < visits; ++visit) {
+    for (std::int64_t row = 0; row < rows; ++row, dense += inner) f(at + row * step, dense);
     for (int d = outer - 1; d >= 0; --d) {
       at += shape.stride[d];
       if (++index[d] < shape.size[d]) break;
@@ -24,6 +24,17 @@ void for_rows(const Strided& shape, F&& f) {
       index[d] = 0;
     }
   }
+}
+
+/// A short row, as those of a head are, in pieces of a fixed size: a call to copy one takes longer than the copying.
+template <class T>
+void copy_row(const T* from, T* to, std::int64_t n) {
+  constexpr std::int64_t piece = 32 / static_cast<std::int64_t>(sizeof(T));
+  if (n % piece || n > 16 * piece) {
+    std::copy(from, from + n, to);
+    return;
+  }
+  for (std::int64_t i = 0; i < n; i += piece) std::copy(from + i, from + i + piece, to + i);
 }
 
 template <class F>
@@ -44,7 +55,7 @@ void CpuBackend::gather(DType type, const Strided& shape, const void* strided, v
     else if (accumulate)
       for (std::int64_t i = 0; i < inner; ++i) to_dense[i] += from_strided[i * stride];
     else if (stride == 1)
-      std::copy(from_strided, from_strided + inner, to_dense);
+      copy_row(from_strided, to_dense, inner);
     else
       for (std::int64_t i = 0; i < inner; ++i) to_dense[i] = from_strided[i * stride];
   }, const_cast<void*>(strided), dense);
@@ -57,7 +68,7 @@ void CpuBackend::scatter(DType type, const Strided& shape, const void* dense, vo
     else if (accumulate)
       for (std::int64_t i = 0; i < inner; ++i) to_strided[i * stride] += from_dense[i];
     else if (stride == 1)
-      std::copy(from_dense, from_dense + inner, to_strided);
+      copy_row(from_dense, to_strided, inner);
     else
       for (std::int64_t i = 0; i < inner; ++i) to_strided[i * stride] = from_dense[i];
   }, strided, const_cast<void*>(dense));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "array/cpu/processor/exponents.h"
@@ -120,32 +121,38 @@ void CpuBackend::norm_adjoint(DType type, std::int64_t rows, std::int64_t n, boo
     const std::int64_t of_block = std::max<std::int64_t>(1, piece_of_sums / n), blocks = (rows + of_block - 1) / of_block;
     const bool sums_rows = gweight || gbias;
     Scratch<double> sums(static_cast<std::size_t>(sums_rows ? std::min(blocks, norm_blocks) * 2 * n : 0));
-    const T ones = T(1);
+    const T* w = as<T>(weight);
+    const auto block_of = [&](std::int64_t done, std::int64_t block, auto weighted) {
+      check_stop();
+      double *of_weight = sums.data() + (sums_rows ? block * 2 * n : 0), *of_bias = of_weight + n;
+      if (sums_rows) std::fill(of_weight, of_weight + 2 * n, 0.0);
+      for (std::int64_t r = (done + block) * of_block; r < std::min(rows, (done + block + 1) * of_block); ++r) {
+        const NormedRow<T> row(n, as<T>(x) + r * n, centred, eps);
+        const T* gy = as<T>(gy_) + r * n;
+        if (gx_) {
+          const auto g = [gy, w, weighted](std::int64_t j) { return weighted() ? gy[j] * w[j] : gy[j]; };
+          const auto mean_g = static_cast<T>(centred ? in_lanes(n, [&](std::int64_t j) { return static_cast<double>(g(j)); }) / static_cast<double>(n) : 0.0);
+          const auto mean_gz = static_cast<T>(in_lanes(n, [&](std::int64_t j) { return static_cast<double>(g(j)) * static_cast<double>(row(j)); }) / static_cast<double>(n));
+          const auto root = static_cast<T>(row.inverse_root);
+          T* gx = as<T>(gx_) + r * n;
+          if (accumulate)
+            for (std::int64_t j = 0; j < n; ++j) gx[j] += root * (g(j) - mean_g - row(j) * mean_gz);
+          else
+            for (std::int64_t j = 0; j < n; ++j) gx[j] = root * (g(j) - mean_g - row(j) * mean_gz);
+        }
+        if (gweight)
+          for (std::int64_t j = 0; j < n; ++j) of_weight[j] += static_cast<double>(gy[j] * row(j));
+        if (gbias)
+          for (std::int64_t j = 0; j < n; ++j) of_bias[j] += static_cast<double>(gy[j]);
+      }
+    };
     for (std::int64_t done = 0; done < blocks; done += norm_blocks) {
       const std::int64_t now = std::min(norm_blocks, blocks - done);
       parallel(now, [&](std::int64_t block) {
-        check_stop();
-        double *of_weight = sums.data() + (sums_rows ? block * 2 * n : 0), *of_bias = of_weight + n;
-        if (sums_rows) std::fill(of_weight, of_weight + 2 * n, 0.0);
-        for (std::int64_t r = (done + block) * of_block; r < std::min(rows, (done + block + 1) * of_block); ++r) {
-          const NormedRow<T> row(n, as<T>(x) + r * n, centred, eps);
-          const T *gy = as<T>(gy_) + r * n, *w = as<T>(weight);
-          if (gx_) {
-            const auto g = [gy, w, ones](std::int64_t j) { return w ? gy[j] * w[j] : gy[j] * ones; };
-            const auto mean_g = static_cast<T>(centred ? in_lanes(n, [&](std::int64_t j) { return static_cast<double>(g(j)); }) / static_cast<double>(n) : 0.0);
-            const auto mean_gz = static_cast<T>(in_lanes(n, [&](std::int64_t j) { return static_cast<double>(g(j)) * static_cast<double>(row(j)); }) / static_cast<double>(n));
-            const auto root = static_cast<T>(row.inverse_root);
-            T* gx = as<T>(gx_) + r * n;
-            if (accumulate)
-              for (std::int64_t j = 0; j < n; ++j) gx[j] += root * (g(j) - mean_g - row(j) * mean_gz);
-            else
-              for (std::int64_t j = 0; j < n; ++j) gx[j] = root * (g(j) - mean_g - row(j) * mean_gz);
-          }
-          if (gweight)
-            for (std::int64_t j = 0; j < n; ++j) of_weight[j] += static_cast<double>(gy[j] * row(j));
-          if (gbias)
-            for (std::int64_t j = 0; j < n; ++j) of_bias[j] += static_cast<double>(gy[j]);
-        }
+        if (w)
+          block_of(done, block, std::true_type{});
+        else
+          block_of(done, block, std::false_type{});
       });
       for (std::int64_t block = 0; block < now; ++block) {
         const double* of_weight = sums.data() + (sums_rows ? block * 2 * n : 0);

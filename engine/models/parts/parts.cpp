@@ -114,7 +114,7 @@ Var one_plus(Layer& l, const std::string& name, std::int64_t n) {
 
 Var angles(Layer& l, const std::vector<double>& frequencies) {
   const auto n = static_cast<std::int64_t>(frequencies.size());
-  const Var position = reshape(l.position(), {l.steps(), l.batch(), 1, 1});
+  const Var position = reshape(slice(l.position(), 1, 0, 1), {l.steps(), 1, 1, 1});
   return position * position.graph->constant({n}, frequencies);
 }
 

@@ -64,7 +64,7 @@ Var by_block(Layer& l, Var x, Var blocks, bool out_first);
 /// 1 + w with the parameter w: the scale of a norm that is stored as its distance from 1.
 Var one_plus(Layer& l, const std::string& name, std::int64_t n);
 
-/// The angles position * frequency_i, [steps, batch, 1, n].
+/// The angles position * frequency_i, [steps, 1, 1, n]: those of every sequence of the batch.
 Var angles(Layer& l, const std::vector<double>& frequencies);
 /// Turns each pair (2i, 2i + 1) (interleaved) or (i, i + n) of the last axis of [steps, batch, heads, 2n] by angle i.
 Var rotated(Var x, Var angles, bool interleaved);

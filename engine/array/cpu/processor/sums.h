@@ -8,6 +8,20 @@ namespace reclab::cpu {
 
 inline constexpr std::int64_t lanes = 16;
 
+/// What `onto` makes of N entries, upper halves onto lower ones: onto(V& lower, const V& upper), of vectors and in the end of single entries.
+template <std::int64_t N, class T, class F>
+T folded(const T* x, const F& onto) {
+  if constexpr (N == 1) {
+    return *x;
+  } else {
+    typedef T Half __attribute__((vector_size(N / 2 * sizeof(T)), aligned(sizeof(T))));
+    Half lower = *reinterpret_cast<const Half*>(x);
+    const Half upper = *reinterpret_cast<const Half*>(x + N / 2);
+    onto(lower, upper);
+    return folded<N / 2>(reinterpret_cast<const T*>(&lower), onto);
+  }
+}
+
 /// The sum of term(j) over n columns, as many sums side by side as a vector has entries: the order is that of the columns from the first on alone.
 template <class F>
 double in_lanes(std::int64_t n, const F& term) {
@@ -16,9 +30,7 @@ double in_lanes(std::int64_t n, const F& term) {
   for (; j + lanes <= n; j += lanes)
     for (std::int64_t l = 0; l < lanes; ++l) sums[l] += term(j + l);
   for (std::int64_t l = 0; j + l < n; ++l) sums[l] += term(j + l);
-  for (std::int64_t half = lanes / 2; half; half /= 2)
-    for (std::int64_t l = 0; l < half; ++l) sums[l] += sums[l + half];
-  return sums[0];
+  return folded<lanes>(sums, [](auto& lower, const auto& upper) { lower += upper; });
 }
 
 }  // namespace reclab::cpu

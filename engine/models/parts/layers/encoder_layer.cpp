@@ -47,10 +47,10 @@ std::vector<double> frequencies(std::int64_t width, double base) {
 
 Var with_positions(Layer& l, Var x) { return l.hyper.choice("position") == "sinusoidal" && l.index() == 0 ? with_sinusoids(l, x) : x; }
 Var with_sinusoids(Layer& l, Var x) {
-  const std::int64_t T = l.steps(), B = l.batch(), d = x.dim(-1);
-  const Var angle = reshape(angles(l, frequencies(d, 10000.0)), {T, B, d / 2, 1});
+  const std::int64_t T = l.steps(), d = x.dim(-1);
+  const Var angle = reshape(angles(l, frequencies(d, 10000.0)), {T, 1, d / 2, 1});
   const Var both[] = {sin(angle), cos(angle)};
-  return x + reshape(concat(both, -1), {T, B, d});
+  return x + reshape(concat(both, -1), {T, 1, d});
 }
 
 AttentionInputs projected(Layer& l, const std::string& name, Var x, std::int64_t heads, Var from) {
