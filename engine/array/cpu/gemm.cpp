@@ -15,7 +15,7 @@ namespace reclab::cpu {
 namespace {
 
 // A tile of rows by two vectors of C is held in registers while k runs; B is packed in panels of 128 bytes of columns.
-constexpr int row_tile = vector_registers >= 32 ? 6 : 4, packed_row_tile = vector_registers >= 32 ? 8 : 4;
+constexpr int row_tile = vector_registers >= 32 ? 8 : 4;
 template <class T>
 constexpr int column_tile = static_cast<int>(128 / sizeof(T));
 
@@ -24,27 +24,46 @@ struct Lanes {
   typedef T type __attribute__((vector_size(vector_bytes), aligned(sizeof(T))));
 };
 
+/// The sums of a tile whose entries will be written, not added to: their lines are asked for, since a store that misses the caches holds up those behind it.
 template <class T, int Rows, int Vectors>
-void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* packed_b, T* c, std::int64_t ldc, std::int64_t columns) {
+[[gnu::always_inline]] inline void start_at_zero(typename Lanes<T>::type (&sum)[Rows][Vectors], T* to, std::int64_t ldc) {
+  constexpr int lanes = vector_bytes / sizeof(T), of_line = 64 / vector_bytes;
+  // In registers: a loop that is not unrolled first would become a call of memset.
+#pragma GCC unroll 16
+  for (int i = 0; i < Rows; ++i) {
+#pragma GCC unroll 8
+    for (int w = 0; w < Vectors; ++w) sum[i][w] = typename Lanes<T>::type{};
+#pragma GCC unroll 8
+    for (int w = 0; w < Vectors; w += of_line) __builtin_prefetch(to + i * ldc + w * lanes, 1);
+  }
+}
+
+template <class T, int Rows, int Vectors>
+void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* panel, std::int64_t ldp, T* c, std::int64_t ldc, std::int64_t columns,
+          bool accumulate) {
   using V = typename Lanes<T>::type;
-  constexpr int lanes = vector_bytes / sizeof(T), wide = Vectors * lanes, nr = column_tile<T>;
+  constexpr int lanes = vector_bytes / sizeof(T), wide = Vectors * lanes;
   T edge[Rows][wide];
   for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
     V sum[Rows][Vectors];
     T* to = c + j0;
     const std::int64_t here = std::min<std::int64_t>(wide, columns - j0);
     const bool whole = here == wide;
-    for (int i = 0; i < Rows; ++i) {
-      const T* from = to + i * ldc;
-      if (!whole) {
-        for (std::int64_t j = 0; j < wide; ++j) edge[i][j] = j < here ? from[j] : T(0);
-        from = edge[i];
+    if (accumulate) {
+      for (int i = 0; i < Rows; ++i) {
+        const T* from = to + i * ldc;
+        if (!whole) {
+          for (std::int64_t j = 0; j < wide; ++j) edge[i][j] = j < here ? from[j] : T(0);
+          from = edge[i];
+        }
+        for (int w = 0; w < Vectors; ++w) sum[i][w] = *reinterpret_cast<const V*>(from + w * lanes);
       }
-      for (int w = 0; w < Vectors; ++w) sum[i][w] = *reinterpret_cast<const V*>(from + w * lanes);
+    } else {
+      start_at_zero<T, Rows, Vectors>(sum, to, ldc);
     }
     for (std::int64_t p = 0; p < k; ++p) {
       V b[Vectors];
-      for (int w = 0; w < Vectors; ++w) b[w] = *reinterpret_cast<const V*>(packed_b + p * nr + j0 + w * lanes);
+      for (int w = 0; w < Vectors; ++w) b[w] = *reinterpret_cast<const V*>(panel + p * ldp + j0 + w * lanes);
       for (int i = 0; i < Rows; ++i) {
         const T x = a[i * a_row + p * a_step];
         for (int w = 0; w < Vectors; ++w) sum[i][w] += x * b[w];
@@ -60,17 +79,19 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, c
 }
 
 template <class T, int Vectors>
-void tiles(std::int64_t rows, std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* packed_b, T* c, std::int64_t ldc,
-           std::int64_t columns) {
+void tiles(std::int64_t rows, std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* panel, std::int64_t ldp, T* c, std::int64_t ldc,
+           std::int64_t columns, bool accumulate) {
   std::int64_t i = 0;
   const auto some = [&](auto count) {
-    tile<T, count, Vectors>(k, a + i * a_row, a_row, a_step, packed_b, c + i * ldc, ldc, columns);
+    tile<T, count, Vectors>(k, a + i * a_row, a_row, a_step, panel, ldp, c + i * ldc, ldc, columns, accumulate);
     i += count;
   };
   if constexpr (Vectors == 1)  // more rows, so that no sum waits for the one before it
     while (i + 2 * row_tile <= rows) some(std::integral_constant<int, 2 * row_tile>{});
   while (i + row_tile <= rows) some(std::integral_constant<int, row_tile>{});
   switch (rows - i) {
+    case 7: some(std::integral_constant<int, 7>{}); break;
+    case 6: some(std::integral_constant<int, 6>{}); break;
     case 5: some(std::integral_constant<int, 5>{}); break;
     case 4: some(std::integral_constant<int, 4>{}); break;
     case 3: some(std::integral_constant<int, 3>{}); break;
@@ -134,11 +155,7 @@ void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packe
         for (int w = 0; w < parts; ++w) sum[i][w] = *reinterpret_cast<const V*>(row + w * lanes);
       }
     } else {
-      // In registers: a loop that is not unrolled first would become a call of memset.
-#pragma GCC unroll 8
-      for (int i = 0; i < Rows; ++i)
-#pragma GCC unroll 8
-        for (int w = 0; w < parts; ++w) sum[i][w] = V{};
+      start_at_zero<T, Rows, parts>(sum, to, ldc);
     }
     for (std::int64_t p = 0; p < depth; ++p) {
       V b[parts];
@@ -165,6 +182,30 @@ void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packe
   }
 }
 
+/// Columns of a panel: B^T's rows p of [0, depth), entries j of [0, columns), from b[j * ldb + p]; four by four in registers.
+template <class T>
+void turn_into_panel(std::int64_t depth, std::int64_t columns, const T* b, std::int64_t ldb, T* to, std::int64_t ldp) {
+  typedef T V __attribute__((vector_size(4 * sizeof(T)), aligned(sizeof(T))));
+  std::int64_t j = 0;
+  for (; j + 4 <= columns; j += 4) {
+    std::int64_t p = 0;
+    for (; p + 4 <= depth; p += 4) {
+      V row[4];
+      for (int i = 0; i < 4; ++i) row[i] = *reinterpret_cast<const V*>(b + (j + i) * ldb + p);
+      const V low[] = {__builtin_shufflevector(row[0], row[1], 0, 4, 1, 5), __builtin_shufflevector(row[2], row[3], 0, 4, 1, 5)};
+      const V high[] = {__builtin_shufflevector(row[0], row[1], 2, 6, 3, 7), __builtin_shufflevector(row[2], row[3], 2, 6, 3, 7)};
+      *reinterpret_cast<V*>(to + p * ldp + j) = __builtin_shufflevector(low[0], low[1], 0, 1, 4, 5);
+      *reinterpret_cast<V*>(to + (p + 1) * ldp + j) = __builtin_shufflevector(low[0], low[1], 2, 3, 6, 7);
+      *reinterpret_cast<V*>(to + (p + 2) * ldp + j) = __builtin_shufflevector(high[0], high[1], 0, 1, 4, 5);
+      *reinterpret_cast<V*>(to + (p + 3) * ldp + j) = __builtin_shufflevector(high[0], high[1], 2, 3, 6, 7);
+    }
+    for (; p < depth; ++p)
+      for (int i = 0; i < 4; ++i) to[p * ldp + j + i] = b[(j + i) * ldb + p];
+  }
+  for (; j < columns; ++j)
+    for (std::int64_t p = 0; p < depth; ++p) to[p * ldp + j] = b[j * ldb + p];
+}
+
 }  // namespace
 
 template <class T>
@@ -173,10 +214,10 @@ void pack(bool transpose, std::int64_t k, std::int64_t n, const T* b, T* packed)
   for (std::int64_t j0 = 0; j0 < n; j0 += nr, packed += k * nr) {
     check_stop();
     const std::int64_t columns = std::min<std::int64_t>(nr, n - j0);
+    if (transpose) turn_into_panel(k, columns, b + j0 * k, k, packed, nr);
     for (std::int64_t p = 0; p < k; ++p) {
-      T* to = packed + p * nr;
-      for (std::int64_t j = 0; j < columns; ++j) to[j] = transpose ? b[(j0 + j) * k + p] : b[p * n + j0 + j];
-      for (std::int64_t j = columns; j < nr; ++j) to[j] = T(0);
+      if (!transpose) std::copy(b + p * n + j0, b + p * n + j0 + columns, packed + p * nr);
+      std::fill(packed + p * nr + columns, packed + (p + 1) * nr, T(0));
     }
   }
 }
@@ -204,7 +245,7 @@ template <class T>
 void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, bool by_panels, const T* packed, const T* added, std::int64_t added_row, T* c,
                  bool accumulate) {
   constexpr int nr = column_tile<T>;
-  static_assert(packed_row_tile <= packed_rows && packed_rows % packed_row_tile == 0);
+  static_assert(row_tile <= packed_rows && packed_rows % row_tile == 0);
   constexpr std::int64_t row_block = 96, deep = 512, one_vector = vector_bytes / sizeof(T);
   static_assert(row_block % packed_rows == 0);
   const std::int64_t panels = (n + nr - 1) / nr;
@@ -249,9 +290,9 @@ void gemm_packed(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, boo
         else if (m <= 2)
           rows_by(std::integral_constant<int, 1>{}, std::integral_constant<int, 1>{});
         else if (n - panel * nr <= one_vector)
-          rows_by(std::integral_constant<int, packed_row_tile>{}, std::integral_constant<int, 0>{});
+          rows_by(std::integral_constant<int, row_tile>{}, std::integral_constant<int, 0>{});
         else
-          rows_by(std::integral_constant<int, packed_row_tile>{}, std::integral_constant<int, 1>{});
+          rows_by(std::integral_constant<int, row_tile>{}, std::integral_constant<int, 1>{});
       }
     }
     if (k == 0)
@@ -283,18 +324,16 @@ template void gemm_packed<double>(std::int64_t, std::int64_t, std::int64_t, cons
 template <class T>
 void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, const T* a, std::int64_t lda, const T* b,
           std::int64_t ldb, T* c, std::int64_t ldc, bool accumulate) {
-  if (!accumulate)
-    for (std::int64_t i = 0; i < m; ++i) std::fill(c + i * ldc, c + i * ldc + n, T(0));
   const std::int64_t a_row = transpose_a ? 1 : lda, a_step = transpose_a ? lda : 1;
-  if (!transpose_b && m <= 3) {
-    for (std::int64_t i = 0; i < m; ++i) row_times_matrix(n, k, a + i * a_row, a_step, b, ldb, c + i * ldc);
-    return;
-  }
-  if (k == 1 && !transpose_b) {
+  const bool by_row = !transpose_b && (m <= 3 || k == 1);
+  if (!accumulate && (by_row || k == 0))
+    for (std::int64_t i = 0; i < m; ++i) std::fill(c + i * ldc, c + i * ldc + n, T(0));
+  if (by_row) {
     for (std::int64_t i = 0; i < m; ++i) row_times_matrix(n, k, a + i * a_row, a_step, b, ldb, c + i * ldc);
     return;
   }
   constexpr int nr = column_tile<T>;
+  constexpr std::int64_t lanes = vector_bytes / sizeof(T), near = 16384 / sizeof(T);  // so many entries stay in the nearest cache
   thread_local std::vector<T> packed_b(static_cast<std::size_t>(gemm_depth * nr));  // of one size, whatever the product's
   const bool by_rows = transpose_a && m >= row_tile && gemm_turns<T>(n);
   const UnsetScratch<T> packed_a(by_rows ? m * std::min(k, gemm_depth) : 0);
@@ -312,18 +351,22 @@ void gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, st
     for (std::int64_t j0 = 0; j0 < n; j0 += nr) {
       check_stop();
       const std::int64_t columns = std::min<std::int64_t>(nr, n - j0);
-      for (std::int64_t p = 0; p < depth; ++p) {
-        T* to = packed_b.data() + p * nr;
+      const T* panel = packed_b.data();
+      std::int64_t ldp = nr;
+      if (!transpose_b && columns % lanes == 0 && ldb <= near && depth * ldb <= near) {  // it lies as a panel does
+        panel = b + p0 * ldb + j0;
+        ldp = ldb;
+      } else {
         if (transpose_b)
-          for (std::int64_t j = 0; j < columns; ++j) to[j] = b[(j0 + j) * ldb + p0 + p];
+          turn_into_panel(depth, columns, b + j0 * ldb + p0, ldb, packed_b.data(), nr);
         else
-          for (std::int64_t j = 0; j < columns; ++j) to[j] = b[(p0 + p) * ldb + j0 + j];
-        for (std::int64_t j = columns; j < nr; ++j) to[j] = T(0);
+          for (std::int64_t p = 0; p < depth; ++p) std::copy(b + (p0 + p) * ldb + j0, b + (p0 + p) * ldb + j0 + columns, packed_b.data() + p * nr);
+        for (std::int64_t p = 0; columns < nr && p < depth; ++p) std::fill(packed_b.data() + p * nr + columns, packed_b.data() + (p + 1) * nr, T(0));
       }
-      if (columns <= static_cast<std::int64_t>(vector_bytes / sizeof(T)))
-        tiles<T, 1>(m, depth, rows, rows_row, rows_step, packed_b.data(), c + j0, ldc, columns);
+      if (columns <= lanes)
+        tiles<T, 1>(m, depth, rows, rows_row, rows_step, panel, ldp, c + j0, ldc, columns, accumulate || p0 > 0);
       else
-        tiles<T, 2>(m, depth, rows, rows_row, rows_step, packed_b.data(), c + j0, ldc, columns);
+        tiles<T, 2>(m, depth, rows, rows_row, rows_step, panel, ldp, c + j0, ldc, columns, accumulate || p0 > 0);
     }
   }
 }
