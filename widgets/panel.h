@@ -52,6 +52,8 @@ class Panel : public QWidget {
   /// While a slider is dragged value axes stay, or grow where a curve would leave them, so that two settings can be compared by eye.
   virtual void holdAxes(bool hold) { Q_UNUSED(hold) }
   virtual void setPinned(const std::vector<Run>& runs) { Q_UNUSED(runs) }
+  /// The run that is shown is drawn in this colour, by which it is told from those in panels beside this one.
+  virtual void setOwnColour(const QColor& colour) { Q_UNUSED(colour) }
   /// The cursor, a time step (0-based) of the sequence.
   virtual void setTime(std::int64_t step) = 0;
   /// The visible range of steps on every time axis.

@@ -278,6 +278,17 @@ class TestComparing : public test::WindowTest {
       QVERIFY(axis(i)->axis()->range().contains(axis(i)->wanted().lower) && axis(i)->axis()->range().contains(axis(i)->wanted().upper));
     }
     QVERIFY(axis(0)->wanted() != axis(2)->wanted());  // it is not that they are alike
+    // Each run has the colour of its name, on either ground.
+    const auto drawn = [&](std::size_t i) {
+      const auto runs = window_->pins()->columns();
+      const QList<QCPGraph*> graphs = side->panel("gradients", i)->findChild<Plot*>()->axisRect()->graphs();
+      return std::ranges::any_of(graphs, [&](const QCPGraph* one) { return one->pen().color() == runs[i].colour; }) &&
+             std::ranges::none_of(graphs, [&](const QCPGraph* one) { return std::ranges::any_of(runs, [&](const auto& run) { return run.colour != runs[i].colour && one->pen().color() == run.colour; }); });
+    };
+    for (const ThemeChoice ground : {ThemeChoice::dark, ThemeChoice::light}) {
+      look_.apply(ground);
+      for (std::size_t i = 0; i < 3; ++i) QTRY_VERIFY(drawn(i));
+    }
     // A zoom of one is of all, and so is putting it back.
     axis(1)->zoom(axis(1)->axis()->axisRect()->rect().center().y(), 0.5);
     for (std::size_t i = 0; i < 3; ++i) QVERIFY(axis(i)->locked() && axis(i)->axis()->range() == axis(1)->axis()->range());

@@ -2,7 +2,6 @@
 #include "plot/pinned.h"
 
 #include <algorithm>
-#include <array>
 
 namespace reclab {
 
@@ -35,11 +34,6 @@ QString pinsThatHave(const std::vector<Panel::Run>& runs, Kinds kinds) {
   if (names.size() == 1) return Panel::tr("%1, which is pinned, has: see them side by side (Ctrl+B).").arg(names.front());
   const QString last = names.takeLast();
   return Panel::tr("%1 and %2, which are pinned, have: see them side by side (Ctrl+B).").arg(names.join(QStringLiteral(", ")), last);
-}
-
-Qt::PenStyle pinStyle(int i) {
-  constexpr std::array styles{Qt::SolidLine, Qt::DashLine, Qt::DashDotLine, Qt::DashDotDotLine};
-  return styles[static_cast<std::size_t>(i) % styles.size()];
 }
 
 }  // namespace reclab

@@ -16,7 +16,5 @@ void addPinWithout(Legend* legend, const Panel::Run& run, const Theme& theme, co
 void addPinsWithout(Legend* legend, const std::vector<Panel::Run>& runs, const Theme& theme, const QString& lacks, const QString& tip);
 /// Where the run that is shown has nothing of these kinds and pinned runs have: which, and how theirs is seen. Empty where none has.
 QString pinsThatHave(const std::vector<Panel::Run>& runs, Kinds kinds);
-/// The line style of the i-th of several curves of one run, which share its colour.
-Qt::PenStyle pinStyle(int i);
 
 }  // namespace reclab

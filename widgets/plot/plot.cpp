@@ -466,8 +466,17 @@ void Plot::styleAxis(QCPAxis* axis) {
   axis->grid()->setSubGridVisible(false);
 }
 
+void Plot::setOwnColour(const QColor& colour) {
+  if (theme_.own == colour) return;
+  theme_.own = colour;
+  emit themeChanged();
+  redraw();
+}
+
 void Plot::applyTheme() {
+  const QColor own = theme_.own;
   theme_ = Theme::of(this);
+  theme_.own = own;
   setBackground(QBrush(theme_.base));
   for (QCPAxisRect* rect : axisRects())
     for (QCPAxis* axis : rect->axes()) styleAxis(axis);

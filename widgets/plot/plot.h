@@ -123,6 +123,8 @@ class Plot : public QCustomPlot {
   explicit Plot(QWidget* parent = nullptr);
   ~Plot() override;
   const Theme& theme() const { return theme_; }
+  /// The colour that the run is known by among others; one that is not valid: it is looked at, and its curves have colours of their own.
+  void setOwnColour(const QColor& colour);
 
   /// A new axis rect in our style (left and bottom axes, faint grid, as many ticks as there is room for), to be put into plotLayout() or
   /// a nested layout. `shape` is called when its size is known, and may set ranges.

@@ -21,6 +21,7 @@ class PlotPanel : public Panel {
   void setTrace(std::shared_ptr<const Trace> trace) final;
   void setFormer(std::shared_ptr<const Trace> former) final;
   void setTime(std::int64_t step) final;
+  void setOwnColour(const QColor& colour) final { plot_->setOwnColour(colour); }
   void setTimeRange(std::int64_t first, std::int64_t last) final { plot_->setTimeRange(first, last); }
   QString headline() const final { return headline_; }
   QString emptyReason() const final { return reason_; }

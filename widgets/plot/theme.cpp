@@ -79,6 +79,13 @@ QColor Theme::series(int i) const {
   return QColor::fromRgb(cycle[static_cast<std::size_t>(i) % cycle.size()]);
 }
 
+Qt::PenStyle curveStyle(int i) {
+  constexpr std::array styles{Qt::SolidLine, Qt::DashLine, Qt::DashDotLine, Qt::DashDotDotLine};
+  return styles[static_cast<std::size_t>(i) % styles.size()];
+}
+
+QPen Theme::curve(int i, double width) const { return own.isValid() ? QPen(own, width, curveStyle(i)) : QPen(series(i), width); }
+
 const ColourMap& viridis() {
   static const ColourMap map = interpolated(
       {0xff440154, 0xff482475, 0xff414487, 0xff355f8d, 0xff2a788e, 0xff21918c, 0xff22a884, 0xff44bf70, 0xff7ad151, 0xffbddf26, 0xfffde725});

@@ -5,6 +5,7 @@
 #include <QColor>
 #include <QFont>
 #include <QPalette>
+#include <QPen>
 #include <QRgb>
 #include <QString>
 #include <array>
@@ -24,14 +25,21 @@ struct Theme {
   QColor grid;    ///< faint
   QColor accent;  ///< the cursor and nothing else
   bool dark = false;
+  QColor own;     ///< of the run that is shown, where each run is drawn in a colour of its own; else not valid
   QFont small, normal, large;  ///< 9, 10 and 12 pt of the application's family
 
   static Theme of(const QWidget* widget);
   static Theme of(const QPalette& palette, const QFont& family);
   /// The i-th of a cycle of colours that colour-blind readers tell apart (after Okabe and Ito), bright enough for the base.
   QColor series(int i) const;
+  /// The run that is shown, where it is one curve or cloud.
+  QColor shown() const { return own.isValid() ? own : series(0); }
+  /// The i-th of several curves of the run that is shown: a colour each, or a style each where the run has a colour of its own.
+  QPen curve(int i, double width) const;
 };
 
+/// The line style of the i-th of several curves that share a colour.
+Qt::PenStyle curveStyle(int i);
 /// `part` of a, the rest of b.
 QColor mixed(const QColor& a, const QColor& b, double part);
 /// The contrast ratio of WCAG: 1 (none) to 21.

@@ -16,7 +16,7 @@
 namespace reclab {
 namespace {
 
-constexpr QSize leastPanel(220, 136);
+constexpr QSize leastPanel(212, 136);  // three of them beside each other in a window of 1000
 constexpr std::size_t mostBeside = 3;
 
 /// A picture of what a run records, more than what went in.
@@ -194,6 +194,7 @@ void SideBySide::fill() {
     card.name->setText(run.label);
     card.name->setToolTip(run.tip);
     for (Cell& cell : card.cells) {
+      cell.panel->setOwnColour(run.colour);
       if (cell.given == run.trace && run.trace) continue;
       if (i == 0 && keepsPicture(*cell.panel, cell.given.get(), run.trace.get(), questions_)) continue;  // of pinned runs all is there
       cell.given = run.trace;

@@ -94,9 +94,9 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
 
   heatmap_ = new Heatmap(map_rect_->axis(QCPAxis::atBottom), map_rect_->axis(QCPAxis::atLeft));
   const Theme& theme = plot_->theme();
-  q10_ = plot_->addCurve(mean_rect_, theme.series(0), 0.8);
-  q90_ = plot_->addCurve(mean_rect_, theme.series(0), 0.8);
-  mean_ = plot_->addCurve(mean_rect_, theme.series(0), 1.8);
+  q10_ = plot_->addCurve(mean_rect_, theme.shown(), 0.8);
+  q90_ = plot_->addCurve(mean_rect_, theme.shown(), 0.8);
+  mean_ = plot_->addCurve(mean_rect_, theme.shown(), 1.8);
   below_ = plot_->addCurve(share_rect_, theme.series(2), 1.0);
   above_ = plot_->addCurve(share_rect_, theme.series(1), 1.0);
   below_->setName(tr("closed"));
@@ -251,16 +251,16 @@ void GatingPanel::rebuild() {
   histogram_->setWidth(0.9 * (high_ - low_) / bins);
 
   const Theme& theme = plot_->theme();
-  QColor band = theme.series(0);
+  QColor band = theme.shown();
   band.setAlphaF(theme.dark ? 0.28f : 0.20f);
-  mean_->setPen(QPen(theme.series(0), 1.8));
-  q10_->setPen(QPen(mixed(theme.series(0), theme.base, 0.55), 0.8));
+  mean_->setPen(QPen(theme.shown(), 1.8));
+  q10_->setPen(QPen(mixed(theme.shown(), theme.base, 0.55), 0.8));
   q90_->setPen(q10_->pen());
   q10_->setBrush(band);
   below_->setPen(QPen(theme.series(2), 1.2));
   above_->setPen(QPen(theme.series(1), 1.2));
   histogram_->setPen(Qt::NoPen);
-  histogram_->setBrush(mixed(theme.series(0), theme.base, 0.8));
+  histogram_->setBrush(mixed(theme.shown(), theme.base, 0.8));
 
   bar_label_ = bar_->axis()->label();
   showShares(bounded() && !low_plot_);

@@ -331,7 +331,7 @@ void GradientLabPanel::rebuild() {
 void GradientLabPanel::showBounds() {
   const Theme& theme = plot_->theme();
   const std::vector<LabCurve> entries{
-      {Kind::jacobian, 0, tr("|∂s_T/∂s_t|"), tr("Measured: the largest singular value of the product of all Jacobians from step t to the end."), QPen(theme.text, 1.8)},
+      {Kind::jacobian, 0, tr("|∂s_T/∂s_t|"), tr("Measured: the largest singular value of the product of all Jacobians from step t to the end."), QPen(theme.own.isValid() ? theme.own : theme.text, 1.8)},
       {Kind::jacobian_bound, 0, tr("bound by σ max"), tr("(σ max(W) · max f')^(T − t): what the largest singular value of the recurrent matrix lets it be at most; without one, that of any step's Jacobian."), QPen(theme.series(1), 1.4, Qt::DashLine)},
       {Kind::jacobian_bound, 1, tr("by |λ| max"), tr("(ρ(W) · max f')^(T − t): how the largest eigenvalue would go on; a sum of many directions may rise above it for a while."), QPen(theme.series(2), 1.4, Qt::DotLine)}};
   double low = 0.0, high = 0.0;

@@ -192,7 +192,7 @@ void GradientsPanel::drawPins() {
       const auto depth = static_cast<double>(layers.indexOf(curve.layer));
       QColor ink = layers.size() > 1 ? mixed(run.colour, theme.base, 1.0 - 0.5 * depth / static_cast<double>(layers.size() - 1)) : run.colour;
       if (!gradient) ink.setAlphaF(0.7f);
-      QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.2 : 0.7, gradient ? pinStyle(static_cast<int>(states.indexOf(curve.state))) : Qt::DotLine);
+      QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.2 : 0.7, gradient ? curveStyle(static_cast<int>(states.indexOf(curve.state))) : Qt::DotLine);
       graph->setProperty("least", curve.kind == Kind::jacobian_min);
       if (!gradient || layers.size() > 1) Plot::setQuiet(graph);
       // Counted back from the end, runs of other lengths end together.
@@ -257,10 +257,15 @@ void GradientsPanel::rebuild() {
     const bool gradient = curve.kind == Kind::gradient, alone = layers.size() == 1 || (gradient && apart);
     const auto state = static_cast<int>(states.indexOf(curve.state));
     QColor ink = curve.kind == Kind::jacobian ? theme.text : theme.axis;
-    if (gradient) ink = theme.series(apart ? depth * static_cast<int>(states.size()) + state : state);
+    Qt::PenStyle style = Qt::SolidLine;
+    if (gradient) {
+      const QPen pen = theme.curve(apart ? depth * static_cast<int>(states.size()) + state : state, 1.6);
+      ink = pen.color();
+      style = pen.style();
+    }
     if (!alone) ink = mixed(ink, theme.base, 1.0 - 0.65 * depth / static_cast<double>(layers.size() - 1));
     if (curve.former) ink = mixed(ink, theme.base, 0.4);
-    QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.6 : 1.0);
+    QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.6 : 1.0, style);
     graph->setProperty("least", curve.kind == Kind::jacobian_min);
     if (!alone || curve.former) Plot::setQuiet(graph);
     fill(graph, stepsOf(*curve.of, *curve.array), column(*curve.array, 0));

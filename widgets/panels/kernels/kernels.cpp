@@ -306,10 +306,10 @@ void KernelsPanel::draw() {
         drawResponses(memory_, frequencies_, channel, faint, 0.8, true, behind);
     }
     if (view_ == u"kernel")
-      drawKernels(memory_, channel_, theme.series(0), 1.8, front);
+      drawKernels(memory_, channel_, theme.shown(), 1.8, front);
     else
-      drawResponses(memory_, frequencies_, channel_, theme.series(0), 1.8, false, front);
-    if (memory_.channels > 1) legend_->add(QStringLiteral("channel"), tr("channel %1").arg(memory_.labels[static_cast<qsizetype>(channel_)]), QPen(theme.series(0), 1.8), front);
+      drawResponses(memory_, frequencies_, channel_, theme.shown(), 1.8, false, front);
+    if (memory_.channels > 1) legend_->add(QStringLiteral("channel"), tr("channel %1").arg(memory_.labels[static_cast<qsizetype>(channel_)]), QPen(theme.shown(), 1.8), front);
     if (!behind.isEmpty())
       legend_->add(QStringLiteral("others"), std::ssize(some) + 1 == memory_.channels ? tr("other channels") : tr("%1 of the others").arg(grouped(std::ssize(some))), QPen(faint, 0.8), behind);
   }

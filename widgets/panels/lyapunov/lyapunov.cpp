@@ -194,7 +194,7 @@ void LyapunovPanel::drawExponents() {
     if (i == std::max<std::int64_t>(1, drawn / 2)) pen = graph->pen();
   }
   if (drawn == 0) return;
-  QCPGraph* largest = plot_->addCurve(rect_, theme.series(0), 1.8);
+  QCPGraph* largest = plot_->addCurve(rect_, theme.shown(), 1.8);
   largest->setName(rank(1));
   fill(largest, *trace_, *array_, 0);
   legend_->add(QStringLiteral("largest"), rank(1), largest->pen(), {largest}, tr("The largest exponent: how fast nearby states part in the direction that grows most."));

@@ -255,7 +255,7 @@ void OutputPanel::drawPins() {
     QStringList names;
     for (std::size_t i = 0; i < chosen_.size(); ++i) {
       if (chosen_[i] >= other.channels()) continue;
-      QCPGraph* graph = plot_->addCurve(rect_, run.colour, 1.0, pinStyle(static_cast<int>(drawn.size())));
+      QCPGraph* graph = plot_->addCurve(rect_, run.colour, 1.0, curveStyle(static_cast<int>(drawn.size())));
       if (chosen_.size() > 1) Plot::setQuiet(graph);
       fill(graph, other.steps(), other.rows(), most_points, [&](std::int64_t row) { return shown(other, row, chosen_[i]); });
       drawn << graph;
@@ -307,7 +307,8 @@ void OutputPanel::drawChosen() {
   QList<QCPLayerable*> targets, constants;
   for (std::size_t i = 0; i < chosen_.size(); ++i) {
     const std::int64_t j = chosen_[i];
-    const QColor ink = theme.series(static_cast<int>(i));
+    const QPen pen = theme.curve(static_cast<int>(i), 1.6);
+    const QColor ink = pen.color();
     if (constant) {
       QCPGraph* level = plot_->addCurve(rect_, one ? theme.muted : mixed(ink, theme.base, 0.7), 1.0, Qt::DotLine);
       Plot::setQuiet(level);
@@ -317,7 +318,7 @@ void OutputPanel::drawChosen() {
       constants << level;
     }
     if (data_.hasTarget()) drawTarget(j, one ? theme.text : ink, targets);
-    QCPGraph* graph = plot_->addCurve(rect_, ink, 1.6);
+    QCPGraph* graph = plot_->addCurve(rect_, ink, pen.widthF(), pen.style());
     fill(graph, data_.steps(), data_.rows(), most_points, [&](std::int64_t row) { return shown(data_, row, j); });
     if (!one || data_.hasTarget()) graph->setName(data_.name(j));
     legend_->add(QStringLiteral("output/%1").arg(j), data_.name(j), graph->pen(), {graph});

@@ -91,7 +91,7 @@ SensitivityPanel::SensitivityPanel(QWidget* parent) : PlotPanel(parent) {
   values_ = plot_->addValueAxis(row_rect_);
   addActions({values_->lockAction(), values_->resetAction()});
   heatmap_ = new Heatmap(map_rect_->axis(QCPAxis::atBottom), map_rect_->axis(QCPAxis::atLeft));
-  row_ = plot_->addCurve(row_rect_, plot_->theme().series(0), 1.6);
+  row_ = plot_->addCurve(row_rect_, plot_->theme().shown(), 1.6);
   row_->setLayer(QStringLiteral("now"));
   input_ = new QCPItemStraightLine(plot_);
   input_->setLayer(QStringLiteral("overlay"));
@@ -270,7 +270,7 @@ void SensitivityPanel::rebuild() {
     ticker->setTime(static_cast<double>(blocks_.columns.front()), static_cast<double>(blocks_.columns.back() - blocks_.columns.front()) / static_cast<double>(blocks_.columns.size() - 1));
   inputs->setTicker(ticker);
   inputs->setRange(-0.5, static_cast<double>(blocks_.columns.size()) - 0.5);
-  row_->setPen(QPen(theme.series(0), 1.6));
+  row_->setPen(QPen(theme.shown(), 1.6));
   input_->setPen(QPen(theme.accent, 1.0, Qt::DotLine));
   makePins();
   const double pad = std::max(0.05 * (high - floor_), 0.2);
@@ -284,7 +284,7 @@ void SensitivityPanel::makePins() {
   legend_->clear();
   if (pinned_.empty()) return;
   if (low_plot_) return addPinsWithout(legend_, pinned_, plot_->theme(), tr("in a higher panel"), tr("The map is of the run that is looked at. What pinned runs have at the cursor is under it where the panel is higher; their maps are seen side by side (Ctrl+B)."));
-  legend_->add(QStringLiteral("shown"), tr("shown"), QPen(plot_->theme().series(0), 1.6), {row_}, tr("The run that is looked at; the map is its own. Those of pinned runs are seen side by side (Ctrl+B)."));
+  legend_->add(QStringLiteral("shown"), tr("shown"), QPen(plot_->theme().shown(), 1.6), {row_}, tr("The run that is looked at; the map is its own. Those of pinned runs are seen side by side (Ctrl+B)."));
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
     Blocks blocks = blocksOf(*run.trace, choice());

@@ -87,7 +87,7 @@ class SpectrumPicture : public QCPLayerable {
     const double scale = painter->device()->devicePixelRatioF();
     const QSize size = (QSizeF(area.size()) * scale).toSize();
     const Theme& theme = panel_->plot_->theme();
-    QColor colour = mixed(theme.series(0), theme.text, 0.6);
+    QColor colour = mixed(theme.shown(), theme.text, 0.6);
     if (panel_->cloudArray_ != panel_->array_) colour = mixed(colour, theme.base, 0.5);  // of the run before
     if (painter->modes().testFlag(QCPPainter::pmVectorized) && values.size() <= 20'000) {
       QColor faint = colour;
@@ -134,7 +134,7 @@ class SpectrumPicture : public QCPLayerable {
     if (pinned_)
       drawPoints(painter, panel_->rowAt(*pinned_, panel_->step_), ink_, false);
     else
-      drawPoints(painter, panel_->rowAt(*panel_->trace_, panel_->step_), panel_->plot_->theme().series(0), true);
+      drawPoints(painter, panel_->rowAt(*panel_->trace_, panel_->step_), panel_->plot_->theme().shown(), true);
   }
 
   /// Discs, or rings for pinned runs. On the screen very many are stamped, in a vector figure each is a path.
@@ -574,7 +574,7 @@ void SpectrumPanel::showPins() {
     addPinsWithout(legend_, pinned_, plot_->theme(), tr("under “transition”"), tr("This view has room for one run."));
     return plot_->redraw();
   }
-  if (!pinned_.empty()) legend_->add(QStringLiteral("shown"), tr("shown"), QPen(plot_->theme().series(0), 2.0), {cloud_, now_}, tr("The run that is looked at: its eigenvalues at the cursor are the discs, those of its other steps are faint."));
+  if (!pinned_.empty()) legend_->add(QStringLiteral("shown"), tr("shown"), QPen(plot_->theme().shown(), 2.0), {cloud_, now_}, tr("The run that is looked at: its eigenvalues at the cursor are the discs, those of its other steps are faint."));
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
     if (rowAt(*run.trace, step_).empty()) {

@@ -228,7 +228,7 @@ void TimingPanel::drawAgainstLength(const Quantity& quantity) {
     for (const TimedForm& form : other.forms) {
       const Measured seconds = view() == View::throughput ? throughputOf(form, passOf(form), other.batch()) : quantity(form, passOf(form));
       const auto index = static_cast<int>(forms.size());
-      QCPGraph* curve = plot_->addCurve(rect_, mixed(run.colour, theme.base, 0.7), 1.2, pinStyle(index));
+      QCPGraph* curve = plot_->addCurve(rect_, mixed(run.colour, theme.base, 0.7), 1.2, curveStyle(index));
       for (std::size_t i = 0; i < form.length.size(); ++i)
         addPoint(curve, form.length[i], seconds.value[i], 0, i, run.label + QStringLiteral(": ") + described(other, form, i));
       curves << curve;

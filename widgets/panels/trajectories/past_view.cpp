@@ -156,7 +156,7 @@ void PastView::rebuild() {
   // A broad pale line under a fine bright one: where they agree both are seen.
   const auto rows = static_cast<std::int64_t>(std::min(trace_->steps.size(), static_cast<std::size_t>(signalArray_->shape[0])));
   signal_ = addCurve(above_, theme().muted, 2.6);
-  read_ = addCurve(above_, theme().series(0), 2.0);
+  read_ = addCurve(above_, theme().shown(), 2.0);
   read_->setLayer(QStringLiteral("now"));
   setQuiet(read_);
   QVector<QCPGraphData> signal, errors;
@@ -174,7 +174,7 @@ void PastView::rebuild() {
                tr("The state at the cursor's step as a function of time: its coefficients times their polynomials, over the steps that it "
                   "reaches back. The axis is the time of all panels; move the cursor to see another state."));
   if (finite_) {
-    oldest_ = addCurve(above_, theme().series(0), 1.0, Qt::DashLine);
+    oldest_ = addCurve(above_, theme().shown(), 1.0, Qt::DashLine);
     oldest_->setLayer(QStringLiteral("now"));
     setQuiet(oldest_);
     legend_->add("oldest", tr("window's end"), oldest_->pen(), {oldest_},

@@ -398,6 +398,10 @@ void TrajectoriesPanel::setPinned(const std::vector<Run>& runs) {
     turnPage();
 }
 
+void TrajectoriesPanel::setOwnColour(const QColor& colour) {
+  for (Plot* plot : {lines_, static_cast<Plot*>(past_)}) plot->setOwnColour(colour);
+}
+
 std::vector<PinnedState> TrajectoriesPanel::pinnedStates() const {
   std::vector<PinnedState> all;
   const QString key = array_->currentData().toString();

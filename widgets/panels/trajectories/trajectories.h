@@ -50,6 +50,7 @@ class TrajectoriesPanel : public Panel {
   void setTrace(std::shared_ptr<const Trace> trace) override;
   void holdAxes(bool hold) override;
   void setPinned(const std::vector<Run>& runs) override;
+  void setOwnColour(const QColor& colour) override;
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
   void setTime(std::int64_t step) override;
   void setTimeRange(std::int64_t first, std::int64_t last) override;

@@ -99,7 +99,7 @@ void TrajectoriesPanel::drawPinnedLines(double& low, double& high) {
     QList<QCPLayerable*> shown;
     bool any = true;
     for (std::size_t i = 0; i < chosen_.size(); ++i) {
-      QCPGraph* graph = lines_->addCurve(lines_->axisRect(), run.colour, 1.0, pinStyle(static_cast<int>(i)));
+      QCPGraph* graph = lines_->addCurve(lines_->axisRect(), run.colour, 1.0, curveStyle(static_cast<int>(i)));
       Plot::setQuiet(graph);
       fillLine(graph, state.columns, state.columns.finiteRows(), chosen_[i], any, low, high);
       shown << graph;
@@ -126,7 +126,8 @@ void TrajectoriesPanel::showLines() {
   double low = 0.0, high = 0.0;
   bool any = false;
   for (std::size_t i = 0; i < chosen_.size(); ++i) {
-    QCPGraph* graph = lines_->addCurve(lines_->axisRect(), lines_->theme().series(static_cast<int>(i)));
+    const QPen pen = lines_->theme().curve(static_cast<int>(i), 1.5);
+    QCPGraph* graph = lines_->addCurve(lines_->axisRect(), pen.color(), pen.widthF(), pen.style());
     fillLine(graph, columns_, rows, chosen_[i], any, low, high);
     const QString name = columns_.columnName(chosen_[i]);
     legend_->add(name, name, graph->pen(), {graph});
