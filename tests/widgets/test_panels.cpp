@@ -383,6 +383,44 @@ class TestPanels : public QObject {
     QVERIFY(lines(gating->dataAsCsv())[0].endsWith(",mean [full]"));
   }
 
+  void aGateOfAnotherNameStandsForOneThatAPinnedRunLacks() {
+    const auto other = std::make_shared<Trace>();
+    other->info = synthetic_trace()->info;
+    other->steps = synthetic_trace()->steps;
+    other->time = synthetic_trace()->time;
+    const std::string key = Shown<GatingPanel>(synthetic_trace()).find<QComboBox>("gate")->currentData().toString().toStdString();
+    TraceArray gate = *synthetic_trace()->find(key);
+    gate.key = "gate/0/renewed_part";
+    other->put(gate);
+    gate.key = "gate/0/scale";
+    gate.high = 7.0;  // goes on no axis with the other
+    other->put(gate);
+    Shown<GatingPanel> shown(synthetic_trace());
+    const int graphs = shown.plot()->graphCount();
+    auto* beside = shown.find<QComboBox>("beside");
+    shown->setPinned({{synthetic_trace(), QColor(0, 200, 200), "same"}});
+    QVERIFY(beside->isHidden());
+    shown->setPinned({{other, QColor(255, 0, 255), "GRU"}, {synthetic_trace(), QColor(0, 200, 200), "same"}});
+    QVERIFY(beside->isVisible());
+    QCOMPARE(shown.plot()->graphCount(), graphs + 1);
+    const QString name = QString::fromStdString(key).section('/', 2);
+    QVERIFY2(shown.texts().contains("GRU: no " + name + ", but renewed part"), qPrintable(shown.texts().join('|')));
+    QCOMPARE(beside->count(), 2);
+    beside->setCurrentIndex(1);
+    emit beside->activated(1);
+    QCOMPARE(shown.plot()->graphCount(), graphs + 2);
+    QVERIFY2(shown.texts().contains("GRU (renewed part)"), qPrintable(shown.texts().join('|')));
+    QVERIFY(lines(shown->dataAsCsv())[0].endsWith(",mean of renewed_part [GRU],mean [same]"));
+    // It is kept for this gate, and another has none yet.
+    auto* gates = shown.find<QComboBox>("gate");
+    gates->setCurrentIndex(1);
+    emit gates->activated(1);
+    QCOMPARE(beside->currentIndex(), 0);
+    gates->setCurrentIndex(0);
+    emit gates->activated(0);
+    QCOMPARE(beside->currentIndex(), 1);
+  }
+
   void pinnedGatesAreLinesAndOutlines() {
     SyntheticOptions wide;
     wide.units = 32;

@@ -21,6 +21,16 @@ QString percent(double share) {
   return QStringLiteral("%1 %").arg(hundred > 0 && hundred < 1 ? number(hundred, 1) : QString::number(std::lround(hundred)));
 }
 
+QString gateName(const TraceArray& gate) { return QString::fromStdString(gate.key).section(u'/', 2); }
+
+/// The names of the gates of a run that have the ends of another one, so that both go on one axis.
+QStringList gatesLike(const Trace& trace, const TraceArray& other) {
+  QStringList names;
+  for (const TraceArray* one : trace.of(Kind::gate))
+    if (one->has_rows() && one->low == other.low && one->high == other.high && !names.contains(gateName(*one))) names << gateName(*one);
+  return names;
+}
+
 QString gateLabel(const Trace& trace, const std::string& key) {
   const QString name = QString::fromStdString(key);
   const QString gate = name.section(u'/', 2).replace(u'_', u' ');
@@ -34,6 +44,12 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
   gates_->setObjectName(QStringLiteral("gate"));
   gates_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   controls_->addWidget(gates_);
+  beside_ = new QComboBox;
+  beside_->setObjectName(QStringLiteral("beside"));
+  beside_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+  beside_->setToolTip(tr("Pinned runs without a gate of this name are drawn by the gate that is chosen here."));
+  beside_->hide();
+  controls_->addWidget(beside_);
   controls_->addStretch();
 
   connect(plot_, &QCustomPlot::beforeReplot, this, &GatingPanel::fitHeight);
@@ -113,6 +129,10 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
     if (trace_) chosen_[QString::fromStdString(trace_->info.preset)] = key_;
     refresh();
   });
+  connect(beside_, &QComboBox::activated, this, [this](int index) {
+    if (gate_) stands_[gateName(*gate_)] = beside_->itemData(index).toString();
+    refresh();
+  });
   connect(plot_, &Plot::timeRangeChanged, this, [this] {
     if (emptyReason().isEmpty() && gate_) drawStatistics();
   });
@@ -170,6 +190,32 @@ QString GatingPanel::gateToShow() const {
   return found.isEmpty() ? key_ : found;
 }
 
+const TraceArray* GatingPanel::gateOf(const Trace& pinned) const {
+  if (const TraceArray* same = pinned.find(gate_->key); same != nullptr && same->has_rows()) return same;
+  const QString name = stands_.value(gateName(*gate_)), layer = QString::fromStdString(gate_->key).section(u'/', 1, 1);
+  const TraceArray* found = nullptr;
+  if (name.isEmpty() || !gatesLike(pinned, *gate_).contains(name)) return found;
+  for (const TraceArray* one : pinned.of(Kind::gate))
+    if (one->has_rows() && gateName(*one) == name && (found == nullptr || QString::fromStdString(one->key).section(u'/', 1, 1) == layer)) found = one;
+  return found;
+}
+
+/// What the gates of pinned runs are called that have none of the name that is shown.
+void GatingPanel::fillBeside() {
+  QStringList names;
+  for (const Run& run : pinned_)
+    if (const TraceArray* same = run.trace ? run.trace->find(gate_->key) : nullptr; run.trace && (same == nullptr || !same->has_rows()))
+      for (const QString& name : gatesLike(*run.trace, *gate_))
+        if (!names.contains(name)) names << name;
+  const QSignalBlocker quiet(beside_);
+  beside_->clear();
+  beside_->addItem(tr("pins: same"), QString());
+  for (const QString& name : names) beside_->addItem(tr("pins: or %1").arg(QString(name).replace(u'_', u' ')), name);
+  beside_->setCurrentIndex(std::max(0, beside_->findData(stands_.value(gateName(*gate_)))));
+  beside_->setVisible(!names.isEmpty());
+  control_row_->setVisible(gates_->count() > 1 || !names.isEmpty());
+}
+
 /// Pinned runs have the mean of the gate over time and its histogram at the cursor, as an outline; the map has room for one run.
 void GatingPanel::makePins() {
   for (const PinnedGate& pin : pins_) {
@@ -180,10 +226,11 @@ void GatingPanel::makePins() {
   legend_->clear();
   for (const Run& run : pinned_) {
     if (!run.trace) continue;
-    const TraceArray* gate = run.trace->find(gate_->key);
-    if (gate == nullptr || !gate->has_rows()) {
-      addPinWithout(legend_, run, plot_->theme(),
-                    run.trace->has(Kind::gate) ? tr("no %1").arg(gateLabel(*trace_, gate_->key)) : tr("no gates"));
+    const TraceArray* gate = gateOf(*run.trace);
+    if (gate == nullptr) {
+      const QString its = gatesLike(*run.trace, *gate_).join(QStringLiteral(", ")).replace(u'_', u' '), lacks = tr("no %1").arg(gateLabel(*trace_, gate_->key));
+      addPinWithout(legend_, run, plot_->theme(), its.isEmpty() ? run.trace->has(Kind::gate) ? lacks : tr("no gates") : tr("%1, but %2").arg(lacks, its),
+                    its.isEmpty() ? QString() : tr("Its gates have other names. Which of them stands for this one is chosen above the picture."));
       continue;
     }
     QCPGraph* mean = plot_->addCurve(mean_rect_, run.colour, 1.4);
@@ -197,7 +244,7 @@ void GatingPanel::makePins() {
       for (std::size_t i = 0, stride = 1 + values.size() / 1'000'000; i < values.size(); i += stride)
         if (std::isfinite(values[i])) low_ = std::min(low_, values[i]), high_ = std::max(high_, values[i]);
     }
-    addPin(legend_, run, QPen(run.colour, 1.4), {mean, outline}, {}, tr("Its mean over time, and how many of its units have which value at the cursor."));
+    addPin(legend_, run, QPen(run.colour, 1.4), {mean, outline}, gate->key == gate_->key ? QStringList() : QStringList(gateName(*gate).replace(u'_', u' ')), tr("Its mean over time, and how many of its units have which value at the cursor."));
   }
 }
 
@@ -221,7 +268,7 @@ void GatingPanel::rebuild() {
   key_ = gates_->itemData(index).toString();
   gate_ = trace_->find(key_.toStdString());
   gates_->setToolTip(QString::fromStdString(gate_->text));
-  control_row_->setVisible(gates_->count() > 1);
+  fillBeside();
 
   values_ = realValues(*gate_);
   heatmap_->setData(values_, units(), steps());
@@ -404,7 +451,7 @@ QString GatingPanel::dataAsCsv() const {
   for (const Run& run : pinned_)
     for (const PinnedGate& pin : pins_)
       if (pin.trace == run.trace) {
-        text += ',' + csvCell(QStringLiteral("mean [%1]").arg(run.label)).toUtf8();
+        text += ',' + csvCell((pin.gate->key == gate_->key ? QStringLiteral("mean [%1]") : QStringLiteral("mean of %2 [%1]").arg(QStringLiteral("%1"), gateName(*pin.gate))).arg(run.label)).toUtf8();
         others.emplace_back(&pin, 0);
       }
   text += '\n';

@@ -55,6 +55,8 @@ class GatingPanel : public PlotPanel {
   };
   void drawStatistics();
   void makePins();
+  void fillBeside();
+  const TraceArray* gateOf(const Trace& pinned) const;  ///< its gate of the same key, or else of the name that was chosen; null without one
   QString gateToShow() const;
   /// The first and last row of an array that the visible range needs, and every how many of them are affordable.
   struct Rows {
@@ -66,13 +68,14 @@ class GatingPanel : public PlotPanel {
   void fitRows();
   QString tipAt(const QPointF& position) const;
 
-  QComboBox* gates_;
+  QComboBox *gates_, *beside_;
   Legend* legend_;  ///< of pinned runs
   std::vector<Run> pinned_;
   std::vector<PinnedGate> pins_;
   QString key_;
   bool low_plot_ = false, lowest_plot_ = false;
   QHash<QString, QString> chosen_, wanted_;  ///< the gate that was picked by hand, and that which the preset names, by preset
+  QHash<QString, QString> stands_;  ///< of a gate's name: the gate that stands for it in pinned runs without one
   const TraceArray* gate_ = nullptr;  // of trace_
   std::shared_ptr<const std::vector<double>> values_;
   double low_ = 0.0, high_ = 1.0;  // of the value axis
