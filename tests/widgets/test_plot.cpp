@@ -148,6 +148,30 @@ class TestPlot : public QObject {
     QVERIFY(labels.contains(QStringLiteral("10⁻⁴⁰⁰⁰")));
   }
 
+  void ticksOfAPartOfADecadeAreRoundNumbers() {
+    PowerTicker ticker;
+    ticker.setTickCount(5);
+    QVector<double> ticks;
+    QVector<QString> labels;
+    ticker.generate(QCPRange(std::log10(0.93), std::log10(1.03)), QLocale::c(), u'g', 6, ticks, nullptr, &labels);
+    for (const char* round : {"0.94", "0.96", "0.98", "1", "1.02"}) QVERIFY2(labels.contains(QLatin1String(round)), qPrintable(labels.join(' ')));
+  }
+
+  void ticksWithinADecadeAreAsManyAsThereIsRoomFor() {
+    const auto inside = [](int room, const QCPRange& range) {
+      PowerTicker ticker;
+      ticker.setTickCount(room);
+      QVector<double> ticks;
+      ticker.generate(range, QLocale::c(), u'g', 6, ticks, nullptr, nullptr);
+      return std::count_if(ticks.begin(), ticks.end(), [&](double tick) { return range.contains(tick); });
+    };
+    QCOMPARE(inside(6, {-1.35, 0.05}), 5);  // 0.05, 0.1, 0.2, 0.5, 1
+    QCOMPARE(inside(3, {-1.35, 0.05}), 3);
+    QCOMPARE(inside(2, {-1.35, 0.05}), 3);  // 0.1, 0.3, 1
+    QCOMPARE(inside(2, {-2.2, 0.05}), 3);  // no decade goes
+    QCOMPARE(inside(2, {-0.75, -0.05}), 2);  // nor all that there is: 0.2, 0.5
+  }
+
   void ticksOfTimeAreRoundYears() {
     Bench bench;
     bench.plot.setTimeNames(*test::synthetic_trace());

@@ -75,7 +75,10 @@ class RoomyRect : public QCPAxisRect {
     // A name longer than its axis would be cut at both ends.
     QCPAxis* values = axis(QCPAxis::atLeft);
     if (values->label() != written_) name_ = values->label();
-    written_ = QFontMetrics(values->labelFont(), mParentPlot).elidedText(name_, Qt::ElideRight, std::max(40, height()));
+    const QFontMetrics metrics(values->labelFont(), mParentPlot);
+    const int room = std::max(40, height());
+    written_ = metrics.elidedText(name_, Qt::ElideRight, room);
+    if (written_ != name_ && 2 * room < metrics.horizontalAdvance(name_) + 20) written_.clear();  // less than half of it says nothing
     values->setLabel(written_);
     axis(QCPAxis::atBottom)->ticker()->setTickCount(std::clamp(width() / 80, 1, 8));
     axis(QCPAxis::atLeft)->ticker()->setTickCount(std::clamp(height() / 32, 2, 6));
@@ -253,11 +256,29 @@ double PowerTicker::getTickStep(const QCPRange& range) {
 }
 
 QVector<double> PowerTicker::createTickVector(double step, const QCPRange& range) {
-  if (range.size() >= 2.5 || range.size() < 0.3 || std::abs(range.center()) > 300) return QCPAxisTicker::createTickVector(step, range);
+  if (range.size() >= 2.5 || std::abs(range.center()) > 300) return QCPAxisTicker::createTickVector(step, range);
+  if (range.size() < 0.3) {  // so little of a decade that round numbers are evenly spaced in it
+    const QCPRange values(std::pow(10.0, range.lower), std::pow(10.0, range.upper));
+    QVector<double> ticks = QCPAxisTicker::createTickVector(QCPAxisTicker::getTickStep(values), values);
+    ticks.removeIf([](double value) { return value <= 0.0; });
+    for (double& tick : ticks) tick = std::log10(tick);
+    return ticks;
+  }
+  // As many of each decade as there is room for, and one at least.
   QVector<double> ticks;
-  for (double power = std::floor(range.lower); power <= range.upper; power += 1.0)
-    for (const double mantissa : {1.0, 2.0, 5.0})
-      if (mantissa == 1.0 || range.size() < 1.6) ticks.append(power + std::log10(mantissa));
+  for (const std::vector<double>& mantissas : {std::vector{1.0, 2.0, 5.0}, {1.0, 3.0}, {1.0}}) {
+    if (mantissas.size() == 3 && range.size() >= 1.6) continue;
+    QVector<double> found;
+    int inside = 0;
+    for (double power = std::floor(range.lower); power <= range.upper; power += 1.0)
+      for (const double mantissa : mantissas) {
+        found.append(power + std::log10(mantissa));
+        inside += range.contains(found.back());
+      }
+    if (!ticks.isEmpty() && inside == 0) break;
+    ticks = found;
+    if (inside <= tickCount() + 1) break;
+  }
   return ticks;
 }
 
