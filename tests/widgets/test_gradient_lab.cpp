@@ -87,6 +87,23 @@ class TestGradientLab : public QObject {
     QVERIFY(lab.panel.dataAsCsv().contains("log10 factor of step,share of gate,share of matrix"));
   }
 
+  void aViewThatARunHasNotGotIsSaidBeforeWhatStandsInItsPlace() {
+    auto trace = std::make_shared<Trace>(*test::synthetic_trace());
+    const std::shared_ptr<const Trace> whole = traceOf();
+    for (const auto& one : whole->arrays())
+      if (one->key.starts_with("jacobian/") || one->key.starts_with("jacobian_bound/")) trace->put(*one);
+    trace->info.note_kinds.emplace_back(Kind::jacobian_factor, "The memory is read inside its own operation");
+    trace->info.absent[Kind::alignment] = "It has no alignment.";
+    Lab lab(trace);
+    QVERIFY2(lab->said().startsWith("Over the "), qPrintable(lab->said()));
+    lab.choose("view", 1);
+    QVERIFY2(lab->said().startsWith("Without factors, the bounds. The memory is read inside its own operation. Over the "), qPrintable(lab->said()));
+    lab.choose("view", 2);
+    QVERIFY2(lab->said().startsWith("Without a map of pairs, the bounds. This run has none of it yet. Over the "), qPrintable(lab->said()));
+    lab.choose("view", 3);
+    QVERIFY2(lab->said().startsWith("Without a map of alignment, the bounds. It has no alignment. Over the "), qPrintable(lab->said()));
+  }
+
   void theMapsHaveAllPairs() {
     Lab lab(traceOf());
     lab.choose("view", 2);

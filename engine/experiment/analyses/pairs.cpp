@@ -79,7 +79,7 @@ class JacobianPairs final : public Analysis {
     }
     own.steps = thinned(record_.trace.steps, rows);
     if (own.steps.size() < record_.trace.steps.size())
-      record_.note(kinds(), key + " has " + plural(std::ssize(own.steps), "row") + " and as many columns of the " + std::to_string(record_.trace.steps.size()) + " steps recorded, evenly.");
+      record_.note(kinds(), "The map of all pairs in layer " + std::to_string(layer) + " has " + plural(std::ssize(own.steps), "row") + " and as many columns, evenly over the " + std::to_string(record_.trace.steps.size()) + " steps recorded.");
     if (record_.reversed(layer)) {
       for (std::int64_t& step : own.steps) step = record_.length() - 1 - step;
       std::ranges::reverse(own.steps);

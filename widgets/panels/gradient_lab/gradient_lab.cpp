@@ -481,7 +481,7 @@ void GradientLabPanel::moveTime() {
     input_->point1->setCoords(0, row);
     input_->point2->setCoords(1, row);
     said << (view() == View::pairs ? tr("How much of a change of the state at step s is left at step t, at most: the last column is |∂s_T/∂s_t|. Without colour: nothing.")
-                                   : tr("What an error at the last step sends back to the state of one step and of another: 1 where it points the same way, so that all steps teach the weights the same; near 0 where they say different things."));
+                                   : tr("What an error at the last step sends back to the state of one step and of another: 1 where it points the same way, so that all steps teach the weights the same; near 0 where they say different things; −1 where they say the opposite."));
     said << notesOn(*trace_, {view() == View::pairs ? Kind::jacobian_pairs : Kind::alignment});
   } else {
     const QString layer = layer_->currentData().toString();
@@ -493,6 +493,14 @@ void GradientLabPanel::moveTime() {
     if (!std::isnan(singular)) first += tr("; at most %1 by σ max").arg(labPower(singular));
     if (!std::isnan(eigen)) first += tr(", %1 by |λ| max").arg(labPower(eigen));
     said << first + '.';
+    // A view that this run has not got is said to be so before what stands in its place.
+    if (isMap() || (view() == View::factors && !find(*trace_, Kind::jacobian_factor))) {
+      const Kind kind = view() == View::pairs ? Kind::jacobian_pairs : view() == View::alignment ? Kind::alignment : Kind::jacobian_factor;
+      const auto absent = trace_->info.absent.find(kind);
+      const QString noted = notesOn(*trace_, {kind});
+      said.prepend(absent != trace_->info.absent.end() ? QString::fromStdString(absent->second) : !noted.isEmpty() ? noted : tr("This run has none of it yet."));
+      said.prepend(view() == View::pairs ? tr("Without a map of pairs, the bounds.") : view() == View::alignment ? tr("Without a map of alignment, the bounds.") : tr("Without factors, the bounds."));
+    }
     if (const TraceArray* factors = find(*trace_, Kind::jacobian_factor)) {
       said << labStep(*trace_, *factors, find(*trace_, Kind::jacobian_share), step_);
       if (!factor_rect_->visible()) said << tr("The view Factors has them at all steps.");
@@ -502,12 +510,6 @@ void GradientLabPanel::moveTime() {
     if (settings_->back() > 0) said << tr("Truncated backpropagation sees the last %1 steps before each change of the weights.").arg(grouped(settings_->back()));
     if (const double norm = labParameterNorm(*trace_); settings_->clip() > 0.0 && norm > 0.0)
       said << (norm > settings_->clip() ? tr("|∂L/∂θ| = %1 is clipped: shortened %2 times.").arg(labPower(std::log10(norm)), number(norm / settings_->clip(), 3)) : tr("|∂L/∂θ| = %1 is not clipped.").arg(labPower(std::log10(norm))));
-    if (isMap()) {
-      const Kind kind = view() == View::pairs ? Kind::jacobian_pairs : Kind::alignment;
-      const auto absent = trace_->info.absent.find(kind);
-      said.prepend(absent != trace_->info.absent.end() ? QString::fromStdString(absent->second) : tr("This run has no map of it yet."));
-      said << notesOn(*trace_, {kind});
-    }
     said << notesOn(*trace_, {Kind::jacobian_bound, Kind::jacobian_factor});
   }
   said.removeAll(QString());
