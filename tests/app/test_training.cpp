@@ -71,6 +71,23 @@ class TestTraining : public test::WindowTest {
     QTRY_VERIFY_WITH_TIMEOUT(done() >= steps, patience);
     pause();
   }
+  /// Every dialog that asks for a folder is given this one.
+  void choose(const QString& folder) {
+    FileChooser chooser;
+    chooser.folder = [folder](QWidget*, const QString&) { return folder; };
+    window_->setFileChooser(chooser);
+  }
+  /// What is exported there is where the training of the window is.
+  void goesOnFrom(const QString& folder) {
+    QTRY_VERIFY_WITH_TIMEOUT(QFileInfo::exists(folder + "/training.json"), patience);
+    const Setup setup = session().setup();
+    TrainingRequest request = trainingRequestFor(setup, session().library()->presets.find(setup.preset), bar()->settings()->choice());
+    request.run.learned.reset();
+    Training again(builtin_registry(), request);
+    resume(again, folder.toStdString());
+    QCOMPARE(again.trainer().steps(), done());
+    QCOMPARE(again.history().back().loss, curve()->loss.back());
+  }
   std::optional<LearnedInfo> looked() { return session().trace()->info.learned; }
 
  private slots:
@@ -229,9 +246,7 @@ class TestTraining : public test::WindowTest {
     QTRY_VERIFY(window_->area()->isVisible());
     // Out of the File menu, and on from there.
     const QString folder = folder_.filePath("lesson");
-    FileChooser chooser;
-    chooser.folder = [folder](QWidget*, const QString&) { return folder; };
-    window_->setFileChooser(chooser);
+    choose(folder);
     QAction* exports = window_->action("exportTraining");
     QMenu* file = nullptr;
     for (QAction* one : window_->menuBar()->actions())
@@ -240,13 +255,7 @@ class TestTraining : public test::WindowTest {
     QTest::mouseClick(window_->menuBar(), Qt::LeftButton, {}, window_->menuBar()->actionGeometry(file->menuAction()).center());
     QTRY_VERIFY(file->isVisible());
     QTest::mouseClick(file, Qt::LeftButton, {}, file->actionGeometry(exports).center());
-    QTRY_VERIFY_WITH_TIMEOUT(QFileInfo::exists(folder + "/training.json"), patience);
-    const Setup setup = session().setup();
-    TrainingRequest request = trainingRequestFor(setup, session().library()->presets.find(setup.preset), bar()->settings()->choice());
-    request.run.learned.reset();
-    Training again(builtin_registry(), request);
-    resume(again, folder.toStdString());
-    QCOMPARE(again.history().back().loss, curve()->loss.back());
+    goesOnFrom(folder);
   }
 
   void aRateThatHasFallenToNothingIsNotTrainedOnWith() {
@@ -304,18 +313,9 @@ class TestTraining : public test::WindowTest {
     begin();
     QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 8 && atRest(), patience);
     const QString folder = folder_.filePath("exported");
-    FileChooser chooser;
-    chooser.folder = [folder](QWidget*, const QString&) { return folder; };
-    window_->setFileChooser(chooser);
+    choose(folder);
     window_->action("exportTraining")->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(QFileInfo::exists(folder + "/training.json"), patience);
-    const Setup setup = session().setup();
-    TrainingRequest request = trainingRequestFor(setup, session().library()->presets.find(setup.preset), bar()->settings()->choice());
-    request.run.learned.reset();
-    Training again(builtin_registry(), request);
-    resume(again, folder.toStdString());
-    QCOMPARE(again.trainer().steps(), std::int64_t{8});
-    QCOMPARE(again.history().back().loss, curve()->loss.back());
+    goesOnFrom(folder);
   }
 
   void resetDrawsTheWeightsAgain() {

@@ -5,8 +5,8 @@
 #include <numbers>
 
 #include "models/parts/parts.h"
-#include "recurrence/mixing/mixing.h"
 #include "recurrence/linear/linear.h"
+#include "recurrence/mixing/mixing.h"
 
 namespace reclab::parts {
 namespace {

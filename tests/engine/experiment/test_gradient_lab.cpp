@@ -61,19 +61,13 @@ double length_of(const Vector& x) {
 }
 double log10_of(double x) { return x > 0.0 ? std::log10(x) : -infinity; }
 
-/// W^T of rows [from, from + n) of a matrix [., n] times d.
-Vector back_through(const Vector& W, std::size_t from, const Vector& d) {
-  const std::size_t n = d.size();
-  Vector made(n);
-  for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) made[j] += W[(from + i) * n + j] * d[i];
-  return made;
-}
-Vector through(const Vector& W, std::size_t from, const Vector& x) {
+/// Rows [from, from + n) of a matrix W [., n] times x, or back: their transpose.
+constexpr bool back = true;
+Vector through(const Vector& W, std::size_t from, const Vector& x, bool transposed = false) {
   const std::size_t n = x.size();
   Vector made(n);
   for (std::size_t i = 0; i < n; ++i)
-    for (std::size_t j = 0; j < n; ++j) made[i] += W[(from + i) * n + j] * x[j];
+    for (std::size_t j = 0; j < n; ++j) made[transposed ? j : i] += W[(from + i) * n + j] * x[transposed ? i : j];
   return made;
 }
 
@@ -218,7 +212,7 @@ TEST_CASE("what an LSTM passes back along its forget gate and through its matrix
         kept[n + k] = of_c * f[k] + of_i * p_i[k] + of_f * p_f[k];
       }
       for (std::size_t gate = 0; gate < 4; ++gate) {
-        const Vector part = back_through(W, gate * n, {sloped.begin() + static_cast<std::ptrdiff_t>(gate * n), sloped.begin() + static_cast<std::ptrdiff_t>(gate * n + n)});
+        const Vector part = through(W, gate * n, {sloped.begin() + static_cast<std::ptrdiff_t>(gate * n), sloped.begin() + static_cast<std::ptrdiff_t>(gate * n + n)}, back);
         for (std::size_t k = 0; k < n; ++k) returned[k] += part[k];
       }
       x = check_step(*trace, t, kept, sloped, returned);
@@ -248,14 +242,14 @@ TEST_CASE("what a GRU passes back along its update gate and through its matrices
           of_n[k] = after ? inside[k] * r[k] : inside[k];
           if (after) of_r[k] = inside[k] * (seen[k] + b[2 * n + k]) * r[k] * (1.0 - r[k]);
         }
-        Vector sloped = of_r, returned = back_through(W, 2 * n, of_n);
+        Vector sloped = of_r, returned = through(W, 2 * n, of_n, back);
         sloped.insert(sloped.end(), of_z.begin(), of_z.end());
         sloped.insert(sloped.end(), of_n.begin(), of_n.end());
         for (std::size_t k = 0; k < n && !after; ++k) {  // to r h, and on through r
           of_r[k] = returned[k] * h[k] * r[k] * (1.0 - r[k]);
           returned[k] *= r[k];
         }
-        const Vector by_r = back_through(W, 0, of_r), by_z = back_through(W, n, of_z);
+        const Vector by_r = through(W, 0, of_r, back), by_z = through(W, n, of_z, back);
         for (std::size_t k = 0; k < n; ++k) returned[k] += by_r[k] + by_z[k];
         x = check_step(*trace, t, kept, sloped, returned);
       }
