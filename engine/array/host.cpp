@@ -2,8 +2,9 @@
 #include "array/host.h"
 
 #include <cassert>
-#include <cstring>
 #include <type_traits>
+
+#include "array/stop.h"
 
 namespace reclab {
 namespace {
@@ -18,7 +19,12 @@ std::vector<To> fetched(Backend& backend, DType type, const void* from, std::int
     backend.download(copy.data(), at, copy.size());
     at = copy.data();
   }
-  const auto converted = [&](const auto* x) { return std::vector<To>(x, x + n); };
+  const auto converted = [&](const auto* x) {
+    std::vector<To> made;
+    made.reserve(static_cast<std::size_t>(n));
+    piece_by_piece(static_cast<std::size_t>(n), sizeof(To), [&](std::size_t first, std::size_t some) { made.insert(made.end(), x + first, x + first + some); });
+    return made;
+  };
   switch (type) {
     case DType::f32: return converted(reinterpret_cast<const float*>(at));
     case DType::f64: return converted(reinterpret_cast<const double*>(at));
@@ -34,21 +40,36 @@ std::vector<To> fetched(Backend& backend, DType type, const void* from, std::int
 
 }  // namespace
 
+std::vector<double> zeros(std::int64_t n) {
+  std::vector<double> made;
+  made.reserve(static_cast<std::size_t>(n));
+  piece_by_piece(static_cast<std::size_t>(n), sizeof(double), [&](std::size_t first, std::size_t some) { made.resize(first + some); });
+  return made;
+}
+
 std::vector<char> narrowed(DType type, std::span<const double> values) {
-  std::vector<char> bytes(values.size() * bytes_of(type));
-  if (type == DType::f64) {
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-  } else {
-    auto* to = reinterpret_cast<float*>(bytes.data());
-    for (std::size_t i = 0; i < values.size(); ++i) to[i] = static_cast<float>(values[i]);
-  }
+  const std::size_t size = bytes_of(type);
+  std::vector<char> bytes;
+  bytes.reserve(values.size() * size);
+  piece_by_piece(values.size(), sizeof(double), [&](std::size_t first, std::size_t some) {
+    if (type == DType::f64) {
+      const auto* from = reinterpret_cast<const char*>(values.data() + first);
+      bytes.insert(bytes.end(), from, from + some * size);
+    } else {
+      bytes.resize((first + some) * size);
+      auto* to = reinterpret_cast<float*>(bytes.data());
+      for (std::size_t i = first; i < first + some; ++i) to[i] = static_cast<float>(values[i]);
+    }
+  });
   return bytes;
 }
 
 bool all_finite(DType type, std::span<const char> bytes) {
   const auto look = [&](const auto* x) {
     auto sum = *x * 0;  // 0, or not a number
-    for (std::size_t i = 0; i < bytes.size() / sizeof *x; ++i) sum += x[i] * 0;
+    piece_by_piece(bytes.size() / sizeof *x, sizeof *x, [&](std::size_t first, std::size_t some) {
+      for (std::size_t i = first; i < first + some; ++i) sum += x[i] * 0;
+    });
     return sum == 0;
   };
   if (bytes.empty()) return true;

@@ -11,6 +11,10 @@
 
 namespace reclab {
 
+// Throw Cancelled where this thread is to stop (StopScope), but for what fits into a few megabytes.
+
+/// n zeros.
+std::vector<double> zeros(std::int64_t n);
 /// n entries from `offset` on of an array in a backend's memory, as doubles or complex doubles.
 std::vector<double> to_double(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset = 0);
 std::vector<std::complex<double>> to_complex(Backend& backend, DType type, const void* from, std::int64_t n, std::int64_t offset = 0);

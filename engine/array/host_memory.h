@@ -8,6 +8,7 @@
 
 #include "array/backend.h"
 #include "array/error.h"
+#include "array/stop.h"
 
 namespace reclab {
 
@@ -16,10 +17,14 @@ class HostMemoryBackend : public Backend {
   Device device() const override { return Device::cpu; }
   /// allocate() is to take memory that std::free gives back.
   void release(void* memory) noexcept override { std::free(memory); }
-  void zero(void* memory, std::size_t bytes) override { std::memset(memory, 0, bytes); }
-  void upload(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  void download(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
-  void copy(void* to, const void* from, std::size_t bytes) override { std::memcpy(to, from, bytes); }
+  void zero(void* memory, std::size_t bytes) override {
+    piece_by_piece(bytes, 1, [&](std::size_t from, std::size_t some) { std::memset(static_cast<char*>(memory) + from, 0, some); });
+  }
+  void upload(void* to, const void* from, std::size_t bytes) override { copy(to, from, bytes); }
+  void download(void* to, const void* from, std::size_t bytes) override { copy(to, from, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    piece_by_piece(bytes, 1, [&](std::size_t at, std::size_t some) { std::memcpy(static_cast<char*>(to) + at, static_cast<const char*>(from) + at, some); });
+  }
   void finish() override {}
 };
 

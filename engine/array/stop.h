@@ -2,6 +2,8 @@
 // How a long computation hears that it is to stop, however deep in a kernel it is.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <stop_token>
 
 #include "array/error.h"
@@ -30,6 +32,17 @@ class StopScope {
 /// Throws Cancelled when this thread is to stop. A few nanoseconds: for loops whose turns take microseconds.
 inline void check_stop() {
   if (const std::stop_token* stop = StopScope::current(); stop && stop->stop_requested()) throw Cancelled();
+}
+
+/// f(from, how many) over `all` things of so many bytes each, some at a time, with a look for a stop between them: what is copied, or touched for the first time,
+/// takes up to a millisecond a megabyte.
+template <class F>
+void piece_by_piece(std::size_t all, std::size_t bytes_each, const F& f) {
+  const std::size_t some = std::max<std::size_t>(1, (std::size_t{4} << 20) / bytes_each);
+  for (std::size_t from = 0; from < all; from += some) {
+    if (from) check_stop();
+    f(from, std::min(some, all - from));
+  }
 }
 
 }  // namespace reclab

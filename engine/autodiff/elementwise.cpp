@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cassert>
 
-#include "array/stop.h"
 #include "autodiff/fresh.h"
 #include "autodiff/operands.h"
 #include "autodiff/ops.h"
@@ -84,11 +83,7 @@ class BinaryOperation final : public Operation, public WritesFresh {
       } else if (op_ == Binary::subtract && i) {
         c.backend.unary(Unary::affine, type_, shape_.elements, c.grad_out[0], grad[i], -1.0, 0.0);
       } else {
-        // Some at a time, so that a stop is heard: memory that is touched for the first time takes a millisecond a megabyte.
-        constexpr std::size_t some = std::size_t{4} << 20;
-        const auto all = static_cast<std::size_t>(bytes(type_, shape_.elements));
-        for (std::size_t at = 0; at < all; at += some, check_stop())
-          c.backend.copy(static_cast<char*>(grad[i]) + at, static_cast<const char*>(c.grad_out[0]) + at, std::min(some, all - at));
+        c.backend.copy(grad[i], c.grad_out[0], static_cast<std::size_t>(bytes(type_, shape_.elements)));
       }
       grad[i] = nullptr;
     }

@@ -5,7 +5,6 @@
 #include <cassert>
 
 #include "array/error.h"
-#include "array/stop.h"
 #include "autodiff/fresh.h"
 
 namespace reclab {
@@ -33,13 +32,8 @@ struct Graph::Node {
   static void settle(const Graph& graph, int id) {
     const Node& node = owner(graph, id);
     if (!node.fresh) return;
-    clear(*graph.backend_, node.gradient, size_of(node));
+    if (node.gradient) graph.backend_->zero(node.gradient, size_of(node));
     node.fresh = false;
-  }
-  /// Of gigabytes some at a time, so that a stop is heard: memory that is touched for the first time takes a millisecond a megabyte.
-  static void clear(Backend& backend, void* memory, std::size_t bytes) {
-    constexpr std::size_t some = std::size_t{4} << 20;
-    for (std::size_t at = 0; memory && at < bytes; at += some, check_stop()) backend.zero(static_cast<char*>(memory) + at, std::min(some, bytes - at));
   }
 };
 
@@ -75,8 +69,8 @@ Var Graph::leaf(LeafKind kind, Shape shape, DType dtype) {
   node.dtype = dtype;
   node.leaf = true;
   node.kind = kind;
-  node.differentiable = kind != LeafKind::constant;
-  node.varying = kind == LeafKind::variable;
+  node.differentiable = kind == LeafKind::variable || kind == LeafKind::captured;
+  node.varying = kind == LeafKind::variable || kind == LeafKind::given;
   nodes_.push_back(std::move(node));
   return {this, static_cast<int>(nodes_.size()) - 1};
 }
@@ -330,8 +324,8 @@ void Graph::forward(std::stop_token stop, Part part, bool backward_follows) {
 void Graph::clear_gradients(Part part) {
   // A device is asked for one call for all of them; in the host's memory each is written when it is first needed.
   const bool at_once = backend_->device() != Device::cpu;
-  if (at_once && part != Part::invariant) Node::clear(*backend_, arena_[1].data(), arena_bytes_[1]);
-  if (at_once && part != Part::varying) Node::clear(*backend_, arena_[2].data(), arena_bytes_[2]);
+  if (at_once && part != Part::invariant && arena_[1]) backend_->zero(arena_[1].data(), arena_bytes_[1]);
+  if (at_once && part != Part::varying && arena_[2]) backend_->zero(arena_[2].data(), arena_bytes_[2]);
   for (const Node& node : nodes_)
     if (node.gradient && node.base < 0 && (part == Part::all || node.varying == (part == Part::varying))) node.fresh = !at_once;
 }

@@ -90,6 +90,7 @@ class Operation {
 enum class LeafKind : std::uint8_t {
   constant,  ///< no gradient
   variable,  ///< has a gradient: inputs, parameters, states carried in
+  given,     ///< has none, and differs from run to run as a variable does: an input whose gradient nobody reads
   captured   ///< an array of the enclosing graph
 };
 
@@ -131,7 +132,7 @@ class Graph {
   const void* value(Var var) const;
   void* gradient(Var var) const;  ///< null without one
 
-  /// What of a graph is run: all of it, what depends on a variable leaf, or the rest (captured leaves, constants and what is made of
+  /// What of a graph is run: all of it, what depends on a variable or given leaf, or the rest (captured leaves, constants and what is made of
   /// them alone), which a stepped recurrence computes once and not at every step.
   enum class Part : std::uint8_t { all, varying, invariant };
   void forward(std::stop_token stop = {}, Part part = Part::all, bool backward_follows = false);

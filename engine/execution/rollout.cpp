@@ -108,7 +108,7 @@ std::int64_t segment_of(const Model& model, const Network& sample, std::int64_t 
 }
 
 bool alike(const NetworkOptions& a, const NetworkOptions& b) {
-  const auto all = [](const NetworkOptions& one) { return std::tie(one.steps, one.batch, one.input, one.head, one.form, one.real, one.record, one.cached_steps, one.timed); };
+  const auto all = [](const NetworkOptions& one) { return std::tie(one.steps, one.batch, one.input, one.head, one.form, one.real, one.record, one.cached_steps, one.timed, one.input_gradient); };
   return all(a) == all(b);
 }
 
@@ -133,6 +133,7 @@ Rollout::Rollout(const Model& model, const Batch& batch, const Options& options)
   build.form = options.form;
   build.real = real_;
   build.record = options.record;
+  build.input_gradient = options.gradients != GradientsOn::device;
   build.cached_steps = options.cached_steps;
   build.batch = batch.size();
   build.timed = ElapsedTimes::uneven(batch);
@@ -180,7 +181,7 @@ void Rollout::upload_input() {
   std::vector<double> beside;
   const std::vector<double>* input = &first.input;
   if (size > 1 || first.length < length) {
-    beside.assign(static_cast<std::size_t>(length * size * width), 0.0);
+    beside = zeros(length * size * width);
     for (std::int64_t b = 0; b < size; ++b) {
       const Sequence& sequence = *batch_.examples()[static_cast<std::size_t>(b)].sequence;
       for (std::int64_t t = 0; t < sequence.length; ++t) std::copy_n(sequence.input.begin() + t * width, width, beside.begin() + (t * size + b) * width);
@@ -512,7 +513,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     if (on_device_)
       totals_[i].resize(backend_, real_, size);
     else
-      gradients_[parameter.name].assign(static_cast<std::size_t>(size), 0.0);
+      gradients_[parameter.name] = zeros(size);
   }
   for (const auto& total : totals_) backend_.zero(total.data(), total.bytes());
   const std::size_t states = full_->states().size();
@@ -525,7 +526,7 @@ std::optional<Divergence> Rollout::backward(const VisitBackward& visit, std::sto
     const std::int64_t first = index * segment_, steps = network.options().steps, width = network.output().dim(-1);
     const std::int64_t outputs = steps * batch_.size() * width;
     if (!timing_only_) {
-      std::vector<double> adjoint(static_cast<std::size_t>(outputs), 0.0);
+      std::vector<double> adjoint = zeros(outputs);
       const auto output = to_double(backend_, real_, graph.value(network.output()), outputs);
       for (std::int64_t b = 0; b < batch_.size(); ++b) loss_of(b, first, steps, width, output, adjoint);
       const auto values = narrowed(real_, adjoint);

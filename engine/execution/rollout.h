@@ -38,7 +38,7 @@ std::string sentence(const Divergence& bad);
 /// Where the gradients of the parameters are added up, segment after segment.
 enum class GradientsOn : std::uint8_t {
   host,   ///< in float64: parameter_gradients()
-  device  ///< in the model's precision, where they lie: device_gradients(), for an optimiser
+  device  ///< in the model's precision, where they lie: device_gradients(), for an optimiser; the input has no gradient
 };
 
 class Rollout {

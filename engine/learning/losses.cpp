@@ -6,6 +6,7 @@
 
 #include "array/error.h"
 #include "array/rng.h"
+#include "array/stop.h"
 
 namespace reclab {
 
@@ -76,6 +77,7 @@ double SequenceLoss::segment(std::int64_t first, std::int64_t steps, std::int64_
     return loss;
   }
   for (std::int64_t t = first; t < first + steps; ++t) {
+    check_stop();
     if (kind_ == LossKind::mean) {
       half_square(t, weight_);
       continue;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "array/host.h"
+#include "array/stop.h"
 
 namespace reclab {
 namespace {
@@ -202,6 +203,7 @@ void Trainer::carry(std::int64_t from, std::int64_t to, std::stop_token stop) {
 }
 
 TrainingStep Trainer::step(std::stop_token stop) {
+  const StopScope scope(stop);
   TrainingStep report{.step = steps_ + 1, .rate = options_.rate.at(steps_)};
   sequences_.clear();
   for (std::int64_t b = 0; b < options_.batch; ++b) sequences_.push_back(examples_.training(steps_, b));
@@ -236,6 +238,7 @@ TrainingStep Trainer::step(std::stop_token stop) {
 }
 
 void Trainer::change(double rate, TrainingStep& report) {
+  const StopScope whole{std::stop_token()};  // weights of which some are changed are no step's
   Backend& backend = model_.backend();
   const DType real = model_.real();
   const auto totals = rollout_->device_gradients();
@@ -287,6 +290,7 @@ void Trainer::change(double rate, TrainingStep& report) {
 }
 
 Judgement Trainer::judge(std::stop_token stop) {
+  const StopScope scope(stop);
   Judgement found{.step = steps_, .metric = 0.0};
   BatchRollout& rollout = judging_ ? *judging_ : *rollout_;
   for (std::size_t first = 0; first < held_out_.size(); first += static_cast<std::size_t>(options_.batch)) {

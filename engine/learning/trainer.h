@@ -70,6 +70,7 @@ class Trainer {
   ~Trainer();
 
   /// One batch. Throws TrainingDiverged; Cancelled when it is stopped, and then the weights are those before it, unless it is truncated: those between two parts.
+  /// It hears `stop` alone, whatever its thread is asked for (StopScope).
   TrainingStep step(std::stop_token stop = {});
   /// |change| / |weight| of each weight by the last step with `watch_changes`, in the order of the weights; NaN of one that is 0 or was not trained.
   void watch_changes(bool watch) { watch_ = watch; }

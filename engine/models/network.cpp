@@ -7,7 +7,7 @@
 #include <set>
 
 #include "array/error.h"
-#include "array/stop.h"
+#include "array/host.h"
 #include "models/network_body.h"
 #include "models/network_layer.h"
 #include "models/stack.h"
@@ -27,7 +27,7 @@ std::int64_t Parameters::count() const {
 
 Network::Network(const Architecture& architecture, const Hyper& hyper, const NetworkOptions& options) : options_(options), graph_(options.real) {
   if (architecture.check) architecture.check(hyper);
-  input_ = graph_.leaf(LeafKind::variable, {options.steps, options.batch, options.input}, graph_.real());
+  input_ = graph_.leaf(options.input_gradient ? LeafKind::variable : LeafKind::given, {options.steps, options.batch, options.input}, graph_.real());
   if (options.teacher) teacher_ = graph_.leaf(LeafKind::variable, {options.steps, options.batch, options.teacher}, graph_.real());
   in_stack_ = !architecture.stack.empty();
   std::set<std::int64_t> markers;
@@ -201,11 +201,7 @@ Parameters Network::initialise(std::uint64_t seed) const {
   for (const auto& parameter : parameters_) {
     made.entries().push_back({parameter.name, parameter.text, parameter.var.shape(), {}});
     auto& entry = made.entries().back();
-    // Some at a time: to take a gigabyte of zeros is a matter of a second.
-    constexpr std::size_t some = std::size_t{1} << 20;
-    const auto size = static_cast<std::size_t>(count(entry.shape));
-    entry.values.reserve(size);
-    for (; entry.values.size() < size; check_stop()) entry.values.resize(std::min(size, entry.values.size() + some));
+    entry.values = zeros(count(entry.shape));
     Rng rng = root.split(parameter.name);
     const std::string prefix = parameter.name.substr(0, parameter.name.find('/') + 1);
     InitContext context{rng, entry.shape, entry.values, [&](std::string_view other) -> std::span<const double> {

@@ -42,6 +42,7 @@ struct NetworkOptions {
   bool record = true;       ///< memories keep every state, also those they could do without
   std::int64_t cached_steps = 0;    ///< steps that came before, where growing states hold them
   std::int64_t teacher = 0;  ///< outputs whose targets layers read in place of what they feed back (Layer::teacher); 0: they run by themselves
+  bool input_gradient = true;
   bool timed = false;       ///< the steps of the sequence are unequal: layers that know time are given elapsed times
 };
 

@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "array/stop.h"
+
 namespace reclab::cpu {
 namespace {
+
+constexpr std::int64_t between_looks = std::int64_t{1} << 18;  // entries, after which a stop is heard
 
 /// Visits the innermost rows, those of the axis before in a loop of their own.
 template <class F>
@@ -15,8 +19,10 @@ void for_rows(const Strided& shape, F&& f) {
   std::int64_t at = shape.offset, dense = 0;
   const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1, rows = shape.rank > 1 ? shape.size[outer] : 1, step = shape.rank > 1 ? shape.stride[outer] : 0;
   const std::int64_t visits = inner * rows > 0 ? shape.elements / (inner * rows) : 0;
+  const std::int64_t some = std::max<std::int64_t>(1, between_looks / std::max<std::int64_t>(1, inner));
   for (std::int64_t visit = 0; visit < visits; ++visit) {
-    for (std::int64_t row = 0; row < rows; ++row, dense += inner) f(at + row * step, dense);
+    for (std::int64_t row = 0; row < rows; check_stop())
+      for (const std::int64_t end = std::min(rows, row + some); row < end; ++row, dense += inner) f(at + row * step, dense);
     for (int d = outer - 1; d >= 0; --d) {
       at += shape.stride[d];
       if (++index[d] < shape.size[d]) break;
@@ -42,7 +48,11 @@ void move(DType type, const Strided& shape, F&& row, void* strided, void* dense)
   with_type(type, [&](auto zero) {
     using T = decltype(zero);
     const std::int64_t inner = shape.rank ? shape.size[shape.rank - 1] : 1, stride = shape.rank ? shape.stride[shape.rank - 1] : 1;
-    for_rows(shape, [&](std::int64_t at, std::int64_t to) { row(as<T>(strided) + at, as<T>(dense) + to, inner, stride); });
+    for_rows(shape, [&](std::int64_t at, std::int64_t to) {
+      std::int64_t from = 0;
+      for (; inner - from > between_looks; from += between_looks, check_stop()) row(as<T>(strided) + at + from * stride, as<T>(dense) + to + from, between_looks, stride);
+      row(as<T>(strided) + at + from * stride, as<T>(dense) + to + from, inner - from, stride);
+    });
   });
 }
 

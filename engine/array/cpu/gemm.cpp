@@ -38,29 +38,51 @@ template <class T, int Rows, int Vectors>
   }
 }
 
+/// Sums that begin as a tile's entries, or with them added: `here` columns of them, and zeros where the tile goes on.
+template <class T, int Rows, int Vectors, bool Added>
+[[gnu::always_inline]] inline void take(typename Lanes<T>::type (&sum)[Rows][Vectors], const T* entries, std::int64_t row, std::int64_t here) {
+  using V = typename Lanes<T>::type;
+  constexpr int lanes = vector_bytes / sizeof(T), wide = Vectors * lanes;
+  for (int i = 0; i < Rows; ++i) {
+    const T* from = entries + i * row;
+    T edge[wide];
+    if (here < wide) {
+      for (std::int64_t j = 0; j < wide; ++j) edge[j] = j < here ? from[j] : T(0);
+      from = edge;
+    }
+    for (int w = 0; w < Vectors; ++w) {
+      const V x = *reinterpret_cast<const V*>(from + w * lanes);
+      sum[i][w] = Added ? sum[i][w] + x : x;
+    }
+  }
+}
+
+template <class T, int Rows, int Vectors>
+[[gnu::always_inline]] inline void put(const typename Lanes<T>::type (&sum)[Rows][Vectors], T* entries, std::int64_t row, std::int64_t here) {
+  using V = typename Lanes<T>::type;
+  constexpr int lanes = vector_bytes / sizeof(T), wide = Vectors * lanes;
+  for (int i = 0; i < Rows; ++i) {
+    T* to = entries + i * row;
+    T edge[wide];
+    T* into = here < wide ? edge : to;
+    for (int w = 0; w < Vectors; ++w) *reinterpret_cast<V*>(into + w * lanes) = sum[i][w];
+    for (std::int64_t j = 0; into == edge && j < here; ++j) to[j] = edge[j];
+  }
+}
+
 template <class T, int Rows, int Vectors>
 void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, const T* panel, std::int64_t ldp, T* c, std::int64_t ldc, std::int64_t columns,
           bool accumulate) {
   using V = typename Lanes<T>::type;
   constexpr int lanes = vector_bytes / sizeof(T), wide = Vectors * lanes;
-  T edge[Rows][wide];
   for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
     V sum[Rows][Vectors];
     T* to = c + j0;
     const std::int64_t here = std::min<std::int64_t>(wide, columns - j0);
-    const bool whole = here == wide;
-    if (accumulate) {
-      for (int i = 0; i < Rows; ++i) {
-        const T* from = to + i * ldc;
-        if (!whole) {
-          for (std::int64_t j = 0; j < wide; ++j) edge[i][j] = j < here ? from[j] : T(0);
-          from = edge[i];
-        }
-        for (int w = 0; w < Vectors; ++w) sum[i][w] = *reinterpret_cast<const V*>(from + w * lanes);
-      }
-    } else {
+    if (accumulate)
+      take<T, Rows, Vectors, false>(sum, to, ldc, here);
+    else
       start_at_zero<T, Rows, Vectors>(sum, to, ldc);
-    }
     for (std::int64_t p = 0; p < k; ++p) {
       V b[Vectors];
       for (int w = 0; w < Vectors; ++w) b[w] = *reinterpret_cast<const V*>(panel + p * ldp + j0 + w * lanes);
@@ -69,12 +91,7 @@ void tile(std::int64_t k, const T* a, std::int64_t a_row, std::int64_t a_step, c
         for (int w = 0; w < Vectors; ++w) sum[i][w] += x * b[w];
       }
     }
-    for (int i = 0; i < Rows; ++i) {
-      T* into = whole ? to + i * ldc : edge[i];
-      for (int w = 0; w < Vectors; ++w) *reinterpret_cast<V*>(into + w * lanes) = sum[i][w];
-      if (!whole)
-        for (std::int64_t j = 0; j < here; ++j) to[i * ldc + j] = edge[i][j];
-    }
+    put<T, Rows, Vectors>(sum, to, ldc, here);
   }
 }
 
@@ -138,25 +155,15 @@ void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packe
   using V = typename Lanes<T>::type;
   constexpr int lanes = vector_bytes / sizeof(T), nr = column_tile<T>, vectors = nr / lanes;  // of a panel
   constexpr int parts = Panels == 0 ? 1 : Panels == 1 ? 2 : 8, wide = parts * lanes;          // a part of a panel, or of several
-  T edge[Rows][wide];
   for (std::int64_t j0 = 0; j0 < columns; j0 += wide) {
     V sum[Rows][parts];
     T* to = c + j0;
     const T* from = packed + j0 / nr * panel + j0 % nr;
     const std::int64_t here = std::min<std::int64_t>(wide, columns - j0);
-    const bool whole = here == wide;
-    if (accumulate) {
-      for (int i = 0; i < Rows; ++i) {
-        const T* row = to + i * ldc;
-        if (!whole) {
-          for (std::int64_t j = 0; j < wide; ++j) edge[i][j] = j < here ? row[j] : T(0);
-          row = edge[i];
-        }
-        for (int w = 0; w < parts; ++w) sum[i][w] = *reinterpret_cast<const V*>(row + w * lanes);
-      }
-    } else {
+    if (accumulate)
+      take<T, Rows, parts, false>(sum, to, ldc, here);
+    else
       start_at_zero<T, Rows, parts>(sum, to, ldc);
-    }
     for (std::int64_t p = 0; p < depth; ++p) {
       V b[parts];
       for (int w = 0; w < parts; ++w) b[w] = *reinterpret_cast<const V*>(from + w / vectors * panel + p * nr + w % vectors * lanes);
@@ -165,20 +172,8 @@ void panel_tile(std::int64_t depth, const T* a, std::int64_t lda, const T* packe
         for (int w = 0; w < parts; ++w) sum[i][w] += x * b[w];
       }
     }
-    for (int i = 0; added && i < Rows; ++i) {
-      const T* row = added + i * added_row + j0;
-      if (!whole) {
-        for (std::int64_t j = 0; j < wide; ++j) edge[i][j] = j < here ? row[j] : T(0);
-        row = edge[i];
-      }
-      for (int w = 0; w < parts; ++w) sum[i][w] += *reinterpret_cast<const V*>(row + w * lanes);
-    }
-    for (int i = 0; i < Rows; ++i) {
-      T* into = whole ? to + i * ldc : edge[i];
-      for (int w = 0; w < parts; ++w) *reinterpret_cast<V*>(into + w * lanes) = sum[i][w];
-      if (!whole)
-        for (std::int64_t j = 0; j < here; ++j) to[i * ldc + j] = edge[i][j];
-    }
+    if (added) take<T, Rows, parts, true>(sum, added + j0, added_row, here);
+    put<T, Rows, parts>(sum, to, ldc, here);
   }
 }
 

@@ -18,6 +18,12 @@ namespace reclab::cpu {
 namespace {
 
 constexpr std::int64_t norm_blocks = 16;  // so many have sums at a time
+std::int64_t rows_of_block(std::int64_t n) { return std::max<std::int64_t>(1, piece_of_sums / n); }
+/// Of weight and bias, in double, of the blocks that have sums at a time.
+std::size_t norm_sums(std::int64_t rows, std::int64_t n) {
+  const std::int64_t of_block = rows_of_block(n), blocks = (rows + of_block - 1) / of_block;
+  return static_cast<std::size_t>(std::min(blocks, norm_blocks) * 2 * n);
+}
 
 /// A row of Backend::norm: z_j = (unit x_j - mean) scale. Rows of floats so large that their inverse root is next to nothing are made smaller first.
 template <class T>
@@ -118,9 +124,9 @@ void CpuBackend::norm_adjoint(DType type, std::int64_t rows, std::int64_t n, boo
   with_real(type, [&](auto zero) {
     using T = decltype(zero);
     // The rows of a block add up to sums of their own, so that the order is the same on any number of threads.
-    const std::int64_t of_block = std::max<std::int64_t>(1, piece_of_sums / n), blocks = (rows + of_block - 1) / of_block;
+    const std::int64_t of_block = rows_of_block(n), blocks = (rows + of_block - 1) / of_block;
     const bool sums_rows = gweight || gbias;
-    Scratch<double> sums(static_cast<std::size_t>(sums_rows ? std::min(blocks, norm_blocks) * 2 * n : 0));
+    Scratch<double> sums(sums_rows ? norm_sums(rows, n) : 0);
     const T* w = as<T>(weight);
     const auto block_of = [&](std::int64_t done, std::int64_t block, auto weighted) {
       check_stop();
@@ -165,8 +171,7 @@ void CpuBackend::norm_adjoint(DType type, std::int64_t rows, std::int64_t n, boo
   });
 }
 std::size_t CpuBackend::norm_scratch(std::int64_t rows, std::int64_t n) const {
-  const std::int64_t of_block = std::max<std::int64_t>(1, piece_of_sums / n), blocks = (rows + of_block - 1) / of_block;
-  return static_cast<std::size_t>(std::min(blocks, norm_blocks) * 2 * n) * sizeof(double);
+  return norm_sums(rows, n) * sizeof(double);
 }
 
 std::size_t CpuBackend::cumulative_sum_scratch(DType type, std::int64_t inner) const { return static_cast<std::size_t>(inner) * bytes_of(type); }

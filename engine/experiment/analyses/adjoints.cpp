@@ -9,7 +9,6 @@
 #include <cmath>
 #include <complex>
 #include <limits>
-#include <numeric>
 
 #include "algebra/eigen.h"
 #include "analysis/product.h"
@@ -26,13 +25,6 @@ constexpr std::int64_t most_rows = 128;
 constexpr double most_seconds = 20.0, product_operation = 8e-11;
 constexpr double fits = 1e-6;  // of what comes back, what the matrix that the layer names does not make: float32 rounds it
 constexpr double infinity = std::numeric_limits<double>::infinity(), unknown = std::numeric_limits<double>::quiet_NaN();
-
-template <class T>
-double norm_of(const std::vector<T>& x) {
-  double norm = 0.0;
-  for (const T& entry : x) norm = std::hypot(norm, std::abs(entry));
-  return norm;
-}
 
 class Adjoints final : public Analysis {
  public:
@@ -153,7 +145,7 @@ class Adjoints final : public Analysis {
     }
     if (layer < errors_.size() && std::ssize(errors_[layer]) == own.of.width()) {
       own.error = errors_[layer];
-      const double norm = norm_of(own.error);
+      const double norm = length_of(own.error);
       if (norm > 0.0 && std::isfinite(norm))
         for (Complex& entry : own.error) entry /= norm;
       else
@@ -213,7 +205,7 @@ class Adjoints final : public Analysis {
 
   /// To length 1; returns log10 of what it was. What has no length is gone.
   static double shorten(std::vector<Complex>& x) {
-    const double norm = norm_of(x);
+    const double norm = length_of(x);
     if (!(norm > 0.0) || !std::isfinite(norm)) {
       x.clear();
       return norm == 0.0 ? -infinity : unknown;
@@ -249,14 +241,14 @@ class Adjoints final : public Analysis {
     } else if (own.apart) {
       parts = {std::vector<double>(n), error, next};
     }
-    const bool by_matrix = own.apart && !own.recurrent.empty() && norm_of(parts.kept) == 0.0 && is_turned(own.recurrent, parts);
+    const bool by_matrix = own.apart && !own.recurrent.empty() && length_of(parts.kept) == 0.0 && is_turned(own.recurrent, parts);
     if (own.error.empty()) return by_matrix;
-    const double whole = norm_of(next);
+    const double whole = length_of(next);
     if (own.apart) {
-      const double sloped = norm_of(parts.sloped);
-      passes.gate = std::log10(norm_of(parts.kept));
+      const double sloped = length_of(parts.sloped);
+      passes.gate = std::log10(length_of(parts.kept));
       passes.slope = std::log10(sloped);
-      if (sloped > 0.0) passes.matrix = std::log10(norm_of(parts.returned) / sloped);
+      if (sloped > 0.0) passes.matrix = std::log10(length_of(parts.returned) / sloped);
       passes.whole = std::log10(whole);
       double of_gate = 0.0, of_matrix = 0.0;
       for (std::size_t i = 0; i < n; ++i) of_gate += parts.kept[i] / whole * (next[i] / whole), of_matrix += parts.returned[i] / whole * (next[i] / whole);
@@ -274,7 +266,7 @@ class Adjoints final : public Analysis {
     std::vector<double> rest = parts.returned;
     for (std::size_t i = 0; i < n; ++i)
       for (std::size_t j = 0; j < n; ++j) rest[j] -= W[i * n + j] * parts.sloped[i];
-    return norm_of(rest) <= fits * norm_of(parts.returned);
+    return length_of(rest) <= fits * length_of(parts.returned);
   }
 
   void put(std::size_t layer, Passed& own) {

@@ -47,8 +47,10 @@ class Gradients final : public Analysis {
       } else if (state.trajectory) {
         const std::int64_t n = count(state.trajectory.shape()) / segment.steps;
         const auto* gradients = static_cast<const char*>(network.graph().gradient(state.trajectory));
-        for (std::int64_t t = 0; t < segment.steps; ++t)
+        for (std::int64_t t = 0; t < segment.steps; ++t) {
+          record_.check();
           log2.push_back(backend.log2_norm(state.trajectory.dtype(), n, gradients + static_cast<std::size_t>(t * n) * bytes_of(state.trajectory.dtype()), 0));
+        }
       }
       if (log2.empty()) continue;
       auto& series = norms_[key_of(Kind::gradient, Rollout::state_key(state))];

@@ -9,6 +9,9 @@ void RecordedRows::add(TraceArray array, const Network& network, std::function<V
   if (!record_.wants(array.key)) return;
   Growing growing;
   growing.is_complex = is_complex(of(network).dtype());
+  // What grew would be copied again and again, and its last copy takes as long as the whole.
+  const std::size_t entries = record_.trace.steps.size() * static_cast<std::size_t>(count(of(network).shape()) / network.options().steps);
+  growing.is_complex ? growing.complex.reserve(entries) : growing.real.reserve(entries);
   growing.array = std::move(array);
   growing.of = std::move(of);
   growing.reversed = backward;
@@ -24,6 +27,7 @@ void RecordedRows::forward(const Rollout::Segment& segment) {
   const Graph& graph = segment.network.graph();
   for (std::int64_t t = 0; t < segment.steps; ++t) {
     if (!record_.is_recorded(segment.first + t)) continue;
+    record_.check();
     for (Growing& growing : growing_) {
       const Var own = growing.of(segment.network);
       const std::int64_t size = count(own.shape()) / segment.steps, row = growing.reversed ? segment.steps - 1 - t : t;

@@ -122,7 +122,10 @@ class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormal
     std::vector<double> made(static_cast<std::size_t>(s_.batch * s_.steps));
     each_block(b, {}, [&](std::int64_t first, std::int64_t rows, std::int64_t end) {
       const std::int64_t from = start(first), columns = end - from, n = some_ * rows * columns;
-      const auto scored = to_double(b, type_, raw_scores(b, in_, first, rows, from, columns), n), shares = to_double(b, type_, probabilities(b, in_, first, rows, from, columns), n);
+      void* p = raw_scores(b, in_, first, rows, from, columns);
+      const auto scored = to_double(b, type_, p, n);
+      divide(b, in_, first, rows, from, columns, p);
+      const auto shares = to_double(b, type_, p, n);
       for (std::int64_t row = 0; row < some_ * rows; ++row) {
         // The score of the largest share, less the logarithm of that: the others may be too small to tell.
         const auto begin = shares.begin() + row * columns;
@@ -176,8 +179,12 @@ class Softmax final : public Blocks, public HasEvaluationOrder, public HasNormal
   }
   void* probabilities(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns) {
     void* p = raw_scores(b, in, first, rows, from, columns);
-    b.softmax(type_, some_, rows, columns, s_.cached_steps + first - from, low ? moved(b, in[3], first, rows, from) : nullptr, p);
+    divide(b, in, first, rows, from, columns, p);
     return p;
+  }
+  /// Scores become shares.
+  void divide(Backend& b, std::span<const void* const> in, std::int64_t first, std::int64_t rows, std::int64_t from, std::int64_t columns, void* p) {
+    b.softmax(type_, some_, rows, columns, s_.cached_steps + first - from, low ? moved(b, in[3], first, rows, from) : nullptr, p);
   }
 };
 

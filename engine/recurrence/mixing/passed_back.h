@@ -3,6 +3,7 @@
 // Computing does not read it.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,6 +18,14 @@ struct PassedBack {
   std::vector<double> sloped;    ///< at what the last matrices of the step made, all of them one after another: slopes of activations, times gates
   std::vector<double> returned;  ///< from there through the matrices
 };
+
+/// The Euclidean norm of what may be as small as numbers are: no entry is squared.
+template <class T>
+double length_of(const std::vector<T>& x) {
+  double length = 0.0;
+  for (const T& entry : x) length = std::hypot(length, std::abs(entry));
+  return length;
+}
 
 /// What a memory whose step is a cell is, beside a Memory. Its transition is one block of the whole state.
 class TellsApart {

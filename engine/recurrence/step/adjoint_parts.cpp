@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <set>
 #include <typeindex>
 
@@ -32,10 +31,6 @@ bool mixes(const Operation& operation) {
     return found;
   }();
   return kinds.contains(typeid(operation));
-}
-
-double length_of(const std::vector<double>& x) {
-  return std::accumulate(x.begin(), x.end(), 0.0, [](double norm, double entry) { return std::hypot(norm, entry); });
 }
 
 }  // namespace

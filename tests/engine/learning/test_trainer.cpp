@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "learning/trainer.h"
 
+#include <chrono>
 #include <cmath>
 #include <complex>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "array/stop.h"
 #include "models/registry.h"
 #include "one_processor.h"
 #include "test.h"
@@ -327,6 +330,51 @@ TEST_CASE("weights that change as often as the gradient is cut are truncated bac
   options.truncate = 4;
   options.advance = 5;
   CHECK_ERROR(Learner(options).trainer, "advance = 5 is more steps than truncate = 4");
+}
+
+TEST_CASE("a step that is stopped is one that was never begun, whenever the stop comes") {
+  Learner never(small()), often(small());
+  const Parameters start = often.model->parameters();
+  const auto memory = often.trainer->optimiser().memory();
+  const auto first = never.numbers();
+  never.trainer->step();
+  const auto second = never.numbers();
+  int left = 0;
+  for (int i = 0; i < 400; ++i) {
+    std::stop_source source;
+    const StopScope outer(source.get_token());
+    std::jthread stopper([&, until = std::chrono::steady_clock::now() + std::chrono::microseconds(5 * i)] {
+      while (std::chrono::steady_clock::now() < until) {
+      }
+      source.request_stop();
+    });
+    bool stopped = false;
+    try {
+      often.trainer->step(source.get_token());
+    } catch (const Cancelled&) {
+      stopped = true;
+    }
+    stopper.join();
+    const StopScope inner{std::stop_token()};
+    CHECK_SAYS(often.numbers() == (stopped ? first : second), std::to_string(i) + (stopped ? ": stopped" : ": whole"));
+    if (!stopped) {
+      often.trainer->restore(0, 0, memory);
+      for (const auto& entry : start.entries()) often.model->set(entry.name, entry.values);
+    }
+    left += stopped;
+  }
+  CHECK(left > 0);
+}
+
+TEST_CASE("a step that is not to be stopped is whole, whatever its thread is asked for") {
+  TrainingOptions options = small();
+  options.truncate = 7;
+  const auto expected = Learner(options).after(2);
+  Learner asked(options);
+  std::stop_source source;
+  source.request_stop();
+  const StopScope outer(source.get_token());
+  CHECK(asked.after(2) == expected);
 }
 
 TEST_CASE("a model whose state grows is refused where it cannot be truncated") {

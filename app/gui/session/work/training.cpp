@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "array/stop.h"
 #include "gui/session/requests.h"
 #include "models/registry.h"
 
@@ -93,7 +94,10 @@ void Learner::take(bool keep) {
   curve_.done = training_->trainer().steps();
   curve_.wanted = training_->request().steps;
   over_ = training_->done();
-  if (keep && (kept_.all().empty() || kept_.all().back()->step < curve_.done)) kept_.add(training_->learned(number_));
+  if (keep && (kept_.all().empty() || kept_.all().back()->step < curve_.done)) {
+    const StopScope whole{std::stop_token()};  // who is asked to stop comes here to keep what was learned
+    kept_.add(training_->learned(number_));
+  }
   changed_ = true;
 }
 
