@@ -204,6 +204,22 @@ void Trainer::carry(std::int64_t from, std::int64_t to, std::stop_token stop) {
 
 TrainingStep Trainer::step(std::stop_token stop) {
   const StopScope scope(stop);
+  if (advance_ >= examples_.length() || !stop.stop_possible()) return step_by_parts(stop);
+  // Between its parts the weights are none that a whole step has.
+  const Parameters weights = model_.parameters();
+  const auto memory = optimiser_.memory();
+  const std::int64_t changes = optimiser_.steps();
+  try {
+    return step_by_parts(stop);
+  } catch (const Cancelled&) {
+    const StopScope whole{std::stop_token()};
+    for (const auto& entry : weights.entries()) model_.set(entry.name, entry.values);
+    optimiser_.restore(changes, memory);
+    throw;
+  }
+}
+
+TrainingStep Trainer::step_by_parts(std::stop_token stop) {
   TrainingStep report{.step = steps_ + 1, .rate = options_.rate.at(steps_)};
   sequences_.clear();
   for (std::int64_t b = 0; b < options_.batch; ++b) sequences_.push_back(examples_.training(steps_, b));

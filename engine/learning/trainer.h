@@ -69,8 +69,8 @@ class Trainer {
   Trainer(Model& model, const Examples& examples, const TrainingOptions& options);
   ~Trainer();
 
-  /// One batch. Throws TrainingDiverged; Cancelled when it is stopped, and then the weights are those before it, unless it is truncated: those between two parts.
-  /// It hears `stop` alone, whatever its thread is asked for (StopScope).
+  /// One batch. Throws TrainingDiverged; Cancelled when it is stopped, and then weights and optimiser are those before it. It hears `stop` alone, whatever its
+  /// thread is asked for (StopScope).
   TrainingStep step(std::stop_token stop = {});
   /// |change| / |weight| of each weight by the last step with `watch_changes`, in the order of the weights; NaN of one that is 0 or was not trained.
   void watch_changes(bool watch) { watch_ = watch; }
@@ -96,6 +96,7 @@ class Trainer {
  private:
   Batch batch_of(const std::deque<Sequence>& sequences, std::int64_t first);
   Batch parts_of(std::int64_t from, std::int64_t to, std::int64_t counted);
+  TrainingStep step_by_parts(std::stop_token stop);
   void carry(std::int64_t from, std::int64_t to, std::stop_token stop);
   void change(double rate, TrainingStep& report);
 

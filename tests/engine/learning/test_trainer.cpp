@@ -333,37 +333,43 @@ TEST_CASE("weights that change as often as the gradient is cut are truncated bac
 }
 
 TEST_CASE("a step that is stopped is one that was never begun, whenever the stop comes") {
-  Learner never(small()), often(small());
-  const Parameters start = often.model->parameters();
-  const auto memory = often.trainer->optimiser().memory();
-  const auto first = never.numbers();
-  never.trainer->step();
-  const auto second = never.numbers();
-  int left = 0;
-  for (int i = 0; i < 400; ++i) {
-    std::stop_source source;
-    const StopScope outer(source.get_token());
-    std::jthread stopper([&, until = std::chrono::steady_clock::now() + std::chrono::microseconds(5 * i)] {
-      while (std::chrono::steady_clock::now() < until) {
+  for (const std::int64_t truncate : {0, 7}) {
+    TrainingOptions options = small();
+    options.truncate = truncate;
+    Learner never(options, "lstm", 40, "copy"), often(options, "lstm", 40, "copy");
+    const Parameters start = often.model->parameters();
+    const auto memory = often.trainer->optimiser().memory();
+    const auto first = never.numbers();
+    never.trainer->step();
+    const auto second = never.numbers();
+    CHECK((never.trainer->optimiser().steps() > 1) == (truncate > 0));
+    int left = 0;
+    for (int i = 0; i < 400; ++i) {
+      std::stop_source source;
+      const StopScope outer(source.get_token());
+      std::jthread stopper([&, until = std::chrono::steady_clock::now() + std::chrono::microseconds(10 * i)] {
+        while (std::chrono::steady_clock::now() < until) {
+        }
+        source.request_stop();
+      });
+      bool stopped = false;
+      try {
+        often.trainer->step(source.get_token());
+      } catch (const Cancelled&) {
+        stopped = true;
       }
-      source.request_stop();
-    });
-    bool stopped = false;
-    try {
-      often.trainer->step(source.get_token());
-    } catch (const Cancelled&) {
-      stopped = true;
+      stopper.join();
+      const StopScope inner{std::stop_token()};
+      CHECK_SAYS(often.numbers() == (stopped ? first : second), std::to_string(i) + (stopped ? ": stopped" : ": whole"));
+      if (stopped) CHECK(often.trainer->optimiser().steps() == 0 && often.trainer->optimiser().memory() == memory);
+      if (!stopped) {
+        often.trainer->restore(0, 0, memory);
+        for (const auto& entry : start.entries()) often.model->set(entry.name, entry.values);
+      }
+      left += stopped;
     }
-    stopper.join();
-    const StopScope inner{std::stop_token()};
-    CHECK_SAYS(often.numbers() == (stopped ? first : second), std::to_string(i) + (stopped ? ": stopped" : ": whole"));
-    if (!stopped) {
-      often.trainer->restore(0, 0, memory);
-      for (const auto& entry : start.entries()) often.model->set(entry.name, entry.values);
-    }
-    left += stopped;
+    CHECK(left > 0);
   }
-  CHECK(left > 0);
 }
 
 TEST_CASE("a step that is not to be stopped is whole, whatever its thread is asked for") {

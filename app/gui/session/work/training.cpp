@@ -114,8 +114,7 @@ bool Learner::advance(std::stop_token stop) {
   since_.start();
   std::string problem;
   try {
-    // Between the parts of a truncated step the weights are none that a whole step has: such a step is not left.
-    training_->advance(choice_.truncate > 0 ? std::stop_token() : stop);
+    training_->advance(stop);
   } catch (const TrainingDiverged& diverged) {
     problem = inWindowWords(diverged.what()).toStdString();
   }
