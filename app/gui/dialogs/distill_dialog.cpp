@@ -93,7 +93,8 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
   picture_ = new QStackedWidget(this);
   picture_->addWidget(before);
   picture_->addWidget(plot_);
-  column->insertWidget(3, picture_, 1);
+  column->insertWidget(3, picture_, 4);
+  column->setStretchFactor(table(), 5);  // the rows of sixteen modes at once
 
   open_ = new QPushButton(tr("Open as a model…"), this);
   open_->setAutoDefault(false);

@@ -184,7 +184,7 @@ bool ElidedButton::event(QEvent* event) {
 
 QColor pinColour(int index) {
   static const std::array<QColor, 5> onLight{QColor("#cb00ff"), QColor("#786220"), QColor("#ea6e74"), QColor("#5608a5"), QColor("#7e0036")};
-  static const std::array<QColor, 5> onDark{QColor("#b30fac"), QColor("#76651d"), QColor("#d37989"), QColor("#5441ff"), QColor("#6dea00")};
+  static const std::array<QColor, 5> onDark{QColor("#bd57fd"), QColor("#c0d367"), QColor("#ff3f04"), QColor("#1d9b90"), QColor("#09f4f2")};
   const auto& colours = Theme::of(QApplication::palette(), QApplication::font()).dark ? onDark : onLight;
   return colours[static_cast<std::size_t>(index) % colours.size()];
 }
