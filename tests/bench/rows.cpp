@@ -8,6 +8,7 @@
 #include <numbers>
 #include <span>
 
+#include "array/cpu/processor/threads.h"
 #include "array/error.h"
 #include "array/rng.h"
 #include "autodiff/ops.h"
@@ -310,6 +311,7 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
   struct Data {
     Backend& backend;
     std::unique_ptr<Network> network;
+    std::vector<std::unique_ptr<Network>> parts;  // of the batch, as training cuts it (BatchRollout)
     Parameters parameters;
     std::vector<float> x;
     std::vector<std::vector<float>> weights;
@@ -326,22 +328,30 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
   options.real = DType::f32;
   options.record = false;
   Rng rng(1);
-  auto data = std::make_shared<Data>(Data{backend, std::make_unique<Network>(architecture, hyper, options), {}, normal(rng, T * B * H), {}, {}});
+  auto data = std::make_shared<Data>(Data{backend, std::make_unique<Network>(architecture, hyper, options), {}, {}, normal(rng, T * B * H), {}, {}});
   Data& d = *data;
-  Graph& graph = d.network->graph();
   d.parameters = d.network->initialise(1);
-  graph.allocate(backend, backward);
-  const auto bind = [&d, &graph, &backend](Var var, const std::vector<float>& values) {
-    d.arrays.push_back(on(backend, values));
-    graph.bind(var, d.arrays.back().data());
+  for (const auto& entry : d.parameters.entries()) d.weights.emplace_back(entry.values.begin(), entry.values.end());
+  const auto ready = [&](Network& network, std::int64_t first) {
+    Graph& graph = network.graph();
+    graph.allocate(backend, backward);
+    const auto bind = [&](Var var, const std::vector<float>& values) {
+      d.arrays.push_back(on(backend, values));
+      graph.bind(var, d.arrays.back().data());
+    };
+    std::vector<float> x;
+    for (std::int64_t t = 0; t < T; ++t) x.insert(x.end(), d.x.begin() + (t * B + first) * H, d.x.begin() + (t * B + first + network.options().batch) * H);
+    bind(network.input(), x);
+    for (std::size_t i = 0; i < d.weights.size(); ++i) bind(network.parameters()[i].var, d.weights[i]);
+    for (const auto& state : network.states()) bind(state.initial, std::vector<float>(static_cast<std::size_t>(count(state.initial.shape())), 0.0f));
   };
-  bind(d.network->input(), d.x);
-  for (std::size_t i = 0; i < d.parameters.entries().size(); ++i) {
-    const auto& values = d.parameters.entries()[i].values;
-    d.weights.emplace_back(values.begin(), values.end());
-    bind(d.network->parameters()[i].var, d.weights.back());
+  ready(*d.network, 0);
+  constexpr std::int64_t of_part = 16;
+  options.batch = of_part;
+  for (std::int64_t first = 0; B > of_part && backend.device() == Device::cpu && first < B; first += of_part) {
+    d.parts.push_back(std::make_unique<Network>(architecture, hyper, options));
+    ready(*d.parts.back(), first);
   }
-  for (const auto& state : d.network->states()) bind(state.initial, std::vector<float>(static_cast<std::size_t>(count(state.initial.shape())), 0.0f));
   Row row;
   row.name = name;
   row.text = "LSTM, float32, B" + std::to_string(B) + " T" + std::to_string(T) + " H" + std::to_string(H);
@@ -357,16 +367,30 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
     forward.floor = "the recurrent weights, read from the caches at every step";
   }
   row.parts.push_back(forward);
+  const auto forward_in_parts = [&d] { cpu::parallel(std::ssize(d.parts), [&](std::int64_t i) { d.parts[static_cast<std::size_t>(i)]->graph().forward(); }); };
+  if (!d.parts.empty()) row.parts.push_back({"forward, in parts of " + std::to_string(of_part), forward_in_parts, 0.0, 0.0, forward.flops, forward.floor});
+  const auto there_and_back = [&d](Network& network) {
+    Graph& g = network.graph();
+    g.forward({}, Graph::Part::all, true);
+    g.clear_gradients();
+    d.backend.add_scaled(DType::f32, count(network.output().shape()), 0, g.value(network.output()), g.gradient(network.output()), true);
+    g.backward();
+  };
+  const std::string floor = "three times the products of the forward pass";
   if (backward)
-    row.parts.push_back({"with backward", [&d, n = static_cast<std::size_t>(B * T * H)] {
-                           Graph& g = d.network->graph();
-                           g.forward({}, Graph::Part::all, true);
-                           g.clear_gradients();
-                           d.backend.add_scaled(DType::f32, static_cast<std::int64_t>(n), 0, g.value(d.network->output()), g.gradient(d.network->output()), true);
-                           g.backward();
+    row.parts.push_back({"with backward", [&d, there_and_back] {
+                           there_and_back(*d.network);
                            d.backend.finish();
                          },
-                         0.0, 0.0, 3.0 * forward.flops, "three times the products of the forward pass"});
+                         0.0, 0.0, 3.0 * forward.flops, floor});
+  if (backward && !d.parts.empty())
+    row.parts.push_back({"with backward, in parts of " + std::to_string(of_part), [&d, there_and_back] {
+                           cpu::parallel(std::ssize(d.parts), [&](std::int64_t i) { there_and_back(*d.parts[static_cast<std::size_t>(i)]); });
+                           for (std::size_t part = 1; part < d.parts.size(); ++part)
+                             for (std::size_t i = 0; i < d.weights.size(); ++i)
+                               d.backend.add_scaled(DType::f32, std::ssize(d.weights[i]), 0, d.parts[part]->graph().gradient(d.parts[part]->parameters()[i].var), d.parts[0]->graph().gradient(d.parts[0]->parameters()[i].var), true);
+                         },
+                         0.0, 0.0, 3.0 * forward.flops, floor});
   row.error = [&d, B, T, H] {
     const auto weights = [&](const std::string& key) {
       std::vector<double> rounded;
