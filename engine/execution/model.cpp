@@ -16,14 +16,12 @@ Model::Model(const Architecture& architecture, const Hyper& hyper, const Paramet
   for (const auto& entry : parameters.entries()) {
     weights_.push_back({entry.name, entry.text, entry.shape, DeviceArray(backend, real, std::ssize(entry.values))});
     const Weight& weight = weights_.back();
-    // Piece by piece: a matrix of a wide model takes a second, and a copy of it would be as large.
-    constexpr std::size_t piece = std::size_t{1} << 20;
-    const std::span<const double> all(entry.values);
-    for (std::size_t from = 0; from < all.size(); from += piece) {
-      check_stop();
-      const auto some = checked(weight, all.subspan(from, std::min(piece, all.size() - from)));
-      backend.upload(weight.values.at(static_cast<std::int64_t>(from)), some.data(), some.size());
-    }
+    check_stop();
+    // A matrix of a wide model takes a second, and a copy of it would be as large.
+    piece_by_piece(entry.values.size(), sizeof(double), [&](std::size_t from, std::size_t some) {
+      const auto values = checked(weight, std::span(entry.values).subspan(from, some));
+      backend.upload(weight.values.at(static_cast<std::int64_t>(from)), values.data(), values.size());
+    });
   }
 }
 

@@ -500,14 +500,10 @@ class TestPlot : public QObject {
     plot.resize(500, 120);
     plot.show();
     QVERIFY(QTest::qWaitForWindowExposed(&plot));
-    qint64 quickest = 1'000'000;
-    for (int i = 0; i < 3; ++i) {  // for other programs run as well
-      QElapsedTimer clock;
-      clock.start();
-      plot.replot();
-      quickest = std::min(quickest, clock.elapsed());
-    }
-    QVERIFY2(quickest < 250, qPrintable(QString::number(quickest)));
+    QElapsedTimer clock;
+    clock.start();
+    plot.replot();
+    QVERIFY2(clock.elapsed() < 250, qPrintable(QString::number(clock.elapsed())));
     const QImage seen = plot.grab().toImage();
     const QColor middle = seen.pixelColor(rect->rect().center() + QPoint(20, 5)), half = QColor::fromRgb(viridis()[128]);
     QVERIFY2(std::abs(middle.red() - half.red()) < 24 && std::abs(middle.green() - half.green()) < 24, qPrintable(middle.name()));

@@ -589,33 +589,29 @@ TEST_CASE("eigenvalues of many matrices: as one by one") {
 
 TEST_CASE("eigenvalues of many matrices: a stop is heard within 100 ms, a throw ends the work") {
   constexpr std::int64_t n = 256, count = 100'000;
+  std::stop_source source;
+  std::atomic<std::int64_t> done{0};
+  std::chrono::steady_clock::time_point asked;
+  std::jthread asker([&] {
+    done.wait(0);
+    asked = std::chrono::steady_clock::now();
+    source.request_stop();
+  });
   const auto fill = [](std::int64_t i, std::span<double> matrix) {
     Generator generator{static_cast<std::uint64_t>(i)};
     for (double& x : matrix) x = generator.symmetric();
   };
-  double quickest = 1e9;
-  for (int attempt = 0; attempt < 3; ++attempt) {  // other programs run as well
-    std::stop_source source;
-    std::atomic<std::int64_t> done{0};
-    std::chrono::steady_clock::time_point asked;
-    std::jthread asker([&] {
-      done.wait(0);
-      asked = std::chrono::steady_clock::now();
-      source.request_stop();
-    });
-    eigenvalues_of_many(
-        count, n, fill,
-        [&](std::int64_t, const std::vector<Complex>&) {
-          ++done;
-          done.notify_all();
-        },
-        source.get_token());
-    const auto ended = std::chrono::steady_clock::now();
-    asker.join();
-    quickest = std::min(quickest, std::chrono::duration<double>(ended - asked).count());
-    CHECK(done > 0 && done < count);
-  }
-  CHECK_SAYS(quickest < 0.1, std::to_string(quickest) + " s");
+  eigenvalues_of_many(
+      count, n, fill,
+      [&](std::int64_t, const std::vector<Complex>&) {
+        ++done;
+        done.notify_all();
+      },
+      source.get_token());
+  const auto ended = std::chrono::steady_clock::now();
+  asker.join();
+  CHECK_SAYS(ended - asked < std::chrono::milliseconds(100), std::to_string(std::chrono::duration<double>(ended - asked).count()) + " s");
+  CHECK(done > 0 && done < count);
 
   std::string said;
   try {
