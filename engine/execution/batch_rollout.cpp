@@ -11,11 +11,8 @@
 namespace reclab {
 namespace {
 
-/// Fewer rows would cost a stepped cell more in calls than it gains.
-constexpr std::int64_t sequences_of_part = 16;
-
 std::int64_t parts_of(const Backend& backend, std::int64_t size) {
-  return backend.device() == Device::cpu ? std::max<std::int64_t>(1, size / sequences_of_part) : 1;
+  return backend.device() == Device::cpu ? std::max<std::int64_t>(1, size / BatchRollout::sequences_of_part) : 1;
 }
 
 }  // namespace

@@ -20,6 +20,8 @@ namespace reclab {
 /// The parts follow from the size of the batch alone and their gradients are added up in their order, so the bits do not depend on the number of threads.
 class BatchRollout {
  public:
+  /// At least: fewer rows would cost a stepped cell more in calls than it gains.
+  static constexpr std::int64_t sequences_of_part = 16;
   /// The model must outlive it; the batch's sequences and losses until the next batch. Parameters' gradients stay on the device, nothing is recorded.
   BatchRollout(const Model& model, const Batch& batch, Form form);
 

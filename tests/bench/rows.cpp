@@ -12,7 +12,7 @@
 #include "array/error.h"
 #include "array/rng.h"
 #include "autodiff/ops.h"
-#include "execution/rollout.h"
+#include "execution/batch_rollout.h"
 #include "experiment/experiment.h"
 #include "models/registry.h"
 #include "recurrence/outer/outer.h"
@@ -346,9 +346,9 @@ Row lstm(const std::string& name, std::int64_t B, std::int64_t T, std::int64_t H
     for (const auto& state : network.states()) bind(state.initial, std::vector<float>(static_cast<std::size_t>(count(state.initial.shape())), 0.0f));
   };
   ready(*d.network, 0);
-  constexpr std::int64_t of_part = 16;
+  constexpr std::int64_t of_part = BatchRollout::sequences_of_part;
   options.batch = of_part;
-  for (std::int64_t first = 0; B > of_part && backend.device() == Device::cpu && first < B; first += of_part) {
+  for (std::int64_t first = 0; B > of_part && B % of_part == 0 && backend.device() == Device::cpu && first < B; first += of_part) {
     d.parts.push_back(std::make_unique<Network>(architecture, hyper, options));
     ready(*d.parts.back(), first);
   }
