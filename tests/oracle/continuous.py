@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """coRNN and LTC as plain step loops, checked against rounds of all steps at once (harness.settle).
 
-coRNN  Rusch and Mishra 2021; tk-rusch/coRNN, network.py: the concatenation is (x, z, y), the damping explicit, y moves with the new z.
+coRNN  Rusch and Mishra 2021; tk-rusch/coRNN, network.py: the concatenation is (x, z, y), the damping explicit, y moves with the new z; and the implicit damping that the paper allows.
 LTC    Hasani et al. 2021; raminmh/liquid_time_constant_networks, ltc_model.py: a row of a synapse matrix is where it comes from. The output
        map is that of mlech26l/ncps, torch/ltc_cell.py.
 """
@@ -23,7 +23,10 @@ def cornn(record, settings, parameters, x):
         for u in x:
             def step(y, z):
                 force = torch.tanh(p["i2h.weight"] @ torch.cat([u, z, y]) + p["i2h.bias"])
-                z = z + dt * (force - gamma * y - epsilon * z)
+                if settings.get("damping", "explicit") == "implicit":  # ε z of the new z, for which the equation is solved
+                    z = (z + dt * (force - gamma * y)) / (1.0 + dt * epsilon)
+                else:
+                    z = z + dt * (force - gamma * y - epsilon * z)
                 return y + dt * z, z
 
             y, z = record.step(layer, step, y, z)
@@ -41,7 +44,13 @@ def numpy_cornn(settings, values, x):
         drive = x @ W_x.T + p["i2h.bias"]
 
         def update(y, z):
-            z = (1.0 - dt * epsilon) * z - dt * gamma * y + dt * np.tanh(drive + z @ W_z.T + y @ W_y.T)
+            kick = dt * np.tanh(drive + z @ W_z.T + y @ W_y.T) - dt * gamma * y
+            if settings.get("damping") == "implicit":  # the fixed point of z = before + kick - Δt ε z, by iteration
+                before, z = z, z + kick
+                for _ in range(200):
+                    z = before + kick - dt * epsilon * z
+            else:
+                z = (1.0 - dt * epsilon) * z + kick
             return y + dt * z, z
 
         x = settle(update, len(x), (H,), (H,))[0]
@@ -172,6 +181,7 @@ def ltc_case(name, settings, T, d_in, loss, seed):
 def main():
     cornn_case("cornn", {"width": 5, "layers": 1, "dt": 0.3, "gamma": 1.7, "epsilon": 0.9}, 30, 2, "last", 221)
     cornn_case("cornn-layers", {"width": 4, "layers": 2, "dt": 0.15, "gamma": 2.7, "epsilon": 4.7}, 20, 3, "mean", 222)
+    cornn_case("cornn-implicit", {"width": 5, "layers": 2, "dt": 0.3, "gamma": 1.7, "epsilon": 2.1, "damping": "implicit"}, 18, 2, "last", 223)
     ltc_case("ltc", {"width": 6, "layers": 1}, 24, 3, "last", 231)
     ltc_case("ltc-explicit", {"width": 4, "layers": 2, "solver": "explicit", "mapping": "linear", "ode_unfolds": 4}, 16, 2, "mean", 232)
     ltc_case("ltc-motor", {"width": 5, "layers": 2, "motor": 2, "output_mapping": "affine", "ode_unfolds": 3}, 16, 3, "mean", 234)

@@ -123,8 +123,9 @@ def recurrent_deltanet(record, layer, s, p, x):
             else:
                 last = torch.tanh(held[1])
                 q, k, v = torch.softmax(now[0] + rows(last, R_q), -1), torch.softmax(now[1] + rows(last, R_k), -1), now[2] + rows(last, R_v)
-                S = write(held[0], k, v, torch.sigmoid(now[3] + (last * r_b[:, 0]).sum(1, keepdim=True)))
-                made = [S, rows(q, S)]
+                share = now[3] + (last * r_b[:, 0]).sum(1, keepdim=True)
+                S = write(held[0], k, v, share if s.get("share") == "plain" else torch.sigmoid(share))
+                made = [S, rows(q, S) + rows(last, p["dec_attn.R_y"][0]) if s.get("output_feedback") else rows(q, S)]
             return (torch.cat([one.reshape(-1) for one in made]),)
 
         after = record.step(layer, step, torch.cat([one.reshape(-1) for one in state]))[0]
@@ -152,8 +153,9 @@ def recurrent_rounds(s, p, x):
     def update(S, o):
         last = np.tanh(o)
         q, k, v = soft(parts[0] + owed(R_q, last)), soft(parts[1] + owed(R_k, last)), parts[2] + owed(R_v, last)
-        S = write(S, k, v, Numpy.sigmoid(parts[3] + np.einsum("hj,thj->th", r_b[:, 0], last)[:, :, None]))
-        return S, times(S, q)
+        beta = parts[3] + np.einsum("hj,thj->th", r_b[:, 0], last)[:, :, None]
+        S = write(S, k, v, beta if s.get("share") == "plain" else Numpy.sigmoid(beta))
+        return S, times(S, q) + (owed(p["dec_attn.R_y"][0], last) if s.get("output_feedback") else 0.0)
 
     return delta_output(s, p, settle(update, T, (heads, D, D), (heads, D))[1])
 
@@ -166,7 +168,7 @@ def recurrent_shapes(s, layer):
     if s.get("variant", "deltanet") == "rnn":
         return linear_shapes("dec_attn.qkvb_net", heads * (5 * D + 2), d) | shapes
     scale = D ** -0.5
-    return linear_shapes("dec_attn.slow_net", heads * (3 * D + 1), d) | shapes | {f"dec_attn.{name}": ((1, heads, D, D), scale) for name in ("R_q", "R_k", "R_v")} | {"dec_attn.r_b": ((1, heads, 1, D), scale)}
+    return linear_shapes("dec_attn.slow_net", heads * (3 * D + 1), d) | shapes | {f"dec_attn.{name}": ((1, heads, D, D), scale) for name in ("R_q", "R_k", "R_v") + (("R_y",) if s.get("output_feedback") else ())} | {"dec_attn.r_b": ((1, heads, 1, D), scale)}
 
 
 def recurrent_case(name, settings, T, d_in, loss, seed):
@@ -259,6 +261,7 @@ def main():
     recurrent_case("recurrent-deltanet-block", deep, 10, 3, "mean", 412)
     before = {"width": 4, "heads": 1, "head_dim": 3, "layers": 1, "output_scale": False, "prenorm": True, "feed_forward": 5, "block": "residual"}
     recurrent_case("recurrent-deltanet-prenorm", before, 12, 4, "last", 413)
+    recurrent_case("recurrent-deltanet-feedback", {"width": 4, "heads": 2, "layers": 1, "output_feedback": True, "share": "plain", "block": "none"}, 14, 4, "mean", 416)
     recurrent_case("recurrent-deltanet-rnn", {"width": 4, "heads": 2, "layers": 1, "variant": "rnn", "block": "none"}, 12, 3, "mean", 414)
     free = {"width": 4, "heads": 2, "layers": 1, "variant": "rnn", "sum_norm": False, "prenorm": True, "normalised_residual": True, "feed_forward": 5, "block": "residual"}
     recurrent_case("recurrent-deltanet-rnn-block", free, 10, 4, "mean", 415)

@@ -150,6 +150,8 @@ def sru_layer(record, index, settings, p, x):
         f, r = torch.sigmoid(a + v * c + b_f), torch.sigmoid(b + w * c + b_r)
         record.transition(index, f + v * f * (1 - f) * (c - u), constant=False)
         c = record.state(index, "c", f * c + (1 - f) * u)
+        if settings.get("reset_sees", "old") == "new":
+            r = torch.sigmoid(b + w * c + b_r)
         y = r * (torch.tanh(c) if settings.get("activation", "identity") == "tanh" else c)
         if settings.get("skip", True):
             y = y + (1 - r) * (columns[t][3::maps] if maps == 4 else x[t] * p["scale_x"] if settings.get("rescale", True) else x[t])
@@ -172,7 +174,7 @@ def numpy_sru_layer(settings, p, x):
         c, = settle(lambda old: (u + (old - u) * logistic(a + b_f + v * old),), T, (H,))
     else:
         c = summed(logistic(a + b_f), logistic(-a - b_f) * u)
-    r = logistic(b + b_r + w * shifted(c, 1))
+    r = logistic(b + b_r + w * (c if settings.get("reset_sees") == "new" else shifted(c, 1)))
     shown = np.tanh(c) if settings.get("activation", "identity") == "tanh" else c
     if settings.get("skip", True):
         beside = rest[0] if rest else x * (p["scale_x"] if settings.get("rescale", True) else 1.0)
@@ -527,6 +529,7 @@ def main():
     sru_case("sru", {"width": 5, "layers": 2}, 16, 3, "last", 921)
     sru_case("sru-linear", {"width": 5, "layers": 2, "state_gates": False, "norm": "after", "rescale": False}, 14, 5, "mean", 922)
     sru_case("sru-norm", {"width": 4, "layers": 2, "norm": "before", "activation": "tanh"}, 14, 4, "mean", 923)
+    sru_case("sru-new-cell", {"width": 4, "layers": 2, "reset_sees": "new", "rescale": False}, 14, 3, "mean", 926)
     sru_case("sru-projection", {"width": 6, "layers": 1, "projection": 2, "skip": False}, 16, 4, "last", 924)
     encoded = {"width": 4, "layers": 1, "input_to_hidden": True, "encoder_bias": False}
     sru_case("sru-encoded", encoded, 14, 3, "mean", 925)

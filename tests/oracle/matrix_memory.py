@@ -403,7 +403,7 @@ def mlstm_inputs(ops, s, p, x):
     q, k, v = found
     i, f = (affine(p, f"xlstm.mlstm_cell.{gate}gate", ops.concatenate([q, k, v], -1)) for gate in "if")
     q, k, v = (by_head(y, s["heads"]) for y in (q, k, v))
-    return z, c, q, k * k.shape[2] ** -0.5, v, i, ops.log_sigmoid(f)
+    return z, c, q, k * k.shape[2] ** -0.5, v, i, f if s.get("forget") == "exp" else ops.log_sigmoid(f)
 
 
 def mlstm_output(ops, s, p, z, c, h):
@@ -535,6 +535,7 @@ def main():
     bare = {"width": 4, "heads": 1, "layers": 1, "inner": 4, "qkv_block": 1, "conv": 1, "eps": 0.01, "post_norm": False, "block": "residual"}
     mlstm_case("mlstm-eps", bare, 20, 4, "last", 133)
     mlstm_case("mlstm-parallel", bare | {"stabiliser_start": "none", "layers": 1}, 16, 4, "mean", 137)
+    mlstm_case("mlstm-exponential", {"width": 6, "heads": 2, "layers": 1, "inner": 8, "qkv_block": 4, "conv": 3, "forget": "exp", "block": "none"}, 10, 6, "mean", 138)
     mlstm_case("mlstm-no-norm", {"width": 6, "heads": 2, "layers": 2, "inner": 8, "qkv_block": 4, "conv": 2, "norm": False, "block": "none"}, 18, 3, "mean", 134)
     mlstm_case("mlstm-no-convolution", {"width": 6, "heads": 2, "layers": 1, "inner": 8, "qkv_block": 4, "conv": 0, "block": "none"}, 16, 3, "mean", 136)
 

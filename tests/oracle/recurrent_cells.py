@@ -170,6 +170,8 @@ def li_gru(settings):
             def cell(u, h, p=p):
                 candidate, gate = torch.chunk(normalised(p, p["w.weight"] @ u) + p["u.weight"] @ h, 2)
                 z = torch.sigmoid(gate)
+                if settings.get("gate", "keeps") == "writes":
+                    return ((1 - z) * h + z * f(candidate),)
                 return (z * h + (1 - z) * f(candidate),)
 
             h, rows = torch.zeros(settings["width"]), []
@@ -199,6 +201,8 @@ def numpy_li_gru(settings):
             def update(before, v=v, p=p):
                 candidate = f(v[:, :H] + before @ p["u.weight"][:H].T)
                 keep = NUMPY["logistic"](v[:, H:] + before @ p["u.weight"][H:].T)
+                if settings.get("gate") == "writes":
+                    return (before + keep * (candidate - before),)
                 return (candidate + keep * (before - candidate),)
 
             (x,) = settle(update, len(x), (H,))
@@ -233,6 +237,7 @@ def main():
     li_gru_case("li-gru", {}, 16, 3, "last", 61)
     li_gru_case("li-gru-layer-norm", {"norm": "layer", "activation": "tanh", "layers": 2}, 12, 3, "mean", 62)
     li_gru_case("li-gru-no-norm", {"norm": "none", "activation": "leaky_relu"}, 14, 3, "mean", 63)
+    li_gru_case("li-gru-writes", {"norm": "none", "activation": "identity", "gate": "writes", "layers": 2}, 14, 3, "mean", 65)
     li_gru_case("li-gru-sin", {"activation": "sin", "layers": 2, "width": 4}, 12, 2, "last", 64)
 
 

@@ -139,7 +139,7 @@ def slstm(record, layer, s, p, x):
     for t in range(len(x)):
         def step(y, c, n, m):
             i, f, z, o = (inputs[t] + (R * y.reshape(heads, 1, 1, D)).sum(3).transpose(0, 1)).reshape(4, H)
-            decayed = torch.nn.functional.logsigmoid(f) + m
+            decayed = (f if s.get("forget") == "exp" else torch.nn.functional.logsigmoid(f)) + m
             largest = i if torch.all(n == 0.0) else torch.maximum(i, decayed)
             write, forget = (torch.clamp(torch.exp(a - largest), max=1.0) for a in (i, decayed))
             c, n = forget * c + write * torch.tanh(z), forget * n + write
@@ -159,7 +159,8 @@ def slstm_unstabilised(s, p, x):
 
     def update(y, c, n):
         i, f, z, o = (inputs + np.einsum("hgji,thi->tghj", R, by_head(y, heads))).reshape(len(x), 4, H).transpose(1, 0, 2)
-        c, n = Numpy.sigmoid(f) * c + np.exp(i) * np.tanh(z), Numpy.sigmoid(f) * n + np.exp(i)
+        forget = np.exp(f) if s.get("forget") == "exp" else Numpy.sigmoid(f)
+        c, n = forget * c + np.exp(i) * np.tanh(z), forget * n + np.exp(i)
         return Numpy.sigmoid(o) * c / n, c, n
 
     return slstm_output(Numpy, s, p, settle(update, len(x), (H,), (H,), (H,))[0])
@@ -217,6 +218,7 @@ def main():
     for seed, activation in enumerate(("swish", "sigmoid", "selu"), 156):
         slstm_case(f"slstm-{activation}", relu | {"layers": 1, "activation": activation}, 12, 4, "mean", seed)
     slstm_case("slstm-relu-squared", relu | {"width": 6, "activation": "relu^2", "ffn_bias": True}, 12, 6, "mean", 159)
+    slstm_case("slstm-exponential", {"width": 4, "heads": 2, "layers": 1, "conv": 2, "forget": "exp", "norm": False, "block": "none"}, 16, 4, "mean", 160)
     slstm_case("slstm-no-norm", {"width": 4, "heads": 2, "layers": 2, "conv": 2, "norm": False, "block": "none"}, 16, 3, "mean", 155)
 
 

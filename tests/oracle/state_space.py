@@ -209,16 +209,16 @@ def mamba_mixer(record, layer, settings, p, x):
         a = p.get("conv1d.bias", 0.0) + sum(p["conv1d.weight"][:, 0, j] * window[j] for j in range(K))
         a = a * torch.sigmoid(a)
         r, B, C = torch.split(p["x_proj.weight"] @ a, [rank, N, N])
-        step = torch.log1p(torch.exp(p["dt_proj.weight"] @ r + p["dt_proj.bias"]))
+        step = torch.log1p(torch.exp(p["dt_proj.weight"] @ r + p["dt_proj.bias"])).expand(E)
         transition = torch.exp(step[:, None] * A)
         record.transition(layer, transition, constant=False)
-        h = record.state(layer, "h", transition * h + (step * a)[:, None] * B[None, :])
+        h = record.state(layer, "h", transition * h + ((transition - 1) / A if settings.get("write") == "exact" else step[:, None]) * a[:, None] * B[None, :])
         y = h @ C + p["D"] * a
         outputs.append(p["out_proj.weight"] @ (y * z * torch.sigmoid(z)) + p.get("out_proj.bias", 0.0))
     return torch.stack(outputs)
 
 
-def numpy_mamba_mixer(p, x):
+def numpy_mamba_mixer(settings, p, x):
     """All steps at once: y_t = sum over s <= t of C_t exp(A (c_t - c_s)) B_s dt_s a_s, with c the running sum of dt."""
     T, (E, N) = len(x), p["A_log"].shape
     rank = p["dt_proj.weight"].shape[1]
@@ -229,11 +229,16 @@ def numpy_mamba_mixer(p, x):
     a = a * logistic(a)
     projected = a @ p["x_proj.weight"].T
     r, B, C = projected[:, :rank], projected[:, rank:rank + N], projected[:, rank + N:]
-    step = np.logaddexp(0.0, r @ p["dt_proj.weight"].T + p["dt_proj.bias"])
+    step = np.logaddexp(0.0, r @ p["dt_proj.weight"].T + p["dt_proj.bias"]) * np.ones(E)
     elapsed = np.cumsum(step, axis=0)
     decay = np.exp((elapsed[:, None, :, None] - elapsed[None, :, :, None]) * -np.exp(p["A_log"]))
     decay = np.where(np.tril(np.ones((T, T)))[:, :, None, None] > 0, decay, 0.0)
-    y = np.einsum("tn,tsen,sn,se->te", C, decay, B, step * a) + p["D"] * a
+    written = step[:, :, None] * np.ones(N)
+    if settings.get("write") == "exact":  # the integral of e^(-|A| s) over the step, by Gauss and Legendre
+        nodes, weights = np.polynomial.legendre.leggauss(24)
+        at = 0.5 * step[:, :, None, None] * (nodes + 1.0)
+        written = 0.5 * step[:, :, None] * (np.exp(-np.exp(p["A_log"])[None, :, :, None] * at) * weights).sum(3)
+    y = np.einsum("tn,tsen,sn,sen,se->te", C, decay, B, written, a) + p["D"] * a
     return (y * z * logistic(z)) @ p["out_proj.weight"].T + p.get("out_proj.bias", np.zeros(x.shape[1]))
 
 
@@ -370,7 +375,7 @@ def mamba_case(name, settings, T, d_in, loss, seed):
     for layer in range(settings["layers"]):
         shapes |= {f"{layer}/in_proj.weight": ((2 * E, D), 0.6), f"{layer}/conv1d.weight": ((E, 1, K), 0.5),
                    f"{layer}/conv1d.bias": ((E,), 0.3), f"{layer}/x_proj.weight": ((rank + 2 * N, E), 0.5),
-                   f"{layer}/dt_proj.weight": ((E, rank), 0.5), f"{layer}/dt_proj.bias": ((E,), 0.5, -1.5),
+                   f"{layer}/dt_proj.weight": ((E if settings.get("step") != "shared" else 1, rank), 0.5), f"{layer}/dt_proj.bias": ((E if settings.get("step") != "shared" else 1,), 0.5, -1.5),
                    f"{layer}/A_log": ((E, N), 0.5, 0.3), f"{layer}/D": ((E,), 0.4, 1.0), f"{layer}/out_proj.weight": ((D, E), 0.5)}
         if not settings.get("conv_bias", True):
             del shapes[f"{layer}/conv1d.bias"]
@@ -378,7 +383,7 @@ def mamba_case(name, settings, T, d_in, loss, seed):
             shapes |= {f"{layer}/in_proj.bias": ((2 * E,), 0.3), f"{layer}/out_proj.bias": ((D,), 0.3)}
         shapes = with_attention(settings, layer, shapes)
     x = mixer_model_inputs(settings, T, d_in, seed)
-    of_layer, numpy_of_layer = attention_or(settings, lambda record, layer, p, v: mamba_mixer(record, layer, settings, p, v), lambda layer, p, v: numpy_mamba_mixer(p, v))
+    of_layer, numpy_of_layer = attention_or(settings, lambda record, layer, p, v: mamba_mixer(record, layer, settings, p, v), lambda layer, p, v: numpy_mamba_mixer(settings, p, v))
 
     def forward(record, parameters, inputs):
         return mixer_model(lambda layer, p, v: of_layer(record, layer, p, v), mixer_norm, torch.sigmoid, torch.tanh, settings)(parameters, inputs)
@@ -411,6 +416,7 @@ def main():
     mamba_case("mamba-mixer-rank", {"width": 4, "state": 4, "layers": 1, "block": "none", "rank": 3, "conv": 3}, 14, 2, "mean", 62)
     biases = {"width": 4, "state": 3, "layers": 1, "block": "none", "expand": 3, "bias": True, "conv_bias": False}
     mamba_case("mamba-mixer-biases", biases, 14, 4, "mean", 64)
+    mamba_case("mamba-exact", {"width": 4, "state": 3, "layers": 2, "block": "none", "write": "exact", "step": "shared"}, 14, 4, "mean", 70)
     mamba_case("mamba-block", {"width": 4, "state": 4, "layers": 2, "block": "residual"}, 16, 3, "mean", 63)
     feed_forward = {"width": 4, "state": 3, "layers": 2, "block": "residual", "block_norm": "layer", "norm_eps": 1e-3, "mlp": 5}
     mamba_case("mamba-feed-forward", feed_forward, 14, 3, "last", 65)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//   m_t = max(lf + m_{t-1}, ĩ),   C_t = e^{lf+m_{t-1}-m_t} C_{t-1} + e^{ĩ-m_t} k v^T,   n_t alike with k,   lf = log σ(f̃)
+//   m_t = max(lf + m_{t-1}, ĩ),   C_t = e^{lf+m_{t-1}-m_t} C_{t-1} + e^{ĩ-m_t} k v^T,   n_t alike with k,   lf = log σ(f̃), or f̃ with forget=exp
 //   h_t = C_t^T q / (max(|n_t·q|, e^{-m_t}) + ε);   layer: W_down ((norm(h) + skip c) silu(z)), [x z] = W_up u, c = silu(conv x)
 // M. Beck et al., xLSTM: extended long short-term memory, NeurIPS 2024. Names and conventions of the authors' xlstm package.
 #include <cmath>
@@ -19,20 +19,23 @@ Architecture mlstm() {
   Architecture a;
   a.title = "mLSTM";
   a.equations = {"[x z] = W_up u_t,  c = silu(conv(x));  q, k from c and v from x by blocks;  ĩ, f̃ from [q k v]", "m_t = max(log σ(f̃) + m_{t-1}, ĩ)",
+                 "forget=exp: f̃ itself in place of log σ(f̃), a forget gate e^f̃ without an upper bound",
                  "C_t = e^{log σ(f̃) + m_{t-1} − m_t} C_{t-1} + e^{ĩ − m_t} k vᵀ/√D,  n_t alike with k/√D", "h_t = C_tᵀ q/(max(|n_t·q|, e^{−m_t}) + ε)",
                  "y_t = W_down ((norm(h_t) + skip ⊙ c) ⊙ silu(z)), the norm by head (norm=no: h_t itself);  block: u ← u + y"};
   a.notes = {"Names and shapes are those of the xlstm package: xlstm.* and xlstm_norm of a block, final/post_blocks_norm of the stack; weights of norms are stored as w and applied as 1 + w.",
              "C and n are the memory divided by e^m; spectrum and ds_T/ds_t are those of the memory itself, whose units do not change.",
+             "The paper allows σ or exp as the forget gate; the package has σ.",
              "The gates read k before it is divided by √D; m starts at 0 as in the package's recurrent step. Its forward pass, which takes all steps at once, has no m before the first: stabiliser_start=none is what that computes, which differs by what ε counts, about 1e-6.", "ε (eps) is added after the maximum.",
              "All norms, that by head too, are layer norms without a shift: (x − mean)/√(variance + 10⁻⁵)."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads; must divide the inner width."),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."), hyper_integer("inner", "I", 0, 0, 16384, "Inner width; 0: twice the width, up to the next multiple of 64.", "channels"),
              hyper_integer("qkv_block", "", 4, 1, 4096, "Size of the blocks of the projections to q, k and v; must divide the inner width."),
              hyper_integer("conv", "K", 4, 0, 64, "Taps of the causal convolution; 0: none, and c is x itself.", "steps"), hyper_flag("bias", false, "Whether the projections have biases."),
+             hyper_choice("forget", "sigmoid", {"sigmoid", "exp"}, "What the forget gate is of f̃: σ(f̃), or e^f̃ as the input gate is."),
              hyper_real("eps", "ε", 1e-6, 0.0, 1.0, "Added to the denominator."), hyper_flag("norm", true, "Whether the read is normalised by head."), hyper_flag("post_norm", true, "Whether a norm follows the last block."),
              hyper_choice("stabiliser_start", "zero", {"zero", "none"}, "Where m starts: at 0, as in the package's steps, or below all numbers, as in its forward pass. It tells by ε alone."),
              hyper_choice("block", "residual", {"residual", "none"}, "The block with norm and residual, or the layer alone.")};
-  a.spectrum = "the forget gate σ(f̃) of each entry of the memory C e^m, then of n e^m";
+  a.spectrum = "the forget gate, σ(f̃) or e^f̃, of each entry of the memory C e^m, then of n e^m";
   a.source = {"M. Beck, K. Pöppel, M. Spanring, A. Auer, O. Prudnikova, M. Kopp, G. Klambauer, J. Brandstetter, S. Hochreiter", "xLSTM: extended long short-term memory", "NeurIPS",
               "https://arxiv.org/abs/2405.04517", 2024};
   a.reference = {{"blocks.{n}.*", "*"}, {"post_blocks_norm.*", "final/post_blocks_norm.*"}};
@@ -67,12 +70,13 @@ Architecture mlstm() {
     const Var i = parts::linear(l, "xlstm.mlstm_cell.igate", qkv, heads, {init::constant(0.0), init::normal(0.1), "W_i, columns q, k, v", "starts at 0, its bias N(0, 0.1²)"});
     const Var f = parts::linear(l, "xlstm.mlstm_cell.fgate", qkv, heads,
                                 {init::constant(0.0), init::each([=](Rng&, std::int64_t j) { return 3.0 + most * static_cast<double>(j); }), "W_f, columns q, k, v", "starts at 0, its bias from 3 to 6 over the heads"});
-    const Var lf = log_sigmoid(f);
+    const bool exponential = h.choice("forget") == "exp";
+    const Var lf = exponential ? f : log_sigmoid(f);
     const StabilisedGates gates = stabilised(l, {"m", {heads}, "The stabiliser: the exponent that C and n are divided by.", true, h.choice("stabiliser_start") == "zero" ? 0.0 : -1e30}, lf, i);
     const Var write = l.gate("input", gates.write, 0.0, 1.0, "exp(ĩ − m): how strongly this step writes, in units of e^m.");
     l.gate("forget", exp(gates.keep), 0.0, 1.0, "exp(log σ(f̃) + m_{t-1} − m_t): what multiplies the stored memory.");
     const auto by_head = [&](Var z) { return reshape(z, {T, B, heads, D}); };
-    const Var each = reshape(write, {T, B, heads, 1}), K = by_head(k) * each / std::sqrt(static_cast<double>(D)), Q = by_head(q), decay = reshape(gates.keep, {T, B, heads, 1}), shown = sigmoid(f);
+    const Var each = reshape(write, {T, B, heads, 1}), K = by_head(k) * each / std::sqrt(static_cast<double>(D)), Q = by_head(q), decay = reshape(gates.keep, {T, B, heads, 1}), shown = exponential ? exp_in_range(f) : sigmoid(f);
     const Var hidden = normalised_outer(l, {"C", {heads, D, D}, "The matrix memory of each head, [key, value], divided by e^m."}, {"n", {heads, D}, "The normaliser of each head, divided by e^m."},
                                         {.q = Q, .k = K, .v = by_head(v), .key_decay = decay, .shown = shown}, denominator::size_at_least(reshape(gates.unit(), {T, B, heads, 1}), h.real("eps")));
     const Var normed = h.flag("norm") ? parts::flat(l, parts::normalised(hidden, 1e-5)) * parts::one_plus(l, "xlstm.mlstm_cell.outnorm.weight", I) : parts::flat(l, hidden);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //   [ĩ f̃ z̃ õ] = W x + R y_{t-1} + b by head,   m_t = max(ĩ, log σ(f̃) + m_{t-1}) (ĩ in the first step)
+//   forget=exp: f̃ in place of log σ(f̃)
 //   c_t = f c + i tanh z̃,  n_t = f n + i,  y_t = σ(õ) c_t/n_t,   i = min(e^{ĩ-m_t}, 1),  f = min(e^{log σ(f̃)+m_{t-1}-m_t}, 1)
 // M. Beck et al., xLSTM: extended long short-term memory, NeurIPS 2024. Names and conventions of the authors' xlstm package (vanilla cell).
 #include <cmath>
@@ -14,14 +15,17 @@ Architecture slstm() {
   Architecture a;
   a.title = "sLSTM";
   a.equations = {"x_c = silu(conv(x_t));  ĩ, f̃ from x_c and z̃, õ from x_t, each + R y_{t-1} + b, by head", "m_t = max(ĩ, log σ(f̃) + m_{t-1}), in the first step m_t = ĩ",
-                 "i = min(e^{ĩ−m_t}, 1),  f = min(e^{log σ(f̃)+m_{t-1}−m_t}, 1)", "c_t = f ⊙ c_{t-1} + i ⊙ tanh(z̃),  n_t = f ⊙ n_{t-1} + i,  y_t = σ(õ) ⊙ c_t/n_t",
+                 "i = min(e^{ĩ−m_t}, 1),  f = min(e^{log σ(f̃)+m_{t-1}−m_t}, 1)", "forget=exp: f̃ itself in place of log σ(f̃), a forget gate e^f̃ without an upper bound",
+                 "c_t = f ⊙ c_{t-1} + i ⊙ tanh(z̃),  n_t = f ⊙ n_{t-1} + i,  y_t = σ(õ) ⊙ c_t/n_t",
                  "layer: norm(y_t) by head (norm=no: y_t itself);  block: u ← u + layer(norm u),  u ← u + W_down (gelu(g) ⊙ w), [g w] = W_up norm(u), with ffn_bias + b each"};
   a.notes = {"Names and shapes are those of the xlstm package: xlstm.*, xlstm_norm, ffn_norm and ffn.* of a block, final/post_blocks_norm; weights of norms are stored as w and applied as 1 + w.",
              "As in the package, the weights called fgate feed the input gate and those called igate the forget gate, so that trained weights load.",
              "_recurrent_kernel_ has rows i, f, z, o of its head; _bias_ is ordered by gate i, f, z, o, then head, then unit.", "c and n are divided by e^m; all four states start at 0.",
+             "The paper allows σ or exp as the forget gate; the package has σ. Where e^f̃ stays above 1, c and n themselves grow without bound; c/n does not.",
              "All norms, that by head too, are layer norms without a shift: (x − mean)/√(variance + 10⁻⁵)."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Cells.", "units"), hyper_integer("heads", "h", 4, 1, 64, "Heads: blocks of the recurrent matrix; must divide the width."),
              hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."), hyper_integer("conv", "K", 4, 0, 64, "Taps of the causal convolution; 0: none.", "steps"),
+             hyper_choice("forget", "sigmoid", {"sigmoid", "exp"}, "What the forget gate is of f̃: σ(f̃), or e^f̃ as the input gate is."),
              hyper_flag("norm", true, "Whether what is read out is normalised by head."), hyper_flag("norm_weight", true, "Whether the norm by head has a weight."), hyper_flag("ffn", true, "Whether the block has a feed-forward part."),
              hyper_integer("feed_forward", "F", 0, 0, 65536, "Its hidden width; 0: 1.3 times the width, up to the next multiple of 64.", "units"),
              hyper_choice("activation", "gelu", {"gelu", "relu", "relu^2", "swish", "sigmoid", "selu"}, "Activation of the feed-forward part."),
@@ -45,7 +49,7 @@ Architecture slstm() {
     const Hyper& h = l.hyper;
     const std::int64_t H = h.integer("width"), heads = h.integer("heads"), D = H / heads, T = l.steps(), B = l.batch(), L = h.integer("layers");
     const double small = std::sqrt(2.0 / (5.0 * static_cast<double>(H))), depth = static_cast<double>(L);
-    const bool block = h.choice("block") == "residual";
+    const bool block = h.choice("block") == "residual", exponential = h.choice("forget") == "exp";
     const Var x = block ? parts::normalised(u, 1e-5) * parts::one_plus(l, "xlstm_norm.weight", H) : u;
     const Var xc = h.integer("conv") ? silu(parts::short_convolution(l, "xlstm.conv1d.conv", "conv", x, h.integer("conv"))) : x;
     const auto by_head = [&](const std::string& name, Var z, const std::string& role) {
@@ -71,7 +75,7 @@ Architecture slstm() {
           const int heads_first[] = {1, 0, 2}, heads_last[] = {1, 0, 2};
           const Var fed = permute(matmul_transposed(permute(reshape(s[0], {rows, heads, D}), heads_first), R), heads_last);  // [rows, heads, 4 D]
           const auto raw = [&](std::int64_t gate) { return t[static_cast<std::size_t>(gate)] + reshape(slice(fed, -1, gate * D, (gate + 1) * D), {rows, H}) + slice(bias, 0, gate * H, (gate + 1) * H); };
-          const Var in = raw(0), lf = log_sigmoid(raw(1)), standing = lf + s[3];
+          const Var in = raw(0), lf = exponential ? raw(1) : log_sigmoid(raw(1)), standing = lf + s[3];
           // Before anything has been written there is nothing to keep, and m is the input gate's exponent alone.
           const Var written = sign(s[2]);
           const Var m = written * maximum(in, standing) + (1.0 - written) * in;

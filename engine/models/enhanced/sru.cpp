@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //   [u a b (x')] = x_t W,   x' = α x_t where x_t is as wide as the layer
 //   f_t = σ(a + v c_{t-1} + b_f),   r_t = σ(b + w c_{t-1} + b_r)
-//   c_t = f_t c_{t-1} + (1 - f_t) u,   y_t = r_t g(c_t) + (1 - r_t) x'
+//   c_t = f_t c_{t-1} + (1 - f_t) u,   y_t = r_t g(c_t) + (1 - r_t) x'        reset_sees=new: r_t = σ(b + b_r + w c_t)
 // T. Lei, Y. Zhang, S. I. Wang, H. Dai, Y. Artzi, Simple recurrent units for highly parallelizable recurrence, EMNLP 2018. Parameters of asappresearch/sru.
 #include <algorithm>
 #include <cmath>
@@ -54,12 +54,12 @@ Var module_of_pp(Layer& l, Var x, std::int64_t out, std::int64_t from, std::int6
 Architecture sru() {
   Architecture a;
   a.title = "SRU";
-  a.equations = {"[u a b] = x_t W, with a fourth map x' where x_t is not as wide as the layer, else x' = α x_t", "f_t = σ(a + v ⊙ c_{t-1} + b_f),  r_t = σ(b + w ⊙ c_{t-1} + b_r)",
+  a.equations = {"[u a b] = x_t W, with a fourth map x' where x_t is not as wide as the layer, else x' = α x_t", "f_t = σ(a + v ⊙ c_{t-1} + b_f),  r_t = σ(b + w ⊙ c_{t-1} + b_r);  reset_sees=new: r_t = σ(b + w ⊙ c_t + b_r)",
                  "c_t = f_t ⊙ c_{t-1} + (1 − f_t) ⊙ u", "y_t = r_t ⊙ g(c_t) + (1 − r_t) ⊙ x'", "∂c_t/∂c_{t-1} = diag(f_t + v ⊙ f_t ⊙ (1 − f_t) ⊙ (c_{t-1} − u))",
                  "custom_m=srupp: [u a b x'] = W₃ norm(z_t + α Σ_s softmax_s(z_t·k_s/√D) v_s),  z_t = W₁ x_t,  [k_t v_t] = W₂ z_t, by head;  s ≤ t, or all s with bidirectional",
                  "and in layers without attention W₂ norm(W₁ x_t)"};
   a.notes = {"Names and shapes are those of SRUCell in the sru package, rnn_lst.0.weight and so on: weight is [in, H × maps], and column j × maps + m is map m (u, a, b, x') of unit j.",
-             "weight_c holds v, then w; bias holds b_f, then b_r. Both gates see c_{t-1}, as in the package; several other implementations give r_t the new cell.",
+             "weight_c holds v, then w; bias holds b_f, then b_r. Both gates see c_{t-1}, as in the paper and the package; reset_sees=new gives r_t the new cell c_t, as several other implementations and surveys have it.",
              "scale_x is α, a buffer that the package does not train: √(1 + 2e^{b_r}) with rescale, and used only where the input is as wide as the layer.",
              "state_gates=no is the package's v1: weight_c is zero there and is no parameter here, so leave that entry out of the file, or load it with state_gates=yes, which gives the same numbers.",
              "bidirectional=yes are the package's bidirectional layers: one array holds both directions, whose units stand side by side, and each of them passes its own half of an input that is 2H wide. direction=both and both_by_layer have arrays of their own for each direction.",
@@ -72,6 +72,7 @@ Architecture sru() {
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Number of units.", "units"),
              hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
              hyper_flag("state_gates", true, "Whether the gates see the state of their own unit through v and w; without, the recurrence is linear and a scan is exact."),
+             hyper_choice("reset_sees", "old", {"old", "new"}, "Which cell the reset gate sees through w: the one before the step, or the new one."),
              hyper_choice("activation", "identity", {"identity", "tanh"}, "g, what the cell is shown through (use_tanh)."),
              hyper_flag("skip", true, "Whether the input passes beside the cell (has_skip_term)."),
              hyper_flag("rescale", true, "Whether α multiplies the input that passes; without, it is 1."),
@@ -141,7 +142,8 @@ Architecture sru() {
     const Var scale = l.parameter("scale_x", {1}, init::constant(alpha), "α, what the input that passes is multiplied by with rescale; starts at √(1 + 2e^{b_r}).");
     const auto map = [&](std::int64_t m) { return reshape(slice(U, -1, m, m + 1), {l.steps(), l.batch(), H}); };
     const auto half = [&](Var both, std::int64_t which) { return both ? slice(both, 0, which * out + own, which * out + own + H) : Var{}; };
-    const LightReads cell = light(l, {"c", {H}, "The cell: what the forget gate keeps."}, map(0), map(1) + half(bias, 0), map(2) + half(bias, 1), half(weight_c, 0), half(weight_c, 1));
+    const LightReads cell = light(l, {"c", {H}, "The cell: what the forget gate keeps."}, map(0), map(1) + half(bias, 0), map(2) + half(bias, 1), half(weight_c, 0), half(weight_c, 1),
+                                  h.choice("reset_sees") == "new" ? ResetSees::after : ResetSees::before);
     const Var shown = h.choice("activation") == "tanh" ? tanh(cell.state) : cell.state;
     Var y = cell.reset * shown;
     const auto passes = [&] { return bidirectional ? slice(x, -1, own, own + H) : x; };
