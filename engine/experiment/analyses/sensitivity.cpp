@@ -2,11 +2,15 @@
 // How much the input of each step moves the output of each: the Frobenius norms of the blocks dy_t/du_s of the Jacobian of all outputs by all inputs.
 //
 // By forward mode: a direction in which the input of one step alone moves gives its column for all t at once. The copies of a batch, which are all the
-// sequence of the run, are moved in as many directions; what a segment leaves moved is how the next one begins.
+// sequence of the run, are moved in as many directions; what a segment leaves moved is how the next one begins. Segments are short, and between them each
+// direction gets a power of two of its own, so that what fades or grows beyond the range of numbers is told apart from what is not there.
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <numeric>
+#include <utility>
 
 #include "experiment/record/analysis.h"
 #include "experiment/weights.h"
@@ -20,6 +24,16 @@ constexpr double most_bytes = 256.0 * 1048576.0;
 /// Seconds that it may take unless it was asked for by name, and those of a floating-point operation and of a call of the backend, of the slower kind.
 constexpr double most_seconds = 5.0, an_operation = 2e-10, a_call = 5e-7;
 constexpr double tangent_share = 2.0;  // of what a pass forward takes: a product has a term for each factor
+constexpr std::int64_t double_steps = 32, float_steps = 8;  // of a segment: over so many the precision bears nine decades a step, and four
+constexpr int apart = 24;                      // of a direction's largest entry from 1, as powers of two, beyond which it gets another unit
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// log10 of the root of the sum of two squares, of which the logarithms are given.
+double log10_hypot(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
+  if (a < b) std::swap(a, b);
+  return std::isinf(a) || b == -infinity ? a : a + 0.5 * std::log10(1.0 + std::pow(10.0, 2.0 * (b - a)));
+}
 
 class Sensitivity final : public Analysis {
  public:
@@ -46,11 +60,13 @@ class Sensitivity final : public Analysis {
     }
     Rollout::Options options;
     options.cached_steps = initial.cached_steps;
+    if (!record_.probe().needs_one_segment()) options.segment = std::min(prepared.real == DType::f32 ? float_steps : double_steps, record_.length());
     Rollout rollout(model, Batch(request.sequence, prepared.loss, copies_), options);
     rollout.set_initial(initial.values);
     choose(rollout.cost());
     blocks_ = std::vector<Block>(static_cast<std::size_t>((directions() + copies_ - 1) / copies_));
-    norms_.assign(rows_.size() * columns_.size(), 0.0);
+    powers_.assign(static_cast<std::size_t>(directions()), 0);
+    norms_.assign(rows_.size() * columns_.size(), -infinity);
     if (rollout.forward([&](const Rollout::Segment& segment) { push(segment); }, record_.stop)) return false;
     put();
     return true;
@@ -70,7 +86,8 @@ class Sensitivity final : public Analysis {
   std::int64_t width_ = 1, copies_ = 1;
   std::vector<std::int64_t> rows_, columns_;  // steps
   std::vector<Block> blocks_;                 // of as many directions as there are copies
-  std::vector<double> norms_;                  // [rows, columns]
+  std::vector<int> powers_;                    // by direction: what its tangents are in units of, a power of two
+  std::vector<double> norms_;                  // [rows, columns], log10
   DeviceArray seed_;
 
   std::int64_t directions() const { return std::ssize(columns_) * width_; }
@@ -89,14 +106,13 @@ class Sensitivity final : public Analysis {
     }
     columns_ = thinned(all, n);
     rows_ = record_.request.every > 0 ? record_.trace.steps : thinned(record_.trace.steps, std::max<std::int64_t>(2, most_entries / n));
-    const std::string key = key_of(Kind::sensitivity);
     if (n < record_.length()) {
       const std::int64_t wanted = std::min(most_columns, record_.length());
-      record_.note(kinds(), key + " has " + plural(n, "column") + " of the " + std::to_string(all.size()) + " steps of the input, evenly" +
-                                (n < wanted ? "; " + std::to_string(wanted) + " would take about " + about(seconds(wanted)) : std::string()) + ".");
+      record_.note(kinds(), "Sensitivities are to the inputs of " + std::to_string(n) + " of the " + std::to_string(all.size()) + " steps, evenly spaced" +
+                                (n < wanted ? "; those to " + std::to_string(wanted) + " would take about " + about(seconds(wanted)) : std::string()) + ".");
     }
     if (rows_.size() < record_.trace.steps.size())
-      record_.note(kinds(), key + " has " + plural(std::ssize(rows_), "row") + " of the " + std::to_string(record_.trace.steps.size()) + " recorded, evenly.");
+      record_.note(kinds(), "Sensitivities are of the outputs of " + std::to_string(rows_.size()) + " of the " + std::to_string(record_.trace.steps.size()) + " steps recorded, evenly spaced.");
   }
 
   void push(const Rollout::Segment& segment) {
@@ -152,6 +168,52 @@ class Sensitivity final : public Analysis {
     graph.bind_tangent(network.input(), nullptr);
     bind_states(false);
     block.states = std::move(left);
+    rescale(network, from, here, block);
+  }
+
+  /// Each direction in units of which its largest entry is near 1.
+  void rescale(const Network& network, std::int64_t from, std::int64_t here, Block& block) {
+    Backend& backend = record_.prepared.backend;
+    const auto& states = network.states();
+    struct Moved {
+      DType real;
+      std::vector<double> values;
+      std::int64_t rows, entries;  // [rows, copies, entries]
+    };
+    std::vector<Moved> all(states.size());
+    std::vector<double> largest(static_cast<std::size_t>(here), 0.0);
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      if (!block.states[i]) continue;
+      const Var initial = states[i].initial;
+      const std::int64_t parts = is_complex(initial.dtype()) ? 2 : 1, n = count(initial.shape()) * parts;
+      Moved& own = all[i];
+      own = {real_of(initial.dtype()), to_double(backend, real_of(initial.dtype()), block.states[i].data(), n), states[i].memory ? 1 : initial.dim(0), 0};
+      own.entries = n / (own.rows * copies_);
+      assert(initial.dim(states[i].memory ? 0 : 1) == copies_ && "a state of a batch has its sequences side by side");
+      visit(own.rows, own.entries, here, [&](std::int64_t copy, std::size_t at) { largest[static_cast<std::size_t>(copy)] = std::max(largest[static_cast<std::size_t>(copy)], std::abs(own.values[at])); });
+    }
+    std::vector<int> by(static_cast<std::size_t>(here), 0);
+    for (std::size_t copy = 0; copy < by.size(); ++copy) {
+      const double x = largest[copy];
+      if (const int exponent = x > 0.0 && std::isfinite(x) ? std::ilogb(x) : 0; std::abs(exponent) > apart) by[copy] = exponent;
+      powers_[static_cast<std::size_t>(from) + copy] += by[copy];
+    }
+    if (std::ranges::all_of(by, [](int power) { return power == 0; })) return;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      if (!block.states[i]) continue;
+      Moved& own = all[i];
+      visit(own.rows, own.entries, here, [&](std::int64_t copy, std::size_t at) { own.values[at] = std::ldexp(own.values[at], -by[static_cast<std::size_t>(copy)]); });
+      const auto values = narrowed(own.real, own.values);
+      backend.upload(block.states[i].data(), values.data(), values.size());
+    }
+  }
+
+  /// The entries of an array [rows, copies, entries] that belong to the first so many copies.
+  template <class F>
+  void visit(std::int64_t rows, std::int64_t entries, std::int64_t here, const F& f) const {
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t copy = 0; copy < here; ++copy)
+        for (std::int64_t entry = 0; entry < entries; ++entry) f(copy, static_cast<std::size_t>((row * copies_ + copy) * entries + entry));
   }
 
   void add_output(const Rollout::Segment& segment, std::int64_t from, std::int64_t here) {
@@ -163,18 +225,24 @@ class Sensitivity final : public Analysis {
     for (auto row = std::ranges::lower_bound(rows_, segment.first); row != rows_.end() && *row < segment.first + segment.steps; ++row)
       for (std::int64_t copy = 0; copy < here; ++copy) {
         double& norm = norms_[static_cast<std::size_t>((row - rows_.begin()) * std::ssize(columns_) + (from + copy) / width_)];
+        double own = 0.0;
         for (std::int64_t j = 0; j < channels; ++j)  // without squares, which would leave the range first
-          norm = std::hypot(norm, moved[static_cast<std::size_t>(((*row - segment.first) * copies_ + copy) * channels + j)]);
+          own = std::hypot(own, moved[static_cast<std::size_t>(((*row - segment.first) * copies_ + copy) * channels + j)]);
+        norm = log10_hypot(norm, std::log10(own) + powers_[static_cast<std::size_t>(from + copy)] * std::numbers::ln2 / std::numbers::ln10);
       }
   }
 
   void put() {
     TraceArray array = timed(key_of(Kind::sensitivity), {std::ssize(columns_)}, {{"input step", "", {}}}, "log10",
-                             "log10 of |dy_t/du_s|, the Frobenius norm over the channels of the output of step t and of the input of step s: −∞ where the one does not depend on the other, or by less than the run's precision can hold.");
+                             "log10 of |dy_t/du_s|, the Frobenius norm over the channels of the output of step t and of the input of step s: −∞ where the one does not depend on the other.");
     for (const std::int64_t step : columns_) array.axes.back().labels.push_back(std::to_string(step));
     array.shape[0] = std::ssize(rows_);
     if (rows_ != record_.trace.steps) array.steps = rows_;
-    for (double& x : norms_) x = std::log10(x);
+    // What takes all steps at once has no segments between which a unit could change.
+    const bool narrow = record_.prepared.real == DType::f32;
+    const double least = narrow ? std::log10(std::numeric_limits<float>::min()) : std::log10(std::numeric_limits<double>::min());
+    if (record_.probe().needs_one_segment() && std::ranges::any_of(norms_, [&](double x) { return std::isfinite(x) && x < 0.9 * least; }))
+      record_.note(kinds(), std::string("This model takes all steps at once, and what is smaller than ") + (narrow ? "10⁻³⁸" : "10⁻³⁰⁸") + " counts as 0 here: without colour may also mean that small.");
     record_.note_not_finite(array.key, rows_, std::ssize(norms_), [&](std::size_t i) { return !std::isnan(norms_[i]) && norms_[i] != std::numeric_limits<double>::infinity(); });
     put_real(record_.trace, std::move(array), std::move(norms_));
   }

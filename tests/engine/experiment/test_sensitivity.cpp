@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "experiment/command.h"
 #include "experiment/experiment.h"
@@ -136,9 +137,30 @@ TEST_CASE("columns and rows that are left out are said") {
   CHECK_EQUAL(std::ssize(recorded.columns), 512);
   CHECK_EQUAL(recorded.columns.front(), 0);
   CHECK_EQUAL(recorded.columns.back(), 2999);
-  CHECK(noted(*some, "sensitivity has 512 columns of the 3000 steps of the input, evenly."));
+  CHECK(noted(*some, "Sensitivities are to the inputs of 512 of the 3000 steps, evenly spaced."));
   request.sequence = make_task("noise", {.length = 5000, .seed = 1});
   const TracePtr fewer = finished(request);
   CHECK_EQUAL(std::ssize(Recorded(*fewer).rows), 4096);
-  CHECK(noted(*fewer, "sensitivity has 4096 rows of the 5000 recorded, evenly."));
+  CHECK(noted(*fewer, "Sensitivities are of the outputs of 4096 of the 5000 steps recorded, evenly spaced."));
+}
+
+TEST_CASE("what fades below the range of numbers is told from what is not there") {
+  // The recurrent matrix is orthogonal times ρ, so that each step multiplies all sensitivities with ρ.
+  for (const auto& [dtype, radius, tolerance] : {std::tuple{"f64", "0.001", 1e-9}, std::tuple{"f32", "0.01", 1e-3}}) {
+    RunRequest request = request_for("elman", 300, {{"width", "5"}, {"activation", "identity"}, {"spectral_radius", radius}});
+    request.dtype = dtype;
+    const TracePtr trace = finished(request);
+    const Recorded recorded(*trace);
+    CHECK_EQUAL(std::ssize(recorded.columns), 300);
+    double worst = 0.0;
+    for (std::size_t t = 0; t < 300; ++t)
+      for (std::size_t s = 0; s < 300; ++s) {
+        if (s > t)
+          CHECK_EQUAL(recorded.at(t, s), -infinity);
+        else
+          worst = std::max(worst, std::abs(recorded.at(t, s) - recorded.at(s, s) - static_cast<double>(t - s) * std::log10(std::stod(radius))));
+      }
+    CHECK_SAYS(worst < tolerance, std::string(dtype) + ": " + std::to_string(worst));
+    CHECK(recorded.at(299, 0) < (dtype == std::string("f64") ? -800.0 : -500.0));
+  }
 }
