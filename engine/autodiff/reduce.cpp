@@ -147,4 +147,12 @@ Var mean_keep(Var x, int axis) { return reduce(x, axis, 1.0 / static_cast<double
 Var layer_norm(Var x, Var weight, Var bias, double eps) { return norm(x, weight, bias, true, eps); }
 Var rms_norm(Var x, Var weight, double eps) { return norm(x, weight, {}, false, eps); }
 
+bool is_normalised(Var y) {
+  bool found = false;
+  y.graph->visit([&](const Operation& operation, std::span<const Var>, std::span<const Var> out) {
+    if (count(out[0].shape()) == count(y.shape()) && y.graph->is_same_memory(out[0], y)) found = dynamic_cast<const Normalise*>(&operation) != nullptr;
+  });
+  return found;
+}
+
 }  // namespace reclab

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The gates of each step.
+#include <utility>
+#include <variant>
+#include <vector>
+
 #include "experiment/record/rows.h"
+#include "parameters/hyper.h"
 
 namespace reclab {
 namespace {
@@ -24,11 +29,21 @@ class GateValues final : public RecordedRows {
     for (std::size_t i = 0; i < network.gates().size(); ++i) {
       const auto& gate = network.gates()[i];
       const Shape shape(gate.var.shape().begin() + 2, gate.var.shape().end());
-      TraceArray array = timed(key_of(Kind::gate, gate.layer, gate.name), shape, axes_of(shape, "unit"), "", gate.text);
+      std::vector<Axis> axes = axes_of(shape, "unit");
+      if (is_of_heads(shape)) axes[0].name = "head";
+      TraceArray array = timed(key_of(Kind::gate, gate.layer, gate.name), shape, std::move(axes), "", gate.text);
       array.low = gate.low;
       array.high = gate.high;
       add(std::move(array), network, [i](const Network& n) { return n.gates()[i].var; });
     }
+  }
+
+ private:
+  /// As many entries as the model has heads, and not as many as it has units.
+  bool is_of_heads(const Shape& shape) const {
+    const Hyper& hyper = record_.prepared.hyper;
+    const auto is = [&](const char* key) { return hyper.has(key) && std::holds_alternative<std::int64_t>(hyper.value(key)) && hyper.integer(key) == shape[0]; };
+    return !shape.empty() && shape[0] == count(shape) && is("heads") && !is("width");
   }
 };
 

@@ -2,6 +2,7 @@
 // What goes in and what comes out: input, output, and the target with its mask.
 #include <limits>
 
+#include "autodiff/normalised.h"
 #include "experiment/record/rows.h"
 
 namespace reclab {
@@ -51,10 +52,10 @@ class Outside final : public RecordedRows {
   }
 
  private:
-  /// A last layer that normalises its output leaves |y|^2, and with it the loss, nearly constant.
+  /// A last layer that normalises its output leaves |y|^2, and with it the loss, nearly constant, unless its weights undo that.
   void note_constant_norm() {
     const std::vector<double>* output = values(key_of(Kind::output));
-    if (output == nullptr) return;
+    if (output == nullptr || !is_normalised(record_.probe().output())) return;
     const auto width = static_cast<std::size_t>(record_.probe().output().dim(-1));
     double low = std::numeric_limits<double>::infinity(), high = 0.0;
     for (std::size_t row = 0; row + width <= output->size(); row += width) {

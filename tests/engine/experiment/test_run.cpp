@@ -96,6 +96,24 @@ TEST_CASE("a note about arrays of a kind says of which, for whoever shows them")
                std::string(info_of(kind).name));
 }
 
+TEST_CASE("a last layer is said to normalise its output where it does, and not where |y| happens to be the same at all steps") {
+  const auto noted = [](const Trace& trace) {
+    return std::ranges::any_of(trace.info.note_kinds, [](const auto& note) { return note.second.starts_with("The last layer normalises its output"); });
+  };
+  for (const char* model : {"elman", "gru", "lstm"}) CHECK_SAYS(!noted(*run_quietly(request_for(model, "noise", 1))), model);
+  CHECK(noted(*run_quietly(request_for("mega", "noise", 40))));
+}
+
+TEST_CASE("a gate with an entry a head is not said to be of units") {
+  RunRequest request = request_for("deltanet", "noise", 20);
+  request.set = {{"heads", "2"}};
+  const auto trace = run_quietly(request);
+  const TraceArray* beta = trace->find("gate/0/beta");
+  CHECK(beta && beta->row_size() == 2);
+  CHECK_EQUAL(beta->axes[1].name, "head");
+  CHECK_EQUAL(run_quietly(request_for("lstm", "noise", 20))->find("gate/0/forget")->axes[1].name, "unit");
+}
+
 TEST_CASE("a run says what its model has none of, whatever is recorded") {
   const auto absent = [](const char* architecture) {
     RunRequest request = request_for(architecture, "noise", 40);
