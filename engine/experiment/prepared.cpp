@@ -97,7 +97,7 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
   probe = std::make_shared<Network>(architecture, hyper, options);
   parameters = probe->initialise(request.seed);
   if (request.learned)
-    take(*request.learned, parameters, architecture.id);
+    take(*request.learned, parameters, request.preset.title.empty() ? architecture.title : request.preset.title);
   else if (!request.weights.empty())
     load_weights(request.weights, parameters, *probe, architecture, hyper);
   else

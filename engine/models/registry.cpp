@@ -13,7 +13,7 @@ void Registry::add(std::string id, std::string family, Architecture architecture
   architecture.id = std::move(id);
   architecture.family = std::move(family);
   architecture.hyper.push_back(hyper_choice("direction", "forward", {"forward", "backward", "both", "both_by_layer"},
-                                            "From the first step to the last, from the last to the first, or both by layers of their own: outputs side by side after the last layer, or, as in PyTorch, after each (both_by_layer)."));
+                                            "From the first step to the last, from the last to the first, or both by layers of their own: outputs side by side after the last layer, or, as in PyTorch, after each (both_by_layer). Layers are numbered with those that run forward first, or, by layer, the two of each one after the other."));
   architecture.hyper.push_back(hyper_real("input_scale", "", 1.0, 1e-3, 1e3, "The input is multiplied by it: larger moves gates further.", true));
   if (architecture.knows_time) {
     architecture.hyper.push_back(hyper_real("time_unit", "", 0.0, 0.0, 1e12, "How long one unit of the model's time is, in the unit of the time column; 0: the sequence's median step.", false));

@@ -16,6 +16,7 @@ class Newton final : public Analysis {
   bool inside() const override { return false; }
   void ran(Network& network) override {
     RunInfo& info = record_.trace.info;
+    bool any = false, sequential = true;
     for (int layer = 0; layer < static_cast<int>(info.layers); ++layer) {
       const auto memories = network.memories(layer);
       const auto stepped = std::count_if(memories.begin(), memories.end(), [](const Memory* m) { return m->newton(); });
@@ -24,6 +25,8 @@ class Newton final : public Analysis {
         const NewtonReport* report = memory->newton();
         if (!report) continue;
         ++number;
+        any = true;
+        sequential = sequential && !report->converged;
         const std::string which = stepped == 1 ? "" : "/" + std::to_string(number);
         info.notes.push_back((info.layers > 1 || stepped > 1 ? "Layer " + std::to_string(layer) + which + ": " : "") + newton_sentence(*report));
         TraceArray array;
@@ -39,6 +42,8 @@ class Newton final : public Analysis {
         put_real(record_.trace, std::move(array), std::move(logs));
       }
     }
+    // Where no layer converged, nothing of what was asked for ran in the end.
+    if (any && sequential) info.form = info.record_form = to_string(Form::sequential);
   }
 };
 

@@ -61,6 +61,7 @@ TEST_CASE("a Newton form makes the states, gates and gradients of the sequential
         request.form = form;
         const auto trace = run(builtin_registry(), request, {}, {}).trace;
         const std::string what = model + " " + form + " length " + std::to_string(length);
+        CHECK_EQUAL(trace->info.form, form);
         CHECK_EQUAL(trace->info.record_form, form);
         for (const auto& array : sequential->arrays())
           CHECK_SAYS(difference(*trace, *array) <= 1e-9, what + ": " + array->key + " " + test::show(difference(*trace, *array)));
@@ -154,6 +155,8 @@ TEST_CASE("a chaotic recurrence falls back on the sequential form, says so, and 
     const auto trace = run(builtin_registry(), request, {}, {}).trace;
     CHECK_SAYS(said(*trace).find("did not converge after") != std::string::npos, form + ": " + said(*trace));
     CHECK_SAYS(said(*trace).find("the sequential form was run instead") != std::string::npos, form + ": " + said(*trace));
+    CHECK_EQUAL(trace->info.form, "sequential");
+    CHECK_EQUAL(trace->info.record_form, "sequential");
     for (const auto& array : sequential->arrays()) CHECK_SAYS(difference(*trace, *array) == 0.0, form + ": " + array->key);
   }
   for (const auto& report : compare_forms(builtin_registry(), request, {})) {

@@ -214,7 +214,9 @@ void compare_with_engine(const fs::path& file) {
     if (form == "sequential") continue;
     request.form = form;
     const RunResult other = run(builtin_registry(), request, {}, {});
-    CHECK_EQUAL(other.trace->info.form, form);
+    // A Newton form that does not converge is run as the sequential one, says so, and is called so.
+    const bool instead = std::ranges::any_of(other.trace->info.notes, [](const std::string& note) { return note.find("the sequential form was run instead") != std::string::npos; });
+    CHECK_SAYS(other.trace->info.form == form || (instead && other.trace->info.form == "sequential"), form + " is called " + other.trace->info.form);
     compare(
         golden, *other.trace, form + ":",
         [](const std::string& kind) { return kind == "output" || kind == "gradient/input" || kind == "gradient/param"; }, worst, wrong);
