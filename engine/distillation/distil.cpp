@@ -322,8 +322,9 @@ void describe(const Registry& registry, Distillation& found) {
   const ModesRow& last = found.rows.back();
   preset.id = found.id + "-in-" + std::to_string(found.modes) + "-modes";
   preset.family = registry.find(preset.architecture).family;
-  preset.title = found.title + (found.whole ? ", " : ", its filter alone, ") + plural(found.modes, "mode");
-  const std::string as = plural(found.modes, "exponential") + " a channel, fitted over " + plural(found.taps, "step");
+  preset.title = found.title + (found.whole ? ", " : ", its filter alone, ") + plural(found.used, "mode");
+  const std::string asked = found.used < found.modes ? " (" + std::to_string(found.modes) + " were asked for, and no filter has more than these)" : "";
+  const std::string as = plural(found.used, "exponential") + " a channel" + asked + ", fitted over " + plural(found.taps, "step");
   preset.idea = (found.whole ? "This is " + found.title + " with each of its long filters as a sum of " + as + ". Look at the spectrum, which is the poles of all channels. "
                              : "This is the first long filter of " + found.title + ", as a sum of " + as + ". Look at the spectrum, which is the poles of all channels, and at the output, which after an impulse is the filter itself. ") +
                 "It breaks where the fit does: in the worst channel " + percent(last.l2) + " of the filter is lost, and after these steps it goes on as the modes do.";
@@ -371,6 +372,8 @@ Distillation distil(const Registry& registry, const DistillRequest& request, con
       own.vectors.clear();  // of thousands of channels they would be gigabytes
       filter.spectra.back().ending.vectors.clear();
     }
+  for (const DistilledFilter& filter : found.filters)
+    for (const auto& fits : filter.fits) found.used = std::max(found.used, fits.back().filter.order());
   for (const ModalArchitecture& target : modal_architectures()) {
     const std::string missing = put_whole(registry, target, prepared, request, found);
     found.whole = missing.empty();

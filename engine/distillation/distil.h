@@ -38,6 +38,7 @@ struct DistilledFilter {
 struct Distillation {
   std::string id, title;  ///< of the preset
   std::int64_t modes = 0, taps = 0;
+  std::int64_t used = 0;                ///< modes of the channel that takes most: fewer than were asked for where no filter has as many
   std::vector<ModesRow> rows;           ///< the number of modes rises to the one asked for
   std::vector<double> singular_values;  ///< σ_k/σ_1, the largest of all channels for each k
   std::vector<DistilledFilter> filters;

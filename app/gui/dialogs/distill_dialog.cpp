@@ -186,6 +186,7 @@ std::pair<QString, bool> DistillDialog::outcome() const {
                               found.modes == 1 ? tr("1 mode") : tr("%1 modes").arg(found.modes), relative(found.rows.back().l2));
   QStringList said{of};
   if (!std::ranges::all_of(rows(), isBound)) said << tr("– under “at most”: the bound is larger than the filter.");
+  if (found.used < found.modes) said << tr("No filter has more than %1 of them, so the model that opens has these.").arg(found.used);
   said << (found.whole ? tr("The whole model can be run with them.") : tr("The first filter can be run with them as a model of its own."));
   return {said.join(u' '), false};
 }

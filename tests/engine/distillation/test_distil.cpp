@@ -103,6 +103,17 @@ TEST_CASE("filters that are modes are recovered with as many, and are what the m
   }
 }
 
+TEST_CASE("where filters have fewer modes than were asked for, name and card say how many there are") {
+  const Distillation found = distilled(request_for("laughing-hyena", {{"width", "3"}, {"state", "2"}}), 16, 300);
+  std::int64_t most = 0;
+  for (const DistilledFilter& filter : found.filters)
+    for (const auto& fits : filter.fits) most = std::max(most, fits.back().filter.order());
+  CHECK_EQUAL(found.used, most);
+  CHECK_SAYS(found.used >= 4 && found.used < 16, std::to_string(found.used));
+  CHECK_SAYS(found.preset.title.ends_with(", " + std::to_string(found.used) + " modes"), found.preset.title);
+  CHECK_SAYS(found.preset.idea.find("a sum of " + std::to_string(found.used) + " exponentials a channel (16 were asked for, and no filter has more than these)") != std::string::npos, found.preset.idea);
+}
+
 TEST_CASE("a whole model whose filters are modes is the same model after distillation") {
   const test::Scratch folder;
   for (const Settings& set : std::vector<Settings>{{{"width", "4"}, {"state", "2"}, {"layers", "2"}}, {{"width", "3"}, {"state", "2"}, {"order", "3"}, {"block", "none"}}, {{"width", "4"}, {"state", "1"}, {"block", "striped"}, {"heads", "2"}}}) {
