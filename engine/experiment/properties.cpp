@@ -7,6 +7,7 @@
 #include <map>
 
 #include "array/backend.h"
+#include "array/error.h"
 #include "array/rng.h"
 #include "models/network.h"
 
@@ -231,6 +232,81 @@ StepCost step_cost(const Registry& registry, const Preset& preset, std::int64_t 
     cost.state += count(held.shape()) * (is_complex(held.dtype()) ? 2 : 1);
   }
   return cost;
+}
+
+namespace {
+
+/// Draws weights with some values and compares them with those of others.
+class Drawing {
+ public:
+  Drawing(const Architecture& architecture, std::int64_t input) : architecture_(architecture), input_(input) {}
+
+  /// Whether another value of a row, of which some are tried, draws other weights. Where none of them is allowed nothing is known, and it counts as one that does.
+  bool matters(const HyperSpec& row, const Hyper& hyper) const {
+    const Parameters now = drawn(hyper);
+    bool tried = false;
+    for (const HyperValue& value : others(row, hyper.value(row.key))) {
+      try {
+        if (!same(drawn(with(hyper, row.key, value)), now)) return true;
+        tried = true;
+      } catch (const Error&) {  // not with the other values as they are
+      }
+    }
+    return !tried;
+  }
+
+  Hyper with(Hyper hyper, const std::string& key, const HyperValue& value) const {
+    hyper.set(key, value, architecture_.id);
+    if (architecture_.check) architecture_.check(hyper);
+    return hyper;
+  }
+
+  static std::vector<HyperValue> others(const HyperSpec& row, const HyperValue& now) {
+    std::vector<HyperValue> values;
+    if (row.kind == HyperKind::flag) values = {true, false};
+    if (row.kind == HyperKind::choice) values.assign(row.choices.begin(), row.choices.end());
+    const double middle = row.low > 0.0 ? std::sqrt(row.low * row.high) : 0.5 * (row.low + row.high);
+    if (row.kind == HyperKind::real) values = {middle, row.low, row.high};
+    if (row.kind == HyperKind::integer) values = {std::llround(middle), std::llround(row.low), std::llround(row.high)};
+    std::erase(values, now);
+    return values;
+  }
+
+ private:
+  Parameters drawn(const Hyper& hyper) const { return Network(architecture_, hyper, {.input = input_, .head = 1}).initialise(1); }
+  static bool same(const Parameters& a, const Parameters& b) {
+    const auto equal = [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); };
+    return std::ranges::equal(a.entries(), b.entries(), [&](const auto& one, const auto& other) { return one.name == other.name && std::ranges::equal(one.values, other.values, equal); });
+  }
+  const Architecture& architecture_;
+  std::int64_t input_;
+};
+
+}  // namespace
+
+std::vector<IdleSetting> idle_settings(const Architecture& architecture, const Hyper& hyper, std::int64_t input_width) {
+  const Drawing drawing(architecture, input_width);
+  std::vector<IdleSetting> idle;
+  for (const HyperSpec& row : hyper.table()) {
+    if (!row.draws_only || drawing.matters(row, hyper)) continue;
+    std::string why = "It has no effect with the other settings as they are: no weight that is drawn depends on it.";
+    for (const HyperSpec& other : hyper.table()) {
+      if (&other == &row || (other.kind != HyperKind::choice && other.kind != HyperKind::flag)) continue;
+      std::string under;
+      for (const HyperValue& value : Drawing::others(other, hyper.value(other.key))) {
+        try {
+          const Hyper changed = drawing.with(hyper, other.key, value);
+          if (drawing.matters(row, changed)) under += (under.empty() ? "" : ", ") + changed.text(other.key);
+        } catch (const Error&) {  // not with the other values as they are
+        }
+      }
+      if (under.empty()) continue;
+      why = "It has no effect with " + other.key + " = " + hyper.text(other.key) + ": no weight that is drawn depends on it. It has one with " + other.key + " = " + under + ".";
+      break;
+    }
+    idle.push_back({row.key, why});
+  }
+  return idle;
 }
 
 }  // namespace reclab

@@ -39,6 +39,15 @@ std::vector<std::string> words_of(const Properties& properties);
 /// Throws Error for a preset that cannot be built.
 Properties properties_of(const Registry& registry, const Preset& preset);
 
+/// A hyper-parameter that matters for drawing weights alone, and for none with the others as they are.
+struct IdleSetting {
+  std::string key;
+  std::string why;  ///< a sentence, with the choices of others under which it would matter
+  bool operator==(const IdleSetting&) const = default;
+};
+/// Those of a model: weights are drawn with other values of each and compared. Throws Error for values that cannot be built.
+std::vector<IdleSetting> idle_settings(const Architecture& architecture, const Hyper& hyper, std::int64_t input_width);
+
 /// What a step takes, in the sequential form.
 struct StepCost {
   double flops = 0.0;             ///< by formula, the mean over so many steps

@@ -119,3 +119,33 @@ TEST_CASE("what a step costs is by formula, without encoder and head, and what g
   const StepCost complex = step_cost(builtin_registry(), library().find("lru"), 1, 10);
   CHECK_EQUAL(complex.state, 2 * hyper_of(builtin_registry(), library().find("lru")).integer("state") * hyper_of(builtin_registry(), library().find("lru")).integer("layers"));
 }
+
+TEST_CASE("a setting that draws no weight beside the others is told, with the choices under which it would") {
+  const Preset& preset = library().find("elman");
+  const auto idle = [&](const std::vector<std::pair<std::string, std::string>>& set) {
+    std::map<std::string, std::string> found;
+    for (const IdleSetting& one : idle_settings(*architecture_of(builtin_registry(), preset), hyper_of(builtin_registry(), preset, set), 1)) found.emplace(one.key, one.why);
+    return found;
+  };
+  const auto orthogonal = idle({{"recurrent_init", "orthogonal"}});
+  CHECK(!orthogonal.contains("spectral_radius") && !orthogonal.contains("recurrent_init"));
+  CHECK(orthogonal.contains("angle_min") && orthogonal.contains("angle_max") && orthogonal.contains("input_deviation"));
+  CHECK_EQUAL(orthogonal.at("input_deviation"), "It has no effect with input_init = uniform: no weight that is drawn depends on it. It has one with input_init = normal.");
+  CHECK_SAYS(orthogonal.at("angle_min").ends_with("It has one with recurrent_init = rotations."), orthogonal.at("angle_min"));
+  const auto uniform = idle({{"recurrent_init", "uniform"}, {"input_init", "normal"}});
+  CHECK(uniform.contains("spectral_radius") && !uniform.contains("input_deviation"));
+  CHECK_SAYS(uniform.at("spectral_radius").find("It has no effect with recurrent_init = uniform") == 0 && uniform.at("spectral_radius").find("orthogonal, ") != std::string::npos, uniform.at("spectral_radius"));
+  const auto rotations = idle({{"recurrent_init", "rotations"}});
+  CHECK(!rotations.contains("angle_min") && !rotations.contains("angle_max"));
+}
+
+TEST_CASE("of every preset it can be told which settings are idle") {
+  for (const Preset& preset : library().presets()) {
+    const Hyper hyper = hyper_of(builtin_registry(), preset);
+    const auto architecture = architecture_of(builtin_registry(), preset);
+    for (const IdleSetting& one : idle_settings(*architecture, hyper, 1)) {
+      const auto row = std::ranges::find(hyper.table(), one.key, &HyperSpec::key);
+      CHECK_SAYS(row != hyper.table().end() && row->draws_only && one.why.ends_with('.'), preset.id + ": " + one.key);
+    }
+  }
+}
