@@ -172,7 +172,7 @@ std::string Network::spectrum(int layer) const {
   if (std::ranges::none_of(states_, [&](const StateVar& state) { return state.layer == layer; })) return "none: this layer has no state";
   const std::string of = info.architecture->spectrum + (info.stride > 1 && !info.architecture->spectrum.starts_with("none") ? ", a step of which is " + std::to_string(info.stride) + " steps of the sequence" : "");
   // With some settings an architecture that has a transition keeps all steps instead.
-  return memories(layer).empty() && !of.starts_with("none") ? "none: with these settings a step reads what all steps before appended" : of;
+  return memories(layer).empty() && !of.starts_with("none") ? "none: with these settings a step reads all stored steps at once, and no matrix takes one state to the next" : of;
 }
 
 const Flow* Network::flow(int layer) const {

@@ -24,7 +24,7 @@ std::int64_t drawn_chunk(std::int64_t own, std::int64_t steps) {
 }
 std::string chunks_said(const std::string& what, std::int64_t own, std::int64_t drawn) {
   if (own == drawn) return " The " + what + " are " + std::to_string(drawn) + " steps long.";
-  return " The engine's " + what + " are " + std::to_string(own) + " steps long; these are " + std::to_string(drawn) + ", so that there are several.";
+  return " In a run " + what + " are " + std::to_string(own) + " steps long; here they are " + std::to_string(drawn) + ", so that this short sequence has several.";
 }
 std::string of_entry(const std::string& what, const Drawn& found, std::int64_t entry) {
   return what + (found.state.empty() ? "" : ", of " + found.state) + ", entry " + std::to_string(entry) + ".";

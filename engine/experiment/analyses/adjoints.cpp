@@ -35,7 +35,7 @@ class Adjoints final : public Analysis {
 
   void plan() override {
     if (!record_.any_transition()) {
-      record_.lacks(kinds(), "No step maps its state to the next, so nothing is passed back from state to state.");
+      record_.lacks(kinds(), "No step of this model computes its state from the state before, so no gradient is passed back from state to state.");
       return;
     }
     bool whole = false, apart = false;
@@ -43,8 +43,8 @@ class Adjoints final : public Analysis {
       whole = whole || is_whole(record_.transition(layer));
       apart = apart || is_apart(layer);
     }
-    if (!whole) record_.lacks(kinds(), "The state of this model is a matrix in columns that its transition treats alike: what is passed back is drawn of states that are vectors.");
-    if (whole && !apart) record_.lacks(of_factors, "What a step does to a gradient is told apart where a cell makes the next state, a matrix is all that does, or each entry has a factor of its own.");
+    if (!whole) record_.lacks(kinds(), "The state of this model is a matrix, and a step does the same to each of its columns. The bound, the factors and the alignment are worked out for states that are vectors alone.");
+    if (whole && !apart) record_.lacks(of_factors, "The factors of a step (gate, slope, matrix) are worked out for cells, for a matrix that is the whole step, and where each entry of the state has a factor of its own; this model's step is none of these.");
   }
 
   void begin(const Network&) override {
@@ -152,9 +152,9 @@ class Adjoints final : public Analysis {
         own.error.clear();
     }
     if (own.error.empty() && goes_back() && read_inside_[layer])
-      record_.note({Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}, "The memory of layer " + std::to_string(layer) + " is read inside its own operation, which tells how much an error of the last step sends to its state and not in which direction.");
+      record_.note({Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}, "The memory of layer " + std::to_string(layer) + " is read by the same operation that updates it, which tells how long the gradient at its last state is but not which way it points: there are no factors and no alignment.");
     else if (own.error.empty() && goes_back())
-      record_.note({Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}, "The outputs of the last step have no loss that moves the state of layer " + std::to_string(layer) + " there, so nothing is passed back from it.");
+      record_.note({Kind::jacobian_factor, Kind::jacobian_share, Kind::alignment}, "The loss does not depend on the last state of layer " + std::to_string(layer) + ", so no gradient is passed back from it.");
     own.passes.assign(static_cast<std::size_t>(record_.length()), {});
     own.steps = thinned(record_.trace.steps, most_rows);
     if (record_.reversed(layer)) {
@@ -299,7 +299,7 @@ class Adjoints final : public Analysis {
     if (own.apart)
       put_factors(layer, own);
     else if (is_apart(layer))
-      record_.note(of_factors, "The units of layer " + std::to_string(layer) + " see their neighbours without a matrix between, so what a step does to a gradient is not told apart into gates and matrices.");
+      record_.note(of_factors, "The units of layer " + std::to_string(layer) + " read each other directly and not through a matrix, so a step cannot be split into gates and matrices.");
     if (record_.wants(key_of(Kind::alignment, number))) put_alignment(layer, own);
   }
 

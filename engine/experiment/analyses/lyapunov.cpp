@@ -133,7 +133,7 @@ class Lyapunov final : public Analysis {
   bool of_states() const override { return wanted(); }
 
   void plan() override {
-    if (!record_.any_transition()) record_.lacks({Kind::lyapunov}, "No step maps its state to the next, so it has no Lyapunov exponents.");
+    if (!record_.any_transition()) record_.lacks({Kind::lyapunov}, "No step of this model computes its state from the state before, so it has no Lyapunov exponents.");
     if (!wanted()) return;
     for (std::size_t layer = 0; layer < record_.layers(); ++layer)
       if (const Transition own = record_.transition(layer); own.kind == Transition::Kind::none && record_.carries(layer) && record_.wants(key_of(Kind::lyapunov, layer)))

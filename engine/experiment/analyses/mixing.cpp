@@ -81,8 +81,8 @@ class MixingMatrices final : public Analysis {
     std::int64_t n = std::min(all, most_columns);
     if (record_.request.probe.only.empty()) n = std::clamp(static_cast<std::int64_t>(most_seconds / column), std::int64_t{1}, n);
     if (n < all)
-      record_.note(kinds(), "Mixing matrices have " + plural(n, "column") + " of the " + std::to_string(all) + " steps, evenly" +
-                                (n < std::min(all, most_columns) ? "; " + std::to_string(std::min(all, most_columns)) + " would take about " + about(column * static_cast<double>(std::min(all, most_columns))) : std::string()) + ".");
+      record_.note(kinds(), "Mixing matrices have the columns of " + std::to_string(n) + " of the " + std::to_string(all) + " steps, evenly spaced" +
+                                (n < std::min(all, most_columns) ? "; those of " + std::to_string(std::min(all, most_columns)) + " would take about " + about(column * static_cast<double>(std::min(all, most_columns))) : std::string()) + ".");
     return n;
   }
 
@@ -151,7 +151,9 @@ class MixingMatrices final : public Analysis {
     }
     array.shape[0] = std::ssize(rows);
     if (rows != record_.trace.steps) array.steps = rows;
-    if (std::ssize(some) < groups) record_.note({parse_key(key)->kind}, key + " has " + std::to_string(some.size()) + " of " + (own.mixing.joined ? std::to_string(groups) + " pairs of an entry written and one read" : plural(groups, one)) + ", evenly.");
+    if (std::ssize(some) < groups)
+      record_.note({parse_key(key)->kind}, "Mixing matrices were recorded of " + std::to_string(some.size()) + " of the " + (own.mixing.joined ? std::to_string(groups) + " pairs of an entry written and an entry read" : plural(groups, one)) + " of " +
+                                               own.mixing.name + " in layer " + std::to_string(own.layer) + ", evenly spaced.");
     if (std::ranges::all_of(values, [](const std::complex<double>& x) { return x.imag() == 0.0; })) {
       std::vector<double> plain(values.size());
       std::ranges::transform(values, plain.begin(), [](const std::complex<double>& x) { return x.real(); });

@@ -25,7 +25,7 @@ class JacobianPairs final : public Analysis {
   bool of_states() const override { return wanted(); }
 
   void plan() override {
-    if (!record_.any_transition()) record_.lacks(kinds(), "No step maps its state to the next, so there is no ds_t/ds_s.");
+    if (!record_.any_transition()) record_.lacks(kinds(), "No step of this model computes its state from the state before, so there is no Jacobian ds_t/ds_s between them.");
   }
 
   bool revisit(Rollout& rollout) override {
@@ -79,7 +79,7 @@ class JacobianPairs final : public Analysis {
     }
     own.steps = thinned(record_.trace.steps, rows);
     if (own.steps.size() < record_.trace.steps.size())
-      record_.note(kinds(), "The map of all pairs in layer " + std::to_string(layer) + " has " + plural(std::ssize(own.steps), "row") + " and as many columns, evenly over the " + std::to_string(record_.trace.steps.size()) + " steps recorded.");
+      record_.note(kinds(), "The map of all pairs in layer " + std::to_string(layer) + " is of " + std::to_string(own.steps.size()) + " of the " + std::to_string(record_.trace.steps.size()) + " steps recorded, evenly spaced.");
     if (record_.reversed(layer)) {
       for (std::int64_t& step : own.steps) step = record_.length() - 1 - step;
       std::ranges::reverse(own.steps);

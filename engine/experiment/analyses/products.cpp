@@ -23,7 +23,7 @@ class JacobianProducts final : public Analysis {
   bool of_states() const override { return wanted(); }
 
   void plan() override {
-    if (!record_.any_transition()) record_.lacks({Kind::jacobian, Kind::jacobian_min}, "No step maps its state to the next, so there is no ds_T/ds_t.");
+    if (!record_.any_transition()) record_.lacks({Kind::jacobian, Kind::jacobian_min}, "No step of this model computes its state from the state before, so there is no Jacobian ds_T/ds_t between them.");
     for (std::size_t layer = 0; layer < record_.layers(); ++layer) {
       const Transition own = record_.transition(layer);
       // A factor is multiplied with what was there at least; the first one shows what more there is to do.

@@ -20,7 +20,7 @@ Architecture gau() {
              "relu2 is exactly 0 below 0, so a key that no later query meets has a gradient of exactly 0."};
   a.hyper = {hyper_integer("width", "d", 32, 1, 4096, "Width of the stream.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Layers in a row.")};
   for (auto& row : gated_unit::hyper()) a.hyper.push_back(std::move(row));
-  a.spectrum = "none: attention over the steps before has no transition";
+  a.spectrum = "none: attention reads the steps before all at once, and no matrix takes one state to the next";
   a.source = {"W. Hua, Z. Dai, H. Liu, Q. V. Le", "Transformer quality in linear time", "ICML", "https://arxiv.org/abs/2202.10447", 2022};
   a.reference = gated_unit::reference();
   a.input_width = [](const Hyper& h) { return h.integer("width"); };

@@ -125,7 +125,7 @@ Architecture hyena() {
              hyper_integer("mlp", "", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
              hyper_integer("max_position_embeddings", "", 0, 0, 65536, "Steps that have an embedding of their position, which is added before the first block; 0: none.", "steps"),
              hyper_flag("final_norm", true, "Whether a norm follows the last block."), parts::read_out_row()};
-  a.spectrum = "none: a convolution over all of the past has no transition of a fixed size";
+  a.spectrum = "none: a convolution reads the whole past at once, and no matrix takes one state to the next";
   a.source = {"M. Poli, S. Massaroli, E. Nguyen, D. Y. Fu, T. Dao, S. Baccus, Y. Bengio, S. Ermon, C. Ré", "Hyena hierarchy: towards larger convolutional language models", "ICML",
               "https://arxiv.org/abs/2302.10866", 2023};
   a.reference = {{"layers.{n}.mixer.*", "*"}, {"layers.{n}.*", "*"}, {"ln_f.*", "final/ln_f.*"},

@@ -125,7 +125,7 @@ Architecture block_recurrent() {
              hyper_choice("gate", "bias", {"bias", "full", "lstm"}, "What the gate of the state is made of."), hyper_choice("cell", "skip", {"dual", "skip", "single"}, "Whether the state passes attention and feed-forward part with a gate each, the attention alone, or both with one gate."),
              hyper_flag("feedback", false, "Whether the layers without a state attend to it too.")};
   for (HyperSpec& spec : meliad::hyper()) a.hyper.push_back(std::move(spec));
-  a.spectrum = "none: the state lasts for a window and has no transition from step to step; what stays of it is its gate";
+  a.spectrum = "none: the state changes once a window, and no matrix takes it from one step to the next; its gate says how much of it stays";
   a.source = {"D. Hutchins, I. Schlag, Y. Wu, E. Dyer, B. Neyshabur", "Block-recurrent transformers", "NeurIPS", "https://arxiv.org/abs/2203.07852", 2022};
   a.reference = {{"embed.embedding", ""}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };

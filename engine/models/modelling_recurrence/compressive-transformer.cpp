@@ -259,7 +259,7 @@ Architecture compressive_transformer() {
              hyper_integer("memory_at", "", 0, 0, 987654321, "The numbers of the layers that have a memory, from 1, one digit each; 0: all."),
              hyper_choice("position", "learned", {"learned", "none"}, "Whether distances have vectors e."), hyper_choice("start", "empty", {"empty", "zeros"}, "What the memories hold at first."),
              hyper_flag("stop_gradient", true, "Whether no gradient passes into the memories.")};
-  a.spectrum = "none: the memories last for a segment and have no transition from step to step";
+  a.spectrum = "none: the memories change once a segment, and no matrix takes them from one step to the next";
   a.source = {"J. W. Rae, A. Potapenko, S. M. Jayakumar, C. Hillier, T. P. Lillicrap", "Compressive transformers for long-range sequence modelling", "ICLR", "https://arxiv.org/abs/1911.05507", 2020};
   a.reference = {{"to_logits.1.*", "head/*"}, {"to_logits.*", ""}, {"token_emb.weight", ""}, {"to_model_dim.*", ""}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };

@@ -121,7 +121,7 @@ Architecture infini_attention() {
              hyper_flag("rotary_memory", false, "Whether the features that write and read the memory are turned too."),
              hyper_flag("stop_gradient", false, "Whether no gradient passes into the segments before."), hyper_real("eps", "ε", 1e-10, 1e-30, 1e6, "Smallest denominator of a read of the memory.", true),
              hyper_choice("block", "residual", {"residual", "none"}, "The layer with norms, residuals and feed-forward, or the attention with its projections alone.")};
-  a.spectrum = "none: the memory lasts for a segment and has no transition from step to step";
+  a.spectrum = "none: the memory changes once a segment, and no matrix takes it from one step to the next";
   a.source = {"T. Munkhdalai, M. Faruqui, S. Gopal", "Leave no context behind: efficient infinite context transformers with Infini-attention", "arXiv", "https://arxiv.org/abs/2404.07143", 2024};
   a.reference = {{"layers.{n}.0.head_gates", "0.fastweight_mem.head_gates"}, {"layers.{n}.*", "*"}, {"norm.gamma", "final/norm.gamma"}, {"rotary_emb.freqs", ""}, {"token_emb.weight", ""}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };

@@ -228,7 +228,7 @@ Architecture memformer() {
              hyper_integer("write_heads", "h_w", 4, 1, 64, "Heads of the writer (mem_update_attn_heads); must divide the width."), hyper_integer("updates", "u", 1, 1, 64, "How often the memory is written after a segment (num_mem_updates)."),
              hyper_real("temperature", "τ", 0.25, 1e-3, 1e3, "With writer=slot: divides its scores; the paper has less than 1, so that a slot keeps or takes."),
              hyper_flag("forgetting", true, "With writer=slot: whether v_bias is added before a slot is brought back to length 1.")};
-  a.spectrum = "none: the memory lasts for a segment and has no transition from step to step";
+  a.spectrum = "none: the memory changes once a segment, and no matrix takes it from one step to the next";
   a.source = {"Q. Wu, Z. Lan, K. Qian, J. Gu, A. Geramifard, Z. Yu", "Memformer: a memory-augmented transformer for sequence modeling", "Findings of AACL-IJCNLP", "https://arxiv.org/abs/2010.06891", 2022};
   a.reference = {{"encoder.token_emb.weight", ""}, {"decoder.*", ""}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };

@@ -42,7 +42,7 @@ Architecture r_transformer() {
              hyper_integer("ksize", "K", 7, 1, 256, "Steps that a local network sees, the current one included.", "steps"), hyper_choice("rnn_type", "gru", {"gru", "lstm", "rnn"}, "Its cell."),
              hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width, as in the reference.", "units"),
              hyper_integer("window", "", 0, 0, 1000000, "Steps that the attention sees, the current one included; 0: all.", "steps"), hyper_real("norm_eps", "ε", 1e-6, 1e-12, 1.0, "What is added to the standard deviation.", true)};
-  a.spectrum = "none: softmax attention over a cache has no transition, and a local network begins anew at every step";
+  a.spectrum = "none: attention reads all stored steps at once, and the local network begins anew at every step: no matrix takes one state to the next";
   a.source = {"Z. Wang, Y. Ma, Z. Liu, J. Tang", "R-Transformer: recurrent neural network enhanced transformer", "", "https://arxiv.org/abs/1907.05572", 2019};
   a.reference = {{"forward_net.{n}.*", "*"}};
   for (const char* unused : {"local_rnn.output.0.weight", "local_rnn.output.0.bias", "norm.a_2", "norm.b_2", "feed_forward.w_1.weight", "feed_forward.w_1.bias", "feed_forward.w_2.weight", "feed_forward.w_2.bias"})

@@ -66,7 +66,7 @@ Architecture recurrent_attention_network() {
              hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."), hyper_integer("segment", "n", 16, 1, 65536, "Steps of a window (window_size).", "steps"), hyper_choice("activation", "swish", {"swish", "tanh", "relu", "identity"}, "f of all projections."),
              hyper_choice("cell_sees", "window", {"window", "itself"}, "What the cell reads of a window."), hyper_flag("memory_review", true, "Whether the outputs attend to the cells of the windows before; else a norm follows."),
              hyper_real("norm_eps", "ε", 1e-7, 1e-12, 1.0, "Epsilon of all norms.", true)};
-  a.spectrum = "none: the cell lasts for a window and has no transition from step to step";
+  a.spectrum = "none: the cell changes once a window, and no matrix takes it from one step to the next";
   a.source = {"X. Li, Z. Li, X. Luo, H. Xie, X. Lee, Y. Zhao, F. L. Wang, Q. Li", "Recurrent attention networks for long-text modeling", "Findings of ACL", "https://aclanthology.org/2023.findings-acl.188", 2023};
   for (const auto& [theirs, ours] : std::vector<std::pair<std::string, std::string>>{{"encode-attn", "encode_attn"}, {"output-attn", "output_attn"}}) {
     for (const char* part : {"q", "k", "v", "o"}) a.reference.push_back({"RAN-{n}/" + theirs + "/dense-" + part + "/*", ours + ".dense_" + part + ".*"});

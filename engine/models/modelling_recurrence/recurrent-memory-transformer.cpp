@@ -90,7 +90,7 @@ Architecture recurrent_memory_transformer() {
              hyper_integer("depth", "L", 2, 1, 64, "Transformer layers of the recurrent stack."), hyper_integer("memory", "M", 4, 1, 1024, "Memory tokens.", "tokens"),
              hyper_integer("segment", "n", 16, 1, 65536, "Steps of a segment.", "steps"), hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward part; 0: four times the width.", "units"),
              hyper_choice("position", "learned", {"learned", "none"}, "How a row knows where in its segment it is."), hyper_real("norm_eps", "ε", 1e-5, 1e-12, 1.0, "Epsilon of all norms.", true)};
-  a.spectrum = "none: the memory lasts for a segment and has no transition from step to step";
+  a.spectrum = "none: the memory changes once a segment, and no matrix takes it from one step to the next";
   a.source = {"A. Bulatov, Y. Kuratov, M. S. Burtsev", "Recurrent memory transformer", "NeurIPS", "https://arxiv.org/abs/2207.06881", 2022};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {

@@ -88,7 +88,7 @@ Architecture temporal_latent_bottleneck() {
              hyper_integer("chunk", "n", 8, 1, 65536, "Steps of a chunk.", "steps"), hyper_integer("slots", "N", 8, 1, 65536, "Rows of the slow state; the example has as many as a chunk has steps.", "rows"),
              hyper_integer("feed_forward", "d_ff", 0, 0, 65536, "Hidden width of the feed-forward parts; 0: four times the width.", "units"), hyper_choice("schedule", "code", {"code", "paper"}, "Which blocks read the slow state."),
              hyper_choice("start", "zeros", {"zeros", "learned"}, "The slow state at the start.")};
-  a.spectrum = "none: the slow state lasts for a chunk and has no transition from step to step";
+  a.spectrum = "none: the slow state changes once a chunk, and no matrix takes it from one step to the next";
   a.source = {"A. Didolkar, K. Gupta, A. Goyal, N. B. Gundavarapu, A. Lamb, N. R. Ke, Y. Bengio", "Temporal latent bottleneck: synthesis of fast and slow processing mechanisms in sequence learning", "NeurIPS", "https://arxiv.org/abs/2205.14794", 2022};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
 

@@ -102,7 +102,7 @@ Architecture transformer_xl() {
              hyper_flag("stop_gradient", true, "Whether no gradient passes from a segment into the memory."), hyper_flag("prenorm", false, "Whether norms come first."),
              hyper_flag("shared_biases", false, "Whether all layers have the same u and v."),
              hyper_choice("block", "residual", {"residual", "none"}, "The layer with norms, residuals and feed-forward, or the attention with its projections alone.")};
-  a.spectrum = "none: softmax attention over a memory of rows has no transition";
+  a.spectrum = "none: attention reads all stored steps at once, and no matrix takes one state to the next";
   a.source = {"Z. Dai, Z. Yang, Y. Yang, J. Carbonell, Q. V. Le, R. Salakhutdinov", "Transformer-XL: attentive language models beyond a fixed-length context", "ACL", "https://arxiv.org/abs/1901.02860", 2019};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {

@@ -18,7 +18,7 @@ Architecture transformer() {
              "The state is the cache: step t appends k_t and v_t (the key after its rotation) and then reads. dL/dk_t and dL/dv_t count every read from step t on; there is no transition, hence no spectrum and no ds_T/ds_t.",
              "Rotary positions turn neighbouring pairs (2i, 2i+1), as in the paper; GPT-NeoX and LLaMA pair i with i + D/2.", "The norms' epsilon is norm_eps, 1e-5 in PyTorch."};
   a.hyper = parts::encoder_hyper({parts::position_hyper(), parts::rotary_base_hyper(), hyper_integer("window", "", 0, 0, 1000000, "Steps that a step sees, itself included; 0: all.", "steps")});
-  a.spectrum = "none: softmax attention over a cache has no transition";
+  a.spectrum = "none: attention reads all stored steps at once, and no matrix takes one state to the next";
   a.source = {"A. Vaswani, N. Shazeer, N. Parmar, J. Uszkoreit, L. Jones, A. N. Gomez, Ł. Kaiser, I. Polosukhin", "Attention is all you need", "NeurIPS", "https://arxiv.org/abs/1706.03762", 2017};
   a.reference = {{"layers.{n}.*", "*"}, {"norm.*", "final/norm.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };

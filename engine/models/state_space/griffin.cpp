@@ -63,7 +63,7 @@ const Architecture& part(bool of_attention) {
     Architecture a;
     a.id = "attention";
     a.hyper = table();
-    a.spectrum = "none: an attention cache has no transition";
+    a.spectrum = "none: attention reads all stored steps at once, and no matrix takes one state to the next";
     a.reference = hawk::reference();
     a.layer = [](Layer& l, Var x) {
       const auto block = hawk::block_of(l.hyper);

@@ -165,7 +165,7 @@ const Architecture& feed_forward() {
     Architecture a;
     a.id = "feed-forward";
     a.hyper = rows_of_layer({hyper_integer("ff", "", 2, 1, 64, "")});
-    a.spectrum = "none: a feed-forward block carries nothing";
+    a.spectrum = "none: a feed-forward block carries nothing from step to step";
     a.reference = with_norms({{"{path}.layer.ff.0.0.*", "ff.0.*"}, {"{path}.layer.ff.2.*", "ff.2.*"}});
     a.layer = [](Layer& l, Var x) {
       return residual(l, x, [&](Var u) { return mapped(l, "ff.2", gelu(mapped(l, "ff.0", u, l.hyper.integer("ff") * x.dim(-1), "W₁ of the feed-forward block")), x.dim(-1), "W₂ of the feed-forward block"); });
@@ -179,7 +179,7 @@ Architecture stage(const char* id) {
   Architecture a;
   a.id = id;
   a.hyper = rows_of_layer({hyper_integer("pool", "", 4, 1, 32, ""), hyper_integer("out", "", 1, 1, 1 << 30, "")});
-  a.spectrum = "none: a pooling stage waits and holds, and no step of it maps a state to the next";
+  a.spectrum = "none: a pooling stage waits for its window and holds its value, and no matrix takes one state to the next";
   a.reference = with_norms({{"{path}.linear.*", "linear.*"}, {"{path}.linear.0.*", "linear.*"}});
   return a;
 }

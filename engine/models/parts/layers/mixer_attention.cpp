@@ -100,7 +100,7 @@ void add_mixer_attention(Architecture& a, const std::string& id) {
   };
   const auto attending = std::make_shared<Architecture>(a);
   attending->id = "attention";
-  attending->spectrum = "none: softmax attention over a cache has no transition";
+  attending->spectrum = "none: attention reads all stored steps at once, and no matrix takes one state to the next";
   a.kind = [attending](const Hyper& h, std::int64_t layer) { return LayerKind{is_attention(h, layer) ? attending.get() : nullptr, h}; };
 }
 
