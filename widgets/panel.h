@@ -49,7 +49,7 @@ class Panel : public QWidget {
   /// The run before, while more of the present one is to come: parts of the picture that the present one does not have yet are kept from it,
   /// dimmed. Null when all that will come is there. Given before the trace that it is for.
   virtual void setFormer(std::shared_ptr<const Trace> former) { Q_UNUSED(former) }
-  /// While a slider is dragged value axes stay, or grow where a curve would leave them, so that two settings can be compared by eye.
+  /// While a slider is dragged value axes stay as they are, so that two settings can be compared by eye; one grows only where nothing could be seen.
   virtual void holdAxes(bool hold) { Q_UNUSED(hold) }
   virtual void setPinned(const std::vector<Run>& runs) { Q_UNUSED(runs) }
   /// The run that is shown is drawn in this colour, by which it is told from those in panels beside this one.
@@ -108,6 +108,7 @@ class Panel : public QWidget {
     std::function<int(double value)> position = {};  ///< and back
     std::function<QString(double value)> text = {};  ///< as a SettingChoice takes it
     bool works = true;  ///< false: it has no effect on the weights that there are
+    QString why = {};   ///< a sentence, of one that has none
   };
   virtual void setSettings(const std::vector<Setting>& settings) { Q_UNUSED(settings) }
   /// Why CUDA cannot be used on this machine, a sentence.

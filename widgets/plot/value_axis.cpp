@@ -3,6 +3,7 @@
 
 #include <QPainter>
 #include <algorithm>
+#include <utility>
 
 #include "plot/plot.h"
 
@@ -61,6 +62,7 @@ ValueAxis::ValueAxis(Plot* plot, QCPAxisRect* rect) : QObject(plot), plot_(plot)
   connect(reset_, &QAction::triggered, this, &ValueAxis::reset);
   connect(action_, &QAction::toggled, this, [this](bool locked) {
     if (!locked && fitted_ && rect_) {
+      if (!held_) wanted_ = fit_;
       rect_->axis(QCPAxis::atLeft)->setRange(wanted_);
       plot_->redraw();
     }
@@ -73,12 +75,31 @@ ValueAxis::ValueAxis(Plot* plot, QCPAxisRect* rect) : QObject(plot), plot_(plot)
 
 void ValueAxis::fit(const QCPRange& wanted) {
   QCPAxis* axis = rect_->axis(QCPAxis::atLeft);
-  wanted_ = wanted;
+  wanted_ = fit_ = wanted;
   const bool before = std::exchange(fitted_, true);
   if (before && locked()) return;
-  if (before && held_) wanted_.expand(axis->range());
+  if (before && held_) wanted_ = kept(axis->range(), fit_);
   axis->setRange(wanted_);
   emit wantedChanged();
+}
+
+QCPRange ValueAxis::kept(const QCPRange& range, const QCPRange& wanted) {
+  if (wanted.upper >= range.lower && wanted.lower <= range.upper) return range;
+  QCPRange both = range;
+  both.expand(wanted);
+  if (wanted.lower > range.upper)
+    both.upper += 0.5 * both.size();
+  else
+    both.lower -= 0.5 * both.size();
+  return both;
+}
+
+void ValueAxis::hold(bool on) {
+  if (!std::exchange(held_, on) || on || !fitted_ || locked() || !rect_ || wanted_ == fit_) return;
+  wanted_ = fit_;
+  rect_->axis(QCPAxis::atLeft)->setRange(wanted_);
+  emit wantedChanged();
+  plot_->redraw();
 }
 
 void ValueAxis::reset() {

@@ -15,10 +15,12 @@ class ValueAxis : public QObject {
   Q_OBJECT
  public:
   ValueAxis(Plot* plot, QCPAxisRect* rect);
-  /// The range that holds all curves. It is taken as it is; while it is held, as far as the range grows by it; when locked, not at all.
+  /// The range that holds all curves. It is taken as it is; while it is held, only where nothing of it would be seen; when locked, not at all.
   void fit(const QCPRange& wanted);
-  /// While a slider moves.
-  void hold(bool on) { held_ = on; }
+  /// While a slider moves. Let go, it is fitted to what was wanted last.
+  void hold(bool on);
+  /// What a held range becomes: itself, unless nothing of what is wanted lies in it; then as much larger that it need not grow again at once.
+  static QCPRange kept(const QCPRange& range, const QCPRange& wanted);
   bool locked() const { return action_->isChecked(); }
   void setLocked(bool locked) { action_->setChecked(locked); }
   /// Unlocked, and fitted as if nothing had been held.
@@ -27,7 +29,7 @@ class ValueAxis : public QObject {
   QAction* resetAction() const { return reset_; }
   QToolButton* button() const { return button_; }
   QCPAxis* axis() const { return rect_ ? rect_->axis(QCPAxis::atLeft) : nullptr; }
-  const QCPRange& wanted() const { return wanted_; }  ///< what it was fitted to last
+  const QCPRange& wanted() const { return wanted_; }  ///< what it was fitted to last, or is held at
   bool fitted() const { return fitted_; }
 
   /// Over the axis, where the wheel zooms it and a drag moves it.
@@ -45,7 +47,8 @@ class ValueAxis : public QObject {
   QPointer<QCPAxisRect> rect_;
   QAction *action_, *reset_;
   QToolButton* button_;
-  QCPRange wanted_{0, 0};
+  QCPRange wanted_{0, 0};  ///< that all linked axes are to hold: what was asked for, or the range that is held
+  QCPRange fit_{0, 0};     ///< what was asked for last
   bool held_ = false, fitted_ = false;
 };
 

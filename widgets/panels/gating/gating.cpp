@@ -7,6 +7,7 @@
 
 #include "panels/panel_info.h"
 #include "plot/pinned.h"
+#include "plot/value_axis.h"
 
 namespace reclab {
 
@@ -20,6 +21,11 @@ QString percent(double share) {
   const double hundred = 100.0 * share;
   return QStringLiteral("%1 %").arg(hundred > 0 && hundred < 1 ? number(hundred, 1) : QString::number(std::lround(hundred)));
 }
+
+/// "unit", or what the engine calls the entries of a gate: "head".
+bool isOfHeads(const TraceArray& gate) { return gate.axes.size() > 1 && gate.axes[1].name == "head" && gate.row_size() == gate.shape[1]; }
+QString entryOf(const TraceArray& gate) { return isOfHeads(gate) ? GatingPanel::tr("head") : GatingPanel::tr("unit"); }
+QString entriesOf(const TraceArray& gate) { return isOfHeads(gate) ? GatingPanel::tr("heads") : GatingPanel::tr("units"); }
 
 QString gateName(const TraceArray& gate) { return QString::fromStdString(gate.key).section(u'/', 2); }
 
@@ -277,12 +283,15 @@ void GatingPanel::rebuild() {
   high_ = bounded() ? gate_->high : heatmap_->dataHigh();
   if (!(high_ > low_)) low_ -= 0.5, high_ += 0.5;
   if (!bounded() && key_ == fitted_key_ && (held_ || lock_->isChecked())) {
-    low_ = lock_->isChecked() ? before.lower : std::min(low_, before.lower);
-    high_ = lock_->isChecked() ? before.upper : std::max(high_, before.upper);
+    const QCPRange kept = lock_->isChecked() ? before : ValueAxis::kept(before, {low_, high_});
+    low_ = kept.lower;
+    high_ = kept.upper;
   }
   fitted_key_ = key_;
   heatmap_->setScale(low_, high_);
   map_rect_->axis(QCPAxis::atLeft)->setRange(-0.5, static_cast<double>(units()) - 0.5);
+  map_rect_->axis(QCPAxis::atLeft)->setLabel(entryOf(*gate_));
+  histogram_rect_->axis(QCPAxis::atBottom)->setLabel(entriesOf(*gate_));
   bar_->show(*heatmap_, gateLabel(*trace_, gate_->key) +
                             (gate_->unit.empty() ? QString() : QStringLiteral(" (%1)").arg(QString::fromStdString(gate_->unit))));
   makePins();
@@ -329,6 +338,7 @@ void GatingPanel::fitHeight() {
     if (lowest) rect->setMargins(QMargins());
   }
   map_rect_->axis(QCPAxis::atBottom)->setTickLabels(lowest);  // else those of the curve
+  map_rect_->axis(QCPAxis::atBottom)->setLabel(QString());     // which names the time too
   showShares(bounded() && !low_plot_);
 }
 
@@ -410,12 +420,12 @@ void GatingPanel::moveTime() {
     const QString closed = tr("nearly closed (below %1)").arg(number(gate_->low + 0.1 * (gate_->high - gate_->low)));
     const QString open = tr("nearly open (above %1)").arg(number(gate_->low + 0.9 * (gate_->high - gate_->low)));
     if (units() == 1)
-      text += tr(" the one unit is %1.").arg(found.below > 0 ? closed : found.above > 0 ? open : tr("neither %1 nor %2").arg(closed, open));
+      text += tr(" the one %1 is %2.").arg(entryOf(*gate_), found.below > 0 ? closed : found.above > 0 ? open : tr("neither %1 nor %2").arg(closed, open));
     else
-      text += tr(" %1 of %2 units are %3, %4 %5. Band: 10 to 90 % of the units.").arg(percent(found.below), grouped(units()), closed, percent(found.above), open);
+      text += tr(" %1 of %2 %6 are %3, %4 %5. Band: 10 to 90 % of the %6.").arg(percent(found.below), grouped(units()), closed, percent(found.above), open, entriesOf(*gate_));
   } else {
-    text += tr(" the mean is %1. This gate has no upper and lower end, so it cannot saturate. Band: 10 to 90 % of the units.")
-                .arg(number(statisticsAtCursor().mean));
+    text += tr(" the mean is %1. This gate has no upper and lower end, so it cannot saturate.").arg(number(statisticsAtCursor().mean));
+    if (units() > 1) text += tr(" Band: 10 to 90 % of the %1.").arg(entriesOf(*gate_));
   }
   const QSize before = said_->minimumOuterSizeHint();
   said_->setText(text, true);
@@ -432,11 +442,11 @@ QString GatingPanel::tipAt(const QPointF& position) const {
   if (!gate_) return {};
   std::int64_t step = 0, unit = 0;
   double value = 0;
-  if (heatmap_->at(position, &step, &unit, &value)) return tr("unit %1 at step %2: %3").arg(grouped(unit), grouped(step), number(value, 4));
-  if (mean_rect_->rect().contains(position.toPoint())) return tr("The mean over all units, and the band that holds 80 % of them.");
+  if (heatmap_->at(position, &step, &unit, &value)) return tr("%1 %2 at step %3: %4").arg(entryOf(*gate_), grouped(unit), grouped(step), number(value, 4));
+  if (mean_rect_->rect().contains(position.toPoint())) return tr("The mean over all %1, and the band that holds 80 % of them.").arg(entriesOf(*gate_));
   if (share_rect_->visible() && share_rect_->rect().contains(position.toPoint()))
-    return tr("The share of units above 0.9 and below 0.1 of the gate's range.");
-  if (histogram_rect_->rect().contains(position.toPoint())) return tr("How many units have which value at the cursor.");
+    return tr("The share of %1 above 0.9 and below 0.1 of the gate's range.").arg(entriesOf(*gate_));
+  if (histogram_rect_->rect().contains(position.toPoint())) return tr("How many %1 have which value at the cursor.").arg(entriesOf(*gate_));
   return {};
 }
 

@@ -231,7 +231,10 @@ SpectrumPanel::SpectrumPanel(QWidget* parent) : PlotPanel(parent) {
   lock_->setCheckable(true);
   lock_->setToolTip(tr("The axes stay as they are whatever is changed; a zoom holds them too. A double click fits them again."));
   addAction(lock_);
-  connect(lock_, &QAction::toggled, plot_, &Plot::redraw);
+  connect(lock_, &QAction::toggled, this, [this] {
+    imposed_ = false;
+    plot_->redraw();
+  });
   const auto zoom = [this](const QPointF& at) {
     if (rect_->rect().contains(at.toPoint()) || (fromContinuous() && plane_->rect().contains(at.toPoint()))) lock_->setChecked(true);
   };
@@ -366,7 +369,7 @@ QString SpectrumPanel::whyEmpty() const {
   // A model without a transition says so in place of what its spectrum would hold.
   for (const SpectrumInfo& info : trace_->info.spectra)
     if (info.of.starts_with("none"))
-      return (tr("%1 has no spectrum (%2).").arg(QString::fromStdString(trace_->info.title), mathText(QString::fromStdString(info.of))) + u' ' + pinsThatHave(pinned_, {Kind::spectrum})).trimmed();
+      return (tr("%1 has no spectrum: %2.").arg(QString::fromStdString(trace_->info.title), mathText(QString::fromStdString(info.of).section(QStringLiteral(": "), 1))) + u' ' + pinsThatHave(pinned_, {Kind::spectrum})).trimmed();
   return tr("This run has no spectrum yet: it comes after states and gradients. If it does not, press Run.");
 }
 
@@ -440,7 +443,8 @@ double SpectrumPanel::reachOfMostRows() {
 void SpectrumPanel::findHome() {
   double left = -1, right = 1, top = 1, bottom = -1;
   const double reach = reachOfMostRows();
-  for (const TraceArray* array : {array_, cloudArray_})
+  const bool learns = trace_->info.learned.has_value();  // then the cloud of former weights may be far from where these are
+  for (const TraceArray* array : {array_, learns ? array_ : cloudArray_})
     for (const Complex& z : *array->complex) {
       if (!std::isfinite(z.real()) || !std::isfinite(z.imag()) || std::abs(z) > reach) continue;
       left = std::min(left, z.real());
@@ -450,25 +454,39 @@ void SpectrumPanel::findHome() {
     }
   const double across = std::max(0.08 * (right - left), 1e-6), up = std::max(0.08 * (top - bottom), 1e-6);
   const QCPRange re(left - across, right + across), im(bottom - up, top + up);
-  const bool grow = held_ && home_re_.size() > 0;
-  home_re_ = grow ? home_re_.expanded(re) : re;
-  home_im_ = grow ? home_im_.expanded(im) : im;
+  // Eigenvalues that leave the plane while a slider moves are what one looks for: it grows, by a quarter more than it must, so that it is seldom.
+  const auto grown = [this](const QCPRange& home, const QCPRange& wanted) {
+    if (!held_ || !(home.size() > 0)) return wanted;
+    QCPRange range = home;
+    if (wanted.lower < home.lower) range.lower = wanted.lower - 0.25 * (home.lower - wanted.lower) - 0.05 * home.size();
+    if (wanted.upper > home.upper) range.upper = wanted.upper + 0.25 * (wanted.upper - home.upper) + 0.05 * home.size();
+    return range;
+  };
+  const QCPRange before_re = std::exchange(home_re_, grown(home_re_, re)), before_im = std::exchange(home_im_, grown(home_im_, im));
+  if (before_re != home_re_ || before_im != home_im_) imposed_ = false;
 }
 
-/// A circle is to be round: the axis that has pixels to spare shows more.
+/// A circle is to be round: the axis that has pixels to spare shows more. A plane that somebody else gave it, as to all that stand side by side, stays.
 void SpectrumPanel::keepRound() {
   QCPAxis *re = rect_->axis(QCPAxis::atBottom), *im = rect_->axis(QCPAxis::atLeft);
-  if (!lock_->isChecked()) {
+  if (std::exchange(continuous_, fromContinuous()) != fromContinuous())
+    imposed_ = false;
+  else if (kept_re_.size() > 0 && (re->range() != kept_re_ || im->range() != kept_im_))
+    imposed_ = !lock_->isChecked();
+  const auto remember = [this, re, im] { kept_re_ = re->range(), kept_im_ = im->range(); };
+  if (!lock_->isChecked() && !imposed_) {
     const double reach = 1.1 * flow_->diskReach();
     re->setRange(fromContinuous() ? QCPRange(-reach, reach) : home_re_);
     im->setRange(fromContinuous() ? QCPRange(-reach, reach) : home_im_);
   }
+  remember();
   if (rect_->width() < 2 || rect_->height() < 2) return;
   const double a = re->range().size() / rect_->width(), b = im->range().size() / rect_->height();
   if (a < b)
     re->setRange(re->range().center(), b * rect_->width(), Qt::AlignCenter);
   else
     im->setRange(im->range().center(), a * rect_->height(), Qt::AlignCenter);
+  remember();
 }
 
 void SpectrumPanel::moveTime() {

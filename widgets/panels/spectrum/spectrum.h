@@ -91,6 +91,9 @@ class SpectrumPanel : public PlotPanel {
   QString layer_ = QStringLiteral("0");
   std::vector<Run> pinned_;
   QCPRange home_re_, home_im_;  // what holds all eigenvalues but those that are far from all others
+  QCPRange kept_re_, kept_im_;  // what keepRound() left
+  bool imposed_ = false;        // they were changed since by somebody else, and not by a hand, which locks them
+  bool continuous_ = false;     // it was the disk of a flow
   std::int64_t far_rows_ = 0;   // the rows that have such
   double far_reach_ = 0.0;      // the largest |λ| of all
   bool was_flow_ = false, held_ = false;
