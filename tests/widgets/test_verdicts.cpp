@@ -11,10 +11,13 @@
 
 #include "panels/gating/gating.h"
 #include "panels/gradients/gradients.h"
+#include "shown_panel.h"
 #include "synthetic/synthetic_trace.h"
 
 using namespace reclab;
+using test::Shown;
 using test::synthetic_trace;
+using test::SyntheticOptions;
 
 namespace {
 
@@ -175,6 +178,49 @@ class TestVerdicts : public QObject {
     QCOMPARE(counts[10], 1);
     QCOMPARE(counts[19], 2);
     QCOMPARE(std::accumulate(counts.begin(), counts.end(), 0), 6);
+  }
+
+  void atHowManyStepsTheLossCountsIsReadOffTheMask() {
+    const auto with = [](const auto& mask) {
+      auto trace = std::make_shared<Trace>(*synthetic_trace());
+      // Without singular values the verdict is on the gradient, which the loss of each step adds to.
+      auto bare = std::make_shared<Trace>();
+      bare->info = trace->info;
+      bare->steps = trace->steps;
+      bare->time = trace->time;
+      for (const auto& array : trace->arrays())
+        if (!array->key.starts_with("jacobian")) bare->put(*array);
+      bare->info.loss = "task: L = mean of ½ |y_t − target_t|² over the steps that count";
+      bare->put(test::unit_array("mask", bare->steps, 1, [&](double t, double) { return mask(t) ? 1.0 : 0.0; }, ""));
+      return bare;
+    };
+    const auto said = [](const Shown<GradientsPanel>& shown) { return shown.panel.verdict().sentence; };
+    const Shown<GradientsPanel> once(with([](double t) { return t == 299.0; })), some(with([](double t) { return t >= 290.0; })), all(with([](double) { return true; }));
+    QVERIFY2(!said(once).contains("The loss counts"), qPrintable(said(once)));
+    QVERIFY2(said(some).contains("The loss counts at 10 of the 300 steps"), qPrintable(said(some)));
+    QVERIFY2(said(all).contains("The loss counts at every step"), qPrintable(said(all)));
+  }
+
+  void formerWeightsDoNotScaleTheAxisWhileItLearns() {
+    SyntheticOptions steep;
+    steep.decades_per_step = 0.5;
+    auto former = synthetic_trace(steep);
+    auto now = std::make_shared<Trace>();
+    const auto whole = synthetic_trace();
+    now->info = whole->info;
+    now->steps = whole->steps;
+    now->time = whole->time;
+    for (const auto& array : whole->arrays())
+      if (!array->key.starts_with("jacobian")) now->put(*array);
+    Shown<GradientsPanel> shown(whole);
+    shown->setFormer(former);
+    shown->setTrace(now);
+    const QCPRange drawn = shown->rect()->axis(QCPAxis::atLeft)->range();
+    auto learns = std::make_shared<Trace>(*now);
+    learns->info.learned = LearnedInfo{1, 5, "adding"};
+    shown->setTrace(learns);
+    const QCPRange learned = shown->rect()->axis(QCPAxis::atLeft)->range();
+    QVERIFY2(learned.size() < 0.5 * drawn.size(), qPrintable(QStringLiteral("%1 %2").arg(learned.size()).arg(drawn.size())));
   }
 };
 

@@ -43,6 +43,15 @@ std::vector<const TraceArray*> ofStates(const Trace& trace) { return trace.match
 
 bool usable(const TraceArray& array) { return array.real && array.has_rows(); }
 
+/// At how many of the recorded steps the loss counts.
+std::int64_t stepsOfLoss(const Trace& trace) {
+  const std::string& loss = trace.info.loss;
+  if (loss.empty() || loss.starts_with("last")) return 1;
+  const TraceArray* mask = trace.find(key_of(Kind::mask));
+  if (!loss.starts_with("task") || !mask || !mask->real) return trace.info.length;
+  return std::ranges::count_if(*mask->real, [](double weight) { return weight != 0.0; });
+}
+
 }  // namespace
 
 GradientsPanel::GradientsPanel(QWidget* parent) : PlotPanel(parent) {
@@ -51,7 +60,7 @@ GradientsPanel::GradientsPanel(QWidget* parent) : PlotPanel(parent) {
   rect_ = plot_->makeRect([this] {  // a name longer than the axis would be cut
     QCPAxis* values = rect_->axis(QCPAxis::atLeft);
     const QString name = tr("gradient norm, singular value");
-    values->setLabel(QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(name) <= rect_->height() ? name : tr("norm, σ"));
+    values->setLabel(QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(name) <= rect_->height() ? name : tr("norm"));
   });
   plot_->plotLayout()->addElement(0, 0, sentence_);
   plot_->plotLayout()->addElement(1, 0, legend_);
@@ -132,16 +141,16 @@ QString GradientsPanel::whyEmpty() const {
 }
 
 void GradientsPanel::judge() {
-  // With a loss at every step each step adds to the gradient, so only the Jacobian product tells what the memory itself does.
-  const std::string& loss = trace_->info.loss;
-  const bool at_end = loss.empty() || loss.starts_with("last");
+  // Where the loss counts at several steps each of them adds to the gradient, so only the Jacobian product tells what the memory itself does.
+  const std::int64_t counted = stepsOfLoss(*trace_), recorded = std::ssize(trace_->steps);
+  const bool once = counted <= 1;
   verdict_ = {};
   QString note;
   const auto left = [](const Verdict& v) {
     return v.fate == Fate::unknown ? -std::numeric_limits<double>::infinity()
                                    : v.intercept + v.slope * static_cast<double>(std::abs(v.last - v.first));
   };
-  for (const bool jacobian : {!at_end, at_end}) {
+  for (const bool jacobian : {!once, once}) {
     const std::vector<const TraceArray*> arrays = jacobian ? trace_->of(Kind::jacobian) : ofStates(*trace_);
     std::vector<Verdict> verdicts;
     // The state that the preset names, where this run has it.
@@ -168,7 +177,9 @@ void GradientsPanel::judge() {
       const bool clearly = verdicts.size() > 1 && left(verdict_) - left(verdicts[1]) > 0.3;  // twice as much
       if (clearly && verdict_.fate == Fate::vanishes)
         note = jacobian ? tr(" Every other layer keeps less.") : tr(" Every other state gets less.");
-      if (!at_end && !jacobian) note += tr(" The loss counts every step, so this is not the memory alone.");
+      if (!once && !jacobian)
+        note += counted < recorded ? tr(" The loss counts at %1 of the %2 steps, and each of them adds to the gradient: this is not the memory alone.").arg(grouped(counted), grouped(recorded))
+                                   : tr(" The loss counts at every step, and each of them adds to the gradient: this is not the memory alone.");
       break;
     }
   }
@@ -267,6 +278,8 @@ void GradientsPanel::rebuild() {
     if (curve.former) ink = mixed(ink, theme.base, 0.4);
     QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.6 : 1.0, style);
     graph->setProperty("least", curve.kind == Kind::jacobian_min);
+    // While weights are learned the picture is of what they come to, however far from that the former ones were.
+    graph->setProperty("aside", curve.former && trace_->info.learned.has_value());
     if (!alone || curve.former) Plot::setQuiet(graph);
     fill(graph, stepsOf(*curve.of, *curve.array), column(*curve.array, 0));
     const QString what = gradient ? QStringLiteral("|∂L/∂s| ") + curve.state : curve.kind == Kind::jacobian ? tr("σ max") : tr("σ min");
@@ -295,7 +308,8 @@ void GradientsPanel::fitValues() {
   double low = std::numeric_limits<double>::infinity(), high = -low, least = low;
   for (const QCPGraph* graph : rect_->graphs()) {
     bool found = false;
-    const QCPRange range = graph->realVisibility() ? graph->getValueRange(found, QCP::sdBoth, visible) : QCPRange();
+    const bool counts = graph->realVisibility() && !graph->property("aside").toBool();
+    const QCPRange range = counts ? graph->getValueRange(found, QCP::sdBoth, visible) : QCPRange();
     if (!found || !std::isfinite(range.lower) || !std::isfinite(range.upper)) continue;
     if (graph->property("least").toBool()) {
       least = std::min(least, range.lower);
