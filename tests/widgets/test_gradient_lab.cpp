@@ -65,10 +65,10 @@ class TestGradientLab : public QObject {
     QCOMPARE(measured->data()->at(100)->value, synthetic_pair(299, 100));
     const QCPGraph* bound = lab.graph(lab->normRect(), "bound by σ max");
     QVERIFY(bound && bound->data()->at(100)->value == 0.0);
-    QVERIFY2(lab->said().contains("Over the 199 steps from step 100 to the end") && lab->said().contains("at most 1 by σ max"), qPrintable(lab->said()));
+    QVERIFY2(lab->said().contains("Over the 199 steps from step 100 to the end") && lab->said().contains("the largest singular value lets it be at most 1, and the rate of the largest eigenvalue, which is no bound, would make it 0.00233."), qPrintable(lab->said()));
     const QCPGraph* slope = lab.graph(lab->factorRect(), "slope of f");
     QVERIFY(slope && lab.graph(lab->factorRect(), "matrix") && !lab.graph(lab->factorRect(), "gate") && !lab.graph(lab->factorRect(), "step"));
-    QVERIFY2(lab->said().contains("length with 0.95: slope 0.97 × matrix 0.979."), qPrintable(lab->said()));
+    QVERIFY2(lab->said().contains("length by 0.95: slope 0.97 × matrix 0.979."), qPrintable(lab->said()));
     const QString csv = lab.panel.dataAsCsv();
     QVERIFY2(csv.startsWith("step,time,log10 |ds_T/ds_t|,log10 bound by singular value,log10 bound by eigenvalue,log10 factor of gate,"), qPrintable(csv.left(200)));
     QCOMPARE(csv.count('\n'), 301);
@@ -83,8 +83,83 @@ class TestGradientLab : public QObject {
     const QCPGraph *gate = lab.graph(lab->factorRect(), "gate"), *step = lab.graph(lab->factorRect(), "step");
     QVERIFY(gate && step && lab.graph(lab->factorRect(), "slope of f") && lab.graph(lab->factorRect(), "matrix"));
     QVERIFY(std::abs(gate->data()->at(100)->value - std::log10(0.6)) < 1e-12 && std::abs(step->data()->at(100)->value - std::log10(0.95)) < 1e-12);
-    QVERIFY2(lab->said().contains("length with 0.95: gate 0.6, and beside it slope 0.97 × matrix 0.361 = 0.35. 63.2 % of what arrives came along the gates."), qPrintable(lab->said()));
+    QVERIFY2(lab->said().contains("length by 0.95 = 0.6 along the gates + 0.35 through the matrix. What comes along the gates is a vector of length 0.6, what comes through the matrix one of length slope 0.97 × matrix 0.361 = 0.35; they point"), qPrintable(lab->said()));
     QVERIFY(lab.panel.dataAsCsv().contains("log10 factor of step,share of gate,share of matrix"));
+  }
+
+  void theSharesOfAStepAddUpInTheDigitsThatAreShown() {
+    // Lengths 0.795 and 0.324 at an angle: projected on their sum they are 0.7356 and 0.1224 of 0.858. And one that takes away from the other.
+    struct Case {
+      double gate, slope, matrix, whole, share;
+      const char* said;
+    };
+    for (const Case& one : {Case{0.795, 0.503, 0.6441, 0.858, 0.8574, "by 0.858 = 0.736 along the gates + 0.122 through the matrix."}, Case{0.95, 0.5, 0.3, 0.9, 1.0556, "by 0.9 = 0.95 along the gates − 0.05 through the matrix."},
+                            Case{1e-9, 0.5, 2.2e-9, 2e-9, 0.4, "by 2×10⁻⁹ = 8×10⁻¹⁰ along the gates + 1.2×10⁻⁹ through the matrix."}}) {
+      auto trace = std::make_shared<Trace>(*test::synthetic_trace());
+      test::put_lab(*trace, true, true);
+      TraceArray factors = *trace->find("jacobian_factor/0"), shares = *trace->find("jacobian_share/0");
+      std::vector<double> lengths, parts;
+      for (std::size_t t = 0; t < trace->steps.size(); ++t) {
+        for (const double x : {one.gate, one.slope, one.matrix, one.whole}) lengths.push_back(std::log10(x));
+        for (const double x : {one.share, 1.0 - one.share}) parts.push_back(x);
+      }
+      factors.real = std::make_shared<const std::vector<double>>(lengths);
+      shares.real = std::make_shared<const std::vector<double>>(parts);
+      trace->put(factors);
+      trace->put(shares);
+      Lab lab(trace);
+      lab.panel.setTime(100);
+      QVERIFY2(lab->said().contains(one.said), qPrintable(lab->said()));
+    }
+  }
+
+  void aRateThatIsPassedIsCalledNoBound() {
+    // What is measured rises above the rate of the largest eigenvalue, as it does where eigenvectors are not at right angles.
+    auto trace = std::make_shared<Trace>(*traceOf());
+    TraceArray bound = *trace->find("jacobian_bound/0");
+    auto values = std::make_shared<std::vector<double>>(*bound.real);
+    for (std::size_t i = 1; i < values->size(); i += 2) (*values)[i] *= 4.0;
+    bound.real = values;
+    trace->put(bound);
+    Lab lab(trace);
+    lab.panel.setTime(100);
+    const double measured = synthetic_pair(299, 100), rate = (*values)[201];
+    QVERIFY(measured > rate);
+    QVERIFY2(!lab->said().contains("at most " + powerAsNumber(rate, 3)) && lab->said().contains("which is no bound, would make it " + powerAsNumber(rate, 3)), qPrintable(lab->said()));
+    QVERIFY(lab.graph(lab->normRect(), "bound by σ max") && lab.graph(lab->normRect(), "rate of |λ| max"));
+  }
+
+  void atTheLastStepItIsSaidThatThereIsNothingToSee() {
+    Lab lab(traceOf());
+    lab.panel.setTime(299);
+    QVERIFY2(lab->said().contains("The cursor is at the end, where ∂s_T/∂s_t is the identity") && !lab->said().contains("Over the 0 steps"), qPrintable(lab->said()));
+    lab.panel.setTime(298);
+    QVERIFY2(lab->said().contains("Over the one step from step 298 to the end"), qPrintable(lab->said()));
+  }
+
+  void aMapThatExplodesHasItsDiagonalInTheColours() {
+    auto trace = std::make_shared<Trace>(*traceOf());
+    TraceArray pairs = *trace->find("jacobian_pairs/0");
+    auto values = std::make_shared<std::vector<double>>(*pairs.real);
+    for (double& x : *values)
+      if (std::isfinite(x)) x *= -10.0;  // up to 10^66
+    pairs.real = values;
+    trace->put(pairs);
+    Lab lab(trace);
+    lab.choose("view", 2);
+    const double span = *std::ranges::max_element(*values);
+    QVERIFY(span > 60.0);
+    QVERIFY2(std::abs(lab->heatmap()->high() - lab->heatmap()->low() - span) < 0.5, qPrintable(QString::number(lab->heatmap()->low())));
+    QVERIFY2(lab->said().contains("The diagonal, where t is s, is 1") && !lab->said().contains("Colours go down"), qPrintable(lab->said()));
+    // One that fades is cut, and says where.
+    for (double& x : *values)
+      if (std::isfinite(x)) x *= -1.0;
+    auto fades = std::make_shared<Trace>(*trace);
+    pairs.real = std::make_shared<std::vector<double>>(*values);
+    fades->put(pairs);
+    lab.panel.setTrace(fades);
+    lab.choose("view", 2);
+    QVERIFY2(lab->said().contains("Colours go down to 10⁻¹²; smaller values"), qPrintable(lab->said()));
   }
 
   void aViewThatARunHasNotGotIsSaidBeforeWhatStandsInItsPlace() {
@@ -145,6 +220,7 @@ class TestGradientLab : public QObject {
     QTest::keyClicks(clip, "0.01");
     QTest::keyClick(clip, Qt::Key_Enter);
     QVERIFY(lab->clipLine()->visible());
+    QVERIFY(!lab.panel.legend()->placeOf("clip").isNull());
     QVERIFY(std::abs(lab->clipLine()->point1->coords().y() + 2.0) < 1e-12);
     GradientLabPanel other;
     other.setChoices(lab->choices());
@@ -228,9 +304,9 @@ class TestGradientLab : public QObject {
     QVERIFY(panel.emptyReason().startsWith("Nothing has run yet"));
     auto trace = std::make_shared<Trace>();
     trace->info.length = 10;
-    trace->info.absent[Kind::jacobian] = "No step maps its state to the next.";
+    trace->info.absent[Kind::jacobian] = "No step of this model computes its state from the state before.";
     panel.setTrace(trace);
-    QCOMPARE(panel.emptyReason(), QStringLiteral("No step maps its state to the next."));
+    QCOMPARE(panel.emptyReason(), QStringLiteral("No step of this model computes its state from the state before."));
     QVERIFY(panel.headline().isEmpty() && panel.dataAsCsv().isEmpty());
   }
 };

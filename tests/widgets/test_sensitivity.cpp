@@ -54,6 +54,25 @@ class TestSensitivity : public QObject {
     QVERIFY2(tip.contains("output of step 120, input of step 160: |dy/du| = 0"), qPrintable(tip));
   }
 
+  void whatIsTooSmallForANumberIsToldFromNothing() {
+    auto trace = traceOf();
+    TraceArray array = *trace->find("sensitivity");
+    auto values = std::make_shared<std::vector<double>>(*array.real);
+    for (double& x : *values)
+      if (std::isfinite(x)) x = x * 100.0 - 5.0;  // down to 10^-1000
+    array.real = values;
+    trace->put(array);
+    Shown<SensitivityPanel> shown(trace);
+    shown->logarithmic()->trigger();
+    shown->plot()->replot();
+    const QImage picture = shown->plot()->toPixmap(shown->plot()->width(), shown->plot()->height()).toImage();
+    const QRgb paper = shown->plot()->theme().base.rgb();
+    const auto colour = [&](double t, double s) { return picture.pixel(pixelIn(shown->mapRect(), t, s / 4.0).toPoint()); };
+    QVERIFY(colour(200, 40) != paper);
+    QCOMPARE(colour(120, 160), paper);
+    QVERIFY2(shown->said().contains("the output does not depend on the input, |dy/du| is 0."), qPrintable(shown->said()));
+  }
+
   void theRowAtTheCursorIsDrawnAndSaid() {
     Shown<SensitivityPanel> shown(traceOf());
     shown.panel.setTime(120);
@@ -73,7 +92,7 @@ class TestSensitivity : public QObject {
     for (std::int64_t s = 120; s >= 0; s -= 4)
       if (synthetic_sensitivity(120, static_cast<double>(s)) >= largest - 2.0) back = 120 - s;
     QVERIFY2(shown->said().contains(QStringLiteral("moved most by the input of step %1").arg(strongest)) && shown->said().contains(QStringLiteral("up to %1 steps back.").arg(back)), qPrintable(shown->said()));
-    QCOMPARE(shown->headline(), QStringLiteral("1 % within %1 steps").arg(back));
+    QCOMPARE(shown->headline(), QStringLiteral("reaches %1 steps back").arg(back));
     const QString tip = shown->tipAt(pixelIn(shown->rowRect(), 81, 0.0));
     QVERIFY2(tip.contains("output of step 120, input of step 80"), qPrintable(tip));
   }

@@ -22,19 +22,25 @@ class ShiftedPowers : public PowerTicker {
 
 }  // namespace
 
-QCPRange showPowers(Heatmap& heatmap, ColourBar& bar, const std::vector<double>& logarithms, std::int64_t units, const std::vector<std::int64_t>& steps, double decades, const QString& label) {
+PowerColours showPowers(Heatmap& heatmap, ColourBar& bar, const std::vector<double>& logarithms, std::int64_t units, const std::vector<std::int64_t>& steps, double decades, const QString& label) {
   double high = -std::numeric_limits<double>::infinity(), low = -high;
   for (const double x : logarithms)
     if (std::isfinite(x)) high = std::max(high, x), low = std::min(low, x);
   if (!std::isfinite(high)) high = low = 0.0;
-  const double floor = std::min(std::max(low, high - decades), high - 1.0), shift = std::ceil(high);
+  // Where values grow beyond that many decades, those near 1, from which they grew, are to be told from them.
+  const double floor = std::min(std::max(low, std::min(high - decades, 0.0)), high - 1.0), shift = std::ceil(high);
   auto shown = std::make_shared<std::vector<double>>(logarithms);
   for (double& x : *shown) x -= shift;
   heatmap.setData(std::move(shown), units, steps);
   heatmap.setScale(floor - shift, high - shift);
   bar.axis()->setTicker(QSharedPointer<QCPAxisTicker>(new ShiftedPowers(shift)));
   bar.show(heatmap, label);
-  return {floor, high};
+  return {floor, high, low};
+}
+
+QString clippedText(const PowerColours& colours) {
+  if (!(colours.least < colours.low - 1e-9)) return {};
+  return QObject::tr("Colours go down to %1; smaller values, down to %2, have the lowest one.").arg(powerAsNumber(colours.low, 2), powerAsNumber(colours.least, 2));
 }
 
 }  // namespace reclab

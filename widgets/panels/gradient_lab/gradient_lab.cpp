@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "panels/panel_info.h"
-#include "panels/power_colours.h"
 #include "plot/pinned.h"
 
 namespace reclab {
@@ -45,19 +44,36 @@ struct LabCurve {
   QPen pen;
 };
 
+/// "0.858 = 0.736 along the gates + 0.122 through the matrix": what each brings to the sum of both, in digits that add up.
+QString labSum(double log10_whole, double share) {
+  const double exponent = std::floor(log10_whole), whole = std::pow(10.0, log10_whole - exponent);  // from 1 to 10
+  const double sum = std::round(100.0 * whole), gate = std::round(100.0 * whole * share), matrix = sum - gate;
+  const auto text = [&](double hundredths) {
+    return hundredths == 0.0 ? QStringLiteral("0") : labPower(std::log10(std::abs(hundredths)) - 2.0 + exponent);
+  };
+  const QString through = GradientLabPanel::tr("%1 through the matrix").arg(text(matrix));
+  const QString along = GradientLabPanel::tr("%1 along the gates").arg(text(gate));
+  if (gate < 0.0) return QStringLiteral("%1 = %2 − %3").arg(text(sum), through, along);
+  return QStringLiteral("%1 = %2 %3 %4").arg(text(sum), along, matrix < 0.0 ? QStringLiteral("−") : QStringLiteral("+"), through);
+}
+
 /// What one step does to the length of the gradient that passes it, factor by factor.
 QString labStep(const Trace& trace, const TraceArray& factors, const TraceArray* shares, std::int64_t step) {
   const double whole = labValue(trace, &factors, step, step_factor), gate = labValue(trace, &factors, step, gate_factor), slope = labValue(trace, &factors, step, slope_factor),
                matrix = labValue(trace, &factors, step, matrix_factor), share = labValue(trace, shares, step, 0);
   if (!std::isfinite(whole)) return {};
-  const QString first = GradientLabPanel::tr("Step %1 multiplies the gradient's length with %2: ").arg(grouped(step), labPower(whole));
+  const QString first = GradientLabPanel::tr("Step %1 multiplies the gradient's length by ").arg(grouped(step));
   const bool along = std::isfinite(gate), through = std::isfinite(slope + matrix);
   if (!along && !through) return {};
-  if (!through) return first + GradientLabPanel::tr("all of it along its gates.");
+  if (!through) return first + GradientLabPanel::tr("%1, all of it along the gates.").arg(labPower(whole));
   const QString product = GradientLabPanel::tr("slope %1 × matrix %2").arg(labPower(slope), labPower(matrix));
-  if (!along) return first + product + u'.';
-  const QString sum = first + GradientLabPanel::tr("gate %1, and beside it %2 = %3.").arg(labPower(gate), product, labPower(slope + matrix));
-  return std::isnan(share) ? sum : sum + GradientLabPanel::tr(" %1 % of what arrives came along the gates.").arg(number(100.0 * share, 3));
+  if (!along) return first + labPower(whole) + QStringLiteral(": ") + product + u'.';
+  const QString lengths = GradientLabPanel::tr("What comes along the gates is a vector of length %1, what comes through the matrix one of "
+                                               "length %2 = %3")
+                              .arg(labPower(gate), product, labPower(slope + matrix));
+  if (std::isnan(share)) return first + labPower(whole) + QStringLiteral(". ") + lengths + u'.';
+  return first + labSum(whole, share) + QStringLiteral(". ") + lengths +
+         GradientLabPanel::tr("; they point in different directions, so each counts by its part along their sum.");
 }
 
 QCPItemStraightLine* labLine(Plot* plot, QCPAxisRect* rect, const QString& layer) {
@@ -78,7 +94,7 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent) {
   view_->addItem(tr("Factors"), QStringLiteral("factors"));
   view_->addItem(tr("Pairs"), QStringLiteral("pairs"));
   view_->addItem(tr("Alignment"), QStringLiteral("alignment"));
-  view_->setItemData(0, tr("|∂s_T/∂s_t|, what bounds it, and what each factor of a step does"), Qt::ToolTipRole);
+  view_->setItemData(0, tr("|∂s_T/∂s_t|, what it can be at most, and what each factor of a step does"), Qt::ToolTipRole);
   view_->setItemData(1, tr("What matrix, slope and gate do to the gradient at each step; under the bounds where the panel is high"), Qt::ToolTipRole);
   view_->setItemData(2, tr("|∂s_t/∂s_s| for each step and each one before it"), Qt::ToolTipRole);
   view_->setItemData(3, tr("Whether the gradients that arrive at different steps point the same way"), Qt::ToolTipRole);
@@ -183,7 +199,7 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent) {
 }
 
 QString GradientLabPanel::hint() const {
-  return tr("Why a gradient vanishes or explodes: ∂s_T/∂s_t beside the bounds of the recurrent matrix, what each factor of a step does, and |∂s_t/∂s_s| over all pairs, under the sliders of the model.");
+  return tr("Why a gradient vanishes or explodes: ∂s_T/∂s_t beside the bound that the recurrent matrix sets, what each factor of a step does, and |∂s_t/∂s_s| over all pairs, under the sliders of the model.");
 }
 
 GradientLabPanel::View GradientLabPanel::view() const { return static_cast<View>(std::max(0, view_->currentIndex())); }
@@ -332,8 +348,8 @@ void GradientLabPanel::showBounds() {
   const Theme& theme = plot_->theme();
   const std::vector<LabCurve> entries{
       {Kind::jacobian, 0, tr("|∂s_T/∂s_t|"), tr("Measured: the largest singular value of the product of all Jacobians from step t to the end."), QPen(theme.own.isValid() ? theme.own : theme.text, 1.8)},
-      {Kind::jacobian_bound, 0, tr("bound by σ max"), tr("(σ max(W) · max f')^(T − t): what the largest singular value of the recurrent matrix lets it be at most; without one, that of any step's Jacobian."), QPen(theme.series(1), 1.4, Qt::DashLine)},
-      {Kind::jacobian_bound, 1, tr("by |λ| max"), tr("(ρ(W) · max f')^(T − t): how the largest eigenvalue would go on; a sum of many directions may rise above it for a while."), QPen(theme.series(2), 1.4, Qt::DotLine)}};
+      {Kind::jacobian_bound, 0, tr("bound by σ max"), tr("(σ max(W) · max f')^(T − t): what the largest singular value of the recurrent matrix lets it be at most; without one recurrent matrix, the largest of all steps' Jacobians."), QPen(theme.series(1), 1.4, Qt::DashLine)},
+      {Kind::jacobian_bound, 1, tr("rate of |λ| max"), tr("(ρ(W) · max f')^(T − t): the rate of the largest eigenvalue. It is no bound: where eigenvectors are not at right angles, the measured curve may rise above it."), QPen(theme.series(2), 1.4, Qt::DotLine)}};
   double low = 0.0, high = 0.0;
   for (const LabCurve& entry : entries) {
     const TraceArray* array = find(*trace_, entry.kind);
@@ -446,6 +462,9 @@ void GradientLabPanel::showTraining() {
     }
   clip_->setPen(QPen(theme.series(4), 1.4, Qt::DashDotLine));
   clip_->setVisible(norms_ && settings_->clip() > 0.0);
+  if (clip_->visible())
+    legend_->add(QStringLiteral("clip"), tr("clip |∂L/∂θ|"), clip_->pen(), {clip_},
+                 tr("The norm at which the gradient of all weights, |∂L/∂θ|, is clipped. The curves are of states: none of them is clipped where it crosses the line."));
   if (settings_->clip() > 0.0) {
     const double at = std::log10(settings_->clip());
     clip_->point1->setCoords(0, at);
@@ -458,7 +477,7 @@ void GradientLabPanel::showMap() {
   rows_ = labSteps(*trace_, *map_);
   const auto units = std::ssize(rows_);
   if (view() == View::pairs) {
-    showPowers(*heatmap_, *bar_, *map_->real, units, rows_, lab_decades, tr("|∂s_t/∂s_s|"));
+    colours_ = showPowers(*heatmap_, *bar_, *map_->real, units, rows_, lab_decades, tr("|∂s_t/∂s_s|"));
   } else {
     heatmap_->setData(map_->real, units, rows_);
     heatmap_->setScale(-1.0, 1.0);
@@ -480,8 +499,18 @@ void GradientLabPanel::moveTime() {
     const double row = (static_cast<double>(step_) - first) / apart;
     input_->point1->setCoords(0, row);
     input_->point2->setCoords(1, row);
-    said << (view() == View::pairs ? tr("How much of a change of the state at step s is left at step t, at most: the last column is |∂s_T/∂s_t|. Without colour: nothing.")
-                                   : tr("What an error at the last step sends back to the state of one step and of another: 1 where it points the same way, so that all steps teach the weights the same; near 0 where they say different things; −1 where they say the opposite."));
+    if (view() == View::pairs) {
+      const bool backward = runsBackward(*trace_, layer_->currentData().toString());
+      said << tr("How many times larger or smaller a change of the state at step s is by step t, in the direction that keeps most of it (the "
+                 "largest singular value). The diagonal, where t is s, is 1; the %1 column is |%2|.")
+                  .arg(backward ? tr("first") : tr("last"), backward ? QStringLiteral("∂s_0/∂s_t") : QStringLiteral("∂s_T/∂s_t"));
+      said << (backward ? tr("Without colour: s comes before t, where this layer, which runs from the end, has not been yet, or nothing is left.")
+                        : tr("Without colour: s comes after t, or nothing is left."));
+      said << clippedText(colours_);
+    } else {
+      said << tr("An error at the last step sends a gradient back to the state of every step. The colour is the cosine between those of two "
+                 "steps: 1 where they point the same way, 0 where they are at right angles, −1 where they are opposite.");
+    }
     said << notesOn(*trace_, {view() == View::pairs ? Kind::jacobian_pairs : Kind::alignment});
   } else {
     const QString layer = layer_->currentData().toString();
@@ -489,10 +518,20 @@ void GradientLabPanel::moveTime() {
     const auto measured = labValue(*trace_, find(*trace_, Kind::jacobian), step_, 0);
     const TraceArray* bound = find(*trace_, Kind::jacobian_bound);
     const double singular = labValue(*trace_, bound, step_, 0), eigen = bound && bound->row_size() > 1 ? labValue(*trace_, bound, step_, 1) : lab_none;
-    QString first = tr("Over the %1 steps from step %2 to the %3, |%4| is %5").arg(grouped(backward ? step_ : last - step_), grouped(step_), backward ? tr("start") : tr("end"), backward ? QStringLiteral("∂s_0/∂s_t") : QStringLiteral("∂s_T/∂s_t"), labPower(measured));
-    if (!std::isnan(singular)) first += tr("; at most %1 by σ max").arg(labPower(singular));
-    if (!std::isnan(eigen)) first += tr(", %1 by |λ| max").arg(labPower(eigen));
-    said << first + '.';
+    const std::int64_t over = backward ? step_ : last - step_;
+    const QString product = backward ? QStringLiteral("∂s_0/∂s_t") : QStringLiteral("∂s_T/∂s_t"), end = backward ? tr("start") : tr("end");
+    if (over == 0) {
+      said << tr("The cursor is at the %1, where %2 is the identity: move it to see what other steps keep.").arg(end, product);
+    } else {
+      const QString steps = over == 1 ? tr("the one step") : tr("the %1 steps").arg(grouped(over));
+      QString first = tr("Over %1 from step %2 to the %3, |%4| is %5").arg(steps, grouped(step_), end, product, labPower(measured));
+      const bool same = std::abs(singular - eigen) <= 1e-9 * std::max(1.0, std::abs(singular));  // as of a matrix that only turns and stretches
+      if (!std::isnan(singular)) first += tr("; the largest singular value lets it be at most %1").arg(labPower(singular));
+      if (!std::isnan(eigen))
+        first += same ? tr(", and the largest eigenvalue is as large")
+                      : tr(", and the rate of the largest eigenvalue, which is no bound, would make it %1").arg(labPower(eigen));
+      said << first + '.';
+    }
     // A view that this run has not got is said to be so before what stands in its place.
     if (isMap() || (view() == View::factors && !find(*trace_, Kind::jacobian_factor))) {
       const Kind kind = view() == View::pairs ? Kind::jacobian_pairs : view() == View::alignment ? Kind::alignment : Kind::jacobian_factor;

@@ -5,6 +5,7 @@
 #include <QToolButton>
 
 #include "panels/gradient_lab/lab_settings.h"
+#include "panels/power_colours.h"
 #include "plot/heatmap.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
@@ -83,7 +84,7 @@ class GradientLabPanel : public PlotPanel {
   std::vector<std::int64_t> rows_;             ///< steps of the map's rows, and its columns'
   const TraceArray* map_ = nullptr;
   bool norms_ = true, low_ = false;  ///< whether ds_T/ds_t is drawn; what isLow() said
-  double shift_ = 0.0;  ///< taken from logarithms of the map, so that all are below 0
+  PowerColours colours_;  ///< of the map of pairs
   std::vector<Run> pinned_;
   QHash<QString, QString> wanted_;
   bool by_hand_ = false;

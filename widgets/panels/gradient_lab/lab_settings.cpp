@@ -48,13 +48,14 @@ LabSettings::LabSettings(QWidget* parent) : QScrollArea(parent) {
     box->setObjectName(QLatin1String(name));
     box->setRange(0, most_steps);
     box->setSpecialValueText(tr("all"));
+    box->setSuffix(tr(" steps"));
     box->setKeyboardTracking(false);
     box->setToolTip(tip);
     connect(box, &QSpinBox::valueChanged, this, &LabSettings::truncationChanged);
     return box;
   };
-  every_ = steps("every", tr("Truncated backpropagation: the weights are changed after every so many steps, k1."));
-  back_ = steps("back", tr("Truncated backpropagation: each time the gradient goes back over so many steps, k2. What came before is not seen."));
+  every_ = steps("every", tr("Truncated backpropagation: the weights are changed after every so many steps of the sequence (k1 in the literature). Dotted lines in the picture."));
+  back_ = steps("back", tr("Truncated backpropagation: at each change of the weights the gradient goes back over so many steps (k2 in the literature); what was before them is not learned from. The tinted part of the picture."));
   clip_ = new LabCalm<QDoubleSpinBox>;
   clip_->setObjectName(QStringLiteral("clip"));
   clip_->setRange(0.0, 1e9);
@@ -62,11 +63,11 @@ LabSettings::LabSettings(QWidget* parent) : QScrollArea(parent) {
   clip_->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
   clip_->setSpecialValueText(tr("none"));
   clip_->setKeyboardTracking(false);
-  clip_->setToolTip(tr("Clipping: a gradient of the weights that is longer is shortened to this norm."));
+  clip_->setToolTip(tr("Clipping: where the gradient of all weights, |∂L/∂θ|, is longer than this, it is shortened to this length."));
   connect(clip_, &QDoubleSpinBox::valueChanged, this, &LabSettings::truncationChanged);
-  form->addRow(tr("update every k1"), every_);
-  form->addRow(tr("back over k2"), back_);
-  form->addRow(tr("clip at norm"), clip_);
+  form->addRow(tr("change weights every"), every_);
+  form->addRow(tr("gradient goes back"), back_);
+  form->addRow(tr("clip gradient at norm"), clip_);
   column->addLayout(form);
   column->addStretch();
   setWidget(all);
@@ -95,7 +96,6 @@ void LabSettings::setSettings(const std::vector<Panel::Setting>& settings) {
     editors_.clear();
     for (const Panel::Setting& setting : settings) {
       editors_.push_back(setting.choices.isEmpty() ? number(setting) : choice(setting));
-      editors_.back().cell->setToolTip(setting.tip);
       rows_->addWidget(editors_.back().cell);
     }
   }
@@ -103,6 +103,7 @@ void LabSettings::setSettings(const std::vector<Panel::Setting>& settings) {
     editors_[i].setting = settings[i];
     editors_[i].show(settings[i]);
     editors_[i].cell->setEnabled(settings[i].works);
+    editors_[i].cell->setToolTip(settings[i].why.isEmpty() ? settings[i].tip : QStringLiteral("<p>%1</p>").arg(settings[i].why.toHtmlEscaped()) + settings[i].tip);
   }
   showing_ = false;
 }

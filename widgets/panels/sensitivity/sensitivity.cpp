@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "panels/panel_info.h"
-#include "panels/power_colours.h"
 #include "plot/pinned.h"
 
 namespace reclab {
@@ -245,20 +244,24 @@ void SensitivityPanel::rebuild() {
   fillControls();
   blocks_ = blocksOf(*trace_, choice());
   const Theme& theme = plot_->theme();
-  double high = -std::numeric_limits<double>::infinity(), low = -high;
-  for (const double x : *blocks_.logarithms)
-    if (std::isfinite(x)) high = std::max(high, x), low = std::min(low, x);
-  if (!std::isfinite(high)) high = low = 0.0;
-  floor_ = std::max(low, high - decades_shown);
-  if (logarithmic_->isChecked()) {
-    showPowers(*heatmap_, *bar_, *blocks_.logarithms, std::ssize(blocks_.columns), blocks_.rows, decades_shown, {});
-  } else {
-    // What is exactly 0 has no colour, as in the other scale.
+  colours_ = showPowers(*heatmap_, *bar_, *blocks_.logarithms, std::ssize(blocks_.columns), blocks_.rows, decades_shown, {});
+  const double high = colours_.high;
+  if (!logarithmic_->isChecked()) {
+    // What is exactly 0 has no colour, as in the other scale; what is too small or too large for a number has that of the smallest or largest one.
+    constexpr double smallest = std::numeric_limits<double>::min(), largest = std::numeric_limits<double>::max();
     auto shown = std::make_shared<std::vector<double>>(*blocks_.values);
-    const double least = *std::ranges::min_element(*shown, {}, [](double x) { return std::isfinite(x) ? x : 0.0; });
-    for (double& x : *shown) x = std::isfinite(x) && x != 0.0 ? x : no_sensitivity;
+    for (std::size_t i = 0; i < shown->size(); ++i)
+      if (double& x = (*shown)[i]; !std::isfinite((*blocks_.logarithms)[i]))
+        x = no_sensitivity;
+      else if (std::abs(x) < smallest)
+        x = smallest;
+      else if (std::isinf(x))
+        x = largest;
+    double least = 0.0;
+    for (const double x : *shown)
+      if (x < least) least = x;
     heatmap_->setData(std::move(shown), std::ssize(blocks_.columns), blocks_.rows);
-    heatmap_->setScale(std::min(0.0, least), std::max(std::pow(10.0, high), std::numeric_limits<double>::min()));
+    heatmap_->setScale(least, std::clamp(std::pow(10.0, high), smallest, largest));
     bar_->axis()->setTicker(QSharedPointer<QCPAxisTicker>(new NumberTicker));
   }
   bar_->show(*heatmap_, logarithmic_->isChecked() && choice().mixing ? tr("|M|") : symbol());
@@ -273,8 +276,8 @@ void SensitivityPanel::rebuild() {
   row_->setPen(QPen(theme.shown(), 1.6));
   input_->setPen(QPen(theme.accent, 1.0, Qt::DotLine));
   makePins();
-  const double pad = std::max(0.05 * (high - floor_), 0.2);
-  values_->fit({floor_ - pad, high + pad});
+  const double pad = std::max(0.05 * (high - colours_.low), 0.2);
+  values_->fit({colours_.low - pad, high + pad});
 }
 
 /// Pinned runs have their curve at the cursor; the map has room for one run.
@@ -349,7 +352,8 @@ void SensitivityPanel::moveTime() {
               (reach.ahead > 0 ? tr(" and up to %1 ahead.").arg(grouped(reach.ahead)) : QStringLiteral("."));
     said << text;
   }
-  said << (choice().mixing ? tr("y_t = Σ M[t, s] v_s; without colour: what was written has no weight.") : tr("Without colour: the output does not depend on the input."));
+  said << (choice().mixing ? tr("y_t = Σ M[t, s] v_s; without colour: what was written has no weight.") : tr("Without colour: the output does not depend on the input, |dy/du| is 0."));
+  if (logarithmic_->isChecked()) said << clippedText(colours_);
   said << notesOn(*trace_, {choice().mixing ? Kind::mixing : Kind::sensitivity});
   said.removeAll(QString());
   const QSize before = said_->minimumOuterSizeHint();
@@ -360,7 +364,7 @@ void SensitivityPanel::moveTime() {
 
 QString SensitivityPanel::makeHeadline() const {
   const Reach reach = reachOf(trace_->row_of_step(*blocks_.array, step_));
-  return reach.strongest < 0 ? QString() : tr("1 % within %1 steps").arg(grouped(std::max(reach.back, reach.ahead)));
+  return reach.strongest < 0 ? QString() : reach.ahead > 0 ? tr("reaches %1 steps back, %2 ahead").arg(grouped(reach.back), grouped(reach.ahead)) : tr("reaches %1 steps back").arg(grouped(reach.back));
 }
 
 /// In a low panel the map is alone.

@@ -4,6 +4,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 
+#include "panels/power_colours.h"
 #include "plot/heatmap.h"
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
@@ -100,7 +101,7 @@ class SensitivityPanel : public PlotPanel {
   QHash<QString, QString> wanted_;  ///< the view that a preset names, by preset
   bool by_hand_ = false;            ///< the view was chosen here
   Blocks blocks_;  // of trace_
-  double floor_ = 0.0;  // log10: what is smaller is drawn as this
+  PowerColours colours_;
   std::vector<Pinned> pins_;
   std::vector<Run> pinned_;
   bool low_plot_ = false;
