@@ -104,6 +104,34 @@ class TestOutput : public QObject {
     QVERIFY(!target->scatterStyle().isNone());
   }
 
+  void aTargetIsWhereItCountsAndNowhereElse() {
+    auto trace = offByOne();
+    trace->put(unit_array("mask", trace->steps, 1, [](double t, double) { return t == 99.0 ? 1.0 : 0.0; }, ""));
+    Shown<OutputPanel> shown(trace);
+    const auto valued = [&] { return shown.texts().filter(QStringLiteral("target ")); };  // the legend has the word alone
+    shown.panel.setTime(40);
+    QCOMPARE(valued(), QStringList());
+    shown.panel.setTime(99);
+    QCOMPARE(valued(), QStringList("target 4"));
+    // Its mark at the edge of the picture is drawn whole.
+    shown.panel.setTime(40);
+    shown.plot()->replot();
+    const QImage picture = shown.plot()->toPixmap(shown.plot()->width(), shown.plot()->height()).toImage();
+    const QPoint at = pixel(shown, 99, 4.0);
+    const int edge = shown->rect()->right();
+    QVERIFY(at.x() + 4 > edge);
+    int beyond = 0;
+    for (int x = edge + 1; x <= at.x() + 4; ++x)
+      for (int y = at.y() - 4; y <= at.y() + 4; ++y) beyond += picture.pixel(x, y) != shown.plot()->theme().base.rgb();
+    QVERIFY(beyond > 0);
+    // Where it counts from step 50 on, nothing is said of it before.
+    Shown<OutputPanel> later(offByOne());
+    later.panel.setTime(20);
+    QCOMPARE(later.texts().filter(QStringLiteral("target ")), QStringList());
+    later.panel.setTime(51);
+    QCOMPARE(later.texts().filter(QStringLiteral("target ")), QStringList("target 4"));
+  }
+
   void classesAreProbabilitiesOrLogits() {
     Shown<OutputPanel> shown(classes());
     // Steps 88 to 99: of targets 0 1 0 1, in turns, the largest are 0 1 2 and none. Six of 12 are right; ln 2 at those, else ln 4 and ln 3.

@@ -250,6 +250,18 @@ class TestPlot : public QObject {
     QCOMPARE(zoomed.size(), 0);  // nobody touched the mouse
   }
 
+  void aNameWiderThanItsPlotIsCutAndToldWhole() {
+    Bench bench;
+    const QString name = QString("quasi-newton, damped, with a name that nobody would give to a form of a model, however long it is").repeated(2);
+    bench.legend->add("long", name, bench.line->pen(), {bench.line});
+    bench.plot.resize(320, 320);
+    bench.plot.replot();
+    const QRect place = bench.legend->placeOf("long");
+    QVERIFY2(!place.isNull() && place.right() <= bench.plot.width(), qPrintable(QString::number(place.right())));
+    QVERIFY2(bench.legend->tipAt(place.center()).startsWith(name), qPrintable(bench.legend->tipAt(place.center())));
+    QVERIFY(!bench.legend->tipAt(bench.legend->placeOf("sine").center()).contains("sine"));
+  }
+
   void aLowPlotLeavesOutTextsThenLegends() {
     Bench bench;
     auto* words = new Paragraph(&bench.plot);

@@ -84,7 +84,7 @@ int Legend::arrange(int width, bool one_line) const {
   int x = 0, y = 3;
   std::size_t placed = 0;
   for (Entry& entry : entries_) {
-    const int wanted = 22 + metrics.horizontalAdvance(entry.text) + 12;
+    const int wanted = std::min(width, 22 + metrics.horizontalAdvance(entry.text) + 12);  // a longer name is cut at its end
     if (one_line && x + wanted > width) break;
     if (x > 0 && x + wanted > width) x = 0, y += line;
     entry.place = QRect(x, y, wanted, line);
@@ -108,6 +108,11 @@ int Legend::wantedHeight() const {
 
 int Legend::lineHeight() const {
   return entries_.empty() ? 0 : std::min(wantedHeight(), QFontMetrics(themeOf(mParentPlot).small, mParentPlot).height() + 9);
+}
+
+QString Legend::shownText(const Entry& entry) const {
+  const QFontMetrics metrics(themeOf(mParentPlot).small, mParentPlot);
+  return metrics.horizontalAdvance(entry.text) <= entry.place.width() - 22 ? entry.text : metrics.elidedText(entry.text, Qt::ElideRight, entry.place.width() - 22);
 }
 
 QString Legend::namesAsHtml(bool left_out_alone) const {
@@ -134,7 +139,7 @@ bool Legend::contains(const QPointF& position) const {
 QString Legend::tipAt(const QPointF& position) const {
   for (const Entry& entry : entries_)
     if (entry.place.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint()))
-      return (entry.tip.isEmpty() ? QString() : entry.tip + u'\n') + tr("Click to hide or show it.");
+      return (shownText(entry) == entry.text ? QString() : entry.text + u'\n') + (entry.tip.isEmpty() ? QString() : entry.tip + u'\n') + tr("Click to hide or show it.");
   if (more_.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint())) return namesAsHtml(true);
   return {};
 }
@@ -188,7 +193,7 @@ void Legend::draw(QCPPainter* painter) {
     QFont font = theme.small;
     font.setStrikeOut(hidden);
     painter->setFont(font);
-    painter->drawText(place.adjusted(22, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextDontClip, entry.text);
+    painter->drawText(place.adjusted(22, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextDontClip, shownText(entry));
   }
 }
 

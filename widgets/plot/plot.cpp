@@ -47,6 +47,11 @@ class DrawnCurve : public QCPGraph {
   using QCPGraph::QCPGraph;
 
  protected:
+  /// A mark at the edge is drawn whole.
+  QRect clipRect() const override {
+    const int over = mScatterStyle.isNone() || mLineStyle != lsNone ? 0 : static_cast<int>(std::ceil(0.5 * mScatterStyle.size() + mPen.widthF()));
+    return QCPGraph::clipRect().adjusted(-over, -over, over, over);
+  }
   void draw(QCPPainter* painter) override {
     const QPen wide = mPen;
     const bool dense = !painter->modes().testFlag(QCPPainter::pmVectorized) && visibleCount() > 2 * mKeyAxis->axisRect()->width();
@@ -81,7 +86,7 @@ class RoomyRect : public QCPAxisRect {
     if (written_ != name_ && 2 * room < metrics.horizontalAdvance(name_) + 20) written_.clear();  // less than half of it says nothing
     values->setLabel(written_);
     axis(QCPAxis::atBottom)->ticker()->setTickCount(std::clamp(width() / 80, 1, 8));
-    axis(QCPAxis::atLeft)->ticker()->setTickCount(std::clamp(height() / 32, 2, 6));
+    axis(QCPAxis::atLeft)->ticker()->setTickCount(height() < 40 ? 1 : std::clamp(height() / 32, 2, 6));
     QCPAxisRect::update(upPreparation);  // the ticks as they are now
   }
 
@@ -138,6 +143,22 @@ class TimeCursor : public QCPLayerable {
     painter->fillRect(QRectF(QPointF(std::min(a, b), area.top()), QPointF(std::max(a, b), area.bottom())), shade);
   }
 
+  /// The point of a curve that is nearest to a step, null where the curve is not there: before its first point, after its last, in a gap, and between
+  /// points that no line joins. Where only some steps have points, one stands for those around it.
+  static const QCPGraphData* valueAt(const QCPGraph* graph, double step) {
+    const auto begin = graph->data()->constBegin(), end = graph->data()->constEnd();
+    auto at = graph->data()->findBegin(step, true);
+    if (const auto next = at + 1; next != end && std::abs(next->key - step) < std::abs(at->key - step)) at = next;
+    if (std::isnan(at->value)) return nullptr;
+    if (at->key == step) return &*at;
+    if (graph->lineStyle() == QCPGraph::lsNone) return nullptr;
+    const bool after = step > at->key;
+    const auto there = [&](bool right) { return (right ? at + 1 != end && !std::isnan((at + 1)->value) : at != begin && !std::isnan((at - 1)->value)); };
+    if (there(after)) return &*at;
+    const double apart = there(!after) ? std::abs(at->key - (after ? at - 1 : at + 1)->key) : 0.0;
+    return std::abs(step - at->key) < apart ? &*at : nullptr;
+  }
+
   void drawValues(QCPPainter* painter, const Plot::TimeRect& time, const QRect& area, double x, bool with_step) const {
     const Theme& theme = plot_->theme_;
     const QFontMetrics metrics(theme.small, mParentPlot);
@@ -145,12 +166,8 @@ class TimeCursor : public QCPLayerable {
     std::vector<Label> labels;
     for (const QCPGraph* graph : time.rect->graphs()) {
       if (!graph->realVisibility() || graph->property("quiet").toBool() || graph->data()->isEmpty()) continue;
-      auto at = graph->data()->findBegin(static_cast<double>(plot_->cursor_), true);
-      const auto next = at + 1;
-      if (next != graph->data()->constEnd() &&
-          std::abs(next->key - static_cast<double>(plot_->cursor_)) < std::abs(at->key - static_cast<double>(plot_->cursor_)))
-        at = next;
-      if (std::isnan(at->value)) continue;
+      const QCPGraphData* at = valueAt(graph, static_cast<double>(plot_->cursor_));
+      if (at == nullptr) continue;
       const double y = graph->valueAxis()->coordToPixel(at->value);
       if (y < area.top() || y > area.bottom()) continue;
       painter->setPen(QPen(theme.base, 1));

@@ -72,6 +72,7 @@ class Legend : public QCPLayoutElement {
     QRect place;  // relative to the legend; null where there was no room for it
   };
   int arrange(int width, bool one_line) const;  // places the entries, returns the height
+  QString shownText(const Entry& entry) const;   // cut where its place is too narrow
   mutable std::vector<Entry> entries_;
   mutable QRect more_;  ///< "and 3 more", where not all are shown
   mutable int width_ = -1, height_ = 0;
