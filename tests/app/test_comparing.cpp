@@ -19,6 +19,7 @@
 #include "gui/views/status_line.h"
 #include "gui/window/panel_area.h"
 #include "models/registry.h"
+#include "panels/spectrum/spectrum.h"
 #include "plot/plot.h"
 #include "plot/value_axis.h"
 #include "window_test.h"
@@ -279,6 +280,18 @@ class TestComparing : public test::WindowTest {
       QVERIFY(axis(i)->axis()->range().contains(axis(i)->wanted().lower) && axis(i)->axis()->range().contains(axis(i)->wanted().upper));
     }
     QVERIFY(axis(0)->wanted() != axis(2)->wanted());  // it is not that they are alike
+    // The planes of eigenvalues too: three circles of one size.
+    const auto plane = [&](std::size_t i, QCPAxis::AxisType which) { return static_cast<SpectrumPanel*>(side->panel("spectrum", i))->rect()->axis(which)->range(); };
+    const auto alike = [&] {
+      return std::ranges::all_of(std::array{QCPAxis::atBottom, QCPAxis::atLeft}, [&](QCPAxis::AxisType which) {
+        return std::ranges::all_of(std::array<std::size_t, 2>{1, 2}, [&](std::size_t i) { return std::abs(plane(i, which).size() / plane(0, which).size() - 1.0) < 0.03; });
+      });
+    };
+    QTRY_VERIFY_WITH_TIMEOUT(alike(), patience);
+    for (std::size_t i = 0; i < 3; ++i) side->panel("spectrum", i)->findChild<Plot*>()->replot();
+    QTest::qWait(100);
+    QVERIFY(alike());
+    QVERIFY2(plane(0, QCPAxis::atBottom).upper > 1.2, qPrintable(QString::number(plane(0, QCPAxis::atBottom).upper)));  // those of ρ = 1.4 lie outside the unit circle
     // Each run has the colour of its name, on either ground.
     const auto drawn = [&](std::size_t i) {
       const auto runs = window_->pins()->columns();

@@ -8,10 +8,12 @@
 #include <QSlider>
 #include <QSpinBox>
 #include <QStandardItemModel>
+#include <QTextDocument>
 #include <QToolButton>
 #include <QUndoStack>
 #include <limits>
 
+#include "gui/session/pins.h"
 #include "gui/views/card_view.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/scrubber.h"
@@ -171,6 +173,60 @@ class TestEditors : public test::WindowTest {
     type(correlation, "0.123456789");
     QVERIFY(is({{"correlation", "0.123456789"}}));
     QCOMPARE(correlation->text(), QString("0.123456789"));
+  }
+
+  void whatDrawsNoWeightIsGreyedWithTheReason() {
+    open("elman");
+    const auto cell = [&](const char* key) { return window_->inspector()->slider(key)->parentWidget(); };
+    QTRY_VERIFY_WITH_TIMEOUT(!cell("input_deviation")->isEnabled(), patience);
+    QVERIFY2(cell("input_deviation")->toolTip().contains("It has no effect with input init = uniform"), qPrintable(cell("input_deviation")->toolTip()));
+    QVERIFY(cell("spectral_radius")->isEnabled() && cell("width")->isEnabled());
+    emit window_->inspector()->edited("recurrent_init", "uniform", false, 1);
+    QTRY_VERIFY_WITH_TIMEOUT(!cell("spectral_radius")->isEnabled(), patience);
+    QVERIFY2(cell("spectral_radius")->toolTip().contains("It has no effect with recurrent init = uniform"), qPrintable(cell("spectral_radius")->toolTip()));
+    // In the gradient lab, which repeats it, too.
+    auto* beside = window_->findChild<QSlider*>("lab.spectral_radius");
+    QVERIFY(beside != nullptr);
+    QTRY_VERIFY_WITH_TIMEOUT(!beside->isEnabled(), patience);
+    QVERIFY2(beside->parentWidget()->toolTip().contains("It has no effect with recurrent init = uniform"), qPrintable(beside->parentWidget()->toolTip()));
+    emit window_->inspector()->edited("recurrent_init", "rotations", false, 2);
+    QTRY_VERIFY_WITH_TIMEOUT(cell("spectral_radius")->isEnabled() && cell("angle_min")->isEnabled() && beside->isEnabled(), patience);
+    QVERIFY(!cell("angle_min")->toolTip().contains("no effect"));
+  }
+
+  void theCardSaysOfWhichRunItsSentencesAre() {
+    Options options;
+    options.model = "s4d";
+    WindowTest::open(options);
+    auto* card = window_->findChild<CardView*>();
+    QVERIFY(card != nullptr);
+    QTRY_VERIFY_WITH_TIMEOUT(card->toPlainText().contains("each one rings"), patience);
+    const auto other = [&] { return card->toPlainText().contains("In grey: what is to be seen in the preset's own run, on the task impulse with 400 steps"); };
+    QTest::qWait(200);
+    QVERIFY(!other());
+    const auto colourOf = [&](const QString& words) {
+      const QTextCursor found = card->document()->find(words);
+      return found.isNull() ? QColor() : found.charFormat().foreground().color();
+    };
+    const QColor muted = window_->palette().color(QPalette::PlaceholderText);
+    QVERIFY(colourOf("each one rings") != muted);
+    // A pin beside it.
+    window_->action("pin")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(other(), patience);
+    QCOMPARE(colourOf("each one rings").name(), muted.name());
+    QVERIFY(colourOf("A linear system in continuous time").name() != muted.name());  // that is so whatever is run
+    window_->pins()->remove(0);
+    QTRY_VERIFY_WITH_TIMEOUT(!other(), patience);
+    // Other settings, and back.
+    emit window_->inspector()->edited("dt_max", "0.02", false, 1);
+    QTRY_VERIFY_WITH_TIMEOUT(other(), patience);
+    window_->findChild<QAction*>("action.undo")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(!other(), patience);
+    // Another task.
+    SequenceChoice choice;
+    choice.task = "noise";
+    session().loadSequence(choice);
+    QTRY_VERIFY_WITH_TIMEOUT(other(), patience);
   }
 
   void whatLoadedWeightsDecideIsGreyed() {

@@ -29,6 +29,7 @@ void MainWindow::showPins() {
   for (std::size_t i = 0; i < pins.size(); ++i) chips_->chips()[i]->show(pins[i]);
   fitToolBar();
   chips_->fit();
+  tellCard();
   area_->setRuns(session_->trace(), pins_->runs());
   if (side_ != nullptr && side_->isVisible()) side_->setRuns(compared());
 }

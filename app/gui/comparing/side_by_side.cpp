@@ -35,7 +35,9 @@ SideBySide::SideBySide(TimeLink* time, QWidget* parent) : QWidget(parent), time_
   auto* row = new QHBoxLayout(bar);
   row->setContentsMargins(8, 4, 8, 4);
   row->addWidget(label(tr("Side by side"), "title", bar));
-  row->addWidget(label(tr("one cursor, one range of steps and of values"), "muted", bar));
+  auto* shared = label(tr("one cursor, one range of steps, one range of values for curves and eigenvalues"), "muted", bar);
+  shared->setToolTip(tr("Colours of maps, paths in three dimensions and gates without fixed ends have the range of each run."));
+  row->addWidget(shared);
   row->addStretch();
   auto* which = new QToolButton(bar);
   which->setObjectName("field");

@@ -9,6 +9,8 @@
 #include <limits>
 #include <tuple>
 
+#include "models/registry.h"
+
 namespace reclab {
 
 bool SequenceChoice::operator==(const SequenceChoice& other) const {
@@ -125,6 +127,18 @@ bool Setup::sameRun(const Setup& other) const {
 
 bool isTrained(const Setup& setup, const Preset& preset) {
   return preset.trained && !setup.learnedWeights() && fileOf(setup.weights, preset.id) == preset.trained->weights;
+}
+
+bool isOwnRun(const Setup& setup, const Preset& preset) {
+  const bool trained = isTrained(setup, preset);
+  if (setup.learnedWeights() || !fileOf(setup.states, preset.id).empty() || setup.seed != 1 || setup.loss != "auto") return false;
+  if (!trained && !fileOf(setup.weights, preset.id).empty()) return false;
+  const Preset as = trained ? as_trained(preset) : preset;
+  SequenceChoice own;
+  own.task = as.task;
+  own.options = as.task_options();
+  if (!setup.sequence || !(setup.sequence->choice == own)) return false;
+  return hyper_of(builtin_registry(), preset, setup.settings()) == hyper_of(builtin_registry(), as);
 }
 
 QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now) {

@@ -76,6 +76,9 @@ struct Setup {
 /// Whether the weights are those that came trained with the preset.
 bool isTrained(const Setup& setup, const Preset& preset);
 
+/// Whether it is the run that the sentences of the preset's card were measured on: the preset's values, weights and sequence, or those of its training.
+bool isOwnRun(const Setup& setup, const Preset& preset);
+
 /// What a run was of, in the words of the window, where that is not what is set now: its model and what of it differs. Empty when nothing does.
 QString nameOfFormer(const RunInfo& run, const Setup& its, const Setup& now);
 
@@ -99,6 +102,7 @@ struct ModelDescription {
     std::string id, title, changed;  ///< title: empty for one that is no preset here
   };
   std::vector<Kin> from = {}, ledTo = {};
+  std::vector<IdleSetting> idle = {};  ///< of the settings that draw weights, those that do nothing beside the others; found after all else
 };
 using ModelPtr = std::shared_ptr<const ModelDescription>;
 

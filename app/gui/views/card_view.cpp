@@ -4,6 +4,8 @@
 #include <QDesktopServices>
 #include <QRegularExpression>
 #include <QScrollBar>
+#include <algorithm>
+#include <utility>
 
 #include "gui/window/look.h"
 #include "panel.h"
@@ -17,6 +19,16 @@ QString shapeText(const Shape& shape) {
   QStringList sizes;
   for (const auto size : shape) sizes << QString::number(size);
   return sizes.isEmpty() ? QStringLiteral("1") : sizes.join(QStringLiteral(" × "));
+}
+
+QStringList sentencesOf(const QString& text) {
+  static const QRegularExpression between(QStringLiteral("(?<=[.!?])\\s+(?=\\p{Lu})"));
+  return text.split(between, Qt::SkipEmptyParts);
+}
+
+/// Whether it tells what is to be seen in a run: numbers stand behind it, or it says where to look.
+bool isOfRun(const QString& sentence, const std::vector<Claim>& claims) {
+  return sentence.startsWith(QStringLiteral("Look at")) || std::ranges::any_of(claims, [&](const Claim& claim) { return sentence.contains(QString::fromStdString(claim.text)); });
 }
 
 }  // namespace
@@ -41,7 +53,17 @@ QString cardHtml(const Card& card, const QPalette& palette, const std::vector<st
   if (!source.authors.empty())
     out += QString("<p style='margin-top:0; margin-bottom:%4; color:%1'>%2%3</p>").arg(muted, html(source.authors), source.year > 0 ? QString(", %1").arg(source.year) : QString(), QString(extras.properties.isEmpty() ? "12px" : "0"));
   if (!extras.properties.isEmpty()) out += QString("<p style='margin-top:0; color:%1'>%2</p>").arg(muted, extras.properties);
-  if (!card.idea.empty()) out += "<p>" + html(card.idea) + "</p>";
+  if (!card.idea.empty()) {
+    QStringList sentences;
+    bool other = false;
+    for (const QString& sentence : sentencesOf(QString::fromStdString(card.idea))) {
+      const bool muted_ = !extras.otherRun.isEmpty() && isOfRun(sentence, extras.claims);
+      other = other || muted_;
+      sentences << (muted_ ? QString("<span style='color:%1'>%2</span>").arg(muted, sentence.toHtmlEscaped()) : sentence.toHtmlEscaped());
+    }
+    out += "<p>" + sentences.join(' ') + "</p>";
+    if (other) out += QString("<p style='color:%1'><i>%2</i></p>").arg(muted, extras.otherRun.toHtmlEscaped());
+  }
   QStringList links;
   for (const std::string& place : places) links << QString("<a style='color:%1' href='look:%2'>%3</a>").arg(link, html(place), placeInWords(place).toHtmlEscaped());
   if (!links.isEmpty()) out += "<p>" + QObject::tr("Look at: %1").arg(links.join(" · ")) + "</p>";
@@ -101,14 +123,14 @@ QString cardHtml(const Card& card, const QPalette& palette, const std::vector<st
   return out;
 }
 
-QString cardHtml(const ModelDescription& model, const QPalette& palette) {
+QString cardHtml(const ModelDescription& model, const QPalette& palette, const QString& otherRun) {
   const QString muted = palette.color(QPalette::PlaceholderText).name(), link = palette.color(QPalette::Link).name();
   QStringList words;
   for (const std::string& word : words_of(model.properties)) words << html(word);
   const auto named = [&](const ModelDescription::Kin& kin) {
     return kin.title.empty() ? QString("<span style='color:%1'>%2</span>").arg(muted, html(kin.id)) : QString("<a style='color:%1' href='model:%2'>%3</a>").arg(link, html(kin.id), html(kin.title));
   };
-  CardExtras extras{words.join(QString::fromUtf8(" · ")), {}};
+  CardExtras extras{words.join(QString::fromUtf8(" · ")), {}, model.preset.claims, otherRun};
   for (const auto& kin : model.from) extras.lineage << QObject::tr("from %1: %2").arg(named(kin), html(kin.changed));
   for (const auto& kin : model.ledTo) extras.lineage << QObject::tr("led to %1: %2").arg(named(kin), html(kin.changed));
   return cardHtml(model.card, palette, model.preset.look_at, extras);
@@ -146,9 +168,13 @@ void CardView::setModel(const ModelPtr& model) {
   }
 }
 
+void CardView::setOtherRun(const QString& sentence) {
+  if (std::exchange(otherRun_, sentence) != sentence) soon_.start();
+}
+
 void CardView::redraw() {
   const int at = verticalScrollBar()->value();
-  setHtml(model_ ? cardHtml(*model_, palette()) : QString());
+  setHtml(model_ ? cardHtml(*model_, palette(), otherRun_) : QString());
   verticalScrollBar()->setValue(at);
 }
 

@@ -15,6 +15,8 @@ class CardView : public QTextBrowser {
  public:
   explicit CardView(QWidget* parent = nullptr);
   void setModel(const ModelPtr& model);
+  /// Whether what is shown is another run than the one that the card speaks of: empty, or the sentence that says which it speaks of.
+  void setOtherRun(const QString& sentence);
   void redraw();  ///< after the theme changed
 
  signals:
@@ -23,6 +25,7 @@ class CardView : public QTextBrowser {
 
  private:
   ModelPtr model_;
+  QString otherRun_;
   QTimer soon_;  ///< shapes follow a moving slider when it rests
 };
 
@@ -32,10 +35,12 @@ class CardView : public QTextBrowser {
 struct CardExtras {
   QString properties;
   QStringList lineage;
+  std::vector<Claim> claims = {};  ///< numbers behind the idea's words
+  QString otherRun = {};           ///< not empty: its sentences about a run are muted, with this below them
 };
 QString cardHtml(const Card& card, const QPalette& palette, const std::vector<std::string>& places = {}, const CardExtras& extras = {});
 /// The same of a model as it is set, its kin as links to model:lstm.
-QString cardHtml(const ModelDescription& model, const QPalette& palette);
+QString cardHtml(const ModelDescription& model, const QPalette& palette, const QString& otherRun = {});
 /// "Gating (forget)" for "gating:forget".
 QString placeInWords(const std::string& place);
 

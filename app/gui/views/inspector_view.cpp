@@ -16,6 +16,7 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <QWheelEvent>
+#include <algorithm>
 #include <cmath>
 #include <initializer_list>
 #include <tuple>
@@ -101,6 +102,10 @@ std::vector<Panel::Setting> settings_beside(const ModelPtr& model, bool drawn) {
     one.tip = tipOf(spec);
     one.value = QString::fromStdString(model->hyper.text(spec.key));
     one.works = drawn || !spec.draws_only;
+    if (const auto idle = std::ranges::find(model->idle, spec.key, &IdleSetting::key); one.works && idle != model->idle.end()) {
+      one.works = false;
+      one.why = QString::fromStdString(idle->why).replace('_', ' ');
+    }
     for (const auto& choice : spec.choices) one.choices << QString::fromStdString(choice);
     if (spec.kind == HyperKind::real) {
       one.at = [spec](int position) { return valueAt(spec, position); };
@@ -263,8 +268,11 @@ void InspectorView::showWeights() {
   for (QWidget* one : std::initializer_list<QWidget*>{seedLabel_, seed_, dice_}) one->setEnabled(drawn);
   for (auto& [key, editor] : editors_) {
     if (!editor.drawsOnly) continue;
-    editor.cell->setEnabled(drawn);
-    editor.cell->setToolTip(drawn ? editor.tip : QString("<p>%1</p>").arg(why.toHtmlEscaped()) + editor.tip);
+    QString reason = drawn ? QString() : why;
+    if (drawn && model_)
+      if (const auto idle = std::ranges::find(model_->idle, key, &IdleSetting::key); idle != model_->idle.end()) reason = QString::fromStdString(idle->why).replace('_', ' ');
+    editor.cell->setEnabled(reason.isEmpty() || editor.held());
+    editor.cell->setToolTip(reason.isEmpty() ? editor.tip : QString("<p>%1</p>").arg(reason.toHtmlEscaped()) + editor.tip);
   }
 }
 
@@ -424,6 +432,7 @@ void InspectorView::setModel(const ModelPtr& model) {
       editor.label->setFont(font);
     }
     reset_->setEnabled(!(model_->hyper == model_->standard));
+    showWeights();
   }
   showing_ = false;
 }

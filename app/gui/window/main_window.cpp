@@ -381,6 +381,7 @@ void MainWindow::showSetup() {
     const Preset& preset = session_->library()->presets.find(setup.preset);
     inspector_->setTrained(preset.trained.has_value(), isTrained(setup, preset), !learned && weights == setup.weights.end());
   }
+  tellCard();
   inspector_->setLoss(setup.loss, setup.sequence && setup.sequence->sequence.target_kind != TargetKind::none);
   if (session_->library() && lookedAt_ != QString::fromStdString(setup.preset)) lookAtPlaces(QString::fromStdString(setup.preset), false);
   const auto select = [](QComboBox* box, const std::string& value) { box->setCurrentIndex(std::max(0, box->findData(QString::fromStdString(value)))); };
@@ -392,6 +393,20 @@ void MainWindow::showSetup() {
   training_->settings()->setFile(setup.sequence && setup.sequence->choice.isFile);
   for (FlatDock* dock : docks_)
     if (dock->objectName() == "dock.sequence" && setup.sequence) dock->header()->setHeadline(QString::fromStdString(setup.sequence->sequence.name));
+}
+
+/// What the card says of a run it says of the preset's own, alone.
+void MainWindow::tellCard() {
+  const Setup& setup = session_->setup();
+  if (!session_->library() || setup.preset.empty()) return;
+  const Preset& preset = session_->library()->presets.find(setup.preset);
+  QString other;
+  if (!isOwnRun(setup, preset) || !pins_->pins().empty()) {
+    const Preset own = isTrained(setup, preset) ? as_trained(preset) : preset;
+    other = tr("In grey: what is to be seen in the preset's own run, on the task %1 with %2 steps, with its own settings, seed 1 and nothing pinned. What is shown now is not that run.")
+                .arg(QString::fromStdString(own.task).replace('_', ' ')).arg(own.task_length);
+  }
+  card_->setOtherRun(other);
 }
 
 void MainWindow::showTimeOf(const TracePtr& trace) {

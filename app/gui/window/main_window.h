@@ -95,6 +95,7 @@ class MainWindow : public QMainWindow {
   void tellModelHas(const TracePtr& trace);
   void showTimeOf(const TracePtr& trace);
   void showModel(const ModelPtr& model);
+  void tellCard();
   void lookAtPlaces(const QString& preset, bool raise);
   void lookAtPlace(const QString& place);
   void pin();

@@ -15,20 +15,27 @@ LibraryPtr library() {
   return std::make_shared<const Library>(Library{PresetLibrary(builtin_registry(), preset_folders()), tasks(), noCuda});
 }
 
+/// Whether drawing its weights takes some milliseconds.
+bool isQuick(const Card& card) {
+  std::int64_t parameters = 0;
+  for (const ParameterInfo& one : card.parameters) parameters += count(one.shape);
+  return parameters <= 200'000;
+}
+
 ModelPtr descriptionOf(const Library& library, const DescriptionKey& key) {
   auto model = std::make_shared<ModelDescription>();
   model->preset = library.presets.find(key.preset);
-  if (key.trained) model->preset.idea = model->preset.trained->idea;
+  if (key.trained) {
+    model->preset.idea = model->preset.trained->idea;
+    model->preset.claims = model->preset.trained->claims;
+  }
   model->standard = hyper_of(builtin_registry(), model->preset);
   model->hyper = hyper_of(builtin_registry(), model->preset, key.settings);
   Preset changed = model->preset;
   changed.hyper.clear();
   for (const HyperSpec& row : model->hyper.table()) changed.hyper.emplace_back(row.key, model->hyper.value(row.key));
   model->card = card(builtin_registry(), changed, key.inputWidth);
-  constexpr std::int64_t quick = 200'000;  // parameters: some milliseconds
-  std::int64_t parameters = 0;
-  for (const ParameterInfo& one : model->card.parameters) parameters += count(one.shape);
-  model->properties = properties_of(builtin_registry(), parameters <= quick ? changed : model->preset);
+  model->properties = properties_of(builtin_registry(), isQuick(model->card) ? changed : model->preset);
   const auto titleOf = [&](const std::string& id) {
     for (const Preset& preset : library.presets.presets())
       if (preset.id == id) return preset.title;
@@ -63,10 +70,32 @@ DescriptionWork::DescriptionWork(Desk& desk)
                 }}),
       properties_(desk, {.niceness = 10}, {.finished = [this](const Nothing&, const PropertiesOf& found) { emit propertiesFound(found); }}),
       description_(desk, {},
-                   {.finished = [this](const DescriptionKey&, const ModelPtr& model) { emit described(model); },
+                   {.finished =
+                        [this](const DescriptionKey& key, const ModelPtr& found) {
+                          // Until it is known anew, what had no effect has none.
+                          auto model = std::make_shared<ModelDescription>(*found);
+                          if (lastDescribed_ && lastDescribed_->preset.id == model->preset.id) model->idle = lastDescribed_->idle;
+                          lastDescribed_ = model;
+                          emit described(model);
+                          findEffects(key, model);
+                        },
                     .ended = [this](const DescriptionKey&, const Ending& ending) {
                       if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
-                    }}) {}
+                    }}),
+      effects_(desk, {.niceness = 10}, {.finished = [this](const DescriptionKey& key, const ModelPtr& model) {
+                 if (last_ != key || !lastDescribed_ || lastDescribed_->idle == model->idle) return;
+                 lastDescribed_ = model;
+                 emit described(model);
+               }}) {}
+
+void DescriptionWork::findEffects(const DescriptionKey& key, const ModelPtr& model) {
+  effects_.start(key, [model](const auto&, std::stop_token) -> ModelPtr {
+    auto known = std::make_shared<ModelDescription>(*model);
+    known->idle.clear();
+    if (isQuick(known->card)) known->idle = idle_settings(*architecture_of(builtin_registry(), known->preset), known->hyper, 1);
+    return known;
+  });
+}
 
 void DescriptionWork::readPresets() {
   presets_.start({}, [](const auto&, std::stop_token) { return library(); });

@@ -31,11 +31,14 @@ class DescriptionWork : public QObject {
   void said(QString sentence, reclab::Tone tone);
 
  private:
+  void findEffects(const DescriptionKey& key, const ModelPtr& model);
   struct Nothing {};
   Job<Nothing, LibraryPtr> presets_;
   Job<Nothing, PropertiesOf> properties_;
   std::optional<DescriptionKey> last_;
   Job<DescriptionKey, ModelPtr> description_;
+  Job<DescriptionKey, ModelPtr> effects_;  ///< the same with the settings that have no effect: weights are drawn many times for that
+  ModelPtr lastDescribed_;
 };
 
 }  // namespace reclab
