@@ -23,6 +23,7 @@ Architecture gateloop() {
                  "S_t = a_t S_{t-1} + k_t v_tᵀ,  y_t = Re(S_t)ᵀ q_t, by head", "GateLoop = W_o (y_t ⊙ silu(W_g x_t)), with sub_norm after the layer norm of y_t", "block: x ← x + GateLoop(rms(x)),  x ← x + W₂ gelu(W₁ rms(x) + b₁) + b₂"};
   a.notes = {"Names and shapes are those of gateloop-transformer: layers.{n}.0 is the GateLoop, layers.{n}.1 the feed-forward part, each with fn and norm; to_logits.0 is the final norm.",
              "The memory is read after its update; queries have no scale. transition=polar is the paper's; its pseudocode has a transition for each key dimension (transition_of=key), the package one a head.",
+             "The survey of Tiezzi et al. 2024 writes a modulus and an angle that are projected apart, for each key dimension: nearest to it is transition=polar with transition_of=key, where both come of one complex number.",
              "The package passes 0.9 of its gradient to z (frac_gradient_state_transition); gradient_share does so, and is 1 here, where gradients are those of the outputs.",
              "Its rms norm is x √d/|x|. With heads = 0 there are as many heads as channels, each with one key and one value, as in the package.", "The rows of W_qkv are q, k, v, each by head; those of W_a are α, β of each transition in turn."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Blocks in a row."),

@@ -16,6 +16,7 @@ Architecture qrnn() {
   a.notes = {"Names and shapes are those of QRNNLayer in pytorch-qrnn: linear.weight [gates × H, window × in], columns x_t first, then x_{t-1}, and so on; inputs before the first are 0.",
              "Rows are z, f, o as in pytorch-qrnn, z, f for f pooling, and z, i, f, o for ifo pooling, which that library does not have.",
              "In pytorch-qrnn σ(f) multiplies the candidate and 1 − σ(f) the old state (gate=writes); the paper's equations have it the other way round (gate=keeps).",
+             "The survey of Tiezzi et al. 2024 writes f pooling of the paper, c_t = f ⊙ c_{t-1} + (1 − f) ⊙ z: gate=keeps with pooling=f.",
              "zoneout is the library's in evaluation: what is written is multiplied by 1 − p, and the rest of the old state kept.",
              "What the library returns as the hidden state is the last c, not the last y."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Number of units.", "units"),

@@ -108,6 +108,7 @@ Architecture infini_attention() {
              "gate=memory is the paper's: sigmoid(β) weighs the memory. In the reference code it weighs the local attention, which is gate=local; there β starts at 10.",
              "The memory is read before it is written. In the first segment there is none: with first_segment=local the heads read the local attention alone, as the code does; with first_segment=zero what the memory gives counts as 0, as the paper's formula has it.",
              "Keys and queries are turned by their place in the segment, pairs (2i, 2i + 1); the features of the memory are not, but with rotary_memory, which turns them after σ, so that a denominator may be negative and is then ε.",
+             "The survey of Tiezzi et al. 2024 writes the update with the delta rule, which is rule=delta; the paper has both, the linear rule first.",
              "The norms are x/max(|x|, 1e-12) √d γ.", "The state of a step is the memory that its segment reads; at the last step of a full segment it is already the next one.",
              "The memory changes once a segment and not at every step, hence no spectrum; from segment to segment the linear rule's transition is the identity."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads."),

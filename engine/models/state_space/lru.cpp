@@ -18,6 +18,7 @@ Architecture lru() {
   a.equations = {"λ = exp(−exp(ν) + i exp(θ)), γ = exp(γ_log)", "h_t = λ ⊙ h_{t-1} + γ ⊙ (B x_t), complex", "y_t = Re(C h_t) + D ⊙ x_t",
                  "block: x ← x + (W₁ v + b₁) ⊙ σ(W₂ v + b₂) with v = gelu(LRU(norm(x)))"};
   a.notes = {"Names are those of minimal-LRU (JAX): theta_log, nu_log, gamma_log, B_re, B_im, C_re, C_im, D; out1, out2 and norm are the block's, their weights [out, in] (flax kernels transposed).",
+             "The phase of an eigenvalue is exp(theta_log), as in the paper's code; where an equation has the phase θ itself, as in the survey of Tiezzi et al. 2024, theta_log is its logarithm.",
              "The readout is Re without a factor 2: eigenvalues are not conjugate pairs.",
              "γ starts at √(1−|λ|²) and is trained from there; some ports recompute it at every step, which has another gradient.",
              "gelu is the tanh approximation; the layer norm's epsilon is 1e-6, the batch norm's 1e-5, all as in flax. The reference calls the norm normalization.",
