@@ -24,6 +24,7 @@
 #include "timing/primitives.h"
 #include "timing/timing.h"
 #include "trace/crossing.h"
+#include "trace/input_scale.h"
 #include "trace/writers.h"
 
 namespace reclab::cli {
@@ -156,6 +157,9 @@ void print_summary(const RunResult& result, const Sequence& sequence) {
   out << heading(info.title + " on " + sequence.name) << ": " << counted(sequence.length, "step") << ", "
       << counted(sequence.width, "input") << ", " << counted(info.layers, "layer") << ", seed " << info.seed << '\n';
   TextTable table(2);
+  std::string read = info.input_mean.empty() ? "" : "standardised, each column to mean 0 and deviation 1 (--standardise no reads it as it is)";
+  if (const std::string scale = input_scale_of(info); !scale.empty()) read += (read.empty() ? "times " : ", then times ") + scale + " (input_scale)";
+  if (!read.empty()) table.row({"input", read});
   if (const TraceArray* output = trace.find(key_of(Kind::output))) table.row({"output", shape_text(output->shape)});
   table.row({"loss", number_text(info.loss_value, 6) + (info.loss.empty() ? "" : "  (" + info.loss + ")")});
   for (const TraceArray* spectrum : trace.of(Kind::spectrum)) {

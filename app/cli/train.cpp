@@ -15,6 +15,7 @@
 #include "models/registry.h"
 #include "options.h"
 #include "text.h"
+#include "trace/input_scale.h"
 
 namespace reclab::cli {
 namespace {
@@ -201,6 +202,9 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   Training training(builtin_registry(), request);
   if (resumed) resume(training, options.resume);
   std::cout << heading(training.title()) << " learns from " << training.examples().text() << "; " << request.options.batch << " a batch, seed " << request.run.seed << std::endl;
+  const Hyper hyper = hyper_of(builtin_registry(), request.run.preset, request.run.set);
+  for (const HyperSpec& row : hyper.table())
+    if (scales_input(row.key) && hyper.text(row.key) != "1") paragraph(std::cout, input_scale_note(hyper.text(row.key)));
 
   Standing standing(training);
   interrupt.enter(Interrupt::Phase::running);

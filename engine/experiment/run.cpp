@@ -20,6 +20,7 @@
 #include "models/registry.h"
 #include "models/stack.h"
 #include "sequence/elapsed.h"
+#include "trace/input_scale.h"
 
 namespace reclab {
 namespace {
@@ -102,6 +103,7 @@ class Run {
     for (const auto& layer : prepared_.probe->layers()) info_.each_layer.push_back({layer.name, layer.reversed});
     info_.command = command_of(request_, info_.device);
     if (!prepared_.fitted.empty()) info_.notes.push_back(prepared_.fitted);
+    if (const std::string scale = input_scale_of(info_); !scale.empty()) info_.notes.push_back(input_scale_note(scale));
     record_.trace.time_name = sequence.time_name;
     record_.trace.time_unit = sequence.time_unit;
     record_.trace.input_names = sequence.names;

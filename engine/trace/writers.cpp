@@ -8,6 +8,7 @@
 #include <span>
 
 #include "files/npz.h"
+#include "trace/input_scale.h"
 
 namespace reclab {
 
@@ -87,6 +88,7 @@ std::string manifest_json(const Trace& trace, const std::vector<WrittenFile>& fi
     input["mean"] = info.input_mean;
     input["deviation"] = info.input_deviation;
   }
+  if (const std::string scale = input_scale_of(info); !scale.empty()) input["scale"] = typed(scale);
   Json absent = Json::object();
   for (const auto& [kind, why] : info.absent) absent[std::string(info_of(kind).name)] = why;
   const Json manifest = {
