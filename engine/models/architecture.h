@@ -37,6 +37,15 @@ struct ReadoutFit {
   std::string weight{}, bias{};  ///< "0/Wout" [outputs, features], "0/Wout_bias" [outputs]
 };
 
+/// A parameter of a layer by which its input enters: what it is multiplied with, or that part of it.
+struct InputWeight {
+  /// As many columns or rows as the input has features, where other columns or rows are multiplied with something else.
+  enum class Part : std::uint8_t { all, first_columns, last_columns, first_rows, last_rows };
+  std::string name;  ///< "weight_ih"; settings may leave it out
+  Part part = Part::all;
+  std::string unless{};  ///< not where the layer has this parameter, which then stands between the input and the one that is named
+};
+
 struct Architecture;
 
 /// What one layer of a stack of unlike layers is.
@@ -71,6 +80,9 @@ struct Architecture {
 
   /// The width that the first layer needs its input to have; 0: any. A linear encoder is put in front where they differ.
   std::function<std::int64_t(const Hyper&)> input_width;
+  /// By which parameters the input enters the first layer where no encoder stands in front. They, or the encoder's matrix, are drawn times input_gain,
+  /// which the registry adds where either is there; what has no such parameter is without.
+  std::vector<InputWeight> input_weights;
   /// Not empty: the integer hyper-parameter that names an input column, the first being 1, which only marks where documents begin. The
   /// network takes that column out before the first layer. 0: none.
   std::string marker;

@@ -87,11 +87,41 @@ Var Network::add_dense(const Hyper& hyper, const std::string& prefix, Var x, std
   return linear(x, weight, bias);
 }
 
+void Network::draw_times(double gain, ParameterVar& parameter, InputWeight::Part part, std::int64_t features) {
+  using Part = InputWeight::Part;
+  const Shape& shape = parameter.var.shape();
+  const std::int64_t columns = shape.back(), all = count(shape);
+  const bool by_column = part == Part::first_columns || part == Part::last_columns, by_row = part == Part::first_rows || part == Part::last_rows;
+  const std::int64_t own = by_column ? features : columns, from = part == Part::last_columns ? columns - features : 0;
+  const std::int64_t begin = part == Part::last_rows ? all - features * columns : 0, end = part == Part::first_rows ? features * columns : all;
+  assert(own <= columns && from >= 0 && begin >= 0 && end <= all);
+  parameter.init = [init = std::move(parameter.init), gain, columns, own, from, begin, end](InitContext& c) {
+    init(c);
+    for (std::int64_t at = begin; at < end; at += columns)
+      for (std::int64_t i = from; i < from + own; ++i) c.values[static_cast<std::size_t>(at + i)] *= gain;
+  };
+  if (parameter.text.ends_with('.')) parameter.text.pop_back();
+  parameter.text += by_column ? ", the columns of the input times input_gain." : by_row ? ", the rows of the input times input_gain." : ", times input_gain.";
+}
+
+void Network::draw_times(double gain, const Architecture& architecture, const std::string& prefix, std::int64_t features) {
+  const auto find = [&](const std::string& name) { return std::ranges::find(parameters_, prefix + "/" + name, &ParameterVar::name); };
+  for (const InputWeight& weight : architecture.input_weights)
+    if (const auto found = find(weight.name); found != parameters_.end() && (weight.unless.empty() || find(weight.unless) == parameters_.end()))
+      draw_times(gain, *found, weight.part, features);
+}
+
 Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, const std::string& part, Var x) {
   const std::int64_t wanted = architecture.input_width ? architecture.input_width(hyper) : 0;
   if (hyper.has("input_scale") && hyper.real("input_scale") != 1.0) x = x * hyper.real("input_scale");
-  const bool with_bias = !hyper.has("encoder_bias") || hyper.flag("encoder_bias");
-  if (wanted && wanted != x.dim(-1)) x = add_dense(hyper, "encoder" + part, x, wanted, "Linear encoder of the input to the model's width", with_bias);
+  const double gain = hyper.has("input_gain") ? hyper.real("input_gain") : 1.0;
+  const bool with_bias = !hyper.has("encoder_bias") || hyper.flag("encoder_bias"), encoded = wanted && wanted != x.dim(-1);
+  if (encoded) {
+    const std::int64_t features = x.dim(-1);
+    x = add_dense(hyper, "encoder" + part, x, wanted, "Linear encoder of the input to the model's width", with_bias);
+    if (gain != 1.0) draw_times(gain, *std::ranges::find(parameters_, "encoder" + part + "/weight", &ParameterVar::name), InputWeight::Part::all, features);
+    if (hyper.has("scale_embedding") && hyper.flag("scale_embedding")) x = x * std::sqrt(static_cast<double>(wanted));
+  }
   const std::string direction = hyper.has("direction") ? hyper.choice("direction") : "forward";
   const std::int64_t depth = hyper.has("layers") && !architecture.body ? hyper.integer("layers") : 1;
   // Both directions: each layer of one reads the layer below of its own, or, by layer, both outputs below.
@@ -107,9 +137,14 @@ Var Network::add_stack(const Architecture& architecture, const Hyper& hyper, con
       x = add_dense(hyper, "encoder" + part + "_" + std::to_string(from), x, wanted, "Linear map of both outputs below to the model's width", with_bias);
     std::vector<Var> outputs;
     for (const bool backward : {false, true})
-      if (both || (direction == "backward") == backward)
+      if (both || (direction == "backward") == backward) {
+        const std::size_t lowest = layers_.size();
         outputs.push_back(add_direction(architecture, hyper, part + (backward && both ? "_backward" : ""), backward, from, from + together,
                                         base + (backward && both && !joint ? static_cast<int>(together) : 0), x, joint));
+        // Two joint layers have one set of parameters.
+        if (gain != 1.0 && !encoded && from == 0 && !architecture.body && !(joint && backward))
+          draw_times(gain, *layers_[lowest].architecture, std::to_string(lowest), x.dim(-1));
+      }
     if (joint) {
       const int pair = static_cast<int>(layers_.size()) - 2;
       LayerOf layer(*this, hyper, std::to_string(pair), pair, static_cast<int>(from), base, true);

@@ -152,6 +152,10 @@ class Network {
   /// The input without the columns that mark where documents begin (Architecture::marker).
   Var without_markers(const std::set<std::int64_t>& markers) const;
   Var add_dense(const Hyper& hyper, const std::string& prefix, Var x, std::int64_t out, const std::string& role, bool with_bias = true);
+  /// Has a parameter, or the part of it that is multiplied with an input of so many features, drawn times `gain`.
+  void draw_times(double gain, ParameterVar& parameter, InputWeight::Part part, std::int64_t features);
+  /// Of the layer whose parameters begin with `prefix`: all by which its input enters.
+  void draw_times(double gain, const Architecture& architecture, const std::string& prefix, std::int64_t features);
   /// One architecture's layers in the direction or directions that its hyper-parameters name; `part`: "", or its number in a stack.
   Var add_stack(const Architecture& architecture, const Hyper& hyper, const std::string& part, Var x);
   /// The layers from .. to - 1 of it in one direction, whose lowest one is the network's layer `first`; what comes after the last layer too, where that

@@ -31,6 +31,7 @@ Architecture exp_rnn() {
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}: of Bᵀ, on the unit circle, where f does not act";
   a.source = {"M. Lezcano-Casado, D. Martínez-Rubio", "Cheap orthogonal constraints in neural networks: a simple parametrization of the orthogonal and unitary group", "ICML", "https://arxiv.org/abs/1901.08428", 2019};
 
+  a.input_weights = {{"input_kernel.weight"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1);
     const Var V = l.parameter("input_kernel.weight", {H, in}, init::normal(std::sqrt(2.0 / static_cast<double>(in))), "V, from the input; starts N(0, 2/inputs).");

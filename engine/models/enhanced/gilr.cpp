@@ -22,6 +22,7 @@ Architecture gilr() {
   a.source = {"E. Martin, C. Cundy", "Parallelizing linear recurrent neural nets over sequence length", "ICLR", "https://arxiv.org/abs/1709.04057", 2018};
   a.reference = {{"gilr{_n}/fc/W", "fc.W"}, {"gilr{_n}/fc/b", "fc.b"}};
 
+  a.input_weights = {{"fc.W"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1);
     const bool glorot = l.hyper.choice("init") == "glorot";

@@ -47,6 +47,7 @@ Architecture indrnn() {
                   {.model = "indrnn", .parameter = "u_min", .value = h.text("u_min"), .range = "at most u_max"});
   };
 
+  a.input_weights = {{"weight_ih"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1);
     const std::string& norm = l.hyper.choice("norm");

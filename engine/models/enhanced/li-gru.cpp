@@ -31,6 +31,7 @@ Architecture li_gru() {
               "https://arxiv.org/abs/1803.10225", 2018};
   a.reference = {{"rnn.{n}.*", "*"}, {"num_batches_tracked", ""}, {"h_init", ""}, {"drop_masks", ""}, {"drop_mask_te", ""}};
 
+  a.input_weights = {{"w.weight"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1);
     const std::string norm = l.hyper.choice("norm"), f = l.hyper.choice("activation");

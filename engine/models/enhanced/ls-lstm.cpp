@@ -26,6 +26,7 @@ Architecture ls_lstm() {
   a.reference = {{"lin_sur_lstm{_n}/gilr/fc/W", "gilr.fc.W"}, {"lin_sur_lstm{_n}/gilr/fc/b", "gilr.fc.b"}, {"lin_sur_lstm{_n}/fc/W", "fc.W"},
                  {"lin_sur_lstm{_n}/fc/b", "fc.b"}, {"lin_sur_lstm{_n}/pre_fc/W", "fc.W"}, {"lin_sur_lstm{_n}/pre_fc/b", "fc.b"}};
 
+  a.input_weights = {{"gilr.fc.W"}, {"fc.W", InputWeight::Part::last_rows}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1);
     const bool glorot = l.hyper.choice("init") == "glorot";

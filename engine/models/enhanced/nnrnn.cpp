@@ -62,6 +62,7 @@ Architecture nnrnn() {
       throw Error("nnrnn: width = " + h.text("width") + " is odd, and its units are turned in pairs: choose an even width.",
                   {.model = "nnrnn", .parameter = "width", .value = h.text("width"), .range = "even"});
   };
+  a.input_weights = {{"U.weight"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1);
     const double spread = l.hyper.real("transient");

@@ -46,6 +46,7 @@ Architecture on_lstm() {
                   {.model = "on-lstm", .parameter = "chunk", .value = h.text("chunk"), .range = "a divisor of width"});
   };
 
+  a.input_weights = {{"ih.0.weight"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), C = l.hyper.integer("chunk"), n = H / C, rows = 4 * H + 2 * n;
     const Var tokens = parts::linear(l, "ih.0", x, rows, "W, rows ĩ and f̃ by level, then o, g, i, f by unit");

@@ -29,6 +29,7 @@ Architecture qrnn() {
   a.source = {"J. Bradbury, S. Merity, C. Xiong, R. Socher", "Quasi-recurrent neural networks", "ICLR", "https://arxiv.org/abs/1611.01576", 2016};
   a.reference = {{"layers.{n}.*", "*"}};
 
+  a.input_weights = {{"linear.weight"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), k = l.hyper.integer("window"), T = l.steps();
     const std::string& pooling = l.hyper.choice("pooling");

@@ -109,6 +109,7 @@ Architecture sru() {
     return l.hyper.choice("norm") == "after" ? parts::layer_norm(l, "layer_norm", y) : y;
   };
 
+  a.input_weights = {{"weight_proj"}, {"weight", InputWeight::Part::all, "weight_proj"}, {"transform_module.linear1.weight"}};
   a.layer = [](Layer& l, Var x) {
     const Hyper& h = l.hyper;
     const bool bidirectional = h.flag("bidirectional");

@@ -73,6 +73,7 @@ Architecture unitary_rnn() {
   a.reference = {{"U", "head/weight", true}, {"out_bias", "head/bias"}};
   a.source = {"M. Arjovsky, A. Shah, Y. Bengio", "Unitary evolution recurrent neural networks", "ICML", "https://arxiv.org/abs/1511.06464", 2016};
 
+  a.input_weights = {{"V"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1);
     const Var V = l.parameter("V", {in, 2 * H}, parts::xavier_uniform(in, 2 * H), "V, a row an input, columns real parts, imaginary parts; starts uniform in ±√(6/(inputs + 2H)).");

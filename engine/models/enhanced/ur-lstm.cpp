@@ -27,6 +27,7 @@ Architecture ur_lstm() {
   a.source = {"A. Gu, C. Gulcehre, T. Paine, M. Hoffman, R. Pascanu", "Improving the gating mechanism of recurrent neural networks", "ICML", "https://arxiv.org/abs/1910.09890", 2020};
   a.reference = {{"layers.{n}.*", "*"}};
 
+  a.input_weights = {{"igates.weight"}};
   a.layer = [](Layer& l, Var x) {
     const Hyper& h = l.hyper;
     const std::int64_t H = h.integer("width");

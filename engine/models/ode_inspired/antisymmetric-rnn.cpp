@@ -35,6 +35,7 @@ Architecture antisymmetric_rnn() {
   a.source = {"B. Chang, M. Chen, E. Haber, E. H. Chi", "AntisymmetricRNN: a dynamical system view on recurrent neural networks", "ICLR", "https://arxiv.org/abs/1902.09689", 2019};
   a.reference = {{"cells.{n}.weight_ih", "weight_ih"}, {"cells.{n}.weight_hh", "weight_hh"}, {"cells.{n}.bias_ih", "bias_ih"}, {"cells.{n}.bias_hh", "bias_hh"}};
 
+  a.input_weights = {{"weight_ih"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1);
     const double epsilon = l.hyper.real("epsilon");

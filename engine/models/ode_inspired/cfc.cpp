@@ -155,6 +155,16 @@ Architecture cfc() {
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}, with mixed memory of (h, c)";
   a.source = {"R. Hasani, M. Lechner, A. Amini, L. Liebenwein, A. Ray, M. Tschaikowski, G. Teschl, D. Rus", "Closed-form continuous-time neural networks", "Nature Machine Intelligence 4", "https://arxiv.org/abs/2106.13898", 2022};
   a.reference = {{"rnn_cell.*", "rnn_cell.*"}, {"lstm.*", "lstm.*"}, {"fc.*", "fc.*"}, {"*", "rnn_cell.*"}};
+  a.input_weights = {{"rnn_cell.backbone.0.weight", InputWeight::Part::first_columns},
+                     {"rnn_cell.ff1.weight", InputWeight::Part::first_columns, "rnn_cell.backbone.0.weight"},
+                     {"rnn_cell.ff2.weight", InputWeight::Part::first_columns, "rnn_cell.backbone.0.weight"},
+                     {"rnn_cell.time_a.weight", InputWeight::Part::first_columns, "rnn_cell.backbone.0.weight"},
+                     {"rnn_cell.time_b.weight", InputWeight::Part::first_columns, "rnn_cell.backbone.0.weight"},
+                     {"rnn_cell.layer_0.ff1.weight", InputWeight::Part::first_columns},
+                     {"rnn_cell.layer_0.ff2.weight", InputWeight::Part::first_columns},
+                     {"rnn_cell.layer_0.time_a.weight", InputWeight::Part::first_columns},
+                     {"rnn_cell.layer_0.time_b.weight", InputWeight::Part::first_columns},
+                     {"lstm.input_map.weight"}};
   a.layer = [](Layer& l, Var x) {
     if (parts::is_wired(l.hyper)) return wired(l, x);
     const std::int64_t H = l.hyper.integer("width"), depth = l.hyper.integer("backbone_layers"), units = l.hyper.integer("backbone_units"), P = l.hyper.integer("projection");

@@ -35,6 +35,7 @@ Architecture continuous_fast_weights() {
     if (h.integer("width") % h.integer("heads"))
       throw Error("continuous-fast-weights: width = " + h.text("width") + " is no multiple of heads = " + h.text("heads") + ": choose one that is.", {.model = "continuous-fast-weights", .parameter = "heads", .value = h.text("heads"), .range = "a divisor of " + h.text("width")});
   };
+  a.input_weights = {{"update_net.input_proj.weight"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t D = l.hyper.integer("width"), heads = l.hyper.integer("heads"), d = D / heads, T = l.steps(), B = l.batch(), wide = l.hyper.integer("feed_forward") ? l.hyper.integer("feed_forward") : 4 * D;
     const std::string rule = l.hyper.choice("rule");

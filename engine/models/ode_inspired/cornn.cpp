@@ -21,6 +21,7 @@ Architecture cornn() {
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂(y, z)_t/∂(y, z)_{t-1}";
   a.source = {"T. K. Rusch, S. Mishra", "Coupled oscillatory recurrent neural network (coRNN): an accurate and (gradient) stable architecture for learning long time dependencies", "ICLR",
               "https://arxiv.org/abs/2010.00951", 2021};
+  a.input_weights = {{"i2h.weight", InputWeight::Part::first_columns}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1);
     const double dt = l.hyper.real("dt"), gamma = l.hyper.real("gamma"), epsilon = l.hyper.real("epsilon");

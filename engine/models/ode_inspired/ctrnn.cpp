@@ -29,6 +29,7 @@ Architecture ctrnn() {
   a.knows_time = true;
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂s_t/∂s_{t-1} over all solver steps";
   a.source = {"K. Funahashi, Y. Nakamura", "Approximation of dynamical systems by continuous time recurrent neural networks", "Neural Networks 6", "https://doi.org/10.1016/S0893-6080(05)80125-X", 1993};
+  a.input_weights = {{"W_step", InputWeight::Part::first_rows}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1);
     const bool feedback = l.hyper.flag("feedback"), of_sum = l.hyper.choice("form") == "of_sum";

@@ -23,6 +23,7 @@ Architecture incremental_rnn() {
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1} over all inner steps; −1 at the equilibrium";
   a.source = {"A. Kag, Z. Zhang, V. Saligrama", "RNNs incrementally evolving on an equilibrium manifold: a panacea for vanishing and exploding gradients?", "ICLR", "https://arxiv.org/abs/1908.08574", 2020};
 
+  a.input_weights = {{"W"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1), K = l.hyper.integer("inner_steps");
     const Init normal = init::normal(l.hyper.real("weight_std"));

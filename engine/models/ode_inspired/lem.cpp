@@ -23,6 +23,7 @@ Architecture lem() {
              hyper_real("dt", "Δt", 1.0, 1e-6, 10.0, "Largest time step; up to 1 both states stay within ±1.", true)};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂(y, z)_t/∂(y, z)_{t-1}";
   a.source = {"T. K. Rusch, S. Mishra, N. B. Erichson, M. W. Mahoney", "Long expressive memory for sequence modeling", "ICLR", "https://arxiv.org/abs/2110.04744", 2022};
+  a.input_weights = {{"inp2hid.weight"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1);
     const double dt = l.hyper.real("dt");

@@ -33,6 +33,7 @@ Architecture lipschitz_rnn() {
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}, with euler I + ε (α Aᵀ + diag(tanh') Wᵀ)";
   a.source = {"N. B. Erichson, O. Azencot, A. Queiruga, L. Hodgkinson, M. W. Mahoney", "Lipschitz recurrent neural networks", "ICLR", "https://arxiv.org/abs/2006.12070", 2021};
 
+  a.input_weights = {{"E.weight"}, {"E_gate.weight"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t N = l.hyper.integer("width");
     const double epsilon = l.hyper.real("epsilon"), alpha = l.hyper.real("alpha"), spread = l.hyper.real("init_std") / static_cast<double>(N);

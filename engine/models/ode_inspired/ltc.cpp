@@ -37,6 +37,7 @@ Architecture ltc() {
   a.source = {"R. Hasani, M. Lechner, A. Amini, D. Rus, R. Grosu", "Liquid time-constant networks", "AAAI", "https://arxiv.org/abs/2006.04439", 2021};
   a.knows_time = true;
   a.check = [](const Hyper& h) { parts::check_wiring(h, "ltc"); };
+  a.input_weights = {{"input_w"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1), T = l.steps(), B = l.batch(), unfolds = l.hyper.integer("ode_unfolds");
     const std::string &mapping = l.hyper.choice("mapping"), solver = l.hyper.choice("solver");

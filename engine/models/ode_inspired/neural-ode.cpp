@@ -24,6 +24,7 @@ Architecture neural_ode() {
   a.knows_time = true;
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂s_t/∂s_{t-1} over the whole step; with the solver's exact solution those of the flow";
   a.source = {"R. T. Q. Chen, Y. Rubanova, J. Bettencourt, D. Duvenaud", "Neural ordinary differential equations", "NeurIPS", "https://arxiv.org/abs/1806.07366", 2018};
+  a.input_weights = {{"input.weight"}, {"gradient_net.0.weight", InputWeight::Part::first_columns, "input.weight"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width");
     const bool joined = l.hyper.choice("drive") == "joined";

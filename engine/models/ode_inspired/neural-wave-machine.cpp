@@ -195,6 +195,7 @@ Architecture neural_wave_machine() {
     if (h.flag("forward_only") && h.integer("kernel") != 3) refuse("kernel", "is not that of forward_only: choose 3, or forward_only=no", "3");
     if (h.flag("forward_only") && h.flag("locally_connected")) refuse("locally_connected", "does not go with forward_only: choose one of them", "no");
   };
+  a.input_weights = {{"encoder.model.1.weight"}, {"Wx.weight", InputWeight::Part::all, "encoder.model.1.weight"}};
   a.layer = [](Layer& l, Var x) {
     const Hyper& h = l.hyper;
     x = encoded(l, x, h.integer("width") * h.integer("rings"));

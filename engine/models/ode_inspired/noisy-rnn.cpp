@@ -31,6 +31,7 @@ Architecture noisy_rnn() {
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1} with the noise that was drawn";
   a.source = {"S. H. Lim, N. B. Erichson, L. Hodgkinson, M. W. Mahoney", "Noisy recurrent neural networks", "NeurIPS", "https://arxiv.org/abs/2102.04877", 2021};
 
+  a.input_weights = {{"E.weight"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t N = l.hyper.integer("width"), seed = l.hyper.integer("noise_seed");
     const double epsilon = l.hyper.real("epsilon"), alpha = l.hyper.real("alpha"), beta = l.hyper.real("beta"), spread = l.hyper.real("init_std") / static_cast<double>(N);

@@ -52,6 +52,7 @@ Architecture ode_rnn() {
   a.spectrum = "eigenvalues of the recurrent Jacobian of h, or of (h, d), over the equation and the update";
   a.source = {"Y. Rubanova, R. T. Q. Chen, D. Duvenaud", "Latent ordinary differential equations for irregularly-sampled time series", "NeurIPS", "https://arxiv.org/abs/1907.03907", 2019};
   a.reference = {{"GRU_update.*", "GRU_update.*"}, {"z0_diffeq_solver.ode_func.*", "ode_func.*"}, {"ode_func.*", "ode_func.*"}, {"cell.*", "cell.*"}};
+  a.input_weights = {{"GRU_update.update_gate.0.weight", InputWeight::Part::last_columns}, {"GRU_update.reset_gate.0.weight", InputWeight::Part::last_columns}, {"GRU_update.new_state_net.0.weight", InputWeight::Part::last_columns}, {"cell.weight_ih"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1), units = l.hyper.integer("update_units");
     const std::string update = l.hyper.choice("update");

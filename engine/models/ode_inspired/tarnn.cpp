@@ -26,6 +26,7 @@ Architecture tarnn() {
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1} over all inner steps";
   a.source = {"A. Kag, V. Saligrama", "Time adaptive recurrent neural network", "CVPR", "https://openaccess.thecvf.com/content/CVPR2021/html/Kag_Time_Adaptive_Recurrent_Neural_Network_CVPR_2021_paper.html", 2021};
   a.reference = {{"b2", ""}, {"*", "*"}};
+  a.input_weights = {{"B1"}, {"W1"}, {"W2"}, {"Wg"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), in = x.dim(-1), K = l.hyper.integer("K"), N = l.hyper.integer("timesteps");
     const bool outside = l.hyper.choice("gate") == "outside";

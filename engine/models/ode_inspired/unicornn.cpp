@@ -24,6 +24,7 @@ Architecture unicornn() {
   a.spectrum = "eigenvalues of each unit's ∂(y, z)_t/∂(y, z)_{t-1}, a pair whose product is 1";
   a.source = {"T. K. Rusch, S. Mishra", "UnICORNN: a recurrent model for learning very long time dependencies", "ICML", "https://arxiv.org/abs/2103.05487", 2021};
   a.reference = {{"DIs.{n}.fc.*", "fc.*"}, {"RNNs.{n}.c_", "c_"}, {"RNNs.{n}.weight_hh", "weight_hh"}, {"RNNs.{n}.dt", "dt"}};
+  a.input_weights = {{"fc.weight"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), L = l.hyper.integer("layers");
     const double dt = l.hyper.real("dt"), top = l.hyper.real("dt_top"), alpha = l.hyper.real("alpha");

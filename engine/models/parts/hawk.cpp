@@ -40,7 +40,7 @@ std::vector<HyperSpec> hyper(bool attention) {
   return rows;
 }
 
-std::vector<HyperSpec> hyper_after() { return {hyper_flag("final_norm", true, "Whether a norm follows the last block."), parts::read_out_row(), parts::soft_cap_row()}; }
+std::vector<HyperSpec> hyper_after() { return {hyper_flag("final_norm", true, "Whether a norm follows the last block."), parts::read_out_row(), parts::soft_cap_row(), parts::scale_embedding_row()}; }
 
 std::vector<ReferenceName> reference() {
   return {{"blocks.{n}.*", "*"}, {"final_norm.*", "final/final_norm.*"}, {"embedder.input_embedding", "encoder/weight", true}, {"embedder.input_embedding", ""}};

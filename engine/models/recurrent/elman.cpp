@@ -85,6 +85,7 @@ Architecture elman() {
                   {.model = "elman", .parameter = "angle_min", .value = h.text("angle_min"), .range = "at most angle_max"});
   };
 
+  a.input_weights = {{"weight_ih"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width");
     const double k = 1.0 / std::sqrt(static_cast<double>(H)), rho = l.hyper.real("spectral_radius");

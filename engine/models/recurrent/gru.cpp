@@ -39,6 +39,7 @@ Architecture gru() {
                   {.model = "gru", .parameter = "bias_init", .value = "chrono", .range = "uniform without biases"});
   };
 
+  a.input_weights = {{"weight_ih"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width");
     const double k = 1.0 / std::sqrt(static_cast<double>(H));

@@ -28,6 +28,7 @@ Architecture jordan() {
   a.spectrum = "eigenvalues of the context's Jacobian ∂c_t/∂c_{t-1}";
   a.source = {"M. I. Jordan", "Serial order: a parallel, distributed processing approach", "Technical report 8604, University of California, San Diego", "https://doi.org/10.1016/S0166-4115(97)80111-2", 1986};
 
+  a.input_weights = {{"weight_ih"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), M = l.hyper.integer("outputs"), in = x.dim(-1);
     const double mu = l.hyper.real("mu"), from_input = 1.0 / std::sqrt(static_cast<double>(in)), from_context = 1.0 / std::sqrt(static_cast<double>(M)),

@@ -40,6 +40,7 @@ Architecture lstm() {
                   {.model = "lstm", .parameter = "bias_init", .value = "chrono", .range = "uniform without biases"});
   };
 
+  a.input_weights = {{"weight_ih"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width"), projection = l.hyper.integer("projection"), P = projection ? projection : H;
     const double k = 1.0 / std::sqrt(static_cast<double>(H)), forget = l.hyper.real("forget_bias");

@@ -17,7 +17,7 @@ Architecture rg_lru() {
              "With reset_column every document of the sequence begins so, and the convolution does not reach before it: where that column is above 0 (which a column of 0 and 1 is, standardised too), segment_pos is 0 in the reference.",
              "The paper writes a = σ(Λ); the reference stores a_param = −Λ, so that a = exp(−softplus(a_param)). Its start draws the base, not its c-th power, between min_rad and max_rad.",
              "The slope of √(1 − a²) is bounded by 1000, as the reference does. gelu is the tanh approximation; the norms' epsilon is 1e-6 and their scale 1 + s.",
-             "The whole language model reads one-hot tokens with encoder_bias = no, input_scale = √width where its embedding is scaled, read_out = tied and its soft_cap; embedder.input_embedding is the encoder's matrix transposed."};
+             "The whole language model reads one-hot tokens with encoder_bias = no, scale_embedding = yes where its embedding is scaled (scale_embeddings), read_out = tied and its soft_cap; embedder.input_embedding is the encoder's matrix transposed."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream.", "channels"), hyper_integer("layers", "L", 1, 1, 64, "Residual blocks in a row."),
              hyper_integer("heads", "", 4, 1, 64, "Blocks of the two gates; must divide the recurrence's width.")};
   for (auto& row : hawk::hyper(false)) a.hyper.push_back(std::move(row));

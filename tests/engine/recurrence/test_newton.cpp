@@ -85,7 +85,7 @@ TEST_CASE("the Newton forms of the presets agree over a thousand steps, in both 
       request.dtype = dtype;
       request.sequence = make_task("noise", {.length = 1000, .seed = 1});
       // Oscillators that hardly ring: a pair of rotating states is not in the diagonal that quasi-Newton takes, and the preset's own ring.
-      if (id == "cornn") request.set = {{"width", "32"}, {"dt", "0.042"}, {"gamma", "2.7"}, {"epsilon", "4.7"}, {"input_scale", "1"}};
+      if (id == "cornn") request.set = {{"width", "32"}, {"dt", "0.042"}, {"gamma", "2.7"}, {"epsilon", "4.7"}, {"input_gain", "1"}};
       for (const FormReport& report : compare_forms(builtin_registry(), request, {})) {
         const std::string what = id + " " + report.form + " " + dtype + ": ";
         CHECK_SAYS(report.converged, what + report.note);

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The input is the user's: no preset changes it, and what makes gates move is how weights are drawn.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "experiment/experiment.h"
+#include "models/registry.h"
+#include "runs.h"
+#include "sweep.h"
+#include "test.h"
+#include "trace/input_scale.h"
+
+using namespace reclab;
+
+namespace {
+
+RunRequest only_forward(RunRequest request) {
+  request.probe.kinds = {Kind::input, Kind::output, Kind::param};
+  return request;
+}
+
+/// The largest difference of two arrays over the largest entry of the first.
+double apart(const std::vector<double>& a, const std::vector<double>& b) {
+  CHECK_EQUAL(a.size(), b.size());
+  double worst = 0.0, largest = 1e-300;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    worst = std::max(worst, std::abs(a[i] - b[i]));
+    largest = std::max(largest, std::abs(a[i]));
+    if (std::isnan(a[i]) || std::isnan(b[i])) return NAN;
+  }
+  return worst / largest;
+}
+
+}  // namespace
+
+SWEEP_PRESETS("it reads the input as it is, and its times in the sequence's own unit", preset) {
+  std::vector<Preset> all{preset};
+  if (preset.trained) all.push_back(as_trained(preset));
+  for (const Preset& one : all) {
+    const Hyper hyper = hyper_of(builtin_registry(), one);
+    CHECK(std::ranges::any_of(hyper.table(), [](const HyperSpec& row) { return scales_input(row.key); }));
+    for (const HyperSpec& row : hyper.table()) {
+      if (row.key.ends_with("input_scale")) CHECK_SAYS(hyper.real(row.key) == 1.0, preset.id + " sets " + row.key);
+      if (row.key.ends_with("time_unit")) CHECK_SAYS(hyper.real(row.key) == 0.0, preset.id + " sets " + row.key);
+    }
+  }
+}
+
+// Its picture is that of the input times as much.
+SWEEP_PRESETS("the gain of its input's weights is one of the weights alone", preset) {
+  const Hyper hyper = hyper_of(builtin_registry(), preset);
+  if (!hyper.has("input_gain") || hyper.real("input_gain") == 1.0) return;
+  RunRequest drawn;
+  drawn.preset = preset;
+  TaskOptions options = preset.task_options();
+  options.length = std::min<std::int64_t>(options.length, 100);
+  drawn.sequence = make_task(preset.task, options);
+  drawn = only_forward(drawn);
+  RunRequest multiplied = drawn, plain = drawn;
+  multiplied.set = {{"input_gain", "1"}, {"input_scale", hyper.text("input_gain")}};
+  plain.set = {{"input_gain", "1"}};
+  const TracePtr a = test::finished(drawn), b = test::finished(multiplied), c = test::finished(plain);
+  const auto output = [](const TracePtr& trace) { return test::values_of(*trace, "output"); };
+  CHECK_SAYS(apart(output(a), output(b)) < 1e-11, preset.id + ": " + test::show(apart(output(a), output(b))));
+  CHECK_SAYS(apart(output(a), output(c)) > 1e-3, preset.id + ": " + test::show(apart(output(a), output(c))));
+  CHECK(test::values_of(*a, "input") == test::values_of(*b, "input"));
+}
+
+SWEEP_ARCHITECTURES("input_gain multiplies the drawn weights by which the input enters, and no others", architecture) {
+  if (std::ranges::none_of(architecture.hyper, [](const HyperSpec& row) { return row.key == "input_gain"; })) return;
+  const Preset preset = test::preset_of(architecture.id);
+  const test::Settings small = test::small_settings(preset);
+  RunRequest request = only_forward(test::request_of(architecture.id, make_task("adding", {.length = 12}), small));
+  RunRequest drawn = request, multiplied = request;
+  drawn.set.emplace_back("input_gain", "3");
+  multiplied.set.emplace_back("input_scale", "3");
+  const TracePtr plain = test::finished(request), larger = test::finished(drawn), scaled = test::finished(multiplied);
+  const double error = apart(test::values_of(*larger, "output"), test::values_of(*scaled, "output"));
+  CHECK_SAYS(error < 1e-11, architecture.id + ": " + test::show(error));
+  CHECK(test::values_of(*larger, "output") != test::values_of(*plain, "output"));
+  // Each weight is as it was, or three times as large.
+  std::size_t times = 0;
+  for (const TraceArray* array : plain->of(Kind::param)) {
+    const auto &before = *array->real, &after = test::values_of(*larger, array->key);
+    std::size_t grown = 0, other = 0;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      if (after[i] == before[i]) continue;
+      ++(after[i] == 3.0 * before[i] ? grown : other);
+    }
+    CHECK_SAYS(other == 0, architecture.id + ": " + array->key);
+    times += grown;
+  }
+  CHECK_SAYS(times > 0, architecture.id);
+}
+
+TEST_CASE("a scaled embedding is the encoder's output times the root of the width") {
+  RunRequest request;
+  request.preset = test::shipped().find("hawk");
+  request.sequence = make_task("selective-copy", {.length = 40});
+  request = only_forward(request);
+  RunRequest plain = request, by_input = request;
+  plain.set = {{"scale_embedding", "no"}};
+  by_input.set = {{"scale_embedding", "no"}, {"input_scale", test::show(std::sqrt(32.0))}};
+  const auto output = [](const RunRequest& of) { return test::values_of(*test::finished(of), "output"); };
+  CHECK(apart(output(request), output(by_input)) < 1e-12);
+  CHECK(apart(output(request), output(plain)) > 1e-3);
+}
+
+TEST_CASE("a card says which weights are drawn larger") {
+  const auto text_of = [](const char* preset, const std::string& name) {
+    const Card shown = card(builtin_registry(), test::shipped().find(preset), 2);
+    const auto found = std::ranges::find_if(shown.parameters, [&](const auto& one) { return one.name.ends_with(name); });
+    CHECK_SAYS(found != shown.parameters.end(), name);
+    return found->text;
+  };
+  CHECK(text_of("lstm", "weight_ih").ends_with(", times input_gain."));
+  CHECK(!text_of("lstm", "weight_hh").ends_with(", times input_gain."));
+  CHECK(text_of("cfc", "backbone.0.weight").ends_with(", the columns of the input times input_gain."));
+  CHECK(text_of("ls-lstm", "0/fc.W").ends_with(", the rows of the input times input_gain.") || text_of("ls-lstm", "fc.W").ends_with("times input_gain."));
+  CHECK(text_of("srwm", "encoder/weight").ends_with(", times input_gain."));
+  CHECK(!text_of("elman", "weight_ih").ends_with("times input_gain."));
+}
