@@ -64,6 +64,43 @@ class TestEditors : public test::WindowTest {
  private slots:
   void cleanup() { close(); }
 
+  /// Beside its name, its values and its lines, and on what is saved.
+  void anInputThatIsMultipliedIsSaid() {
+    open("lstm");
+    const auto said = [this] {
+      QString name;
+      for (const FlatDock* dock : window_->findChildren<FlatDock*>())
+        if (dock->objectName() == "dock.sequence") name = dock->header()->headline();
+      QString labels;
+      for (const QLabel* label : window_->findChild<SequenceView*>()->findChildren<QLabel*>()) labels += label->text() + '\n';
+      auto* scrubber = window_->findChild<Scrubber*>();
+      QString values;
+      for (const QLabel* label : scrubber->findChildren<QLabel*>()) values += label->text() + '\n';
+      const QString file = folder_.filePath("gradients.svg");
+      PanelDock* dock = window_->area()->dock("gradients");
+      dock->raise();
+      dock->catchUp();
+      const QString problem = dock->panel()->saveFigure(file, Panel::Format::svg);
+      QFile saved(file);
+      const QString figure = problem.isEmpty() && saved.open(QIODevice::ReadOnly) ? QString::fromUtf8(saved.readAll()) : problem;
+      return QStringList{name, labels, values, figure.section("start.csv", 1, 1).left(4), scrubber->strip()->inputScale()};
+    };
+    for (const QString& one : said()) QVERIFY2(!one.contains("× ") && !one.contains("times"), qPrintable(one));
+    QVERIFY(said().back().isEmpty());
+    emit window_->inspector()->edited("input_scale", "6", false, 0);
+    QVERIFY(settle());
+    QTRY_COMPARE(said().back(), QString("6"));
+    QVERIFY2(said()[0].endsWith("start.csv × 6"), qPrintable(said()[0]));
+    QVERIFY2(said()[1].contains("the model reads the input times 6 (input scale)"), qPrintable(said()[1]));
+    QVERIFY2(said()[2].contains(" × 6"), qPrintable(said()[2]));
+    QVERIFY2(said()[3].startsWith(" × 6"), qPrintable(said()[3]));
+    QVERIFY(window_->session()->trace()->info.notes.size() > 0 && window_->session()->trace()->info.notes.front().starts_with("The model reads the input times 6"));
+    // Another model reads it as it is.
+    clickModel("elman");
+    QTRY_VERIFY(said().back().isEmpty());
+    QVERIFY2(said()[0].endsWith("start.csv"), qPrintable(said()[0]));
+  }
+
   void numbersAreShownWholeAndEnterKeepsThem() {
     const char* rho = "0.123456789012345";
     open("elman", {{"spectral_radius", rho}});

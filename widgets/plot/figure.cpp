@@ -9,6 +9,7 @@
 #include <QSvgGenerator>
 
 #include "plot/plot.h"
+#include "trace/input_scale.h"
 
 namespace reclab {
 namespace {
@@ -50,7 +51,7 @@ FigureText figureText(const QString& title, const Trace* trace) {
   for (const auto& [key, value] : run.hyper) hyper << words(key) + QStringLiteral(" = ") + words(value);
   QString text = words(run.title.empty() ? run.preset : run.title);
   if (!hyper.isEmpty()) text += QStringLiteral(" (") + hyper.join(QStringLiteral(", ")) + u')';
-  if (!run.input_name.empty()) text += Plot::tr("; input %1, %2 steps").arg(words(run.input_name), grouped(run.length));
+  if (!run.input_name.empty()) text += Plot::tr("; input %1, %2 steps").arg(words(input_words(run)), grouped(run.length));
   text += run.learned ? Plot::tr("; after %1 steps of training").arg(run.learned->steps) : run.weights.empty() ? Plot::tr("; seed %1").arg(run.seed) : Plot::tr("; weights %1").arg(QFileInfo(words(run.weights)).fileName());
   if (!run.loss.empty()) text += Plot::tr("; loss %1").arg(words(run.loss));
   if (!run.form.empty()) text += Plot::tr("; %1 form, %2, %3").arg(words(run.form), words(run.dtype), words(run.device));

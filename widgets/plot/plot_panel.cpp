@@ -6,6 +6,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "trace/input_scale.h"
+
 namespace reclab {
 
 PlotPanel::PlotPanel(QWidget* parent) : Panel(parent), plot_(new Plot) {
@@ -110,7 +112,7 @@ QString PlotPanel::figureTitle() const {
   if (trace_) {
     QStringList run;
     if (!trace_->info.title.empty()) run << QString::fromStdString(trace_->info.title);
-    if (!trace_->info.input_name.empty()) run << QString::fromStdString(trace_->info.input_name);
+    if (!trace_->info.input_name.empty()) run << QString::fromStdString(input_words(trace_->info));
     run << tr("seed %1").arg(trace_->info.seed);
     text += QStringLiteral(" – ") + run.join(QStringLiteral(", "));
   }

@@ -5,6 +5,8 @@
 #include <QStringList>
 #include <algorithm>
 
+#include "trace/input_scale.h"
+
 namespace reclab {
 namespace {
 
@@ -51,7 +53,7 @@ std::shared_ptr<const Setup> Shown::setupOf(const TracePtr& trace) const {
 
 QString Shown::summary() const {
   const RunInfo& run = trace_->info;
-  QStringList words{QObject::tr("%1 on %2, %3 steps").arg(QString::fromStdString(run.title.empty() ? run.preset : run.title), QString::fromStdString(run.input_name),
+  QStringList words{QObject::tr("%1 on %2, %3 steps").arg(QString::fromStdString(run.title.empty() ? run.preset : run.title), QString::fromStdString(input_words(run)),
                                                           QLocale(QLocale::English).toString(static_cast<qlonglong>(run.length)))};
   // What is about some arrays alone stands in the panel that shows them.
   for (const std::string& note : run.notes)

@@ -81,6 +81,11 @@ void Scrubber::setSequence(const LoadedSequencePtr& sequence) {
   tell();
 }
 
+void Scrubber::setInputScale(const QString& scale) {
+  strip_->setInputScale(scale);
+  tell();
+}
+
 void Scrubber::setPlaying(bool on) {
   on = on && sequence_ && time_->length() > 1;
   play_->setIcon(icon(on ? "pause" : "play"));
@@ -126,6 +131,7 @@ void Scrubber::tell() {
       if (sequence.standardised && !sequence.mean.empty() && !sequence.deviation.empty())
         what = tr("%1 = %2 (standardised %3)").arg(nameOf(0), locale.toString(value * sequence.deviation[0] + sequence.mean[0], 'g', 5), locale.toString(value, 'g', 3));
     }
+    if (!strip_->inputScale().isEmpty()) what += tr(" × %1").arg(strip_->inputScale());
     if (sequence.target_kind == TargetKind::regress && sequence.target_width > 0 && row < sequence.mask.size() && sequence.mask[row] > 0.0)
       what += tr(",  target %1").arg(locale.toString(sequence.target[row * static_cast<std::size_t>(sequence.target_width)], 'g', 4));
     when = sequence.time_name == "step" ? what : tr("%1 %2,  %3").arg(QString::fromStdString(sequence.time_name), locale.toString(sequence.time[row], 'g', 7), what);

@@ -20,6 +20,8 @@ class Scrubber : public QToolBar {
  public:
   Scrubber(TimeLink* time, QWidget* parent);
   void setSequence(const LoadedSequencePtr& sequence);
+  /// What the model multiplies the input by before it reads it: said beside the values. Empty: it reads them as they are.
+  void setInputScale(const QString& scale);
   bool playing() const { return tick_.isActive(); }
   void setPlaying(bool on);
   TimeStrip* strip() const { return strip_; }

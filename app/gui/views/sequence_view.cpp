@@ -311,6 +311,17 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
       for (const TaskInfo& task : library_->tasks)
         if (task.name == choice.task) task_->setToolTip(QString::fromStdString(task.text + "\n" + task.source));
   }
+  tellFacts();
+  showing_ = false;
+}
+
+void SequenceView::setInputScale(const QString& scale) {
+  preview_->setInputScale(scale);
+  if (shown_) tellFacts();
+}
+
+void SequenceView::tellFacts() {
+  const Sequence& series = shown_->sequence;
   const QLocale locale(QLocale::English);
   const QString steps = locale.toString(static_cast<qlonglong>(series.length));
   QString facts = series.width == 1 ? tr("%1 steps, 1 input").arg(steps) : tr("%1 steps, %2 inputs").arg(steps).arg(series.width);
@@ -322,8 +333,8 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
     facts += tr("; %1 classes to tell").arg(series.classes);
   else if (series.target_kind == TargetKind::regress)
     facts += targets.isEmpty() ? tr("; with a target") : tr("; target: %1").arg(targets.size() <= 3 ? targets.join(", ") : tr("%1 columns").arg(targets.size()));
+  if (!preview_->inputScale().isEmpty()) facts += tr("; the model reads the input times %1 (input scale)").arg(preview_->inputScale());
   facts_->setText(facts);
-  showing_ = false;
 }
 
 /// None, the next value, or a column; several columns where they were given from elsewhere.

@@ -31,6 +31,8 @@ class SequenceView : public QWidget {
   void setLibrary(const LibraryPtr& library);
   /// Shows a sequence that is loaded; its editors say how it was loaded.
   void setSequence(const LoadedSequencePtr& sequence);
+  /// What the present model multiplies the input by before it reads it; empty: nothing.
+  void setInputScale(const QString& scale);
   /// The task that the present model likes to be shown on.
   void setModelTask(const Preset& preset);
   bool wantsStandardised() const;  ///< for the next file
@@ -78,6 +80,7 @@ class SequenceView : public QWidget {
   QSpinBox* length_;
   WholeBox* seed_;
   SeriesView* preview_;
+  void tellFacts();
   bool showing_ = false;
 };
 

@@ -109,10 +109,25 @@ void SeriesView::drawLines(QPainter& painter, const QColor& ink, const QColor& b
   }
 }
 
+void SeriesView::setInputScale(const QString& scale) {
+  if (scale == inputScale_) return;
+  inputScale_ = scale;
+  update();
+}
+
+void SeriesView::paintScale(QPainter& painter) const {
+  if (inputScale_.isEmpty()) return;
+  painter.setPen(palette().color(QPalette::PlaceholderText));
+  painter.drawText(rect().adjusted(4, 2, -4, -2), Qt::AlignTop | Qt::AlignRight, tr("× %1, as the model reads it").arg(inputScale_));
+}
+
 void SeriesView::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.fillRect(rect(), palette().color(QPalette::Base));
-  if (sequence_) return paintLines(painter);
+  if (sequence_) {
+    paintLines(painter);
+    return paintScale(painter);
+  }
   painter.setPen(palette().color(QPalette::PlaceholderText));
   painter.drawText(rect(), Qt::AlignCenter | Qt::TextWordWrap, tr("Open a file or choose a task"));
 }
@@ -158,6 +173,7 @@ void TimeStrip::paintEvent(QPaintEvent*) {
     painter.fillRect(QRectF(full.topLeft(), QPointF(left, full.bottom())), veil);
     painter.fillRect(QRectF(QPointF(right, full.top()), full.bottomRight()), veil);
   }
+  paintScale(painter);
   painter.setPen(Qt::NoPen);
   painter.setBrush(blend(accent, base, brushed ? 0.9 : 0.45));
   for (const double x : {left, right}) painter.drawRoundedRect(QRectF(x - 2.0, full.center().y() - 9.0, 4.0, 18.0), 2.0, 2.0);

@@ -17,6 +17,9 @@ class SeriesView : public QWidget {
   using QWidget::QWidget;
   void setSequence(LoadedSequencePtr sequence);
   const LoadedSequencePtr& sequence() const { return sequence_; }
+  /// What the model multiplies the input by before it reads it, beside the lines; empty where it reads it as it is.
+  void setInputScale(const QString& scale);
+  const QString& inputScale() const { return inputScale_; }
   QSize sizeHint() const override { return {200, 64}; }
 
  protected:
@@ -24,12 +27,14 @@ class SeriesView : public QWidget {
   double xOfStep(double step) const;
   std::int64_t stepOfX(double x) const;
   void paintLines(QPainter& painter);
+  void paintScale(QPainter& painter) const;
   void paintEvent(QPaintEvent* event) override;
 
  private:
   void drawLines(QPainter& painter, const QColor& ink, const QColor& base) const;
   void drawSymbols(QPainter& painter, const QColor& ink) const;
   LoadedSequencePtr sequence_;
+  QString inputScale_;
   QPixmap lines_;
   QColor lineInk_;
 };

@@ -40,6 +40,7 @@
 #include "gui/window/first_hint.h"
 #include "gui/window/panel_area.h"
 #include "gui/window/side_widths.h"
+#include "trace/input_scale.h"
 
 namespace reclab {
 
@@ -391,8 +392,15 @@ void MainWindow::showSetup() {
   action("forget")->setEnabled(setup.learned.contains(setup.preset) || setup.weights.contains(setup.preset) || setup.states.contains(setup.preset));
   sequence_->setSequence(setup.sequence);
   training_->settings()->setFile(setup.sequence && setup.sequence->choice.isFile);
+  nameInput();
+}
+
+/// The input's name over its editors, and by what the model multiplies it where it does.
+void MainWindow::nameInput() {
+  const LoadedSequencePtr& input = session_->setup().sequence;
+  const QString scale = inputScale_.isEmpty() ? QString() : tr(" × %1").arg(inputScale_);
   for (FlatDock* dock : docks_)
-    if (dock->objectName() == "dock.sequence" && setup.sequence) dock->header()->setHeadline(QString::fromStdString(setup.sequence->sequence.name));
+    if (dock->objectName() == "dock.sequence" && input) dock->header()->setHeadline(QString::fromStdString(input->sequence.name) + scale);
 }
 
 /// What the card says of a run it says of the preset's own, alone.
@@ -428,6 +436,12 @@ void MainWindow::showModel(const ModelPtr& model) {
   const Setup& setup = session_->setup();
   area_->setSettings(settings_beside(model, !setup.learnedWeights() && !setup.weights.contains(setup.preset)));
   sequence_->setModelTask(model->preset);
+  inputScale_.clear();
+  for (const HyperSpec& row : model->hyper.table())
+    if (scales_input(row.key) && model->hyper.text(row.key) != "1") inputScale_ = QString::fromStdString(model->hyper.text(row.key));
+  scrubber_->setInputScale(inputScale_);
+  sequence_->setInputScale(inputScale_);
+  nameInput();
   modelHas_.clear();
   if (!model->card.gates.empty()) modelHas_ << "gates";
   if (!model->card.states.empty()) modelHas_ << "states";

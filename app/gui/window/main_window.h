@@ -96,6 +96,7 @@ class MainWindow : public QMainWindow {
   void showTimeOf(const TracePtr& trace);
   void showModel(const ModelPtr& model);
   void tellCard();
+  void nameInput();
   void lookAtPlaces(const QString& preset, bool raise);
   void lookAtPlace(const QString& place);
   void pin();
@@ -163,6 +164,7 @@ class MainWindow : public QMainWindow {
   PinRow* chips_ = nullptr;
   QToolButton *pinButton_ = nullptr, *compareButton_ = nullptr, *trainButton_ = nullptr;
   LoadedSequencePtr shownSequence_;
+  QString inputScale_;  ///< of the model that is looked at: empty where it reads the input as it is
   std::optional<std::pair<SequenceChoice, Setup>> withSequence_;  ///< what is to be looked at on a sequence that is being loaded
   QStringList modelHas_;  ///< "gates", "states": by its card
   QString lookedAt_;      ///< the preset whose places the panels were told last

@@ -13,6 +13,7 @@
 #include "plot/plot_panel.h"
 #include "plot/value_axis.h"
 #include "scene/trajectory_view.h"
+#include "trace/input_scale.h"
 
 namespace reclab {
 
@@ -25,7 +26,7 @@ QString TrajectoriesPanel::figureTitle() const {
     text += ": " + array_->currentText();
   QStringList run;
   if (!trace_->info.title.empty()) run << QString::fromStdString(trace_->info.title);
-  if (!trace_->info.input_name.empty()) run << QString::fromStdString(trace_->info.input_name);
+  if (!trace_->info.input_name.empty()) run << QString::fromStdString(input_words(trace_->info));
   run << tr("seed %1").arg(trace_->info.seed);
   return text + QStringLiteral(" – ") + run.join(", ");
 }
