@@ -8,6 +8,7 @@
 #include <QUndoStack>
 #include <array>
 #include <cmath>
+#include <set>
 
 #include "gui/comparing/compare_dialog.h"
 #include "gui/comparing/ready.h"
@@ -124,6 +125,62 @@ class TestComparing : public test::WindowTest {
     }
     const QString bad = written("bad.json", R"([{"title": "x", "why": "y", "runs": [{"preset": "elman", "set": {"no_such": "1"}}]}])");
     QVERIFY_THROWS_EXCEPTION(Error, readyComparisons(bad, library, session().setup()));
+  }
+
+  /// What a hand left behind is not compared, and one input gain is all that departs from presets without being a run's own.
+  void aReadyComparisonTakesPresetValuesOnEqualTerms() {
+    open();
+    const Library& library = *session().library();
+    const auto fresh = readyComparisons(dataFile("comparisons.json"), library, session().setup());
+    // An afternoon later: other settings, weights of a file and a state, of every model that is compared.
+    Setup used = session().setup();
+    for (const ReadyComparison& one : fresh)
+      for (const Setup& run : one.runs) {
+        used.preset = run.preset;
+        used.setValue("width", "8");
+        used.setValue("input_scale", "5");
+        if (run.preset == "lstm") used.setValue("forget_bias", "-0.1");
+        used.weights[run.preset] = "mine.npz";
+        used.states[run.preset] = "end.npz";
+      }
+    used.preset = "elman";
+    const auto later = readyComparisons(dataFile("comparisons.json"), library, used);
+    QCOMPARE(later.size(), fresh.size());
+    for (std::size_t i = 0; i < later.size(); ++i) {
+      std::set<std::string> gains;
+      for (std::size_t j = 0; j < later[i].runs.size(); ++j) {
+        const Setup& run = later[i].runs[j];
+        QVERIFY2(run.settings() == fresh[i].runs[j].settings(), qPrintable(later[i].title));
+        QVERIFY2(!run.weights.contains(run.preset) && !run.states.contains(run.preset) && run.learnedWeights() == nullptr, qPrintable(later[i].title));
+        const Hyper hyper = hyper_of(builtin_registry(), library.presets.find(run.preset), run.settings());
+        QCOMPARE(hyper.text("input_scale"), std::string("1"));
+        gains.insert(hyper.has("input_gain") ? hyper.text("input_gain") : "1");
+      }
+      QVERIFY2(gains.size() == 1, qPrintable(later[i].title));
+    }
+  }
+
+  void handsAreNotCompared() {
+    open("lstm");
+    emit window_->inspector()->edited("forget_bias", "-0.1", false, 0);
+    QVERIFY(settle());
+    clickModel("elman");
+    choose(QStringLiteral("Elman · GRU · LSTM"));
+    QVERIFY(pinsAtRest());
+    QCOMPARE(pins()[1].name, QString("LSTM"));
+    QCOMPARE(hyperOf(pins()[1].trace, "forget_bias"), QString("1"));
+    for (const Pin& pin : pins()) {
+      QCOMPARE(hyperOf(pin.trace, "input_gain"), hyperOf(session().trace(), "input_gain"));
+      QCOMPARE(hyperOf(pin.trace, "input_scale"), QString("1"));
+    }
+    // A pin of one's own keeps its setting in its name, beside other models too.
+    while (!pins().empty()) window_->pins()->remove(0);
+    clickModel("lstm");
+    QCOMPARE(hyperOf(session().trace(), "forget_bias"), QString("-0.1"));
+    window_->action("pin")->trigger();
+    clickModel("elman");
+    QVERIFY(pinsAtRest());
+    QVERIFY2(pins()[0].name.startsWith("LSTM") && pins()[0].name.contains("forget bias -0.1"), qPrintable(pins()[0].name));
   }
 
   void elmanGruAndLstmInTwoClicks() {

@@ -38,10 +38,13 @@ std::vector<ReadyComparison> readyComparisons(const QString& file, const Library
       Hyper hyper = hyper_of(builtin_registry(), library.presets.find(setup.preset));
       if (setup.preset != now.preset) setup.form = "auto";  // another model may not have this one's
       const QJsonObject set = run["set"].toObject();
-      if (!set.isEmpty()) drawAgain(setup);
+      // The same terms for all: what a hand left set, loaded or trained of one of them is not compared.
+      setup.set.erase(setup.preset);
+      drawAgain(setup);
       for (auto value = set.begin(); value != set.end(); ++value) {
-        hyper.set_text(value.key().toStdString(), value->toString().toStdString(), setup.preset);
-        setup.setValue(value.key().toStdString(), value->toString().toStdString());
+        const std::string key = value.key().toStdString(), standard = hyper.has(key) ? hyper.text(key) : std::string();
+        hyper.set_text(key, value->toString().toStdString(), setup.preset);
+        if (hyper.text(key) != standard) setup.setValue(key, hyper.text(key));
       }
       made.runs.push_back(std::move(setup));
     }

@@ -135,18 +135,19 @@ std::vector<Panel::Run> Pins::runs() const {
 Facets Pins::facets(const Trace& trace, const std::string& preset) const {
   auto found = symbols_.find(preset);
   if (found == symbols_.end()) {
-    std::map<std::string, std::string> symbols;
+    std::map<std::string, std::pair<std::string, std::string>> rows;
     for (const Preset& one : session_->library()->presets.presets()) {
       if (one.id != preset) continue;
       const Hyper hyper = hyper_of(builtin_registry(), one);
-      for (const HyperSpec& row : hyper.table()) symbols[row.key] = row.symbol;
+      for (const HyperSpec& row : hyper.table()) rows[row.key] = {row.symbol, hyper.text(row.key)};
     }
-    found = symbols_.emplace(preset, std::move(symbols)).first;
+    found = symbols_.emplace(preset, std::move(rows)).first;
   }
-  return facetsOf(trace.info, [&](const std::string& key) {
-    const auto symbol = found->second.find(key);
-    return symbol == found->second.end() ? std::string() : symbol->second;
-  });
+  const auto row = [&](const std::string& key) {
+    const auto one = found->second.find(key);
+    return one == found->second.end() ? std::pair<std::string, std::string>() : one->second;
+  };
+  return facetsOf(trace.info, [&](const std::string& key) { return row(key).first; }, [&](const std::string& key) { return row(key).second; });
 }
 
 Facets Pins::facets(const Pin& pin) const { return pin.trace ? facets(*pin.trace, pin.setup.preset) : Facets{}; }

@@ -90,7 +90,7 @@ class Pins : public QObject {
   Probe wanted_;
   std::vector<Pin> pins_;
   std::uint64_t newest_ = 0;  ///< Pin::id
-  mutable std::map<std::string, std::map<std::string, std::string>> symbols_;  ///< of hyper-parameters, by preset
+  mutable std::map<std::string, std::map<std::string, std::pair<std::string, std::string>>> symbols_;  ///< of hyper-parameters, and the values of the preset, by preset
   Runs job_;
 };
 

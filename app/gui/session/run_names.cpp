@@ -26,6 +26,24 @@ bool differ(const Facets& a, const Facets& b, const QString& key) {
   return one != nullptr && other != nullptr && one->value != other->value;
 }
 
+/// What tells a run from others, and what of it departs from its preset, unless the run that is shown has the same value.
+QString withDepartures(const Facets& mine, const Facets& shown, const std::vector<const Facet*>& telling) {
+  constexpr int most = 3;
+  const auto tells = [&](const Facet& one) { return std::ranges::find(telling, &one) != telling.end(); };
+  const auto shared = [&](const Facet& one) {
+    const Facet* other = find(shown, one.key);
+    return other != nullptr && other->value == one.value;
+  };
+  QStringList words;
+  int departures = 0;
+  for (const Facet& one : mine) {
+    const bool departs = !tells(one) && one.departs && !shared(one);
+    if (tells(one) || (departs && ++departures <= most)) words << one.name;
+  }
+  if (departures > most) words << (departures == most + 1 ? QObject::tr("another setting") : QObject::tr("%1 other settings").arg(departures - most));
+  return words.join(", ");
+}
+
 /// A symbol that stands for itself in plain text: "ρ", "γ", not "b_f" nor "H", which is a width here and heads there.
 bool readsAlone(const QString& symbol) {
   return !symbol.isEmpty() && std::all_of(symbol.begin(), symbol.end(), [](QChar c) { return c.unicode() > 127 && c.isLetter(); });
@@ -33,7 +51,7 @@ bool readsAlone(const QString& symbol) {
 
 }  // namespace
 
-Facets facetsOf(const RunInfo& run, const SymbolOf& symbolOf) {
+Facets facetsOf(const RunInfo& run, const SymbolOf& symbolOf, const StandardOf& standardOf) {
   Facets facets;
   const QString model = text(run.title.empty() ? run.preset : run.title);
   facets.push_back({"model", QObject::tr("model"), model, model});
@@ -44,7 +62,8 @@ Facets facetsOf(const RunInfo& run, const SymbolOf& symbolOf) {
     const QString name = readsAlone(symbol) ? symbol + " = " + shown : words + ' ' + shown;
     if (!symbol.isEmpty()) words += ' ' + symbol;
     // Values of two architectures with a key in common are compared too: a width is a width.
-    facets.push_back({"hyper/" + text(key), words, shown, name});
+    const std::string standard = standardOf ? standardOf(key) : std::string();
+    facets.push_back({"hyper/" + text(key), words, shown, name, !standard.empty() && standard != value});
   }
   const auto file = [](const std::string& path) { return QFileInfo(text(path)).fileName(); };
   if (run.learned)
@@ -98,6 +117,7 @@ QStringList runNames(const Facets& shown, const std::vector<Facets>& runs) {
     const unsigned all = (1U << others.size()) - 1U;
     // The fewest facets that tell it from all; of those the ones that come first, then the shortest.
     QString best;
+    std::vector<const Facet*> in_best;
     std::size_t best_rank = 0, best_count = 0;
     const auto consider = [&](const std::vector<std::size_t>& chosen) {
       unsigned told = 0;
@@ -113,6 +133,8 @@ QStringList runNames(const Facets& shown, const std::vector<Facets>& runs) {
       const bool better = best.isEmpty() || chosen.size() < best_count || (chosen.size() == best_count && (rank < best_rank || (rank == best_rank && name.size() < best.size())));
       if (!better) return;
       best = name;
+      in_best.clear();
+      for (const std::size_t c : chosen) in_best.push_back(candidates[c].facet);
       best_rank = rank;
       best_count = chosen.size();
     };
@@ -127,12 +149,11 @@ QStringList runNames(const Facets& shown, const std::vector<Facets>& runs) {
           for (std::size_t b = a + 1; b < count; ++b)
             for (std::size_t c = b + 1; c < count; ++c) consider({a, b, c});
       if (best.isEmpty()) {  // four others can ask for four
-        QStringList words;
-        for (const Candidate& one : candidates) words << one.facet->name;
-        best = words.mid(0, 4).join(", ");
+        for (std::size_t c = 0; c < std::min<std::size_t>(candidates.size(), 4); ++c) in_best.push_back(candidates[c].facet);
       }
     }
-    names << (best.isEmpty() ? (mine.empty() ? QString() : mine.front().name) : best);
+    if (in_best.empty() && !mine.empty()) in_best.push_back(&mine.front());
+    names << withDepartures(mine, shown, in_best);
   }
   return names;
 }
