@@ -109,7 +109,7 @@ Optimiser::Optimiser(Model& model, const OptimiserOptions& options, std::vector<
 
 std::int64_t Optimiser::bytes() const {
   std::size_t total = a_.bytes() + b_.bytes() + c_.bytes() + d_.bytes();
-  for (const auto* arrays : {&first_, &second_})
+  for (const auto* arrays : {&first_, &second_, &kept_first_, &kept_second_})
     for (const DeviceArray& array : *arrays) total += array.bytes();
   return static_cast<std::int64_t>(total);
 }
@@ -167,6 +167,38 @@ void Optimiser::step(double rate, std::span<const DeviceArray> gradients) {
     on.scale(*g, -rate, c_);
     on.add_to(c_, w);
   });
+}
+
+void Optimiser::keep() {
+  const auto copy = [&](const std::vector<DeviceArray>& from, std::vector<DeviceArray>& to) {
+    to.resize(from.size());
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (from[i]) model_.backend().copy(to[i].resize(model_.backend(), model_.real(), from[i].entries()), from[i].data(), from[i].bytes());
+  };
+  copy(first_, kept_first_);
+  copy(second_, kept_second_);
+  kept_steps_ = steps_;
+}
+
+void Optimiser::go_back() {
+  assert(kept_first_.size() == first_.size());
+  const auto copy = [&](const std::vector<DeviceArray>& from, const std::vector<DeviceArray>& to) {
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (from[i]) model_.backend().copy(to[i].data(), from[i].data(), from[i].bytes());
+  };
+  copy(kept_first_, first_);
+  copy(kept_second_, second_);
+  steps_ = kept_steps_;
+}
+
+std::map<std::string, std::int64_t> Optimiser::memory_entries() const {
+  std::map<std::string, std::int64_t> all;
+  for (std::size_t i = 0; i < first_.size(); ++i) {
+    const Model::Weight& weight = model_.weights()[i];
+    if (first_[i]) all.emplace(first_name(options_.rule) + weight.name, weight.entries());
+    if (second_[i]) all.emplace("v/" + weight.name, weight.entries());
+  }
+  return all;
 }
 
 std::map<std::string, std::vector<double>> Optimiser::memory() const {

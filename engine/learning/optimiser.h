@@ -64,6 +64,12 @@ class Optimiser {
   const OptimiserOptions& options() const { return options_; }
   std::int64_t bytes() const;
 
+  /// Copies what it keeps to where it lies, for go_back(), which takes it back to there.
+  void keep();
+  void go_back();
+
+  /// The arrays of memory(), and how many numbers each has.
+  std::map<std::string, std::int64_t> memory_entries() const;
   /// What it keeps between steps, by "m/<weight>" or "momentum/<weight>", and "v/<weight>", as float64.
   std::map<std::string, std::vector<double>> memory() const;
   /// As it was after so many steps. Throws Error where the arrays are not those of this optimiser and model.
@@ -74,7 +80,8 @@ class Optimiser {
   Model& model_;
   OptimiserOptions options_;
   std::vector<bool> frozen_;
-  std::int64_t steps_ = 0;
+  std::int64_t steps_ = 0, kept_steps_ = 0;
+  std::vector<DeviceArray> kept_first_, kept_second_;  // of keep()
   std::vector<DeviceArray> first_, second_;  // averages of g (or what momentum keeps) and of g^2, one a weight; empty where there is none
   DeviceArray a_, b_, c_, d_;                // of the largest weight
 };

@@ -57,17 +57,30 @@ class JudgingLoss final : public Loss {
   double counted_ = 0.0;
 };
 
-/// The steps [from, from + steps) of a sequence.
+/// The steps [from, from + steps) of a sequence: what a model and a loss look at, since a copy of all of it at each part would be quadratic in its length.
 Sequence part_of(const Sequence& whole, std::int64_t from, std::int64_t steps) {
-  Sequence part = whole;
+  Sequence part;
+  part.name = whole.name;
+  part.source = whole.source;
   part.length = steps;
-  const auto cut = [&](std::vector<double>& rows, std::int64_t width) {
-    if (!rows.empty()) rows = std::vector<double>(rows.begin() + from * width, rows.begin() + (from + steps) * width);
+  part.width = whole.width;
+  part.names = whole.names;
+  part.time_name = whole.time_name;
+  part.time_unit = whole.time_unit;
+  part.standardised = whole.standardised;
+  part.mean = whole.mean;
+  part.deviation = whole.deviation;
+  part.target_kind = whole.target_kind;
+  part.target_width = whole.target_width;
+  part.classes = whole.classes;
+  part.target_names = whole.target_names;
+  const auto cut = [&](const std::vector<double>& rows, std::vector<double>& to, std::int64_t width) {
+    if (!rows.empty()) to.assign(rows.begin() + from * width, rows.begin() + (from + steps) * width);
   };
-  cut(part.input, whole.width);
-  cut(part.time, 1);
-  cut(part.target, whole.target_width);
-  cut(part.mask, 1);
+  cut(whole.input, part.input, whole.width);
+  cut(whole.time, part.time, 1);
+  cut(whole.target, part.target, whole.target_width);
+  cut(whole.mask, part.mask, 1);
   return part;
 }
 
@@ -78,9 +91,22 @@ bool counts(const Sequence& sequence, std::int64_t from, std::int64_t to) {
 
 /// Whether a name is a pattern's, in which a * stands for any letters.
 bool matches(std::string_view pattern, std::string_view name) {
-  if (pattern.empty()) return name.empty();
-  if (pattern[0] == '*') return matches(pattern.substr(1), name) || (!name.empty() && matches(pattern, name.substr(1)));
-  return !name.empty() && pattern[0] == name[0] && matches(pattern.substr(1), name.substr(1));
+  constexpr std::size_t none = std::string_view::npos;
+  std::size_t p = 0, n = 0, star = none, from = 0;  // the last * and where what it stands for ends: of several, the last alone is worth another try
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      from = n;
+    } else if (p < pattern.size() && pattern[p] == name[n]) {
+      ++p, ++n;
+    } else if (star != none) {
+      p = star + 1;
+      n = ++from;
+    } else {
+      return false;
+    }
+  }
+  return pattern.substr(p).find_first_not_of('*') == none;
 }
 
 std::vector<bool> frozen_of(const Model& model, const std::vector<std::string>& patterns) {
@@ -157,7 +183,7 @@ Trainer::~Trainer() = default;
 
 std::int64_t Trainer::bytes() const {
   std::size_t total = work_.bytes() + limit_.bytes();
-  for (const auto* arrays : {&gradients_, &before_})
+  for (const auto* arrays : {&gradients_, &before_, &kept_})
     for (const DeviceArray& array : *arrays) total += array.bytes();
   for (const auto& [steps, carrier] : carriers_) total += static_cast<std::size_t>(carrier->bytes());
   return static_cast<std::int64_t>(total) + rollout_->bytes() + (judging_ ? judging_->bytes() : 0) + optimiser_.bytes() + model_.bytes();
@@ -202,21 +228,45 @@ void Trainer::carry(std::int64_t from, std::int64_t to, std::stop_token stop) {
   carrier->continue_states();  // throws for states that cannot be
 }
 
-TrainingStep Trainer::step(std::stop_token stop) {
+TrainingStep Trainer::step(std::stop_token stop, bool keep_it) {
   const StopScope scope(stop);
-  if (advance_ >= examples_.length() || !stop.stop_possible()) return step_by_parts(stop);
-  // Between its parts the weights are none that a whole step has.
-  const Parameters weights = model_.parameters();
-  const auto memory = optimiser_.memory();
+  const bool by_parts = advance_ < examples_.length();  // between which the weights are none that a whole step has
+  if (by_parts || keep_it) keep();
   const std::int64_t changes = optimiser_.steps();
   try {
     return step_by_parts(stop);
-  } catch (const Cancelled&) {
-    const StopScope whole{std::stop_token()};
-    for (const auto& entry : weights.entries()) model_.set(entry.name, entry.values);
-    optimiser_.restore(changes, memory);
+  } catch (...) {
+    if (by_parts && (!whole_ || optimiser_.steps() != changes)) go_back();
     throw;
   }
+}
+
+void Trainer::undo() {
+  assert(steps_ > 0);
+  go_back();
+  --steps_;
+}
+
+/// Copies the weights, and what the optimiser keeps, on the device where they lie.
+void Trainer::keep() {
+  const StopScope whole{std::stop_token()};
+  Backend& backend = model_.backend();
+  kept_.resize(model_.weights().size());
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    const Model::Weight& weight = model_.weights()[i];
+    if (!frozen_[i]) backend.copy(kept_[i].resize(backend, model_.real(), weight.entries()), weight.values.data(), weight.values.bytes());
+  }
+  optimiser_.keep();
+}
+
+void Trainer::go_back() {
+  const StopScope whole{std::stop_token()};
+  whole_ = false;
+  model_.update([&](std::size_t i, const Model::Weight& weight) {
+    if (!frozen_[i]) model_.backend().copy(weight.values.data(), kept_[i].data(), weight.values.bytes());
+  });
+  optimiser_.go_back();
+  whole_ = true;
 }
 
 TrainingStep Trainer::step_by_parts(std::stop_token stop) {
@@ -294,7 +344,9 @@ void Trainer::change(double rate, TrainingStep& report) {
   if (watch_ && before_.empty())
     for (const Model::Weight& weight : model_.weights()) before_.emplace_back(backend, real, weight.entries());
   if (watch_) each([&](std::size_t i, std::int64_t) { backend.copy(before_[i].data(), model_.weights()[i].values.data(), before_[i].bytes()); });
+  whole_ = false;
   optimiser_.step(rate, gradients_);
+  whole_ = true;
   if (!watch_) return;
   changes_.assign(totals.size(), std::numeric_limits<double>::quiet_NaN());
   each([&](std::size_t i, std::int64_t n) {
@@ -336,5 +388,7 @@ void Trainer::restore(std::int64_t steps, std::int64_t changes, const std::map<s
   optimiser_.restore(changes, memory);
   steps_ = steps;
 }
+
+std::int64_t Trainer::changes_per_step() const { return (examples_.length() + advance_ - 1) / advance_; }
 
 }  // namespace reclab

@@ -55,7 +55,7 @@ struct Judgement {
   double metric = std::numeric_limits<double>::quiet_NaN();  ///< Trainer::metric()
 };
 
-/// A loss or a gradient that is not finite: the weights are those before the step.
+/// A loss or a gradient that is not finite: weights and optimiser are those before the step.
 class TrainingDiverged final : public Error {
  public:
   TrainingDiverged(std::int64_t step, const std::string& what, std::string array);
@@ -69,9 +69,13 @@ class Trainer {
   Trainer(Model& model, const Examples& examples, const TrainingOptions& options);
   ~Trainer();
 
-  /// One batch. Throws TrainingDiverged; Cancelled when it is stopped, and then weights and optimiser are those before it. It hears `stop` alone, whatever its
-  /// thread is asked for (StopScope).
-  TrainingStep step(std::stop_token stop = {});
+  /// One batch. Throws TrainingDiverged; Cancelled when it is stopped. Whatever it throws, weights and optimiser are those before it (see whole()). It hears
+  /// `stop` alone, whatever its thread is asked for (StopScope). With `keep` the step can be undone.
+  TrainingStep step(std::stop_token stop = {}, bool keep = false);
+  /// Weights and optimiser as they were before the last step, which was made with `keep`.
+  void undo();
+  /// Whether the weights are those after steps() steps: not where a device or memory failed while they were changed, and again while they were put back.
+  bool whole() const { return whole_; }
   /// |change| / |weight| of each weight by the last step with `watch_changes`, in the order of the weights; NaN of one that is 0 or was not trained.
   void watch_changes(bool watch) { watch_ = watch; }
   const std::vector<double>& changes() const { return changes_; }
@@ -86,6 +90,8 @@ class Trainer {
   const std::string& baseline_text() const { return baseline_.text; }
   const std::optional<Baseline>& linear_predictor() const { return linear_predictor_; }
   std::int64_t held_out() const { return std::ssize(held_out_); }
+  /// How often a step changes the weights at most.
+  std::int64_t changes_per_step() const;
   std::int64_t bytes() const;
 
   const Optimiser& optimiser() const { return optimiser_; }
@@ -97,6 +103,8 @@ class Trainer {
   Batch batch_of(const std::deque<Sequence>& sequences, std::int64_t first);
   Batch parts_of(std::int64_t from, std::int64_t to, std::int64_t counted);
   TrainingStep step_by_parts(std::stop_token stop);
+  void keep();
+  void go_back();
   void carry(std::int64_t from, std::int64_t to, std::stop_token stop);
   void change(double rate, TrainingStep& report);
 
@@ -111,10 +119,10 @@ class Trainer {
   BatchRollout::States carried_;  // the state where the part begins; empty: at rest
   std::deque<Sequence> held_out_, sequences_, parts_;
   std::vector<std::unique_ptr<Loss>> losses_;
-  std::vector<DeviceArray> gradients_, before_;
+  std::vector<DeviceArray> gradients_, before_, kept_;  // kept_: the weights of keep()
   DeviceArray work_, limit_;
   std::vector<double> changes_;
-  bool watch_ = false;
+  bool watch_ = false, whole_ = true;
   std::int64_t steps_ = 0;
   std::string metric_;
   Baseline baseline_;

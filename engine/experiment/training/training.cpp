@@ -78,19 +78,28 @@ LearnedPtr Training::learned(std::uint64_t number) const {
   return weights;
 }
 
-void Training::judge(std::stop_token stop) {
-  const Judgement found = trainer_->judge(stop);
-  if (!judgements_.empty()) changes_.push_back(trainer_->changes());
-  judgements_.push_back(found);
-}
-
 void Training::advance(std::stop_token stop) {
   begin(stop);
   const std::int64_t next = trainer_->steps() + 1;
   const bool judged = next % judge_every_ == 0 || next == request_.steps || next == request_.until;
   trainer_->watch_changes(judged);
-  history_.push_back(trainer_->step(stop));
-  if (judged) judge({});  // a step and its judgement are one
+  const std::size_t steps = history_.size(), judgements = judgements_.size(), changes = changes_.size();
+  try {
+    // The rows are there before the step is made: that there is no memory for them is found while the step can be undone.
+    history_.emplace_back();
+    if (judged) judgements_.emplace_back();
+    if (judged) changes_.emplace_back(trainer_->model().weights().size());
+    history_.back() = trainer_->step(stop, judged);
+    if (!judged) return;
+    std::ranges::copy(trainer_->changes(), changes_.back().begin());
+    judgements_.back() = trainer_->judge(stop);
+  } catch (...) {
+    history_.resize(steps);
+    judgements_.resize(judgements);
+    changes_.resize(changes);
+    if (trainer_->steps() == next) trainer_->undo();
+    throw;
+  }
 }
 
 std::vector<std::string> arguments_of(const TrainingRequest& request) {

@@ -51,11 +51,12 @@ class Training {
   std::string device_name() const;
   const std::string& title() const { return title_; }
 
-  /// The next step; the first one and every judge_every-th are followed by a judgement, and so is the last. Throws TrainingDiverged.
+  /// The next step; every judge_every-th is followed by a judgement, and so is the last. Throws TrainingDiverged, and Cancelled where a stop is heard, in the
+  /// judgement too. Step and judgement are one: whatever is thrown, the training stands where it stood before.
   void advance(std::stop_token stop = {});
   /// Judges the weights as they are where nothing was judged yet.
   void begin(std::stop_token stop = {}) {
-    if (judgements_.empty()) judge(stop);
+    if (judgements_.empty()) judgements_.push_back(trainer_->judge(stop));
   }
   bool done() const { return trainer_->steps() >= (request_.until > 0 ? std::min(request_.until, request_.steps) : request_.steps); }
   /// So many steps more than it was to make. A schedule that falls to its least rate stays there.
@@ -71,8 +72,6 @@ class Training {
 
  private:
   friend void resume(Training& training, const std::filesystem::path& folder);
-  void judge(std::stop_token stop);
-
   TrainingRequest request_;
   std::string title_;
   std::unique_ptr<Examples> examples_;
@@ -91,8 +90,24 @@ std::vector<std::string> arguments_of(const TrainingRequest& request);
 std::string command_of(const TrainingRequest& request);
 
 /// Writes the folder, all of it at once (AtomicFolder): weights.npz and weights.safetensors, by the names on the card; optimiser.npz, what it keeps;
-/// history.csv and history.npz; and training.json, which has the command, where it stands, and size and SHA-256 of the others.
+/// history.csv and history.npz; and training.json, which has the command, where it stands, and size and SHA-256 of the others. Throws Error where it cannot
+/// be written, and the folder is as it was.
 void export_training(const Training& training, const std::filesystem::path& folder);
+/// Throws Error where export_training would, for a disk without room too: everything is written beside the folder, and taken away again.
+void check_export(const Training& training, const std::filesystem::path& folder);
+/// What lies in a folder that a training is to be exported to.
+struct TrainingFolder {
+  enum class Holds : std::uint8_t {
+    nothing,   ///< none of the files that an export would write
+    training,  ///< a training after `steps` steps; 0 where its training.json does not say
+    other      ///< no training.json, and another file of an export's names: `file`
+  };
+  Holds holds = Holds::nothing;
+  std::int64_t steps = 0;
+  std::string file;
+};
+/// Looks at names and at training.json alone. Throws Error for a folder that is a file, or that may not be read.
+TrainingFolder training_in(const std::filesystem::path& folder);
 /// The words behind `reclab train` that a folder was made with. Throws Error for a folder that is none of a training.
 std::vector<std::string> arguments_in(const std::filesystem::path& folder);
 /// Takes a training, just made of the request that a folder was made with, to where the folder stands: what follows has the bits of one that was never

@@ -372,6 +372,73 @@ TEST_CASE("a step that is stopped is one that was never begun, whenever the stop
   }
 }
 
+TEST_CASE("a step can be undone, and what follows has the bits of one that was never made") {
+  for (const auto rule : {OptimiserOptions::Rule::adam, OptimiserOptions::Rule::sgd}) {
+    for (const std::int64_t truncate : {0, 7}) {
+      TrainingOptions options = small();
+      options.optimiser.rule = rule;
+      options.truncate = truncate;
+      options.frozen = {"head/bias"};
+      Learner straight(options, "lstm", 20, "parity"), undone(options, "lstm", 20, "parity");
+      straight.trainer->step();
+      undone.trainer->step();
+      undone.trainer->step({}, true);
+      const auto after = undone.numbers();
+      undone.trainer->undo();
+      CHECK_EQUAL(undone.trainer->steps(), 1);
+      CHECK(undone.numbers() == straight.numbers() && undone.numbers() != after);
+      CHECK(undone.trainer->optimiser().memory() == straight.trainer->optimiser().memory());
+      CHECK_EQUAL(undone.trainer->optimiser().steps(), straight.trainer->optimiser().steps());
+      CHECK(undone.after(2) == straight.after(2));
+    }
+  }
+}
+
+TEST_CASE("truncated training that diverges in a later part leaves weights and optimiser as they were before the step") {
+  // Each entry changes by the rate, or by ten times that, whatever its gradient: the first part changes the weights, and sums of what the second multiplies with
+  // them are too large.
+  for (const auto& [rule, rate] : {std::pair(OptimiserOptions::Rule::adam, 1.7e308), std::pair(OptimiserOptions::Rule::rmsprop, 1.7e307)}) {
+    TrainingOptions options = small();
+    options.optimiser.rule = rule;
+    options.rate.rate = rate;
+    Learner(options, "elman", 20, "parity").trainer->step();  // one part diverges nowhere
+    options.truncate = 5;
+    Learner learner(options, "elman", 20, "parity");
+    const auto before = learner.numbers();
+    const auto memory = learner.trainer->optimiser().memory();
+    CHECK_ERROR(learner.trainer->step(), "non-finite");
+    CHECK(learner.trainer->whole());
+    CHECK(learner.numbers() == before && learner.trainer->optimiser().memory() == memory);
+    CHECK_EQUAL(learner.trainer->optimiser().steps(), 0);
+    CHECK_EQUAL(learner.trainer->steps(), 0);
+  }
+}
+
+TEST_CASE("a star in a name stands for any letters, none too, and many of them take no time") {
+  const auto frozen = [](const std::string& pattern) {
+    TrainingOptions options = small();
+    options.frozen = {pattern};
+    Learner learner(options);
+    learner.trainer->watch_changes(true);
+    learner.trainer->step();
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < learner.model->weights().size(); ++i)
+      if (std::isnan(learner.trainer->changes()[i])) names.push_back(learner.model->weights()[i].name);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  CHECK((frozen("0/weight_hh") == Names{"0/weight_hh"}));
+  CHECK((frozen("*hh") == Names{"0/weight_hh"} || frozen("*hh") == Names{"0/weight_hh", "0/bias_hh"}));
+  CHECK(frozen("0/*eight*_*hh*") == frozen("0/weight_hh"));
+  CHECK(frozen("h**d/b*") == Names{"head/bias"});
+  CHECK(frozen("*****************************************************/weight_hh") == frozen("0/weight_hh"));
+  TrainingOptions options = small();
+  for (const std::string pattern : {"************************************************************z", "0/weight_h", "weight_hh", "*0/weight_hhh*", "0/weight_hh*x"}) {
+    options.frozen = {pattern};
+    CHECK_ERROR(Learner(options).trainer, "is the name of no weights");
+  }
+}
+
 TEST_CASE("a step that is not to be stopped is whole, whatever its thread is asked for") {
   TrainingOptions options = small();
   options.truncate = 7;
