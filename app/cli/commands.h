@@ -64,8 +64,8 @@ struct TrainOptions : ModelOptions {
   std::string steps, until, batch, rate, optimiser, momentum, smoothing, beta1, beta2, epsilon, weight_decay, schedule, warm_up, least_rate;
   std::string clip, clip_value, truncate, advance, held_out, held_out_share, judge_every, window, ahead;
   std::vector<std::string> freeze;
-  bool nesterov = false;
-  std::string folder, resume;
+  bool nesterov = false, replace = false;
+  std::string folder, resume, checkpoint_every;
 };
 int train(const TrainOptions& options, Interrupt& interrupt);
 

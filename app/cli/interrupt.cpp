@@ -27,17 +27,21 @@ void Interrupt::watch() {
   const sigset_t set = watched();
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   watcher_ = std::thread([this, set] {
-    for (;;) {
+    const auto tell = [](std::string_view line) { static_cast<void>(!write(STDERR_FILENO, line.data(), line.size())); };
+    for (int signals = 0;;) {
       int signal = 0;
       if (sigwait(&set, &signal) != 0) continue;
       if (ending_) return;
       if (signal == SIGUSR1) continue;
-      const bool again = stop_.stop_requested();
+      ++signals;
       stop_.request_stop();
       const Phase phase = phase_;
-      if (phase == Phase::preparing || (phase == Phase::running && again)) {
-        constexpr std::string_view line = "cancelled before the run began; nothing was exported\n";
-        if (phase == Phase::preparing && write(STDERR_FILENO, line.data(), line.size()) < 0) _exit(interrupted_status);
+      if (phase == Phase::preparing) tell("cancelled before the run began; nothing was exported\n");
+      if (phase == Phase::preparing || (phase == Phase::running && signals > 1)) _exit(interrupted_status);
+      if (!training_) continue;
+      if (signals == 2) tell("\nwhat is whole is being written; once more ends without it\n");
+      if (signals > 2) {
+        tell("\nended before it was written; the folder is as it was when it was last written\n");
         _exit(interrupted_status);
       }
     }

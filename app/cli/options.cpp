@@ -111,7 +111,9 @@ void add_train(CLI::App& app, TrainOptions& options) {
   app.add_option("--advance", options.advance, "The weights change every K steps, by the loss of these (as many as --truncate)")->type_name("K");
   app.add_option("--held-out", options.held_out, "Sequences that it is judged by (128)")->type_name("N");
   app.add_option("--judge-every", options.judge_every, "Steps between judgements (a twentieth of all)")->type_name("N");
-  app.add_option("--export", options.folder, "Folder for weights, history and what it takes to go on")->type_name("DIR");
+  app.add_option("--export", options.folder, "Folder for weights, history and what it takes to go on; written while it trains, too")->type_name("DIR");
+  app.add_option("--checkpoint-every", options.checkpoint_every, "Seconds between two writings of that folder while it trains (60)")->type_name("S");
+  app.add_flag("--replace", options.replace, "With --export: where the folder has a training, this one takes its place, once it is done or further");
   app.add_option("--resume", options.resume, "Goes on from such a folder, and writes to it; --steps may be more than they were")->type_name("DIR");
 }
 
@@ -124,6 +126,8 @@ Options parsed(void (*add)(CLI::App&, Options&), std::vector<std::string> argume
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the end
   try {
     app.parse(std::move(arguments));
+  } catch (const CLI::Success&) {  // --help
+    throw Error("they ask for help, and for nothing else.", {});
   } catch (const CLI::ParseError& error) {
     throw Error(error.what(), {});
   }

@@ -184,9 +184,20 @@ std::string counted(std::int64_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
+std::string sentence_after_colon(std::string sentence) {
+  const std::string_view first = std::string_view(sentence).substr(0, sentence.find(' '));
+  static constexpr std::string_view words[] = {"A", "An", "In", "It", "No", "Nothing", "The", "There", "This", "Training"};
+  if (std::ranges::find(words, first) != std::end(words)) sentence[0] = static_cast<char>(sentence[0] - 'A' + 'a');
+  return sentence;
+}
+
 std::string one_line(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c == 0x7f) text[i] = ' ';
+    // U+0080 to U+009F, which begin commands of a terminal as ESC does.
+    if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) >= 0x80 && static_cast<unsigned char>(text[i + 1]) < 0xa0) text[i] = text[i + 1] = ' ';
+  }
   return text;
 }
 

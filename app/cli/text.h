@@ -50,6 +50,8 @@ std::string shape_text(const Shape& shape);             ///< "128 × 32", "1" fo
 std::string joined(const std::vector<std::string>& parts, std::string_view between = ", ");
 /// "1 step", "20 steps"
 std::string counted(std::int64_t count, std::string_view noun);
+/// A sentence of the engine's after "reclab: ": its first word without a capital, where that is no name.
+std::string sentence_after_colon(std::string sentence);
 /// Control characters become spaces: what is written is one line.
 std::string one_line(std::string text);
 

@@ -7,11 +7,15 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <exception>
+#include <filesystem>
 #include <iostream>
 
 #include "array/error.h"
 #include "commands.h"
+#include "experiment/command.h"
 #include "experiment/training/training.h"
+#include "kept_training.h"
 #include "models/registry.h"
 #include "options.h"
 #include "text.h"
@@ -172,7 +176,16 @@ namespace {
 
 /// --resume: everything as it was, but for how many steps there are to be.
 TrainingRequest resumed_request(const TrainOptions& options, const PresetLibrary& presets) {
-  TrainOptions kept = train_options(arguments_in(options.resume));
+  TrainOptions kept;
+  try {
+    kept = train_options(arguments_in(options.resume));
+  } catch (const MisfitError&) {
+    throw;
+  } catch (const Error& error) {
+    if (!error.where().file.empty()) throw;
+    const std::string file = (std::filesystem::path(options.resume) / "training.json").string();
+    throw Error(file + " has arguments that are none of reclab train (" + one_line(error.what()) + "): give the folder of a training that `reclab train --export` wrote.", {.file = file});
+  }
   if (!options.id.empty() && options.id != kept.id) usage_error("--resume", "is a training of " + kept.id + ", not of " + options.id + "; leave out the preset.");
   if (!options.steps.empty()) kept.steps = options.steps;
   kept.until = options.until;
@@ -184,12 +197,19 @@ void print_summary(const Training& training, const std::string& how) {
   const Judgement& last = training.judgements().back();
   TextTable table(2);
   table.row({"steps", how});
-  table.row({"loss", number_text(last.loss, 5) + " of what is held out; the baseline, " + trainer.baseline_text() + ", has " + number_text(trainer.baseline().loss, 5)});
+  const std::string when = last.step == trainer.steps() ? "" : " after step " + std::to_string(last.step);
+  table.row({"loss", number_text(last.loss, 5) + " of what is held out" + when + "; the baseline, " + trainer.baseline_text() + ", has " + number_text(trainer.baseline().loss, 5)});
   std::string others = "; the baseline has " + number_text(trainer.baseline().metric, 5);
   if (const auto& linear = trainer.linear_predictor()) others += ", " + linear->text + " " + number_text(linear->metric, 5);
   table.row({trainer.metric(), number_text(last.metric, 5) + others});
   table.row({"memory", bytes_text(static_cast<double>(trainer.bytes()))});
   table.print(std::cout);
+}
+
+/// Whether two names are of one folder.
+bool same_folder(const std::string& a, const std::string& b) {
+  std::error_code none;
+  return a == b || std::filesystem::equivalent(a, b, none);
 }
 
 }  // namespace
@@ -198,41 +218,70 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   const PresetLibrary all = library();
   const bool resumed = !options.resume.empty();
   const std::string folder = options.folder.empty() ? options.resume : options.folder;
+  const bool goes_on = resumed && same_folder(folder, options.resume);
+  only_with("--replace", options.replace && options.folder.empty(), "--export");
+  only_with("--checkpoint-every", !options.checkpoint_every.empty() && folder.empty(), "--export");
+  if (!folder.empty() && !goes_on && !options.replace) refuse_to_replace(folder);
   const TrainingRequest request = resumed ? resumed_request(options, all) : training_request_of(options, all);
   Training training(builtin_registry(), request);
   if (resumed) resume(training, options.resume);
+  const std::int64_t begun_at = training.trainer().steps();
+  KeptTraining kept(training, folder, positive("--checkpoint-every", options.checkpoint_every, 60.0));
+  if (!training.done()) kept.check();
   std::cout << heading(training.title()) << " learns from " << training.examples().text() << "; " << request.options.batch << " a batch, seed " << request.run.seed << std::endl;
   const Hyper hyper = hyper_of(builtin_registry(), request.run.preset, request.run.set);
   for (const HyperSpec& row : hyper.table())
     if (scales_input(row.key) && hyper.text(row.key) != "1") paragraph(std::cout, input_scale_note(hyper.text(row.key)));
 
   Standing standing(training);
-  interrupt.enter(Interrupt::Phase::running);
-  std::string problem;
+  interrupt.enter(Interrupt::Phase::training);
+  const auto complain = [&](const std::string& problem) {
+    standing.clear();
+    if (!problem.empty()) std::cerr << "reclab: " << one_line(problem) << std::endl;
+  };
+  std::string diverged;
+  std::exception_ptr failed;
   try {
-    training.begin();
+    training.begin(interrupt.token());
     standing.tell();
-    // A step is short, and what is kept is that of a whole one.
     while (!training.done() && !interrupt.token().stop_requested()) {
-      training.advance();
+      training.advance(interrupt.token());
       standing.tell();
+      if (training.done() || !kept.due()) continue;
+      kept.write();
+      complain(kept.problem());
     }
-  } catch (const TrainingDiverged& diverged) {
-    problem = diverged.what();
+  } catch (const Cancelled&) {
+  } catch (const TrainingDiverged& error) {
+    diverged = error.what();
+  } catch (...) {  // what was learned is kept first
+    failed = std::current_exception();
   }
   standing.clear();
-  interrupt.enter(Interrupt::Phase::writing);
-  if (!folder.empty()) export_training(training, folder);
-  if (!training.judgements().empty())
-    print_summary(training, std::to_string(training.trainer().steps()) + " of " + std::to_string(request.steps) + ", " + training.request().run.dtype + ", " + training.device());
-  if (!folder.empty()) std::cout << "Wrote " << folder << (training.trainer().steps() >= request.steps ? "\n" : "; go on with: reclab train --resume " + folder + "\n");
+  const Trainer& trainer = training.trainer();
+  const std::int64_t steps = trainer.steps();
+  // Where nothing was gained there is nothing to write, but for what was not to be trained any further.
+  const bool worth = trainer.whole() && (steps > begun_at || (training.done() && diverged.empty() && !failed));
+  if (worth) kept.write();
+  complain(kept.problem());
+  if (!training.judgements().empty() && trainer.whole()) print_summary(training, std::to_string(steps) + " of " + std::to_string(request.steps) + ", " + training.request().run.dtype + ", " + training.device());
+  if (!kept.place().empty()) {
+    const std::string place = kept.place().string();
+    std::cout << "Wrote " << place << (kept.written() ? "" : " after step " + std::to_string(kept.steps()));
+    std::cout << (kept.steps() >= request.steps ? "\n" : "; go on with: reclab train --resume " + shell_word(place) + "\n");
+    if (kept.is_beside()) std::cout << folder << " keeps its training, which is further.\n";
+  }
   std::cout.flush();
-  if (!problem.empty()) {
-    std::cerr << "reclab: " << one_line(problem) << '\n';
+  if (failed) std::rethrow_exception(failed);
+  if (!diverged.empty()) {
+    complain(sentence_after_colon(diverged));
     return 1;
   }
-  if (training.done()) return 0;
-  std::cerr << "stopped after step " << training.trainer().steps() << (folder.empty() ? "; nothing was kept, for which --export DIR is needed" : "") << '\n';
+  if (training.done()) return folder.empty() || (kept.written() && kept.problem().empty()) ? 0 : 2;
+  std::string left;
+  if (folder.empty()) left = "; nothing was kept, for which --export DIR is needed";
+  if (!folder.empty() && kept.place().empty()) left = resumed ? "; no step was made, and " + folder + " is as it was" : "; there was nothing to keep yet";
+  std::cerr << "stopped after step " << steps << left << std::endl;
   return interrupted_status;
 }
 

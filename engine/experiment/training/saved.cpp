@@ -102,29 +102,63 @@ Json judgement_json(const Judgement& judgement) { return {{"step", judgement.ste
   throw Error(file.string() + " " + what + ": give the folder of a training that `reclab train --export` wrote.", {.file = file.string()});
 }
 
-Json read_manifest(const std::filesystem::path& folder) {
+constexpr const char* exported_files[] = {"weights.npz", "weights.safetensors", "optimiser.npz", "history.csv", "history.npz"};
+constexpr std::int64_t most = std::int64_t{1} << 40;  ///< steps of a training
+constexpr std::uint64_t longest_manifest = std::uint64_t{16} << 20;
+
+/// training.json; whether it vouches for the other files is not asked.
+Json parse_manifest(const std::filesystem::path& folder) {
   const auto file = folder / manifest;
+  if (InputFile(file).size() > longest_manifest) fail(file, "is too long to be one of a training");
+  std::optional<std::string> twice;
   Json json;
   try {
-    std::optional<std::string> twice;
     json = parse_json<Json>(read_file(file), twice);
     if (twice) fail(file, "has " + printable(*twice) + " twice");
+    if (const auto text = with_control_character(json)) fail(file, "has a control character in \"" + printable(*text) + "\"");
     if (json.at("schema").get<int>() != schema) fail(file, "is of another version");
-    for (const Json& one : json.at("files")) {
-      const std::string name = one.at("name").get<std::string>();
-      if (name != std::filesystem::path(name).filename()) fail(file, "names a file outside its folder");
-      if (sha256_of_file(folder / name) != one.at("sha256").get<std::string>()) fail(folder / name, "has changed since it was written");
-    }
   } catch (const Json::exception&) {
     fail(file, "cannot be read");
   }
   return json;
 }
 
-}  // namespace
+/// A whole number from 0 to `most`. A JSON number may be any, and one that is cast could become any other.
+std::int64_t count_of(const Json& json, const char* key, const std::filesystem::path& file) {
+  const auto found = json.find(key);
+  if (found == json.end()) fail(file, "does not say where the training stands");
+  const bool whole = found->is_number_unsigned() ? found->get<std::uint64_t>() <= static_cast<std::uint64_t>(most) : found->is_number_integer() && found->get<std::int64_t>() >= 0;
+  if (!whole) fail(file, "has " + std::string(key) + " = " + printable(found->dump()) + ", which is no number from 0 to " + std::to_string(most));
+  return found->get<std::int64_t>();
+}
 
-void export_training(const Training& training, const std::filesystem::path& folder) {
-  AtomicFolder out(folder);
+Json read_manifest(const std::filesystem::path& folder) {
+  const auto file = folder / manifest;
+  Json json = parse_manifest(folder);
+  try {
+    std::map<std::string, const Json*> named;
+    for (const Json& one : json.at("files")) {
+      const std::string name = one.at("name").get<std::string>();
+      if (std::ranges::find(exported_files, name) == std::end(exported_files)) fail(file, "names " + printable(name) + ", which is no file of a training");
+      if (!named.emplace(name, &one).second) fail(file, "names " + name + " twice");
+      one.at("sha256").get<std::string>();
+    }
+    for (const char* name : exported_files)
+      if (!named.contains(name)) fail(file, "does not name " + std::string(name));
+    // All sizes before the first hash: what is too long need not be read to its end.
+    for (const auto& [name, one] : named) {
+      const Json& bytes = one->at("bytes");
+      if (!bytes.is_number_unsigned() || InputFile(folder / name).size() != bytes.get<std::uint64_t>()) fail(folder / name, "has changed since it was written");
+    }
+    for (const auto& [name, one] : named)
+      if (sha256_of_file(folder / name) != one->at("sha256").get<std::string>()) fail(folder / name, "has changed since it was written");
+  } catch (const Json::exception&) {
+    fail(file, "cannot be read");
+  }
+  return json;
+}
+
+void write_training(const Training& training, AtomicFolder& out) {
   std::vector<WrittenFile> files;
   const auto write = [&](const std::string& name, const auto& writer) {
     AtomicFile& file = out.file(name);
@@ -167,8 +201,37 @@ void export_training(const Training& training, const std::filesystem::path& fold
   if (!training.judgements().empty()) json["last"] = judgement_json(training.judgements().back());
   json["files"] = Json::array();
   for (const WrittenFile& file : files) json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"sha256", file.sha256}});
-  write(manifest, [&](AtomicFile& file) { file.write(json.dump(2) + "\n"); });
+  write(manifest, [&](AtomicFile& file) { file.write(json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"); });
+}
+
+}  // namespace
+
+void export_training(const Training& training, const std::filesystem::path& folder) {
+  AtomicFolder out(folder);
+  write_training(training, out);
   out.commit();
+}
+
+void check_export(const Training& training, const std::filesystem::path& folder) {
+  AtomicFolder out(folder);
+  write_training(training, out);
+}
+
+TrainingFolder training_in(const std::filesystem::path& folder) {
+  std::error_code none;
+  if (const auto status = std::filesystem::status(folder, none); std::filesystem::exists(status) && !std::filesystem::is_directory(status))
+    throw Error(folder.string() + " is a file: give a folder.", {.file = folder.string()});
+  const auto there = [&](const char* name) { return std::filesystem::exists(std::filesystem::symlink_status(folder / name, none)); };
+  if (there(manifest)) {
+    try {
+      return {.holds = TrainingFolder::Holds::training, .steps = count_of(parse_manifest(folder), "steps", folder / manifest), .file = manifest};
+    } catch (const Error&) {  // of another version, say, or damaged: it is a training's all the same, and not ours to replace
+      return {.holds = TrainingFolder::Holds::training, .steps = 0, .file = manifest};
+    }
+  }
+  for (const char* name : exported_files)
+    if (there(name)) return {.holds = TrainingFolder::Holds::other, .steps = 0, .file = name};
+  return {};
 }
 
 std::vector<std::string> arguments_in(const std::filesystem::path& folder) {
@@ -182,43 +245,67 @@ std::vector<std::string> arguments_in(const std::filesystem::path& folder) {
 
 void resume(Training& training, const std::filesystem::path& folder) {
   const Json json = read_manifest(folder);
-  std::int64_t steps = 0, changes = 0;
+  const std::int64_t steps = count_of(json, "steps", folder / manifest), changes = count_of(json, "changes", folder / manifest);
+  if (changes > 0 && (steps == 0 || (changes - 1) / steps >= training.trainer_->changes_per_step()))
+    fail(folder / manifest, "has " + std::to_string(changes) + " changes of the weights in " + std::to_string(steps) + " steps, which are too many");
   try {
-    steps = json.at("steps").get<std::int64_t>();
-    changes = json.at("changes").get<std::int64_t>();
     if (!training.request().file.empty() && json.at("input_sha256").get<std::string>() != sha256_of_file(training.request().file))
       throw Error(training.request().file.string() + " has changed since it was learned from: begin anew, or bring back the file.", {.file = training.request().file.string()});
   } catch (const Json::exception&) {
-    fail(folder / manifest, "does not say where the training stands");
+    fail(folder / manifest, "does not say what was learned from");
   }
   const NpzFile weights(folder / "weights.npz"), optimiser(folder / "optimiser.npz"), history(folder / "history.npz");
+  // What an array is, its header says; a small archive may hold one of any size.
+  const auto is_real = [](const NpzFile& archive, const std::string& name, const Shape& shape) {
+    const NpyHeader header = archive.header(name);
+    return header.shape == shape && header.kind == 'f';
+  };
   const auto of_weight = [](const Model::Weight& weight) { return prefix_of(Kind::param) + weight.name; };
   for (const Model::Weight& weight : training.model().weights())
-    if (weights.header(of_weight(weight)).shape != weight.shape) fail(folder / "weights.npz", "holds weights of another shape");
+    if (!is_real(weights, of_weight(weight), weight.shape)) fail(folder / "weights.npz", "holds weights of another shape");
+  const auto kept = training.trainer().optimiser().memory_entries();
+  for (const auto& [name, entries] : kept)
+    if (!is_real(optimiser, name, {entries})) fail(folder / "optimiser.npz", "has " + name + " of another shape");
+  if (optimiser.names().size() != kept.size()) fail(folder / "optimiser.npz", "holds more than the optimiser of this training keeps");
+
+  const auto column = [&](const std::string& name, std::int64_t entries, const std::string& what) {
+    if (!is_real(history, name, {entries})) fail(folder / "history.npz", "has another number of " + what);
+    return history.read(name).real;
+  };
+  std::vector<TrainingStep> made;
+  for (const HistoryColumn& one : columns) {
+    const auto values = column(one.name, steps, "steps than training.json");
+    made.resize(values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (&one == columns && values[i] != static_cast<double>(i + 1)) fail(folder / "history.npz", "does not count its steps from 1 on");
+      one.put(made[i], values[i]);
+    }
+  }
+  const Shape judged_shape = history.header(judged_columns[0].name).shape;
+  const std::int64_t judgements = judged_shape.size() == 1 ? judged_shape[0] : -1;
+  if (judgements < 0 || judgements > steps + 1) fail(folder / "history.npz", "has more judgements than steps");
+  std::vector<Judgement> judged(static_cast<std::size_t>(judgements));
+  for (const JudgementColumn& one : judged_columns) {
+    const auto values = column(one.name, judgements, "judgements in each of its arrays");
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const double least = i == 0 ? 0.0 : static_cast<double>(judged[i - 1].step) + 1.0;
+      if (&one == judged_columns && !(values[i] >= least && values[i] <= static_cast<double>(steps) && values[i] == std::floor(values[i])))
+        fail(folder / "history.npz", "has judgements of steps that were not made");
+      one.put(judged[i], values[i]);
+    }
+  }
+  std::vector<std::vector<double>> changed(judged.empty() ? 0 : judged.size() - 1, std::vector<double>(training.model().weights().size()));
+  for (std::size_t i = 0; i < training.model().weights().size(); ++i) {
+    const auto values = column("change/" + training.model().weights()[i].name, std::ssize(changed), "judgements than of changes");
+    for (std::size_t j = 0; j < values.size(); ++j) changed[j][i] = values[j];
+  }
   std::map<std::string, std::vector<double>> memory;
-  for (const std::string& name : optimiser.names()) memory.emplace(name, optimiser.read(name).real);
+  for (const auto& [name, entries] : kept) memory.emplace(name, optimiser.read(name).real);
   training.trainer_->restore(steps, changes, memory);
   for (const Model::Weight& weight : training.model().weights()) training.model_->set(weight.name, weights.read(of_weight(weight)).real);
-
-  const auto column = [&](const std::string& name) { return history.read(name).real; };
-  training.history_.resize(static_cast<std::size_t>(steps));
-  for (const HistoryColumn& one : columns) {
-    const auto values = column(one.name);
-    if (std::ssize(values) != steps) fail(folder / "history.npz", "has another number of steps than training.json");
-    for (std::size_t i = 0; i < values.size(); ++i) one.put(training.history_[i], values[i]);
-  }
-  for (const JudgementColumn& one : judged_columns) {
-    const auto values = column(one.name);
-    training.judgements_.resize(values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) one.put(training.judgements_[i], values[i]);
-  }
-  const std::size_t judged = training.judgements_.empty() ? 0 : training.judgements_.size() - 1;
-  training.changes_.assign(judged, std::vector<double>(training.model().weights().size()));
-  for (std::size_t i = 0; i < training.model().weights().size(); ++i) {
-    const auto values = column("change/" + training.model().weights()[i].name);
-    if (values.size() != judged) fail(folder / "history.npz", "has another number of judgements than of changes");
-    for (std::size_t j = 0; j < judged; ++j) training.changes_[j][i] = values[j];
-  }
+  training.history_ = std::move(made);
+  training.judgements_ = std::move(judged);
+  training.changes_ = std::move(changed);
 }
 
 }  // namespace reclab

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -91,7 +92,9 @@ class Process {
     while (read_some()) {
     }
     int status = 0;
-    waitpid(pid_, &status, 0);
+    rusage used{};
+    wait4(pid_, &status, 0, &used);
+    peak_bytes = std::int64_t{used.ru_maxrss} * 1024;
     waited_ = true;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
@@ -110,6 +113,7 @@ class Process {
   }
 
   std::string output, error;
+  std::int64_t peak_bytes = 0;  ///< of its memory, after wait()
 
  private:
   bool read_some() {

@@ -164,7 +164,7 @@ TEST_CASE("training that diverges ends with the step, the array and the cure, an
   const test::Scratch scratch;
   const Result result = train(adding({"--steps", "50", "--optimiser", "sgd", "--lr", "1e200", "--export", scratch / "out"}));
   CHECK_EQUAL(result.status, 1);
-  CHECK_SAYS(result.error.starts_with("reclab: Training ended at step ") && result.error.find("non-finite") != std::string::npos && result.error.find("--clip") != std::string::npos, result.error);
+  CHECK_SAYS(result.error.starts_with("reclab: training ended at step ") && result.error.find("non-finite") != std::string::npos && result.error.find("--clip") != std::string::npos, result.error);
   CHECK(fs::exists(scratch / "out/weights.npz"));
 }
 
