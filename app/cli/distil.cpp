@@ -8,6 +8,7 @@
 
 #include "array/error.h"
 #include "commands.h"
+#include "experiment/command.h"
 #include "models/registry.h"
 #include "options.h"
 #include "progress_line.h"
@@ -64,7 +65,7 @@ void add_distil(CLI::App& app, DistilOptions& options) {
   app.add_option("--modes", options.modes, "Modes a channel, both of a conjugate pair counted (16)")->type_name("N");
   app.add_option("--taps", options.taps, "Steps that the filters are fitted over (1024, or those of the preset's sequence)")->type_name("T");
   app.add_flag("--json", options.json, "For scripts");
-  app.add_option("--export", options.folder, "Folder for the model, a preset and weights.npz, and for the errors and singular values as CSV")->type_name("DIR");
+  app.add_option("--export", options.folder, "Folder for the model, a preset and its weights (<preset>.json and <preset>.npz), and for the errors and singular values as CSV")->type_name("DIR");
 }
 
 int distil(const DistilOptions& options, Interrupt& interrupt) {
@@ -94,7 +95,8 @@ int distil(const DistilOptions& options, Interrupt& interrupt) {
   print(found);
   if (!options.folder.empty()) {
     std::cout << "Wrote " << options.folder << ": " << (found.whole ? "the model with its filters as modes" : "the first filter as a model of its own") << ", errors.csv and singular_values.csv\n";
-    std::cout << "Open it with: RECLAB_PRESETS=" << options.folder << " reclab run " << found.preset.id << " --weights " << options.folder << "/weights.npz\n";
+    std::cout << "Open it with: RECLAB_PRESETS=" << shell_word(options.folder) << " reclab run " << found.preset.id << " --weights "
+              << shell_word((std::filesystem::path(options.folder) / weights_file(found)).string()) << '\n';
   }
   return 0;
 }

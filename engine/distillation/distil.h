@@ -59,7 +59,9 @@ Distillation distil(const Registry& registry, const DistillRequest& request, con
 /// Tables for a spreadsheet.
 std::string to_csv(const std::vector<ModesRow>& rows);
 std::string singular_values_csv(const Distillation& found);
-/// Writes <id of the preset>.json, weights.npz, errors.csv and singular_values.csv into the folder, all at once (AtomicFolder).
+/// The name of the weights in its folder: <id of the preset>.npz, so that a folder may have several models.
+std::string weights_file(const Distillation& found);
+/// Writes <id of the preset>.json, <id>.npz, errors.csv and singular_values.csv into the folder, all at once (AtomicFolder).
 void export_distillation(const Distillation& found, const std::filesystem::path& folder);
 
 }  // namespace reclab

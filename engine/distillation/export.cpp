@@ -50,6 +50,8 @@ std::string singular_values_csv(const Distillation& found) {
   return text.str();
 }
 
+std::string weights_file(const Distillation& found) { return found.preset.id + ".npz"; }
+
 void export_distillation(const Distillation& found, const std::filesystem::path& folder) {
   AtomicFolder out(folder);
   const auto text = [&](const std::string& name, const std::string& bytes) {
@@ -57,7 +59,7 @@ void export_distillation(const Distillation& found, const std::filesystem::path&
     file.write(bytes);
     out.finish(file);
   };
-  AtomicFile& weights = out.file("weights.npz");
+  AtomicFile& weights = out.file(weights_file(found));
   NpzWriter archive(weights);
   for (const Parameters::Entry& entry : found.weights.entries()) archive.add("param/" + entry.name, entry.shape, std::span<const double>(entry.values));
   archive.finish();

@@ -205,7 +205,7 @@ void DistillDialog::openModel() {
     after.form = "auto";
     after.set[id].clear();
     after.states.erase(id);
-    after.weights[id] = std::filesystem::path(folder.toStdString()) / "weights.npz";
+    after.weights[id] = std::filesystem::path(folder.toStdString()) / weights_file(*found);
     Hyper own(builtin_registry().find(id).hyper);
     for (const auto& [key, value] : found->preset.hyper) own.set(key, value, id);
     for (const HyperSpec& spec : own.table())

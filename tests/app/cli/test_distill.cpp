@@ -62,16 +62,27 @@ TEST_CASE("errors and singular values are a table and JSON, and the export opens
 
   const std::string said = good(to_folder);
   for (const char* text : {"1 long filter, 4 channels, fitted over 100 steps", "at most", "at least", "the model with its filters as modes"}) CHECK_SAYS(said.find(text) != std::string::npos, said);
-  for (const char* name : {"hyena-in-6-modes.json", "weights.npz", "errors.csv", "singular_values.csv"}) CHECK_SAYS(fs::exists(fs::path(out) / name), name);
-  const NpzFile weights(fs::path(out) / "weights.npz");
+  for (const char* name : {"hyena-in-6-modes.json", "hyena-in-6-modes.npz", "errors.csv", "singular_values.csv"}) CHECK_SAYS(fs::exists(fs::path(out) / name), name);
+  const NpzFile weights(fs::path(out) / "hyena-in-6-modes.npz");
   const NpyArray poles = weights.read("param/0/filter_fn.poles");
   CHECK_EQUAL(poles.shape.size(), std::size_t{4});
 
   const Process::Options own{.environment = {{"RECLAB_PRESETS", out}}};
   const Json all = Json::parse(good({"list", "--json"}, own));
   CHECK(std::ranges::any_of(all, [](const Json& entry) { return entry.at("id") == "hyena-in-6-modes"; }));
-  CHECK(good({"run", "hyena-in-6-modes", "--weights", out + "/weights.npz", "--export", (folder / "run").string()}, own).find("trace.npz") != std::string::npos);
+  CHECK(good({"run", "hyena-in-6-modes", "--weights", out + "/hyena-in-6-modes.npz", "--export", (folder / "run").string()}, own).find("trace.npz") != std::string::npos);
   CHECK(fs::exists(folder / "run" / "trace.npz"));
+}
+
+TEST_CASE("two models in one folder keep their weights") {
+  const test::Scratch folder;
+  const std::string out = (folder / "small models").string();
+  for (const char* modes : {"4", "6"}) {
+    const std::string said = good({"distill", "sgconv", "--modes", modes, "--taps", "64", "--export", out});
+    CHECK_SAYS(said.find("RECLAB_PRESETS='" + out + "' reclab run sgconv-in-" + modes + "-modes --weights '" + out + "/sgconv-in-" + modes + "-modes.npz'") != std::string::npos, said);
+  }
+  const Process::Options own{.environment = {{"RECLAB_PRESETS", out}}};
+  for (const std::string id : {"sgconv-in-4-modes", "sgconv-in-6-modes"}) good({"run", id, "--length", "32", "--weights", out + "/" + id + ".npz"}, own);
 }
 
 TEST_CASE("mistakes are one sentence, and leave nothing behind") {

@@ -46,7 +46,7 @@ RunRequest opened(const Distillation& found, const test::Scratch& folder, const 
   RunRequest request;
   request.preset = library.find(found.preset.id);
   request.sequence = sequence;
-  request.weights = folder / "out" / "weights.npz";
+  request.weights = folder / "out" / weights_file(found);
   request.every = 1;
   return request;
 }
