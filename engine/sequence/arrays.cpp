@@ -17,14 +17,17 @@ void check_finite(const std::vector<double>& data, std::int64_t width, const std
               {.file = file, .place = place});
 }
 
-Table table_of(NpyArray array, const std::string& file) {
-  const std::string shape = to_string(array.shape);
+void check_table(const Shape& shape, bool complex, const std::string& file) {
   const auto fail = [&](const std::string& what) { throw Error(file + " " + what, {.file = file, .place = "header"}); };
-  if (array.is_complex()) fail("holds complex numbers: save their real and imaginary parts as two columns");
-  if (array.shape.empty()) fail("holds a single number: save an array of shape [T] or [T, d], one row a time step");
-  if (array.shape.size() > 2)
-    fail("holds an array of shape " + shape + ", and a sequence has one or two dimensions: save one sample of shape [T, d]");
-  if (array.real.empty()) fail("holds an array of shape " + shape + ", which has no numbers: save at least one row");
+  if (complex) fail("holds complex numbers: save their real and imaginary parts as two columns");
+  if (shape.empty()) fail("holds a single number: save an array of shape [T] or [T, d], one row a time step");
+  if (shape.size() > 2)
+    fail("holds an array of shape " + to_string(shape) + ", and a sequence has one or two dimensions: save one sample of shape [T, d]");
+  if (count(shape) == 0) fail("holds an array of shape " + to_string(shape) + ", which has no numbers: save at least one row");
+}
+
+Table table_of(NpyArray array, const std::string& file) {
+  check_table(array.shape, array.is_complex(), file);
   Table table;
   table.rows = array.shape[0];
   table.data = std::move(array.real);

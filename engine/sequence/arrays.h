@@ -15,6 +15,8 @@ namespace reclab {
 void check_finite(const std::vector<double>& data, std::int64_t width, const std::string& file, const std::string& what);
 /// Refuses a time that does not increase.
 void check_increasing(const std::vector<double>& time, const std::string& file);
+/// Refuses a shape that is not [T] or [T, d] of real numbers, by a header alone.
+void check_table(const Shape& shape, bool complex, const std::string& file);
 /// [T] or [T, d] of real numbers as a table, before columns are chosen.
 Table table_of(NpyArray array, const std::string& file);
 /// Takes the chosen columns of a table of all there are, and the time if a column is to be it.

@@ -27,6 +27,8 @@ struct SequenceFormat {
   bool (*holds_sequence)(const std::vector<std::string>& arrays) = nullptr;
   void (*save)(const Sequence& sequence, AtomicFile& file) = nullptr;  ///< null: it is read alone
   std::string saved_as = {};                                           ///< the ending under which save_sequence writes it
+  /// Refuses a file by its size, before it is read into memory: a sentence without the name of the file, empty where it may be read. Null: none is refused.
+  std::string (*too_long)(std::uint64_t bytes) = nullptr;
 };
 inline constexpr std::size_t format_start = 64;
 

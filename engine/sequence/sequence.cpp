@@ -101,6 +101,10 @@ Sequence load_sequence(const fs::path& path, const LoadOptions& options) {
   sequence.name = path.filename().string();
   sequence.source = file;
   sequence.load = options;
+  // A file that is known to be too long is refused before it is read; a pipe has no size.
+  if (std::error_code none; fs::is_regular_file(path, none))
+    if (const SequenceFormat& format = sequence_format_of_file(path); format.too_long)
+      if (const std::string why = format.too_long(fs::file_size(path)); !why.empty()) throw Error(file + " " + why, {.file = file, .place = "header"});
   std::string bytes = read_file(path, Pipes::read);
   sequence.sha256 = sha256_hex(bytes);
   if (bytes.empty()) throw Error(file + " is empty: give it a row of numbers a time step", {.file = file, .place = "line 1"});

@@ -15,15 +15,21 @@ namespace {
 
 bool holds_sequence(const std::vector<std::string>& arrays) { return arrays.size() <= 1 || std::ranges::find(arrays, "input") != arrays.end(); }
 
-/// An array of an archive that has a row for each of the sequence's steps. Its width is returned through width.
-std::vector<double> rows_of(const NpzFile& archive, const std::string& key, std::int64_t length, std::int64_t& width) {
-  const NpyHeader header = archive.header(key);  // before the array, which may be of any size
+/// Of an array that has to have a row for each of the sequence's steps, by its header alone.
+void check_rows(const NpzFile& archive, const std::string& key, std::int64_t length) {
+  const NpyHeader header = archive.header(key);
   const std::string file = archive.path().string();
   const bool fits = header.kind != 'c' && (header.shape.size() == 1 || header.shape.size() == 2) && header.shape[0] == length && header.bytes > 0;
   if (!fits)
     throw Error(file + ": " + key + " has shape " + to_string(header.shape) + " where input has " + std::to_string(length) +
                     " steps: save one real row a step",
                 {.file = file, .place = key});
+}
+
+/// An array of an archive that has a row for each of the sequence's steps. Its width is returned through width.
+std::vector<double> rows_of(const NpzFile& archive, const std::string& key, std::int64_t length, std::int64_t& width) {
+  check_rows(archive, key, length);
+  const std::string file = archive.path().string();
   NpyArray array = archive.read(key);
   width = array.shape.size() == 2 ? array.shape[1] : 1;
   check_finite(array.real, width, file, " of " + key);
@@ -44,6 +50,12 @@ Table load_archive(const std::string& file, const LoadOptions& options) {
     }
     key = archive.names().front();
   }
+  // All headers before the first array: a small archive may hold arrays of any size, and is refused where they do not belong together.
+  const NpyHeader input = archive.header(key);
+  check_table(input.shape, input.kind == 'c', file);
+  if (archive.has("time") && !options.time) check_rows(archive, "time", input.shape[0]);
+  if (archive.has("target")) check_rows(archive, "target", input.shape[0]);
+  if (archive.has("target") && archive.has("mask")) check_rows(archive, "mask", input.shape[0]);
   Table table = table_of(archive.read(key), file);
   if (archive.has("time") && !options.time) {
     std::int64_t width = 0;

@@ -28,6 +28,14 @@ bool is_sound(std::string_view start) {
 
 constexpr std::size_t most_values = 100'000'000;  // 800 MB, 37 minutes of a channel at 44.1 kHz
 
+/// Samples of 8 bytes are the largest that there are, and 64 MiB are left for what is no sample.
+std::string too_long(std::uint64_t bytes) {
+  constexpr std::uint64_t most = sizeof(double) * most_values + (std::uint64_t{64} << 20);
+  if (bytes <= most) return {};
+  return "has " + std::to_string(bytes >> 20) + " MiB, and a sound file of more than " + std::to_string(most >> 20) + " MiB has more than the " + std::to_string(most_values) +
+         " samples that are read: cut it, or save it with a lower sample rate";
+}
+
 /// The bytes of a file, as libsndfile reads them.
 struct Bytes {
   std::string_view all;
@@ -81,6 +89,12 @@ Table load(std::string bytes, const std::string& file, const LoadOptions& option
     fail("is a sound file of " + std::to_string(info.channels) + " channels with " + std::to_string(info.samplerate) + " samples a second" + cure, "header");
   const auto channels = static_cast<std::size_t>(info.channels);
   sf_command(sound.get(), SFC_SET_NORM_DOUBLE, nullptr, SF_TRUE);
+  const auto refuse_length = [&] {
+    fail("has more than " + std::to_string(most_values / channels) + " samples a channel, which is " + std::to_string(most_values / channels / static_cast<std::size_t>(info.samplerate)) +
+             " s: cut it, or save it with a lower sample rate; where it has fewer, its header is damaged: save it again",
+         "header");
+  };
+  if (info.frames > static_cast<sf_count_t>(most_values / channels) && info.frames < SF_COUNT_MAX) refuse_length();
 
   Table table;
   for (std::size_t j = 0; j < channels; ++j) table.names.push_back(channels == 1 ? default_column_name(0, 1, file) : "channel " + std::to_string(j + 1));
@@ -88,10 +102,7 @@ Table load(std::string bytes, const std::string& file, const LoadOptions& option
   std::vector<double> block(std::max<std::size_t>(channels, 65536 / channels * channels));
   for (sf_count_t frames; (frames = sf_readf_double(sound.get(), block.data(), static_cast<sf_count_t>(block.size() / channels))) > 0;) {
     const auto values = static_cast<std::size_t>(frames) * channels;
-    if (table.data.size() + values > most_values)
-      fail("has more than " + std::to_string(most_values / channels) + " samples a channel, which is " + std::to_string(most_values / channels / static_cast<std::size_t>(info.samplerate)) +
-               " s: cut it, or save it with a lower sample rate",
-           "header");
+    if (table.data.size() + values > most_values) refuse_length();
     if (table.data.capacity() - table.data.size() < values) table.data.reserve(std::min(most_values, 2 * table.data.size() + values));
     table.data.insert(table.data.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(values));
   }
@@ -113,6 +124,8 @@ Table load(std::string bytes, const std::string& file, const LoadOptions& option
 
 #else
 
+std::string too_long(std::uint64_t) { return {}; }
+
 Table load(std::string, const std::string& file, const LoadOptions&) {
   throw Error(file + " is a sound file, and this build has no libsndfile: save the samples as CSV or NPY, or build with libsndfile (Debian: libsndfile1-dev)",
               {.file = file, .place = "byte 0"});
@@ -123,7 +136,7 @@ Table load(std::string, const std::string& file, const LoadOptions&) {
 }  // namespace
 
 SequenceFormat sound() {
-  return {.names = {"WAV", "FLAC", "AIFF", "Ogg"}, .suffixes = {".wav", ".flac", ".aiff", ".aif", ".ogg", ".oga", ".opus"}, .sniff = is_sound, .load = load};
+  return {.names = {"WAV", "FLAC", "AIFF", "Ogg"}, .suffixes = {".wav", ".flac", ".aiff", ".aif", ".ogg", ".oga", ".opus"}, .sniff = is_sound, .load = load, .too_long = too_long};
 }
 
 }  // namespace reclab::sequence_formats_by_name

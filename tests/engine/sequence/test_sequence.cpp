@@ -4,6 +4,7 @@
 #include <clocale>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numbers>
 #include <set>
 #include <string>
@@ -393,6 +394,17 @@ TEST_CASE("archives need one sequence") {
   CHECK_ERROR(load_sequence(archive({})), "Excel");
   CHECK_ERROR(load_sequence(archive({{"input", {2, 2}}, {"time", {4}}})), "time has shape [4] where input has 2 steps");
   CHECK_ERROR(load_sequence(archive({{"input", {2, 2}}, {"target", {3}}})), "target has shape [3] where input has 2 steps");
+  // All headers are looked at before an array is read, which may be of any size: of two mistakes that in a header is told.
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const auto& [key, shape] : std::vector<std::pair<std::string, Shape>>{{"time", {4}}, {"target", {3}}}) {
+    AtomicFile out(scratch / "y.npz");
+    NpzWriter writer(out);
+    writer.add("input", {2}, std::span<const double>(Numbers{nan, 1.0}));
+    writer.add(key, shape, std::span<const double>(numbers).first(static_cast<std::size_t>(count(shape))));
+    writer.finish();
+    out.commit();
+    CHECK_ERROR(load_sequence(scratch / "y.npz", raw()), key + " has shape");
+  }
 }
 
 TEST_CASE("a time beside the columns stays when columns are chosen") {

@@ -185,6 +185,15 @@ TEST_CASE("a header that promises more than there is takes no memory for it") {
   std::string bytes = unhex(flac);
   bytes.replace(21, 1, "\xff").replace(22, 4, "\xff\xff\xff\xff");
   check_refused(bytes, {"x.wav", "again"});
+  // Of a header that could be true the length is looked at before what follows it is read.
+  bytes = unhex(flac);
+  bytes.replace(22, 4, number(200'000'000, 4, true));
+  check_refused(bytes, {"x.wav has more than 50000000 samples a channel"});
+  // A file of 1.2 GB, of which nothing is on the disk, is not read into memory.
+  const Scratch scratch;
+  const auto large = scratch.file("large.wav", wav({1, 2, 3}, 1, 8000));
+  std::filesystem::resize_file(large, 1'200'000'000);
+  CHECK_ERROR(load_sequence(large, raw()), "large.wav has 1144 MiB, and a sound file of more than 826 MiB has more than");
   // What is written into a pipe has no size in its header, and is read to its end.
   std::string stream = wav({1, 2, 3}, 1, 8000);
   stream.replace(4, 4, number(0xffffffff, 4)).replace(40, 4, number(0xffffffff, 4));
