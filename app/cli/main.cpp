@@ -17,6 +17,7 @@
 #include "options.h"
 #include "parameters/nearest.h"
 #include "sequence/format.h"
+#include "terminal.h"
 #include "text.h"
 #include "timing/primitives.h"
 
@@ -29,7 +30,7 @@ constexpr int mistake_status = 2;
 
 int complain(const std::string& sentence, int status = mistake_status) {
   std::cout.flush();
-  std::cerr << "reclab: " << one_line(sentence) << '\n';
+  std::cerr << "reclab: " << one_line(sentence_after_colon(sentence)) << '\n';
   return status;
 }
 
@@ -217,6 +218,7 @@ int main(int argc, char** argv) {
   // A write that fails says why, which is a sentence; a signal would end the process in the middle of it.
   signal(SIGXFSZ, SIG_IGN);
   signal(SIGPIPE, SIG_IGN);
+  const PlainText plain_output(std::cout, STDOUT_FILENO), plain_errors(std::cerr, STDERR_FILENO);
   try {
     Interrupt interrupt;
     return reclab_main(argc, argv, interrupt);

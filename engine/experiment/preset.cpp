@@ -119,6 +119,7 @@ Json parse(const fs::path& file) {
     mistake(file, "", "holds a number that is too large for a double; write a smaller one.");
   }
   if (twice) mistake(file, *twice, "is given twice; keep one of them.");
+  if (const auto unclean = with_control_character(json)) mistake(file, "", "has a control character in \"" + printable(*unclean) + "\"; leave it out.");
   return json;
 }
 
@@ -262,6 +263,21 @@ void read_sequence(const Json& json, const fs::path& file, const std::string& pl
   object.nothing_else();
 }
 
+/// Whether a text is one command with its words and nothing more, as a POSIX shell reads it: outside of single quotes nothing that a shell acts on. A command that is
+/// shown is copied into a terminal.
+bool is_plain_command(std::string_view text) {
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || std::string_view(" _@%+=:,./-").find(c) != std::string_view::npos;
+    if (c == '\n') return false;
+    if (c == '\'') quoted = !quoted;
+    else if (!quoted && c == '\\' && i + 1 < text.size() && text[i + 1] == '\'') ++i;
+    else if (!quoted && !plain) return false;
+  }
+  return !quoted;
+}
+
 /// The weights that a preset was trained to; the preset itself has been read.
 TrainedPreset read_trained(const Json& json, const Registry& registry, const Preset& preset) {
   const fs::path& file = preset.file;
@@ -279,6 +295,8 @@ TrainedPreset read_trained(const Json& json, const Registry& registry, const Pre
   trained.command = object.text("command", "the command that trained it");
   const std::string start = "reclab train " + preset.id;
   if (trained.command != start && !trained.command.starts_with(start + " ")) mistake(file, "trained.command", "must begin with \"" + start + "\", not be " + kind_of(trained.command) + ".");
+  if (!is_plain_command(trained.command))
+    mistake(file, "trained.command", "must be one command, with single quotes round words that have other signs than letters, digits and _@%+=:,./-, not be " + kind_of(trained.command) + ".");
   trained.idea = object.text("idea", "what the trained model has learned, what to look at and where it breaks");
   if (const Json* claims = object.find("claims")) trained.claims = read_claims(*claims, trained.idea, file, "trained.claims");
   if (const Json* hyper = object.find("hyper")) {

@@ -91,6 +91,33 @@ class JsonBuilder {
   Json* member_ = nullptr;
 };
 
+/// The first text of a JSON value, or key, that has a control character: a NUL cuts every sentence that names it, ESC begins a command of the terminal that shows it.
+/// Where a text may have several lines, line ends and tabs are none.
+template <class Json>
+std::optional<std::string> with_control_character(const Json& json) {
+  const auto has = [](const std::string& text) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto c = static_cast<unsigned char>(text[i]), next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : '\0');
+      if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0)) return true;
+    }
+    return false;
+  };
+  std::vector<const Json*> left{&json};  // no recursion: a file may be nested to any depth
+  while (!left.empty()) {
+    const Json& one = *left.back();
+    left.pop_back();
+    if (one.is_string() && has(one.template get_ref<const std::string&>())) return one.template get<std::string>();
+    if (one.is_array())
+      for (const Json& entry : one) left.push_back(&entry);
+    if (one.is_object())
+      for (auto entry = one.begin(); entry != one.end(); ++entry) {
+        if (has(entry.key())) return entry.key();
+        left.push_back(&entry.value());
+      }
+  }
+  return {};
+}
+
 /// Parses JSON, as far as the first key that an object has twice, which goes to `twice`. Throws what the parser throws.
 template <class Json>
 Json parse_json(std::string_view text, std::optional<std::string>& twice) {

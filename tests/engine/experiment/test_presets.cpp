@@ -236,7 +236,7 @@ TEST_CASE("each mistake is one sentence that names the file and the key, and hid
       {preset_text("mine", ",\"stack\": []"), "stack and architecture are both given"},
       {stacked("[]"), "stack must be a list of 1 to 64 architectures with their hyper-parameters, not an empty list."},
       {stacked(many_parts(65)), "stack must be a list of 1 to 64 architectures with their hyper-parameters, not of 65."},
-      {preset_text("mine", ",\"hyper\": {\"wi\\u0000dth\": null}"), "hyper.wi dth must be a number"},
+      {preset_text("mine", ",\"hyper\": {\"wi\\u0000dth\": null}"), "has a control character in \"wi dth\""},
       {stacked("[\"gru\"]"), "stack[0] must be an object"},
       {stacked("[{\"architecture\": \"gru\"}, {\"architecture\": \"gruu\"}]"), "stack[1].architecture: there is no architecture \"gruu\""},
       {stacked("[{\"architecture\": \"gru\", \"hyper\": {\"widht\": 3}}]"), "stack[0].hyper.widht: gru has no hyper-parameter"},
@@ -306,6 +306,8 @@ std::string trained_text(const std::string& more = "", const std::string& weight
 TEST_CASE("what a preset says of its trained weights is what is read, and what it runs as") {
   Folder folder;
   folder.write("mine.safetensors", "weights");
+  // Words between quotes are one command still.
+  folder.write("quoted.json", replaced(trained_text("", "mine.safetensors", "reclab train quoted --input 'my file'\\\\''s.csv' --set width=4"), "\"mine\"", "\"quoted\""));
   folder.write("mine.json", trained_text("\"hyper\": {\"width\": 4, \"layers\": 2}, \"sequence\": {\"task\": \"adding\", \"length\": 30, \"seed\": 4, \"parameters\": {\"markers\": 3}},"
                                          "\"claims\": [{\"text\": \"has learned\", \"measure\": \"of_baseline\", \"range\": [0, 0.1]}],"));
   folder.write("plain.json", preset_text("plain"));
@@ -344,6 +346,13 @@ TEST_CASE("a mistake in what is trained is one sentence that names the file and 
       {trained_text("", "mine.npz"), "trained.weights must be the name of a .safetensors file"},
       {trained_text("", "large.safetensors"), "trained.weights names large.safetensors of 200001 bytes, and 200000 is the most"},
       {trained_text("", "mine.safetensors", "reclab train minette"), "trained.command must begin with \"reclab train mine\""},
+      {trained_text("", "mine.safetensors", "reclab train mine --steps 9; rm -rf x"), "trained.command must be one command"},
+      {trained_text("", "mine.safetensors", "reclab train mine --steps $(rm x)"), "trained.command must be one command"},
+      {trained_text("", "mine.safetensors", "reclab train mine --input 'a"), "trained.command must be one command"},
+      {trained_text("", "mine.safetensors", "reclab train mine\\nrm x"), "trained.command must begin with"},
+      {trained_text("", "mine.safetensors", "reclab train mine --input a\\nrm x"), "trained.command must be one command"},
+      {replaced(trained_text(), "It has learned.", "It has \\u001b]0;learned."), "has a control character in \"It has  ]0;learned.\""},
+      {replaced(trained_text(), "It has learned.", "It has \\u0000learned."), "has a control character in \"It has  learned.\""},
       {replaced(trained_text(), ", \"idea\": \"It has learned.\"", ""), "trained.idea is missing"},
       {trained_text("\"claims\": [{\"text\": \"Another\", \"measure\": \"held_out\", \"range\": [0, 1]}],"), "trained.claims[0].text must be words that stand in the idea"},
       {trained_text("\"hyper\": {\"widht\": 3},"), "trained.hyper.widht: mine has no hyper-parameter"},
