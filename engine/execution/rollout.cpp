@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "execution/rollout.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <tuple>
 #include <type_traits>
 
@@ -26,6 +32,32 @@ constexpr std::int64_t sample_steps = 32;  // from which is told what a step tak
 std::int64_t longest_segment(std::int64_t layers, DType real) { return layers == 1 ? 4096 : real == DType::f64 ? 256 : 64; }
 
 constexpr std::int64_t most_bytes = std::int64_t{8} << 30;
+
+/// Bytes that this process can still take: what the system has without swapping, and what its own limit leaves.
+double available_memory() {
+  double available = std::numeric_limits<double>::infinity();
+  std::ifstream system("/proc/meminfo");
+  for (std::string line; std::getline(system, line);)
+    if (line.starts_with("MemAvailable:")) available = 1024.0 * std::strtod(line.c_str() + line.find(':') + 1, nullptr);
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return available;
+  std::ifstream own("/proc/self/statm");
+  double pages = 0.0;
+  own >> pages;
+  return std::min(available, static_cast<double>(limit.rlim_cur) - pages * static_cast<double>(sysconf(_SC_PAGESIZE)));
+}
+
+/// What takes most of the memory that is left is refused before it takes it: half of it, since a pass goes back as well.
+void check_memory(const Model& model, std::int64_t steps, double needed) {
+  constexpr double small = static_cast<double>(std::int64_t{256} << 20);
+  if (needed < small || model.backend().device() != Device::cpu) return;
+  const double available = available_memory();
+  if (needed <= available / 2.0) return;
+  const auto mib = [](double bytes) { return std::to_string(static_cast<std::int64_t>(std::max(0.0, bytes) / 1048576.0)) + " MiB"; };
+  throw Error(model.architecture().id + " would need " + mib(needed) + " for " + std::to_string(steps) + (steps == 1 ? " step" : " steps") + " at once, which is more than half of the " + mib(available) +
+                  " that are free: choose a smaller width, a shorter sequence or fewer sequences side by side.",
+              {.model = model.architecture().id});
+}
 
 /// What a network takes for all its steps at once: exactly where that is few, else from a line through two smaller ones.
 double memory_of(const Model& model, NetworkOptions build, std::int64_t length) {
@@ -102,6 +134,8 @@ std::int64_t segment_of(const Model& model, const Network& sample, std::int64_t 
     build.steps = sample_steps;
     each = static_cast<double>(Network(model.architecture(), model.hyper(), build).graph().planned_bytes(true)) / static_cast<double>(sample_steps);
   }
+  const std::int64_t least = std::min(length, shortest_segment);
+  check_memory(model, least, each * static_cast<double>(least));
   const std::int64_t most = std::clamp(static_cast<std::int64_t>(fits / each), shortest_segment, longest);
   // All segments but the last are run again on the way back: where two would do, one that leaves the caches of a processor now and then is faster.
   return model.backend().device() == Device::cpu && length <= std::min(2 * most, longest) ? length : most;
