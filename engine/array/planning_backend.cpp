@@ -11,7 +11,7 @@ namespace reclab {
 
 void* PlanningBackend::allocate(std::size_t bytes) {
   void* memory = std::calloc(bytes, 1);
-  if (!memory) throw Error("There is not enough memory for an array of " + std::to_string(bytes >> 20) + " MiB: shorten the sequence or make the model smaller.");
+  if (!memory) throw Error("There is not enough memory for an array of " + (bytes >> 20 ? std::to_string(bytes >> 20) + " MiB" : std::to_string(bytes) + " bytes") + ": shorten the sequence or make the model smaller.");
   return memory;
 }
 void PlanningBackend::release(void* memory) noexcept { std::free(memory); }

@@ -14,16 +14,16 @@ namespace {
 template <class T>
 T largest_of(std::int64_t n, const T* x) {
   typedef T V __attribute__((vector_size(lanes * sizeof(T)), aligned(sizeof(T))));
-  const auto larger = [](auto& most, const auto& other) { most = most < other ? other : most; };
+  const auto larger = [](auto most, auto other) { return most < other ? other : most; };
   if (n < lanes) {
     T most = x[0];
-    for (std::int64_t j = 1; j < n; ++j) larger(most, x[j]);
+    for (std::int64_t j = 1; j < n; ++j) most = larger(most, x[j]);
     return most;
   }
   V most = *reinterpret_cast<const V*>(x + n - lanes);  // the last ones, of which the others may be some
   for (std::int64_t j = 0; j + lanes <= n; j += lanes) {
     const V next = *reinterpret_cast<const V*>(x + j);
-    larger(most, next);
+    most = larger(most, next);
   }
   return folded<lanes>(reinterpret_cast<const T*>(&most), larger);
 }

@@ -26,7 +26,7 @@ struct Fourier {
 };
 
 const Fourier& fourier(std::int64_t steps) {
-  static std::map<std::int64_t, Fourier> plans;
+  static auto& plans = *new std::map<std::int64_t, Fourier>;  // to the end of the process, when other threads may still compute
   std::int64_t size = 1;
   while (size < 2 * steps) size *= 2;
   const std::lock_guard lock(cpu::planner());

@@ -75,7 +75,7 @@ std::int64_t row_of(std::int64_t size) { return (size + 2 + 15) / 16 * 16; }
 /// Plans are made by rule and not by measuring, so that the bits are always the same.
 template <class T>
 const Transform<T>& transform(std::int64_t steps) {
-  static std::map<std::int64_t, Transform<T>> known;
+  static auto& known = *new std::map<std::int64_t, Transform<T>>;  // to the end of the process, when other threads may still compute
   std::int64_t size = 1;
   while (size < 2 * steps) size *= 2;
   const std::lock_guard lock(planner());

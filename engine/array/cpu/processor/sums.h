@@ -8,17 +8,16 @@ namespace reclab::cpu {
 
 inline constexpr std::int64_t lanes = 16;
 
-/// What `onto` makes of N entries, upper halves onto lower ones: onto(V& lower, const V& upper), of vectors and in the end of single entries.
+/// What `onto` makes of N entries, upper halves onto lower ones: onto(V lower, V upper) -> V, of vectors and in the end of single entries. By value: a reference to a
+/// vector type promises its natural alignment, which entries of an array do not have.
 template <std::int64_t N, class T, class F>
 T folded(const T* x, const F& onto) {
   if constexpr (N == 1) {
     return *x;
   } else {
     typedef T Half __attribute__((vector_size(N / 2 * sizeof(T)), aligned(sizeof(T))));
-    Half lower = *reinterpret_cast<const Half*>(x);
-    const Half upper = *reinterpret_cast<const Half*>(x + N / 2);
-    onto(lower, upper);
-    return folded<N / 2>(reinterpret_cast<const T*>(&lower), onto);
+    const Half both = onto(*reinterpret_cast<const Half*>(x), *reinterpret_cast<const Half*>(x + N / 2));
+    return folded<N / 2>(reinterpret_cast<const T*>(&both), onto);
   }
 }
 
@@ -30,7 +29,7 @@ double in_lanes(std::int64_t n, const F& term) {
   for (; j + lanes <= n; j += lanes)
     for (std::int64_t l = 0; l < lanes; ++l) sums[l] += term(j + l);
   for (std::int64_t l = 0; j + l < n; ++l) sums[l] += term(j + l);
-  return folded<lanes>(sums, [](auto& lower, const auto& upper) { lower += upper; });
+  return folded<lanes>(sums, [](auto lower, auto upper) { return lower + upper; });
 }
 
 }  // namespace reclab::cpu
