@@ -4,8 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
-#include <ctime>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 
 #include "algebra/eigen.h"
@@ -15,18 +16,16 @@
 #include "array/stop.h"
 #include "experiment/command.h"
 #include "experiment/experiment.h"
+#include "experiment/training/training.h"
+#include "load.h"
 #include "models/registry.h"
 #include "test.h"
 
 using namespace reclab;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
 constexpr double allowed = 0.1;
-
-/// Seconds that this program has computed, on all threads.
-double computed() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 /// Asks for a stop so long after something happened, and knows when.
 class Stopper {
@@ -38,8 +37,7 @@ class Stopper {
           happened_.wait(lock, [this] { return left_ <= 0; });
           lock.unlock();
           std::this_thread::sleep_for(wait);
-          asked_ = Clock::now();
-          computed_ = computed();
+          load_ = std::make_unique<test::Load>();
           source_.request_stop();
         }) {}
   void happen() {
@@ -48,18 +46,15 @@ class Stopper {
     happened_.notify_all();
   }
   std::stop_token token() const { return source_.get_token(); }
-  /// Seconds from the request till now, or those that were computed in them where that is less, on a machine that does something else too.
-  /// What never came to its event is let go.
-  double late() {
-    const auto now = Clock::now();
-    const double till_now = computed();
+  /// Wall time from the request till now, beside what is allowed under the load that there was. What never came to its event is let go. Empty where it was in time.
+  std::string late() {
     {
       const std::lock_guard lock(guard_);
       left_ = 0;
       happened_.notify_all();
     }
     thread_.join();
-    return std::min(std::chrono::duration<double>(now - asked_).count(), till_now - computed_);
+    return load_->end() <= load_->allowed(allowed) ? std::string() : load_->text(allowed);
   }
 
  private:
@@ -67,8 +62,7 @@ class Stopper {
   std::condition_variable happened_;
   int left_;
   std::stop_source source_;
-  Clock::time_point asked_;
-  double computed_ = 0.0;
+  std::unique_ptr<test::Load> load_;
   std::jthread thread_;
 };
 
@@ -87,8 +81,8 @@ RunResult check_stops(const RunRequest& request, int stage, int wait) {
   const RunResult result = run(builtin_registry(), request, {}, stopper.token(), [&](const TracePtr&) { stopper.happen(); });
   const std::string what = request.preset.id + " " + request.form + ", stage " + std::to_string(stage) + ", after " + std::to_string(wait) + " ms";
   CHECK_SAYS(result.trace->info.outcome == Outcome::cancelled, what + ": had ended");
-  const double late = stopper.late();
-  CHECK_SAYS(late < allowed, what + ": took " + test::show(late) + " s");
+  const std::string late = stopper.late();
+  CHECK_SAYS(late.empty(), what + ": took " + late);
   return result;
 }
 
@@ -138,9 +132,9 @@ TEST_CASE("one decomposition and one product of large matrices stop in the middl
     } catch (const Cancelled&) {
       thrown = true;
     }
-    const double late = stopper.late();
+    const std::string late = stopper.late();
     CHECK(thrown);
-    CHECK_SAYS(late < allowed, (product ? "product: " : "eigenvalues: ") + test::show(late) + " s");
+    CHECK_SAYS(late.empty(), (product ? "product: " : "eigenvalues: ") + late);
   }
 }
 
@@ -184,4 +178,60 @@ TEST_CASE("eigenvalues and products of Jacobians of a wide run are stopped") {
   for (const int wait : {20, 700, 1500}) check_stops(request, 1, wait);
   request.probe = probe_of({"lyapunov"});  // all of them, however long they take
   for (const int wait : {20, 700, 1500}) check_stops(request, 1, wait);
+}
+
+TEST_CASE("a training is stopped in a step and in a judgement, and stands where it stood") {
+  TrainingRequest request;
+  request.run.preset.id = request.run.preset.architecture = "lstm";
+  request.run.set = {{"width", "256"}};
+  request.task = "adding";
+  request.make.length = 400;
+  request.options.batch = 32;
+  request.options.held_out = 128;
+  request.judge_every = 1;
+  Training training(builtin_registry(), request);
+  for (const int wait : {50, 400}) {
+    Stopper stopper(0, std::chrono::milliseconds(wait));
+    bool thrown = false;
+    try {
+      training.begin(stopper.token());
+    } catch (const Cancelled&) {
+      thrown = true;
+    }
+    const std::string late = stopper.late();
+    CHECK(thrown && training.judgements().empty());
+    CHECK_SAYS(late.empty(), "the first judgement, after " + std::to_string(wait) + " ms: " + late);
+  }
+  training.begin();
+  const auto weights = [&] {
+    std::vector<double> all;
+    const Parameters now = training.model().parameters();
+    for (const auto& entry : now.entries()) all.insert(all.end(), entry.values.begin(), entry.values.end());
+    return all;
+  };
+  const auto before = weights();
+  const auto memory = training.trainer().optimiser().memory();
+  // The step alone is measured, so that the stop comes in it, or in the judgement after it.
+  Training step_alone(builtin_registry(), request);
+  const auto begin = std::chrono::steady_clock::now();
+  step_alone.trainer().step();
+  const auto step = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+  int judging = 0;
+  for (const auto wait : {step / 3, step * 3 / 2, step * 2}) {
+    Stopper stopper(0, std::chrono::duration_cast<std::chrono::milliseconds>(wait));
+    bool thrown = false;
+    try {
+      training.advance(stopper.token());
+    } catch (const Cancelled&) {
+      thrown = true;
+    }
+    const std::string late = stopper.late();
+    CHECK_SAYS(late.empty(), "after " + std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(wait).count()) + " ms of a step of " + std::to_string(step.count()) + ": " + late);
+    if (!thrown) continue;  // the machine was faster than when the step was measured
+    judging += wait > step;
+    CHECK_EQUAL(training.trainer().steps(), 0);
+    CHECK(training.history().empty() && training.judgements().size() == 1 && training.changes().empty());
+    CHECK(weights() == before && training.trainer().optimiser().memory() == memory && training.trainer().optimiser().steps() == 0);
+  }
+  CHECK(judging > 0);
 }
