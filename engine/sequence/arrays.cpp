@@ -60,7 +60,7 @@ void choose_columns(Table& table, const std::string& file, const LoadOptions& op
   if (wanted.empty())
     throw Error(file + (asked.targets.empty() ? " has no column beside its time: set the time column to none" : " has no column beside its target: choose another target"),
                 {.file = file, .parameter = asked.targets.empty() ? "time" : "target"});
-  if (!time && wanted.size() == width && std::is_sorted(wanted.begin(), wanted.end())) return;
+  if (!time && asked.targets.empty() && wanted.size() == width && std::is_sorted(wanted.begin(), wanted.end())) return;
   wanted.insert(wanted.end(), asked.targets.begin(), asked.targets.end());
   Table chosen;
   chosen.rows = table.rows;

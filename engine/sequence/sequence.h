@@ -25,8 +25,8 @@ struct LoadOptions {
   /// The time column by name or number; unset: a column named t, time, date... whose values increase; "none": no time column.
   std::optional<std::string> time;
   bool standardise = true;
-  /// Columns by name or number that are the target at every step and no inputs, or only "next": the inputs' own next values, which count at
-  /// every step but the last. Standardised as the inputs are. Empty: what the file brings. A column named next is chosen by its number.
+  /// Columns by name or number that are the target at every step, and inputs only where `columns` names them too; or only "next": the inputs' own next
+  /// values, which count at every step but the last. Standardised as the inputs are. Empty: what the file brings. A column named next is chosen by its number.
   std::vector<std::string> target;
   bool operator==(const LoadOptions&) const = default;
 };

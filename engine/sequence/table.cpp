@@ -535,16 +535,12 @@ std::size_t resolve_column(const std::string& wanted, const std::vector<std::str
 }
 
 ChosenColumns resolve_columns(const LoadOptions& options, const std::vector<std::string>& names, const std::string& file) {
-  std::vector<const char*> taken(names.size(), nullptr);
   const auto resolved = [&](const std::vector<std::string>& wanted, const char* as) {
     std::vector<std::size_t> found;
     for (const std::string& name : wanted) {
       const std::size_t column = resolve_column(name, names, file);
-      const bool both = taken[column] && std::string_view(taken[column]) != as;
-      if (taken[column])
-        throw Error(file + ": column '" + shown(name) + "' is chosen " + (both ? "as input and as target; choose it once" : "twice; name it once"),
-                    {.file = file, .parameter = as, .value = name});
-      taken[column] = as;
+      if (std::ranges::find(found, column) != found.end())
+        throw Error(file + ": column '" + shown(name) + "' is chosen twice; name it once", {.file = file, .parameter = as, .value = name});
       found.push_back(column);
     }
     return found;

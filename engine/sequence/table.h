@@ -34,7 +34,7 @@ std::size_t resolve_column(const std::string& wanted, const std::vector<std::str
 
 /// Whether the target is the inputs' next value, so that no column is.
 inline bool next_is_target(const LoadOptions& options) { return options.target.size() == 1 && options.target[0] == "next"; }
-/// The 0-based columns that are input or target. Error for one that is chosen twice, or as both.
+/// The 0-based columns that are input, target, or both. Error for one that is chosen twice.
 struct ChosenColumns {
   std::vector<std::size_t> inputs, targets;
 };

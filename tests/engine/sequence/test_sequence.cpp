@@ -623,7 +623,24 @@ TEST_CASE("a target that cannot be is refused by name") {
   check_refused("u,v\n1,10\n2,20\n", {"no column of numbers beside its target"}, options);
   options.target = {"u", "1"};
   check_refused("u,v\n1,10\n2,20\n", {"chosen twice"}, options);
-  options.target = {"u"};
-  options.columns = {"u", "v"};
-  check_refused("u,v\n1,10\n2,20\n", {"chosen as input and as target"}, options);
+}
+
+TEST_CASE("a column that is named as input and as target is both, in text and in arrays") {
+  LoadOptions options = raw();
+  options.columns = {"1", "2"};
+  options.target = {"2"};
+  const Numbers values{1, 10, 2, 20};
+  const Scratch folder;
+  AtomicFile file(folder / "a.npz");
+  NpzWriter writer(file);
+  writer.add("input", {2, 2}, std::span<const double>(values));
+  writer.finish();
+  file.commit();
+  for (const auto& path : {folder.file("a.csv", "u,v\n1,10\n2,20\n"), folder / "a.npz"}) {
+    const Sequence read = load_sequence(path, options);
+    CHECK_EQUAL(read.width, 2);
+    CHECK(read.input == values);
+    CHECK_EQUAL(read.target_width, 1);
+    CHECK(read.target == (Numbers{10, 20}));
+  }
 }
