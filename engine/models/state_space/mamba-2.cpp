@@ -143,7 +143,7 @@ Architecture mamba_2() {
              hyper_flag("conv_bias", true, "Whether the convolution has a bias."), hyper_flag("bias", false, "Whether in_proj and out_proj have biases."),
              hyper_flag("learnable_init_states", false, "Whether the states begin with learned values, the same for every sequence.")};
   for (auto& row : parts::mixer_model_rows()) a.hyper.push_back(std::move(row));
-  a.spectrum = "the decay exp(Δ_t A) of each head at each step";
+  a.spectrum = "the decay exp(Δ_t A) of each head at each step, once for each entry of the head's state (N times P)";
   a.source = {"T. Dao, A. Gu", "Transformers are SSMs: generalized models and efficient algorithms through structured state space duality", "ICML", "https://arxiv.org/abs/2405.21060", 2024};
   a.reference = parts::mixer_model_reference();
   for (const char* own : {"in_proj.*", "conv1d.*", "dt_bias", "A_log", "D", "init_states", "out_proj.*"}) a.reference.push_back({std::string("layers.{n}.mixer.") + own, own});

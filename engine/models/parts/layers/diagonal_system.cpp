@@ -255,7 +255,7 @@ double from_positive(const std::string& transform, double value) {
   const double x = std::max(value, 1e-4);
   if (transform == "exp") return std::log(x);
   if (transform == "sigmoid") return std::log(std::min(x, 1.0 - 1e-4)) - std::log1p(-std::min(x, 1.0 - 1e-4));
-  if (transform == "softplus") return std::log(std::expm1(x));
+  if (transform == "softplus") return x > 30.0 ? x + std::log1p(-std::exp(-x)) : std::log(std::expm1(x));  // e^x is beyond a float64 from 710 on
   return x;
 }
 

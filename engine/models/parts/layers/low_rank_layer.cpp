@@ -228,7 +228,9 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     const double clip = first ? 0.0 : l.hyper.real("B_clip");
     const auto clipped = [clip](const hippo::LowRankMeasure& start, std::size_t n, std::size_t) -> std::complex<double> {
       if (clip == 0.0) return start.input[n];
-      const std::complex<double> phase = start.first[n] / std::abs(start.first[n]), theirs = start.input[n] * phase;
+      // Of an eigenvector whose first entry is 0, as all but one of fourier's, the phase is that of B.
+      const double size = std::abs(start.first[n]);
+      const std::complex<double> phase = size > 1e-12 ? start.first[n] / size : 1.0, theirs = start.input[n] * phase;
       return std::complex<double>(theirs.real(), std::clamp(theirs.imag(), -clip, clip)) / phase;
     };
     const std::string& transform = l.hyper.choice("real_transform");
@@ -241,7 +243,7 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     const Var A_imag = l.parameter(first ? "w_imag" : "A_imag", {S, modes},
                                    from_measure([sign](const hippo::LowRankMeasure& start, std::size_t n, std::size_t) { return -sign * std::max(start.frequencies[n], 1e-4); }),
                                    std::string(first ? "Im Λ; starts with the eigenvalues of HiPPO-LegS that are negative, largest first."
-                                                     : "−Im Λ; starts with the eigenvalues of the measure init, by default HiPPO-LegS, largest first."));
+                                                     : "−Im Λ; starts with the eigenvalues of the measure init, by default HiPPO-LegS, largest first, and at least 1e-4."));
     const Var B =
         l.parameter("B", {1, S, modes, 2}, from_measure(clipped),
                     "B in the eigenvectors' basis, last axis re and im; starts as init, by default HiPPO-LegS, with phases that make it real and positive" +
