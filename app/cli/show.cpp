@@ -81,7 +81,7 @@ Json properties_json(const Properties& properties) {
   return json;
 }
 
-Json card_json(const Card& card, const Hyper& hyper, const Preset& preset, const PresetLibrary& all) {
+Json card_json(const Card& card, const Hyper& hyper, const Preset& preset, const PresetLibrary& all, std::int64_t inputs) {
   Json json = {{"id", card.id},     {"title", card.title},         {"family", card.family}, {"architecture", card.architecture},
                {"idea", card.idea}, {"equations", card.equations}, {"notes", card.notes}};
   const Hyper standard = defaults(preset);
@@ -121,7 +121,7 @@ Json card_json(const Card& card, const Hyper& hyper, const Preset& preset, const
   const Hyper parameters = task_parameters(preset.task, preset.task_set);
   for (const HyperSpec& row : parameters.table()) std::visit([&](const auto& value) { json["sequence"]["parameters"][row.key] = value; }, parameters.value(row.key));
   json["look_at"] = preset.look_at;
-  json["properties"] = properties_json(properties_of(builtin_registry(), preset));
+  json["properties"] = properties_json(properties_of(builtin_registry(), preset, inputs));
   json["descends_from"] = descent_json(preset);
   json["led_to"] = Json::array();
   for (const auto& [child, descent] : descendants(all, preset.id)) json["led_to"].push_back({{"id", child->id}, {"changed", descent->changed}});
@@ -221,7 +221,7 @@ void print_card(const Card& card, const Hyper& hyper, const Preset& preset, cons
     paragraph(out, card.spectrum, indent);
   }
   section("Properties");
-  paragraph(out, joined(words_of(properties_of(builtin_registry(), preset))), indent);
+  paragraph(out, joined(words_of(properties_of(builtin_registry(), preset, inputs))), indent);
   section("Exact forms");
   paragraph(out, joined(card.forms), indent);
   section("Shown on");
@@ -308,7 +308,7 @@ int show(const ShowOptions& options) {
   for (const HyperSpec& row : hyper.table()) preset.hyper.emplace_back(row.key, hyper.value(row.key));
   const Card shown = card(registry, preset, inputs);
   if (options.json) {
-    std::cout << card_json(shown, hyper, preset, all).dump(2) << '\n';
+    std::cout << card_json(shown, hyper, preset, all, inputs).dump(2) << '\n';
   } else {
     print_card(shown, hyper, preset, all, inputs);
   }

@@ -33,8 +33,9 @@ std::vector<double> random(Rng& rng, std::size_t n) {
 /// A network of one step with weights, inputs and states of the caller's.
 class OneStep {
  public:
-  OneStep(const Architecture& architecture, const Hyper& hyper, double spread)
-      : network_(architecture, hyper, {.steps = 1, .batch = batch, .input = 1}), rng_(Rng(1).split("properties")) {
+  OneStep(const Architecture& architecture, const Hyper& hyper, double spread, std::int64_t columns)
+      : network_(architecture, hyper, {.steps = 1, .batch = batch, .input = columns}), rng_(Rng(1).split("properties")) {
+    if (!architecture.marker.empty()) marker_ = hyper.integer(architecture.marker);
     network_.graph().allocate(cpu_backend(), false);
     // Weights as a model starts with may hide what it can do: a gate's may all be 0.
     const Parameters drawn = network_.initialise(1);
@@ -43,9 +44,10 @@ class OneStep {
       for (double& value : kept_.back()) value += spread * rng_.normal();
     }
     for (std::size_t i = 0; i < kept_.size(); ++i) network_.graph().bind(network_.parameters()[i].var, kept_[i].data());
-    input_.resize(batch);
-    const std::vector<double> inputs = random(rng_, 2);
-    for (std::size_t b = 0; b < input_.size(); ++b) input_[b] = inputs[cases[b].other_input];
+    const auto width = static_cast<std::size_t>(columns);
+    const std::vector<double> inputs = random(rng_, 2 * width);
+    for (const Case& one : cases) input_.insert(input_.end(), inputs.begin() + (one.other_input ? columns : 0), inputs.begin() + (one.other_input ? 2 * columns : columns));
+    input_ = unmarked(input_);
     network_.graph().bind(network_.input(), input_.data());
     for (const auto& state : network_.states()) {
       std::vector<double> start(doubles_of(state.initial), state.start);
@@ -62,7 +64,7 @@ class OneStep {
     std::vector<std::vector<double>> seen[2];
     for (int way : {0, 1}) {
       std::vector<std::vector<double>> starts = starts_;
-      const std::vector<double> inputs = random(rng_, input_.size());
+      const std::vector<double> inputs = unmarked(random(rng_, input_.size()));
       for (std::size_t i = 0; i < starts.size(); ++i) {
         const auto& state = network_.states()[i];
         if (way && !state.position && !state.auxiliary)
@@ -111,8 +113,17 @@ class OneStep {
   static constexpr std::size_t cases_count = std::size(cases);
   static std::size_t doubles_of(Var var) { return static_cast<std::size_t>(count(var.shape())) * (is_complex(var.dtype()) ? 2 : 1); }
 
+  /// Inputs none of which begins a document.
+  std::vector<double> unmarked(std::vector<double> inputs) const {
+    const auto width = static_cast<std::size_t>(network_.options().input);
+    for (std::size_t i = 0; marker_ > 0 && i < inputs.size(); ++i)
+      if (i % width + 1 == static_cast<std::size_t>(marker_)) inputs[i] = 0.0;
+    return inputs;
+  }
+
   Network network_;
   Rng rng_;
+  std::int64_t marker_ = 0;
   std::vector<std::vector<double>> kept_, starts_;
   std::vector<double> input_;
 };
@@ -167,12 +178,12 @@ std::vector<std::string> words_of(const Properties& properties) {
   return words;
 }
 
-Properties properties_of(const Registry& registry, const Preset& preset) {
+Properties properties_of(const Registry& registry, const Preset& preset, std::int64_t input_width) {
   const auto architecture = architecture_of(registry, preset);
   const Hyper hyper = hyper_of(registry, preset);
   Properties found;
   for (const double spread : {0.1, 0.0}) {  // the weights as a model starts with, where others take a step out of range
-    OneStep step(*architecture, hyper, spread);
+    OneStep step(*architecture, hyper, spread, input_width);
     const Network& network = step.network();
     const auto& layers = network.layers();
     std::vector<const Memory*> memories;

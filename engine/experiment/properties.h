@@ -36,8 +36,8 @@ std::vector<std::string> words_of(const Properties& properties);
 /// Of a preset as it stands. Each memory of its layers (of several alike the lowest) is stepped once in float64 from several random states,
 /// inputs and positions, with random weights, and looked at: sums of states tell whether it is linear, differences of them whether its matrix
 /// changes with the input or the position. What has no step from state to state (caches, memories that change once a segment) is not linear.
-/// Throws Error for a preset that cannot be built.
-Properties properties_of(const Registry& registry, const Preset& preset);
+/// Throws Error for a preset that cannot be built with so many input columns.
+Properties properties_of(const Registry& registry, const Preset& preset, std::int64_t input_width = 1);
 
 /// A hyper-parameter that matters for drawing weights alone, and for none with the others as they are.
 struct IdleSetting {
