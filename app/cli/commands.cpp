@@ -70,7 +70,7 @@ RunRequest request_of(const ModelOptions& options, const Preset& preset, const R
   request.loss = loss_of(options.loss);
   if (!options.weights.empty()) request.weights = options.weights;
   request.state = options.state;
-  hyper_of(registry, request.preset, request.set);  // a wrong value is said before a long file is read
+  if (options.sizes != "weights") hyper_of(registry, request.preset, request.set);  // a wrong value is said before a long file is read
   return request;
 }
 
@@ -199,10 +199,12 @@ void take_sizes(const ModelOptions& options, RunRequest& request, bool tell) {
   if (options.sizes.empty() || options.sizes == "preset") return;
   one_of("--sizes", options.sizes, {"preset", "weights"});
   if (request.weights.empty()) usage_error("--sizes", "weights needs --weights FILE, whose sizes are to be taken.");
-  for (const auto& [key, value] : settings_that_fit(builtin_registry(), request, request.weights)) {
+  const SizesInFile sizes = sizes_in_file(builtin_registry(), request, request.weights);
+  for (const auto& [key, value] : sizes.settings) {
     if (tell) std::cout << "The weights set " << key << " = " << value << ".\n";
     request.set.emplace_back(key, value);
   }
+  if (tell && !sizes.others.empty()) std::cout << "The shapes leave a choice, and " << sizes.others << " would fit as well: give --set for what was trained.\n";
 }
 
 void usage_error(const std::string& option, const std::string& sentence) {
@@ -487,11 +489,6 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
   std::ranges::sort(timing.lengths);
   timing.batch = integer("--batch", options.batch, 1, 1 << 20).value_or(1);
   timing.backward = !options.forward_only;
-  const Card shown = card(registry, request.preset);
-  for (const std::string& form : options.forms)
-    if (std::ranges::find(shown.forms, form) == shown.forms.end())
-      usage_error("--forms", "names \"" + form + "\"; " + request.preset.id + " has " + joined(shown.forms) + ".");
-  timing.forms = options.forms;
   if (primitive) {
     for (const auto& [option, given] : {std::pair{"--input", !options.input.empty()}, {"--task", !options.task.empty()}, {"--length", !options.length.empty()}, {"--task-set", !options.task_set.empty()},
                                         {"--trained", options.trained}, {"--weights", !options.weights.empty()}, {"--sizes", !options.sizes.empty()}, {"--state", !options.state.empty()}})
@@ -501,6 +498,15 @@ int bench(const BenchOptions& options, Interrupt& interrupt) {
     request.sequence = sequence_of(options, request.preset, std::max(timing.lengths.back(), request.preset.task_length));  // repeated or cut to each length
     take_sizes(options, request, !options.json);
   }
+  Preset set = request.preset;  // the forms of what runs
+  const Hyper hyper = hyper_of(registry, request.preset, request.set);
+  set.hyper.clear();
+  for (const HyperSpec& row : hyper.table()) set.hyper.emplace_back(row.key, hyper.value(row.key));
+  const Card shown = card(registry, set, request.sequence->width);
+  for (const std::string& form : options.forms)
+    if (std::ranges::find(shown.forms, form) == shown.forms.end())
+      usage_error("--forms", "names \"" + form + "\"; " + request.preset.id + " has " + joined(shown.forms) + ".");
+  timing.forms = options.forms;
 
   ProgressLine line;
   interrupt.enter(Interrupt::Phase::running);

@@ -35,10 +35,10 @@ void add_sequence(CLI::App& app, ModelOptions& options) {
   app.add_option("--task-set", options.task_set, "A parameter of the task; `reclab task --help` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
   add_list(app, "--columns", options.columns, "Columns of the file, by name or number from 1; \\, is a comma in a name");
   app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
-  add_list(app, "--target", options.target, "Columns of the file that are the target and no input, or next: the next value of the input");
+  add_list(app, "--target", options.target, "Columns of the file that are the target, and inputs only where --columns names them too; or next: the next value of the input");
   app.add_option("--standardise", options.standardise, "yes or no (yes for files, no for tasks)")->type_name("Y");
   app.add_flag("--trained", options.trained, "With the trained weights that the preset brings, on what they were trained on; `reclab list` names those that have them");
-  app.add_option("--weights", options.weights, archive_format_names() + " file, names as on the card (with or without param/) or of the reference implementation")->type_name("FILE");
+  app.add_option("--weights", options.weights, archive_format_names() + " file, names as on the card (with or without param/) or of the reference implementation; FILE:PART is what stands below a prefix")->type_name("FILE");
   app.add_option("--sizes", options.sizes, "preset, or weights: width, layers and whatever else their shapes tell (preset)")->type_name("FROM");
   app.add_option("--state", options.state, archive_format_names() + " file to start from, as state.npz of an export")->type_name("FILE");
 }
@@ -87,7 +87,7 @@ void add_train(CLI::App& app, TrainOptions& options) {
   app.add_option("--held-out-share", options.held_out_share, "Share of the file that is held out (0.2)")->type_name("X");
   add_list(app, "--columns", options.columns, "Columns of the file, by name or number from 1; \\, is a comma in a name");
   app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
-  add_list(app, "--target", options.target, "Columns of the file that are the target and no input");
+  add_list(app, "--target", options.target, "Columns of the file that are the target, and inputs only where --columns names them too");
   app.add_option("--standardise", options.standardise, "yes or no (yes for files, by what is learned from; no for tasks)")->type_name("Y");
   app.add_option("--steps", options.steps, "Batches to learn from (2000)")->type_name("N");
   app.add_option("--until", options.until, "End after so many of them, at the rates that all of them would have")->type_name("N");

@@ -122,7 +122,7 @@ struct RunRequest {
   std::string dtype = "f64";        ///< f64 or f32
   std::int64_t every = 0;           ///< 0: chosen so that the record stays under record_limit
   LossKind loss = LossKind::automatic;
-  std::filesystem::path weights, state;  ///< NPZ or safetensors files; empty: none
+  std::filesystem::path weights, state;  ///< NPZ or safetensors files; empty: none. "FILE:PART": the entries of a file that begin with PART
   std::shared_ptr<const LearnedWeights> learned;  ///< what a training came to, in place of weights that are drawn or read; null: none
   std::int64_t record_limit = std::int64_t{512} << 20;  ///< bytes
   Probe probe;
@@ -158,12 +158,18 @@ void check_files(const Registry& registry, const RunRequest& request);
 /// Weights that are not those of the request's model.
 class MisfitError : public Error {
  public:
-  MisfitError(const std::string& sentence, ErrorPlace where, std::vector<std::pair<std::string, std::string>> cure)
-      : Error(sentence, std::move(where)), settings(std::move(cure)) {}
+  MisfitError(const std::string& sentence, ErrorPlace where, std::vector<std::pair<std::string, std::string>> cure, std::vector<std::string> fitting)
+      : Error(sentence, std::move(where)), settings(std::move(cure)), parts(std::move(fitting)) {}
   std::vector<std::pair<std::string, std::string>> settings;  ///< after the request's own they make the file fit; empty: none do
+  std::vector<std::string> parts;  ///< of a file that holds more than this model: those that are one, "FILE:PART"
 };
 /// The hyper-parameters that a file of weights tells by its names and shapes, as settings to put after the request's own; what no shape
-/// tells stays as it is. Empty where the file fits as it is. Throws Error where no settings make it fit.
+/// tells stays as it is. Empty where the file fits as it is. Throws Error where no settings make it fit. Those that the request sets stay where they can.
+struct SizesInFile {
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::string others;  ///< other settings that the same shapes fit, in words; empty: the shapes leave no choice
+};
+SizesInFile sizes_in_file(const Registry& registry, const RunRequest& request, const std::filesystem::path& file);
 std::vector<std::pair<std::string, std::string>> settings_that_fit(const Registry& registry, const RunRequest& request, const std::filesystem::path& file);
 /// What has no effect on a run whose weights come from a file: the hyper-parameters that matter for drawing weights alone, and "seed".
 /// None where the request's weights are drawn.

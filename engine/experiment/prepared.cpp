@@ -9,7 +9,7 @@
 #include "experiment/device.h"
 #include "experiment/readout.h"
 #include "experiment/training/learned.h"
-#include "experiment/weights.h"
+#include "experiment/weights/weights.h"
 #include "models/registry.h"
 #include "recurrence/evaluation_order.h"
 #include "sequence/elapsed.h"
@@ -47,9 +47,18 @@ Work work_of(const Architecture& architecture, const Hyper& hyper, const Loss& l
   return work;
 }
 
-/// A random loss asks for as many outputs as the sequence's own would.
-SequenceLoss loss_of(LossKind kind, const Sequence& sequence) {
-  return {kind, sequence, kind == LossKind::random ? SequenceLoss(LossKind::automatic, sequence).outputs() : 0};
+/// Where no target says how wide the head is, weights that are given may have one. A random loss asks for as many outputs as the sequence's own would.
+SequenceLoss loss_of(const RunRequest& request, const Architecture& architecture, const Hyper& hyper) {
+  const SequenceLoss own(request.loss == LossKind::random ? LossKind::automatic : request.loss, request.sequence);
+  std::int64_t outputs = own.outputs();
+  if (own.kind() != LossKind::task && request.learned) {
+    const auto& entries = request.learned->values.entries();
+    const auto head = std::ranges::find(entries, "head/weight", &Parameters::Entry::name);
+    outputs = head == entries.end() ? 0 : head->shape[0];
+  } else if (own.kind() != LossKind::task && !request.weights.empty()) {
+    outputs = head_of_weights(request.weights, architecture, hyper, request.sequence->width);
+  }
+  return {request.loss, request.sequence, outputs};
 }
 
 /// Weights of a training in place of those that were drawn. They fit the model that was trained, on sequences as wide as those it learned from.
@@ -84,7 +93,7 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
     : kept(architecture_of(registry, request.preset)),
       architecture(*kept),
       hyper(hyper_of(architecture, request.preset, request.set)),
-      loss(loss_of(request.loss, request.sequence)),
+      loss(loss_of(request, architecture, hyper)),
       real(dtype_from(request.dtype)),
       backend(backend_for(request, [&] { return work_of(architecture, hyper, loss, real, request); })) {
   assert(request.sequence->length >= 1 && request.sequence->width >= 1);
@@ -99,7 +108,7 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
   if (request.learned)
     take(*request.learned, parameters, request.preset.title.empty() ? architecture.title : request.preset.title);
   else if (!request.weights.empty())
-    load_weights(request.weights, parameters, *probe, architecture, hyper);
+    load_weights(request.weights, parameters, *probe, architecture, hyper, loss.kind() != LossKind::task);
   else
     fitted = fit_readout(architecture, hyper, request.sequence, options.head, parameters);
   if (!fitted.empty() && !request.state.empty()) fitted += " A run that is to go on with the read-out of the run before is given that one's weights too.";

@@ -16,8 +16,9 @@ namespace reclab {
 /// "1 step", "20 steps"
 inline std::string plural(std::int64_t n, const std::string& word) { return std::to_string(n) + " " + word + (n == 1 ? "" : "s"); }
 
-/// As hyper_of of a preset, whose architecture this is.
-Hyper hyper_of(const Architecture& architecture, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set);
+enum class Together { checked, unchecked };
+/// As hyper_of of a preset, whose architecture this is. unchecked: each value is in its range, and they need not go together.
+Hyper hyper_of(const Architecture& architecture, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set, Together together = Together::checked);
 
 /// Throws Error for a form that is not among the network's.
 void require_form(const Network& network, Form form, const std::string& model);
@@ -35,6 +36,8 @@ struct Prepared {
   std::shared_ptr<Network> probe;  // names and shapes; the first rollout may run it (Rollout::Options::network)
 
   Prepared(const Registry& registry, const RunRequest& request);
+  /// Outputs of a head that came with the weights and has no target; 0: there is none.
+  std::int64_t head_without_target() const { return loss.kind() == LossKind::last || loss.kind() == LossKind::mean ? loss.outputs() : 0; }
   /// What a trace tells of who ran and where: names, hyper-parameters, device, precision, forms.
   void describe(const RunRequest& request, RunInfo& info) const;
 };

@@ -16,7 +16,7 @@
 #include "experiment/device.h"
 #include "experiment/experiment.h"
 #include "experiment/prepared.h"
-#include "experiment/weights.h"
+#include "experiment/weights/weights.h"
 #include "models/registry.h"
 #include "models/stack.h"
 #include "sequence/elapsed.h"
@@ -104,6 +104,7 @@ class Run {
     info_.command = command_of(request_, info_.device);
     if (!prepared_.fitted.empty()) info_.notes.push_back(prepared_.fitted);
     if (const std::string scale = input_scale_of(info_); !scale.empty()) info_.notes.push_back(input_scale_note(scale));
+    if (prepared_.head_without_target() > 0) info_.notes.emplace_back("The output is that of the head that came with the weights; the loss compares it with no target.");
     record_.trace.time_name = sequence.time_name;
     record_.trace.time_unit = sequence.time_unit;
     record_.trace.input_names = sequence.names;
@@ -327,12 +328,12 @@ Hyper hyper_of(const Registry& registry, const Preset& preset, const std::vector
   return hyper_of(*architecture_of(registry, preset), preset, set);
 }
 
-Hyper hyper_of(const Architecture& architecture, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set) {
+Hyper hyper_of(const Architecture& architecture, const Preset& preset, const std::vector<std::pair<std::string, std::string>>& set, Together together) {
   const std::string& model = preset.id.empty() ? architecture.id : preset.id;
   Hyper hyper(architecture.hyper);
   for (const auto& [key, value] : preset.hyper) hyper.set(key, value, model);
   for (const auto& [key, text] : set) hyper.set_text(key, text, model);
-  if (architecture.check) architecture.check(hyper);
+  if (architecture.check && together == Together::checked) architecture.check(hyper);
   return hyper;
 }
 
@@ -372,7 +373,7 @@ Card card(const Registry& registry, const Preset& preset, std::int64_t input_wid
   for (auto& spec : card.hyper) spec.standard = hyper.value(spec.key);
   const auto when = [&](const std::string& name) -> std::string {
     if (name.starts_with("head/"))
-      return "where the sequence has a target, with a row for each output" + (outputs ? " (" + std::to_string(outputs) + " in the task " + preset.task + ")" : std::string());
+      return "where the sequence has a target, or weights from a file have it, with a row for each output" + (outputs ? " (" + std::to_string(outputs) + " in the task " + preset.task + ")" : std::string());
     return name.starts_with("encoder") ? "where what it reads is not as wide as the model" : "";
   };
   for (const auto& parameter : network.parameters()) card.parameters.push_back({parameter.name, parameter.var.shape(), parameter.text, when(parameter.name)});

@@ -8,7 +8,7 @@
 
 #include "array/stop.h"
 #include "execution/rollout.h"
-#include "experiment/weights.h"
+#include "experiment/weights/weights.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -160,13 +160,14 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
   const std::int64_t T = sequence.length;
   // The head, which no memory sees, is there so that weights fit.
   const bool task = request.sequence->target_kind != TargetKind::none && request.loss != LossKind::last && request.loss != LossKind::mean;
-  const SequenceLoss loss(LossKind::random, sequence, task ? SequenceLoss(LossKind::task, request.sequence).outputs() : 0);
+  const std::int64_t outputs = task ? SequenceLoss(LossKind::task, request.sequence).outputs() : request.weights.empty() ? 0 : head_of_weights(request.weights, *architecture, hyper, sequence.width);
+  const SequenceLoss loss(LossKind::random, sequence, outputs);
   NetworkOptions one;
   one.input = sequence.width;
   one.head = loss.outputs();
   const Network probe(*architecture, hyper, one);
   Parameters parameters = probe.initialise(request.seed);
-  if (!request.weights.empty()) load_weights(request.weights, parameters, probe, *architecture, hyper);
+  if (!request.weights.empty()) load_weights(request.weights, parameters, probe, *architecture, hyper, !task);
 
   Trace trace;
   trace.info.version = RECLAB_VERSION;

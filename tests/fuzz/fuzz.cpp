@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "array/error.h"
 #include "experiment/experiment.h"
@@ -102,10 +103,13 @@ RunRequest request_for(const char* id) {
   request.sequence = make_task("noise", {.length = 4, .seed = 1, .standardise = false});
   return request;
 }
+const std::vector<RunRequest>& requests() {
+  static const std::vector<RunRequest> all{request_for("elman"), request_for("lru"), request_for("transformer")};
+  return all;
+}
 void fits(fs::path RunRequest::*which, std::string_view bytes) {
-  static const RunRequest requests[] = {request_for("elman"), request_for("lru"), request_for("transformer")};
   const fs::path file = put("x.npz", bytes);
-  for (RunRequest request : requests) {
+  for (RunRequest request : requests()) {
     request.*which = file;
     may_refuse([&] { check_files(builtin_registry(), request); });
   }
@@ -187,6 +191,7 @@ int LLVMFuzzerInitialize(int*, char***) {
   if (!::mkdtemp(made.data())) std::abort();
   folder = made;
   ::setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+  if (target == weights || target == state) requests();  // reads all presets, which is no time of an input
   std::atexit([] {
     std::error_code ignored;
     fs::remove_all(folder, ignored);

@@ -7,7 +7,7 @@
 
 #include "analysis/mixing.h"
 #include "experiment/record/analysis.h"
-#include "experiment/weights.h"
+#include "experiment/weights/weights.h"
 
 namespace reclab {
 namespace {

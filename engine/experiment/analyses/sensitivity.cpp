@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "experiment/record/analysis.h"
-#include "experiment/weights.h"
+#include "experiment/weights/weights.h"
 
 namespace reclab {
 namespace {

@@ -190,6 +190,7 @@ Architecture relit() {
              draws_only(hyper_real("gru_bias", "b", 2.0, -20.0, 20.0, "Where the biases of the two gates start; higher: nearer to passing the input on.")),
              hyper_integer("reset_column", "", 0, 0, 100000, "The input column that is above 0 where a document begins; 0: none.")};
   a.spectrum = "1 − γ_t β_tᵀ of the memory of each head, then 1 − γ_t of s; with update=delta the eigenvalues of (1 − γ_t) I − γ_t β_t k̂ k̂ᵀ, once for each value dimension of a head, with s held";
+  a.reference = {{"layer{n}.*", "*"}};
   a.source = {"S. Pramanik, E. Elelimy, M. C. Machado, A. White", "AGaLiTe: approximate gated linear transformers for online reinforcement learning", "TMLR", "https://arxiv.org/abs/2310.15719", 2023};
   a.marker = "reset_column";
   a.check = [](const Hyper& h) {

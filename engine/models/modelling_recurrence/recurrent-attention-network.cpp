@@ -60,7 +60,7 @@ Architecture recurrent_attention_network() {
              "cell_sees=window is what a causal run needs to carry something: the steps are read causally, the cell reads all of its window, and what it becomes is read from the next window on. The weights are the same.",
              "The review sees the first cell and the cells of the windows that are over. A last window that is shorter than the reference's min_window_size is not joined with the one before.",
              "Kernels are Keras', [in, out], and names those of the reference with dots and underscores: RAN-n/encode-attn/dense-q/kernel is n/encode_attn.dense_q.kernel. The reference has activations on all four projections of both attentions.",
-             "The first cell is the shift of cell-initializer-layernorm: its kernel meets zeros. All norms have the variance about 0 and not about the mean.",
+             "The first cell is the shift of cell-initializer-layernorm, which the reference saves below cell-initializer-group/ or without it: its kernel meets zeros. All norms have the variance about 0 and not about the mean.",
              "The state cell holds three rows: the cell that the next window reads, the c̃ of the last window, and whether there was one. It changes once a window, hence no spectrum and no ds_T/ds_t."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream and of the cell.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads.", ""), hyper_integer("head_size", "D", 0, 0, 1024, "Width of a head; even. 0: width/heads.", "channels"),
              hyper_integer("layers", "L", 1, 1, 64, "Layers in a row."), hyper_integer("segment", "n", 16, 1, 65536, "Steps of a window (window_size).", "steps"), hyper_choice("activation", "swish", {"swish", "tanh", "relu", "identity"}, "f of all projections."),
@@ -77,7 +77,7 @@ Architecture recurrent_attention_network() {
   a.reference.push_back({"RAN-{n}/cell-residual-layernorm/*", "cell_residual_layernorm.*"});
   a.reference.push_back({"RAN-{n}/concat-layernorm/*", "concat_layernorm.*"});
   a.reference.push_back({"RAN-{n}/output-layernorm/*", "output_layernorm.*"});
-  a.reference.push_back({"RAN-{n}/cell-initializer-group/cell-initializer-layernorm/beta", "cell_initializer_layernorm.beta"});
+  for (const char* group : {"cell-initializer-group/", ""}) a.reference.push_back({std::string("RAN-{n}/") + group + "cell-initializer-layernorm/beta", "cell_initializer_layernorm.beta"});
   for (const char* unused : {"cell-initializer/kernel", "cell-initializer-layernorm/gamma"}) a.reference.push_back({unused, ""});
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {

@@ -73,7 +73,8 @@ Architecture elman() {
              hyper_flag("bias", true, "Whether the two bias vectors exist.")};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}";
   a.source = {"J. L. Elman", "Finding structure in time", "Cognitive Science 14", "https://doi.org/10.1207/s15516709cog1402_1", 1990};
-  a.reference = {{"weight_ih_l{n}{_reverse}", "weight_ih"}, {"weight_hh_l{n}{_reverse}", "weight_hh"}, {"bias_ih_l{n}{_reverse}", "bias_ih"}, {"bias_hh_l{n}{_reverse}", "bias_hh"}};
+  a.reference = {{"weight_ih_l{n}{_reverse}", "weight_ih"}, {"weight_hh_l{n}{_reverse}", "weight_hh"}, {"bias_ih_l{n}{_reverse}", "bias_ih"}, {"bias_hh_l{n}{_reverse}", "bias_hh"}, {"w_ih", "weight_ih"}, {"w_hh", "weight_hh"}, {"b_ih", "bias_ih"}, {"b_hh", "bias_hh"},
+                 {"emb", ""}, {"emb.weight", ""}, {"embedding.weight", ""}};
 
   a.check = [](const Hyper& h) {
     if (h.choice("recurrent_init") != "rotations") return;

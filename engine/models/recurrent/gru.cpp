@@ -32,7 +32,8 @@ Architecture gru() {
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}";
   a.source = {"K. Cho, B. van Merriënboer, C. Gulcehre, D. Bahdanau, F. Bougares, H. Schwenk, Y. Bengio",
               "Learning phrase representations using RNN encoder-decoder for statistical machine translation", "EMNLP", "https://arxiv.org/abs/1406.1078", 2014};
-  a.reference = {{"weight_ih_l{n}{_reverse}", "weight_ih"}, {"weight_hh_l{n}{_reverse}", "weight_hh"}, {"bias_ih_l{n}{_reverse}", "bias_ih"}, {"bias_hh_l{n}{_reverse}", "bias_hh"}};
+  a.reference = {{"weight_ih_l{n}{_reverse}", "weight_ih"}, {"weight_hh_l{n}{_reverse}", "weight_hh"}, {"bias_ih_l{n}{_reverse}", "bias_ih"}, {"bias_hh_l{n}{_reverse}", "bias_hh"}, {"w_ih", "weight_ih"}, {"w_hh", "weight_hh"}, {"b_ih", "bias_ih"}, {"b_hh", "bias_hh"},
+                 {"emb", ""}, {"emb.weight", ""}, {"embedding.weight", ""}};
   a.check = [](const Hyper& h) {
     if (h.choice("bias_init") == "chrono" && !h.flag("bias"))
       throw Error("gru: bias_init = chrono, and bias = no leaves no bias to start: choose bias = yes or bias_init = uniform.",

@@ -32,7 +32,8 @@ Architecture lstm() {
              draws_only(hyper_integer("t_max", "T_max", 784, 3, 1000000, "The longest time scale of the chrono initialisation.", "steps"))};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂(h_t, c_t)/∂(h_{t-1}, c_{t-1})";
   a.source = {"S. Hochreiter, J. Schmidhuber", "Long short-term memory", "Neural Computation 9", "https://doi.org/10.1162/neco.1997.9.8.1735", 1997};
-  a.reference = {{"weight_ih_l{n}{_reverse}", "weight_ih"}, {"weight_hh_l{n}{_reverse}", "weight_hh"}, {"bias_ih_l{n}{_reverse}", "bias_ih"}, {"bias_hh_l{n}{_reverse}", "bias_hh"},
+  a.reference = {{"weight_ih_l{n}{_reverse}", "weight_ih"}, {"weight_hh_l{n}{_reverse}", "weight_hh"}, {"bias_ih_l{n}{_reverse}", "bias_ih"}, {"bias_hh_l{n}{_reverse}", "bias_hh"}, {"w_ih", "weight_ih"}, {"w_hh", "weight_hh"}, {"b_ih", "bias_ih"}, {"b_hh", "bias_hh"},
+                 {"emb", ""}, {"emb.weight", ""}, {"embedding.weight", ""},
                  {"weight_hr_l{n}{_reverse}", "weight_hr"}};
   a.check = [](const Hyper& h) {
     if (h.choice("bias_init") == "chrono" && !h.flag("bias"))

@@ -44,7 +44,7 @@ Architecture s4() {
   a.reference = {{"kernel.l_kernel", ""},
                  {"layers.{n}.layer.layer.kernel.*", "*"}, {"layers.{n}.layer.layer.D", "D"}, {"layers.{n}.layer.output_linear.0.*", "output_linear.*"}, {"layers.{n}.norm.norm.*", "norm.*"},
                  {"s4_layers.{n}.layer.kernel.*", "*"}, {"s4_layers.{n}.layer.D", "D"}, {"s4_layers.{n}.output_linear.0.*", "output_linear.*"}, {"norms.{n}.*", "norm.*"},
-                 {"layer.kernel.*", "*"}, {"layer.D", "D"}, {"output_linear.0.*", "output_linear.*"}};
+                 {"layer.kernel.*", "*"}, {"layer.D", "D"}, {"kernel.*", "*"}, {"output_linear.0.*", "output_linear.*"}};
   parts::make_low_rank_layer(a, {.id = "s4", .read = parts::low_rank_modes});
   return a;
 }

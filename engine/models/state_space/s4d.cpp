@@ -115,7 +115,8 @@ Architecture s4d() {
   a.spectrum = "the discretised transition Ā, the same at every step (one of each conjugate pair)";
   a.source = {"A. Gu, A. Gupta, K. Goel, C. Ré", "On the parameterization and initialization of diagonal state space models", "NeurIPS", "https://arxiv.org/abs/2206.11893", 2022};
   a.reference = {{"s4_layers.{n}.kernel.*", "*"}, {"s4_layers.{n}.D", "D"}, {"s4_layers.{n}.output_linear.0.*", "output_linear.*"}, {"norms.{n}.*", "norm.*"},
-                 {"layers.{n}.layer.layer.kernel.*", "*"}, {"layers.{n}.layer.layer.D", "D"}, {"layers.{n}.layer.output_linear.0.*", "output_linear.*"}, {"layers.{n}.norm.norm.*", "norm.*"}};
+                 {"layers.{n}.layer.layer.kernel.*", "*"}, {"layers.{n}.layer.layer.D", "D"}, {"layers.{n}.layer.output_linear.0.*", "output_linear.*"}, {"layers.{n}.norm.norm.*", "norm.*"},
+                 {"layer.kernel.*", "*"}, {"layer.D", "D"}, {"kernel.*", "*"}, {"output_linear.0.*", "output_linear.*"}};
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {
     if (h.integer("n_ssm") && h.integer("width") % h.integer("n_ssm"))

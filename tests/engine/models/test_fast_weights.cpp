@@ -9,7 +9,7 @@
 #include "array/host.h"
 #include "array/rng.h"
 #include "experiment/experiment.h"
-#include "experiment/naming.h"
+#include "experiment/weights/naming.h"
 #include "models/parts/features.h"
 #include "models/registry.h"
 #include "recurrence/delta/delta.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "experiment/experiment.h"
-#include "experiment/weights.h"
+#include "experiment/weights/weights.h"
 #include "files/files.h"
 #include "files/npz.h"
 #include "models/network.h"

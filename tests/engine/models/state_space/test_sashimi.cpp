@@ -13,7 +13,7 @@
 #include "array/rng.h"
 #include "execution/rollout.h"
 #include "experiment/experiment.h"
-#include "experiment/naming.h"
+#include "experiment/weights/naming.h"
 #include "models/registry.h"
 #include "test.h"
 
@@ -244,5 +244,5 @@ TEST_CASE("a file of the reference's SaShiMi is read by its own names") {
   CHECK_EQUAL(found.at("7/A_imag"), "model.u_layers.0.1.layer.layer.kernel.A_imag");
   CHECK_EQUAL(found.at("14/D"), "model.u_layers.1.3.layer.layer.D");
   CHECK_EQUAL(found.at("final/norm.bias"), "model.norm.bias");
-  CHECK_EQUAL(misfit(network, file), 0);
+  CHECK_EQUAL(misfit(network, FileIndex(file)), 0);
 }

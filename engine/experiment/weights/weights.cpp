@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "experiment/weights.h"
+#include "experiment/weights/weights.h"
 
 #include <algorithm>
 #include <cassert>
@@ -10,7 +10,8 @@
 
 #include "execution/rollout.h"
 #include "experiment/experiment.h"
-#include "experiment/naming.h"
+#include "experiment/weights/fitting.h"
+#include "experiment/weights/naming.h"
 #include "experiment/prepared.h"
 #include "files/archive.h"
 #include "files/npz.h"
@@ -83,7 +84,7 @@ std::string text_of(double value) {
   return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
 
-using Settings = std::vector<std::pair<std::string, std::string>>;
+using Settings = SizeSettings;
 
 /// "width = 32 and layers = 2"
 std::string in_words(const Settings& settings) {
@@ -93,49 +94,113 @@ std::string in_words(const Settings& settings) {
   return text;
 }
 
-/// A file of weights and the shapes of its arrays. What does not fit is refused for these, and may be of any size.
+/// "FILE" or "FILE:PART": a part of a file that holds more than one model. What is a file by that name is one.
+std::pair<std::filesystem::path, std::string> parts_of_path(const std::filesystem::path& path) {
+  const std::string text = path.string();
+  std::error_code none;
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == text.size() || std::filesystem::exists(path, none)) return {path, {}};
+  return {text.substr(0, colon), text.substr(colon + 1)};
+}
+
+/// A file of weights, or a part of one, and the shapes of its arrays. What does not fit is refused for these, and may be of any size.
 struct WeightsFile {
-  explicit WeightsFile(const std::filesystem::path& path) : file(path) {
-    for (const auto& name : file.names()) shapes[name] = file.shape(name);
+  explicit WeightsFile(const std::filesystem::path& path) : file(parts_of_path(path).first), part(parts_of_path(path).second), index(shapes_of(file, part, prefix)) {}
+  std::string text() const { return file.path().string() + (part.empty() ? "" : ":" + part); }
+  NpyHeader header(const std::string& entry) const { return file.header(prefix + entry); }
+  NpyArray read(const std::string& entry) const { return file.read(prefix + entry); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> all;
+    for (const auto& [name, shape] : index.shapes()) all.push_back(name);
+    return all;
   }
+
   Archive file;
-  FileShapes shapes;
+  std::string part, prefix;
+  FileIndex index;
+
+ private:
+  static FileShapes shapes_of(const Archive& file, const std::string& part, std::string& prefix) {
+    FileShapes shapes;
+    for (const auto& name : file.names()) shapes[name] = file.shape(name);
+    if (part.empty()) return shapes;
+    FileShapes below = part_of(FileIndex(std::move(shapes)), part, &prefix);
+    if (below.empty()) refuse(file, part, "no entry begins with " + part + ", the file has " + some_of(file.names()) + ": give a prefix that entries begin with.");
+    return below;
+  }
 };
 
-/// What to change so that the file fits: settings, and widths of the sequence and of its target.
-std::string cure_of(const FittedSizes& fit, const NetworkOptions& now) {
+/// What to change so that the file fits: settings, and widths of the sequence and of its target. `free_head`: no target says how wide the head is.
+std::string cure_of(const FittedSizes& fit, const NetworkOptions& now, bool free_head) {
   std::vector<std::string> wanted;
   if (!fit.settings.empty()) wanted.push_back(in_words(fit.settings));
   if (fit.input != now.input)
     wanted.push_back(std::to_string(fit.input) + " input column" + (fit.input == 1 ? "" : "s") + " where the sequence has " + std::to_string(now.input));
-  if (fit.head != now.head)
-    wanted.push_back(fit.head == 0 ? "no head, a sequence without a target"
-                                   : "a target of " + std::to_string(fit.head) + (fit.head == 1 ? " output" : " outputs") + (now.head ? " where the sequence's has " + std::to_string(now.head) : ", of which the sequence has none"));
+  if (fit.head != now.head && !free_head)
+    wanted.push_back((fit.head == 0 ? std::string("no head") : "a target of " + std::to_string(fit.head) + (fit.head == 1 ? " output" : " outputs") + " where the sequence's has " + std::to_string(now.head)) +
+                     " (the losses last and mean need no target)");
   std::string text;
   for (std::size_t i = 0; i < wanted.size(); ++i) text += (i == 0 ? "" : i + 1 == wanted.size() ? ", and " : ", ") + wanted[i];
   return text;
 }
 
-/// Why the file does not fit, with the settings that would make it.
+/// "The shapes alone fit width = 4 and pooling = ifo as well."
+std::string choice_of(const FittedSizes& fit) {
+  std::string text;
+  for (const Settings& other : fit.others) text += (text.empty() ? "" : ", or ") + (other.empty() ? "the values as they are" : in_words(other));
+  return text;
+}
+
+/// The parts of a file that holds more than this model, in words, and their names.
+std::string parts_in_words(const WeightsFile& weights, const std::vector<WeightsPart>& parts, const NetworkOptions& now) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string what = cure_of(parts[i].sizes, now, true);
+    text += (i == 0 ? "" : i + 1 == parts.size() ? " or " : ", ") + weights.text() + ":" + parts[i].name + (what.empty() ? "" : " (" + what + ")");
+  }
+  return text;
+}
+std::vector<std::string> names_of(const std::vector<WeightsPart>& parts) {
+  std::vector<std::string> names;
+  for (const WeightsPart& part : parts) names.push_back(part.name);
+  return names;
+}
+std::vector<WeightsPart> parts_in(const WeightsFile& weights, const Architecture& architecture, const Hyper& hyper, const NetworkOptions& now) {
+  return weights.part.empty() ? parts_that_fit(architecture, hyper, now.input, weights.index) : std::vector<WeightsPart>();
+}
+
+/// Two sets of entries have the names of the model alike.
+[[noreturn]] void refuse_match(const WeightsFile& weights, const NameMatch& match, const Architecture& architecture, const Hyper& hyper, const NetworkOptions& now) {
+  const auto parts = match.rivals.empty() ? std::vector<WeightsPart>() : parts_in(weights, architecture, hyper, now);
+  const std::string file = weights.text();
+  if (parts.empty()) throw Error(file + ": " + match.problem, {.file = file});
+  throw MisfitError(file + ": " + match.problem.substr(0, match.problem.size() - 1) + ", or give the part: " + parts_in_words(weights, parts, now) + ".", {.file = file}, {}, names_of(parts));
+}
+
+/// Why the file does not fit, with the settings that would make it, or the part of it that does.
 [[noreturn]] void refuse_misfit(const WeightsFile& weights, const std::string& entry, const std::string& what, const std::string& otherwise, const Shape& wanted, const Network& network,
-                                const Architecture& architecture, const Hyper& hyper) {
-  const std::string file = weights.file.path().string();
+                                const Architecture& architecture, const Hyper& hyper, bool free_head) {
+  const std::string file = weights.text();
   const ErrorPlace place{.file = file, .place = entry, .parameter = entry, .range = wanted.empty() ? "" : to_string(wanted)};
   const NetworkOptions& now = network.options();
-  const FittedSizes fit = fit_to_file(architecture, hyper, now.input, now.head, weights.shapes);
-  if (!fit.found) throw MisfitError(file + ": " + what + otherwise, place, {});
-  const bool settings_alone = fit.input == now.input && fit.head == now.head;
-  throw MisfitError(file + ": " + what + ": the weights were made for " + cure_of(fit, now) + ".", place, settings_alone ? fit.settings : Settings{});
+  const FittedSizes fit = fit_to_file(architecture, hyper, now.input, now.head, weights.index);
+  if (!fit.found) {
+    const auto parts = parts_in(weights, architecture, hyper, now);
+    if (parts.empty()) throw MisfitError(file + ": " + what + otherwise, place, {}, {});
+    throw MisfitError(file + ": " + what + ": the file holds more than this model; give the part that fits: " + parts_in_words(weights, parts, now) + ".", place, {}, names_of(parts));
+  }
+  const bool settings_alone = fit.input == now.input && (free_head || fit.head == now.head);
+  throw MisfitError(file + ": " + what + ": the weights were made for " + cure_of(fit, now, free_head) + ".", place, settings_alone ? fit.settings : Settings{}, {});
 }
 
 }  // namespace
 
-void load_weights(const std::filesystem::path& path, Parameters& parameters, const Network& network, const Architecture& architecture, const Hyper& hyper) {
+void load_weights(const std::filesystem::path& path, Parameters& parameters, const Network& network, const Architecture& architecture, const Hyper& hyper, bool free_head) {
   WeightsFile weights(path);
-  const NameMatch match = match_names(network, weights.shapes);
-  if (!match.problem.empty()) refuse(weights.file, "", match.problem);
+  const NameMatch match = match_names(network, weights.index);
+  if (!match.problem.empty()) refuse_match(weights, match, architecture, hyper, network.options());
   const auto misfit = [&](const std::string& entry, const std::string& what, const std::string& otherwise, const Shape& wanted = {}) {
-    refuse_misfit(weights, entry, what, otherwise, wanted, network, architecture, hyper);
+    refuse_misfit(weights, entry, what, otherwise, wanted, network, architecture, hyper, free_head);
   };
   auto& own = parameters.entries();
   std::vector<std::vector<double>> values;
@@ -144,11 +209,11 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
     const std::string& name = own[i].name;
     const std::string& entry = match.entries[i];
     if (entry.empty())
-      misfit(name, "the entry " + name + " of shape " + to_string(own[i].shape) + " is missing, the file has " + some_of(weights.file.names()),
+      misfit(name, "the entry " + name + " of shape " + to_string(own[i].shape) + " is missing, the file has " + some_of(weights.names()),
              ": save it under that name or as param/" + name + ".", own[i].shape);
-    const NpyHeader header = weights.file.header(entry);
+    const NpyHeader header = weights.header(entry);
     const auto rows = match.rows.find(i);
-    const Shape found = shape_in_file(match, i, weights.shapes);
+    const Shape found = shape_in_file(match, i, weights.index);
     const std::string in_file = rows == match.rows.end() ? entry : entry + " to " + rows->second.back();
     const std::string what = "the entry " + name + (entry == name || entry == key_of(Kind::param, name) ? "" : ", in the file " + in_file + ",");
     const std::string shapes = "shape " + to_string(found) + " where the model has " + to_string(own[i].shape) + (match.transposed.contains(i) ? " (the file's is transposed)" : "");
@@ -160,7 +225,7 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
     }
     std::vector<double> all;
     for (const std::string& part : rows == match.rows.end() ? std::vector<std::string>{entry} : rows->second) {
-      const NpyArray array = weights.file.read(part);
+      const NpyArray array = weights.read(part);
       if (const auto bad = first_not_finite(array)) refuse(weights.file, name, what + " is not finite at " + index_text(*bad, array.shape) + ": choose other weights.");
       all.insert(all.end(), array.real.begin(), array.real.end());
     }
@@ -177,7 +242,7 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
     const std::string& extra = match.unknown.front();
     const auto parsed = parse_key(extra);
     const std::string name = parsed && parsed->kind == Kind::param ? parsed->name : extra;
-    misfit(name, "the entry " + name + " is not a parameter of this model, and has shape " + to_string(weights.shapes.at(extra)), ": remove it (the model's card lists the names).");
+    misfit(name, "the entry " + name + " is not a parameter of this model, and has shape " + to_string(weights.index.shapes().at(extra)), ": remove it (the model's card lists the names).");
   }
   for (std::size_t i = 0; i < own.size(); ++i) own[i].values = std::move(values[i]);
 }
@@ -279,22 +344,47 @@ FileKind kind_of_file(const std::filesystem::path& path) {
   return format.holds_sequence && format.holds_sequence(file.names()) ? FileKind::sequence : FileKind::weights;
 }
 
+SizesInFile sizes_in_file(const Registry& registry, const RunRequest& request, const std::filesystem::path& path) {
+  const auto architecture = architecture_of(registry, request.preset);
+  // Values that were set are held to the file's sizes, not to the preset's: they need go together with these alone.
+  const Hyper hyper = hyper_of(*architecture, request.preset, request.set, Together::unchecked);
+  const WeightsFile weights(path);
+  const SequenceLoss loss(request.loss, request.sequence);
+  NetworkOptions now;
+  now.input = request.sequence->width;
+  now.head = loss.outputs();
+  const bool free_head = loss.kind() != LossKind::task;
+  std::set<std::string> kept;
+  for (const auto& [key, text] : request.set) kept.insert(key);
+  FittedSizes fit = fit_to_file(*architecture, hyper, now.input, now.head, weights.index, kept);
+  if (!fit.found && !kept.empty()) fit = fit_to_file(*architecture, hyper, now.input, now.head, weights.index);
+  const std::string name = weights.text();
+  if (!fit.found) {
+    try {
+      const Network network(*architecture, hyper, now);
+      if (const NameMatch match = match_names(network, weights.index); !match.problem.empty()) refuse_match(weights, match, *architecture, hyper, now);
+    } catch (const MisfitError&) {
+      throw;
+    } catch (const Error& error) {
+      if (!error.where().file.empty()) throw;
+    }
+    const ErrorPlace place{.file = name, .model = architecture->id};
+    const std::string what = name + ": no sizes of " + architecture->id + " fit these weights, the file has " + some_of(weights.names());
+    const auto parts = parts_in(weights, *architecture, hyper, now);
+    if (!parts.empty()) throw MisfitError(what + ": it holds more than this model; give the part that fits: " + parts_in_words(weights, parts, now) + ".", place, {}, names_of(parts));
+    throw Error(what + ": choose another model, or compare with the names on its card.", place);
+  }
+  if (fit.input != now.input || (fit.head != now.head && !free_head))
+    throw Error(name + ": the weights were made for " + cure_of(fit, now, free_head) + ": choose another sequence, or other weights.", {.file = name, .parameter = "input"});
+  return {fit.settings, choice_of(fit)};
+}
+
 std::vector<std::pair<std::string, std::string>> settings_that_fit(const Registry& registry, const RunRequest& request, const std::filesystem::path& file) {
-  RunRequest drawn = request;  // whether files fit is no question of a device, nor of those that are chosen now
-  drawn.device = "cpu";
-  drawn.weights.clear();
-  const Prepared prepared(registry, drawn);
-  const WeightsFile weights(file);
-  const NetworkOptions& now = prepared.probe->options();
-  const NameMatch match = match_names(*prepared.probe, weights.shapes);
-  if (!match.problem.empty()) refuse(weights.file, "", match.problem);
-  const FittedSizes fit = fit_to_file(prepared.architecture, prepared.hyper, now.input, now.head, weights.shapes);
-  const std::string name = file.string();
-  if (!fit.found)
-    throw Error(name + ": no sizes of " + prepared.architecture.id + " fit these weights, the file has " + some_of(weights.file.names()) + ": choose another model, or compare with the names on its card.",
-                {.file = name, .model = prepared.architecture.id});
-  if (fit.input != now.input || fit.head != now.head) throw Error(name + ": the weights were made for " + cure_of(fit, now) + ": choose another sequence, or other weights.", {.file = name, .parameter = "input"});
-  return fit.settings;
+  return sizes_in_file(registry, request, file).settings;
+}
+
+std::int64_t head_of_weights(const std::filesystem::path& path, const Architecture& architecture, const Hyper& hyper, std::int64_t input) {
+  return head_in_file(architecture, hyper, input, WeightsFile(path).index);
 }
 
 }  // namespace reclab

@@ -9,37 +9,33 @@
 #include <string>
 #include <vector>
 
+#include "experiment/weights/file_index.h"
 #include "models/network.h"
 
 namespace reclab {
-
-/// The shapes of a file's arrays by name.
-using FileShapes = std::map<std::string, Shape, std::less<>>;
 
 struct NameMatch {
   std::vector<std::string> entries;  ///< for each of the network's parameters the file's entry; empty: there is none, or not all of its rows
   std::map<std::size_t, std::vector<std::string>> rows{};  ///< of a parameter whose rows have entries of their own: all of them, in order
   std::set<std::size_t> transposed{};  ///< parameters whose entry is [columns, rows]
-  std::vector<std::string> unknown;  ///< entries of the file that are no parameter
+  std::vector<std::string> unknown;  ///< entries of the file that are no parameter, where they are asked for
+  std::size_t left = 0;              ///< how many these are
   std::size_t unused = 0;            ///< how many entries are of no use to this network and may be there all the same
   std::string problem{};             ///< not empty: two entries claim to be one parameter; the sentence names both and the cure
+  std::vector<std::string> rivals{};  ///< where that is so of all entries: the prefixes below which they have the names of this model alike
+  std::int64_t looked_up = 0;        ///< how many entries were looked at
 };
+NameMatch match_names(const Network& network, const FileIndex& file, bool list = true);
 NameMatch match_names(const Network& network, const FileShapes& file);
+/// All that a file may call the parameters of this network's layers.
+std::vector<std::string> names_in_files(const Network& network);
 
 /// The shape that the file's entries of parameter i make, as the network has it: of an entry that is transposed or of rows that have entries of their own.
-Shape shape_in_file(const NameMatch& match, std::size_t i, const FileShapes& file);
+Shape shape_in_file(const NameMatch& match, std::size_t i, const FileIndex& file);
 
 /// By how much a file does not fit a network: 0 where every parameter has an entry of its shape and none is left; each missing or unknown
 /// entry and each axis of another length count.
-int misfit(const Network& network, const FileShapes& file);
-
-/// What a file of weights was made for.
-struct FittedSizes {
-  std::vector<std::pair<std::string, std::string>> settings;  ///< to be put after the given hyper-parameters
-  std::int64_t input = 0, head = 0;                           ///< columns that the weights read and outputs of their head
-  bool found = false;                                         ///< with these everything fits
-};
-/// Looks for hyper-parameters under which the file fits, beginning from the given ones, and for the widths of input and head.
-FittedSizes fit_to_file(const Architecture& architecture, const Hyper& hyper, std::int64_t input, std::int64_t head, const FileShapes& file);
+int misfit(const Network& network, const FileIndex& file);
+int misfit(const Network& network, const NameMatch& match, const FileIndex& file);
 
 }  // namespace reclab
