@@ -44,6 +44,11 @@ class TestEditors : public test::WindowTest {
     WindowTest::open(options);
     QTRY_VERIFY_WITH_TIMEOUT(window_->inspector()->slider("width") != nullptr, patience);
   }
+  QAction* columnAction(const QString& name) {
+    for (QAction* action : window_->sequenceView()->columnsButton()->menu()->actions())
+      if (action->text() == name) return action;
+    return nullptr;
+  }
   QDoubleSpinBox* boxOf(const QString& key) {
     QWidget* cell = window_->inspector()->slider(key)->parentWidget();
     return cell->findChild<QDoubleSpinBox*>();
@@ -363,10 +368,24 @@ class TestEditors : public test::WindowTest {
     QTest::keyClick(box, Qt::Key_Down);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && trace()->input_names == std::vector<std::string>{"slow"}, patience);
     QCOMPARE(box->currentText(), QString("fast"));
-    QCOMPARE(window_->sequenceView()->columnsButton()->menu()->actions().size(), qsizetype(1));
+    QCOMPARE(window_->sequenceView()->columnsButton()->menu()->actions().size(), qsizetype(2));
+    QVERIFY(!columnAction("fast")->isChecked());
     QVERIFY(trace()->info.loss.starts_with("task"));
     const auto labels = window_->sequenceView()->findChildren<QLabel*>();
     QVERIFY(std::any_of(labels.begin(), labels.end(), [](const QLabel* one) { return one->text().contains("target: fast"); }));
+    // With its tick under Columns it is both, and without it the target alone again.
+    columnAction("fast")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && trace()->input_names == (std::vector<std::string>{"slow", "fast"}), patience);
+    QCOMPARE(box->currentText(), QString("fast"));
+    QVERIFY(columnAction("fast")->isChecked() && trace()->find("target")->row_size() == 1);
+    QCOMPARE((*trace()->find("target")->real)[3], (*trace()->find("input")->real)[7]);
+    QVERIFY2(trace()->info.command.find("--columns slow,fast") != std::string::npos, trace()->info.command.c_str());
+    columnAction("fast")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && trace()->input_names == std::vector<std::string>{"slow"}, patience);
+    QVERIFY(setup().sequence->choice.load.columns.empty());
+    window_->undoStack()->undo();
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && trace()->input_names == std::vector<std::string>{"slow"}, patience);
     window_->undoStack()->undo();
     window_->undoStack()->undo();
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && trace()->info.loss.starts_with("last"), patience);

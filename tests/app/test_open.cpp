@@ -3,6 +3,7 @@
 #include <QApplication>
 #include <QDir>
 #include <QDropEvent>
+#include <QMenu>
 #include <QMimeData>
 #include <QPushButton>
 #include <QSettings>
@@ -225,6 +226,52 @@ class TestOpen : public test::WindowTest {
     QVERIFY(exported.wait(patience));
     QVERIFY(NpzFile(QDir(out).filePath("trace.npz").toStdString()).read("output").real == after);
     QVERIFY(session().trace()->info.command.find("--state " + file.toStdString()) != std::string::npos);
+  }
+
+  /// Weights as PyTorch saves them (tests/oracle/pytorch_files.py), by the dialog and what it offers; the outputs are PyTorch's.
+  void weightsOfPyTorchRunByTheDialog() {
+    const QString golden = QString(RECLAB_SOURCE_DIR) + "/tests/oracle/golden/pytorch/commands/";
+    const std::vector<std::tuple<QString, QString, QStringList>> cases{{"lstm-module", "lstm", {"Take its sizes: width 5"}},
+                                                                       {"gru-cell", "gru", {"Take its sizes: width 5"}},
+                                                                       {"lstm-head", "lstm", {"Take its sizes: width 5"}},
+                                                                       {"cell-beside-convolutions", "lstm", {"Take its part decoder.rnn", "Take its sizes: width 5"}},
+                                                                       {"encoder-and-decoder", "gru", {"Choose a part…", "decoder", "Take its sizes: width 4"}}};
+    for (const auto& [file, model, offers] : cases) {
+      const NpzFile expected((golden + file + ".npz").toStdString());
+      const NpyArray input = expected.read("input");
+      QByteArray text = "x0,x1,x2";
+      for (std::size_t i = 0; i < input.real.size(); ++i) text += (i % 3 ? "," : "\n") + QByteArray::number(input.real[i], 'g', 17);
+      close();
+      Options options;
+      options.model = model;
+      options.input = written(file + ".csv", text + "\n");
+      options.set = {{"input_scale", "1"}};
+      open(options);
+      SequenceChoice choice = session().setup().sequence->choice;
+      choice.load.standardise = false;
+      session().loadSequence(choice);
+      QTRY_VERIFY_WITH_TIMEOUT(atRest() && *session().trace()->find("input")->real == input.real, patience);
+      window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return golden + file + ".safetensors"; }, {}, {}});
+      window_->action("weights")->trigger();
+      for (const QString& offer : offers) {
+        if (offer == "decoder") {
+          QMenu* menu = nullptr;
+          QTRY_VERIFY_WITH_TIMEOUT((menu = window_->findChild<QMenu*>("parts")) != nullptr, patience);
+          QCOMPARE(menu->actions().size(), qsizetype(2));
+          QCOMPARE(menu->actions()[0]->text(), offer);
+          menu->actions()[0]->trigger();
+          menu->close();
+          continue;
+        }
+        auto* button = window_->banner()->findChild<QPushButton*>();
+        QTRY_VERIFY2_WITH_TIMEOUT(button->isVisible() && button->text() == offer, qPrintable(window_->banner()->sentence() + " / " + button->text()), patience);
+        QTest::mouseClick(button, Qt::LeftButton);
+      }
+      QTRY_VERIFY_WITH_TIMEOUT(atRest() && !session().trace()->info.weights.empty(), patience);
+      const std::vector<double> found = *session().trace()->find("output")->real, wanted = expected.read("output").real;
+      QCOMPARE(found.size(), wanted.size());
+      for (std::size_t i = 0; i < found.size(); ++i) QVERIFY2(std::abs(found[i] - wanted[i]) < 1e-12, qPrintable(file));
+    }
   }
 
   void aFileThatDoesNotFitLeavesTheScreenAsItWas() {

@@ -88,6 +88,7 @@ void SessionController::connectOthers() {
   connect(&files_, &FileWork::sequenceLoaded, this, &SessionController::sequenceLoaded);
   connect(&files_, &FileWork::fileFits, this, &SessionController::fileFits);
   connect(&files_, &FileWork::sizesFit, this, &SessionController::sizesFit);
+  connect(&files_, &FileWork::partsFit, this, &SessionController::partsFit);
   connect(&files_, &FileWork::saved, this, &SessionController::saved);
   connect(&files_, &FileWork::said, this, &SessionController::said);
   connect(&files_, &FileWork::isOf, this, [this](FileKind kind, const SequenceChoice& choice) {

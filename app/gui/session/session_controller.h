@@ -138,6 +138,7 @@ class SessionController : public QObject {
   void exported(QString folder);
   /// Weights were refused that these hyper-parameters would fit.
   void sizesFit(QString preset, QString file, reclab::Settings sizes);
+  void partsFit(QString preset, QString file, QStringList parts);
   void fileFits(reclab::FileKind kind, QString preset, QString file);
   void saved(QString file);
 

@@ -79,7 +79,7 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   target_->setObjectName("target");
   target_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   target_->setMinimumContentsLength(8);
-  target_->setToolTip(tr("What the outputs should be, for the loss: a column that is no input then, or the next value of each input"));
+  target_->setToolTip(tr("What the outputs should be, for the loss: the next value of each input, or a column. A column that is picked leaves the inputs; tick it under Columns and it is both."));
   fileForm->addRow(tr("Target"), target_);
   standardise_ = new QCheckBox(tr("Standardise"));
   standardise_->setToolTip(tr("Subtract each column's mean and divide by its standard deviation"));
@@ -366,7 +366,6 @@ void SequenceView::buildColumns() {
   const Sequence& series = shown_->sequence;
   std::vector<std::string> inputs = shown_->columns;
   std::erase(inputs, series.time_name);
-  for (const std::string& name : shown_->choice.load.target) std::erase(inputs, name);  // a target is no input
   for (const auto& name : inputs) {
     QAction* action = columnsMenu_->addAction(QString::fromStdString(name));
     action->setCheckable(true);
@@ -381,7 +380,11 @@ void SequenceView::buildColumns() {
         QMetaObject::invokeMethod(this, &SequenceView::buildColumns, Qt::QueuedConnection);
         return;
       }
-      if (choice.load.columns.size() == static_cast<std::size_t>(actions.size())) choice.load.columns.clear();
+      // All but the target, which is what there is where nothing is chosen; with its own tick the target is an input too.
+      std::vector<std::string> all;
+      for (const QAction* one : actions) all.push_back(one->text().toStdString());
+      for (const std::string& target : choice.load.target) std::erase(all, target);
+      if (choice.load.columns == all) choice.load.columns.clear();
       emit chosen(choice);
     });
   }

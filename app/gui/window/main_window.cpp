@@ -8,6 +8,7 @@
 #include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QMenu>
 #include <QMenuBar>
 #include <QMimeData>
 #include <QScreen>
@@ -305,7 +306,7 @@ void MainWindow::connectSession() {
     after.files(kind)[after.preset] = file.toStdString();
     if (kind == FileKind::weights) after.learned.erase(after.preset);
     banner_->hide();
-    noteRecentFile(file);
+    noteRecentFile(QFileInfo::exists(file) ? file : file.left(file.lastIndexOf(':')));  // of a part the file
     change(after, (kind == FileKind::weights ? tr("weights %1") : tr("initial state %1")).arg(QFileInfo(file).fileName()));
   });
   area_->setQuestions({[this](Kind kind) { return session_->awaits(kind); }, [this](const TracePtr& trace) { return session_->nameOfFormer(trace); }});
@@ -323,6 +324,19 @@ void MainWindow::connectSession() {
       after.learned.erase(after.preset);
       banner_->hide();
       change(after, tr("weights %1 and their sizes").arg(QFileInfo(file).fileName()));
+    });
+  });
+  connect(session_, &SessionController::partsFit, this, [this](const QString& preset, const QString& file, const QStringList& parts) {
+    const auto load = [this, preset, file](const QString& part) {
+      if (preset.toStdString() == session_->setup().preset) session_->loadFile(FileKind::weights, file + ":" + part);
+    };
+    if (parts.size() == 1) return banner_->offer(tr("Take its part %1").arg(parts[0]), [load, part = parts[0]] { load(part); });
+    banner_->offer(tr("Choose a part…"), [this, load, parts] {
+      auto* menu = new QMenu(this);
+      menu->setObjectName("parts");
+      menu->setAttribute(Qt::WA_DeleteOnClose);
+      for (const QString& part : parts) connect(menu->addAction(QString(part).replace("&", "&&")), &QAction::triggered, this, [load, part] { load(part); });
+      menu->popup(banner_->mapToGlobal(banner_->rect().bottomRight()));
     });
   });
   connect(area_, &PanelArea::visiblePanelsChanged, this, &MainWindow::tellVisible);

@@ -35,7 +35,8 @@ ModelPtr descriptionOf(const Library& library, const DescriptionKey& key) {
   changed.hyper.clear();
   for (const HyperSpec& row : model->hyper.table()) changed.hyper.emplace_back(row.key, model->hyper.value(row.key));
   model->card = card(builtin_registry(), changed, key.inputWidth);
-  model->properties = properties_of(builtin_registry(), isQuick(model->card) ? changed : model->preset);
+  const bool quick = isQuick(model->card);
+  model->properties = properties_of(builtin_registry(), quick ? changed : model->preset, quick ? key.inputWidth : 1);
   const auto titleOf = [&](const std::string& id) {
     for (const Preset& preset : library.presets.presets())
       if (preset.id == id) return preset.title;

@@ -48,7 +48,9 @@ void FileWork::loadFile(FileKind kind, const QString& file, const LibraryPtr& li
       check_files(builtin_registry(), requestFor(with, library->presets.find(with.preset), {}));
       return Fits{};
     } catch (const MisfitError& error) {
-      return Misfit{sentenceOf(std::current_exception()), error.settings};
+      QStringList parts;
+      for (const std::string& part : error.parts) parts << QString::fromStdString(part);
+      return Misfit{sentenceOf(std::current_exception()), error.settings, parts};
     }
   });
 }
@@ -62,6 +64,7 @@ void FileWork::take(const LoadKey& key, const Loaded& loaded) {
   } else if (const auto* misfit = std::get_if<Misfit>(&loaded)) {
     emit said(misfit->sentence, Tone::warning);
     if (!misfit->sizes.empty()) emit sizesFit(key.preset, file, misfit->sizes);
+    if (!misfit->parts.isEmpty()) emit partsFit(key.preset, file, misfit->parts);
   } else {
     emit fileFits(*key.kind, key.preset, file);
   }

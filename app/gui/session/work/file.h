@@ -34,6 +34,7 @@ class FileWork : public QObject {
   void sequenceRefused();  ///< after the sentence that says why
   void fileFits(reclab::FileKind kind, QString preset, QString file);
   void sizesFit(QString preset, QString file, reclab::Settings sizes);
+  void partsFit(QString preset, QString file, QStringList parts);  ///< of a file that holds more than the model
   void saved(QString file);
   void said(QString sentence, reclab::Tone tone);
 
@@ -42,6 +43,7 @@ class FileWork : public QObject {
   struct Misfit {
     QString sentence;
     Settings sizes;
+    QStringList parts;
   };
   using Loaded = std::variant<FileKind, LoadedSequencePtr, Fits, Misfit>;
   struct SaveKey {
