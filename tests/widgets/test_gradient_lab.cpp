@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "panels/gradient_lab/gradient_lab.h"
+#include "panels/gradients/gradients.h"
 #include "shown_panel.h"
 #include "synthetic/synthetic_lab.h"
 
@@ -56,6 +57,34 @@ Panel::Setting numberSetting() {
 class TestGradientLab : public QObject {
   Q_OBJECT
  private slots:
+  /// The gradient of a state is drawn in one colour in this panel and in Gradients, and bounds and factors in none of these, nor in that of a run.
+  void aStateHasOneColourInBothPanels() {
+    const auto trace = traceOf();
+    Lab lab(trace);
+    Shown<GradientsPanel> gradients(trace, {720, 480});
+    gradients.plot()->replot();
+    lab.plot()->replot();
+    const auto drawn = [](const QList<QCPGraph*>& graphs, const TraceArray& array) {
+      for (const QCPGraph* one : graphs)
+        if (one->dataCount() == std::ssize(*array.real) && one->data()->at(40)->value == (*array.real)[40] && one->data()->at(200)->value == (*array.real)[200]) return one->pen().color();
+      return QColor();
+    };
+    QList<QColor> states;
+    for (const TraceArray* array : trace->matching("gradient/state/0/")) {
+      const QColor here = drawn(lab->normRect()->graphs(), *array), there = drawn(gradients.plot()->axisRect()->graphs(), *array);
+      QVERIFY2(here.isValid() && there.isValid(), array->key.c_str());
+      QCOMPARE(here, there);
+      QVERIFY(!states.contains(here));
+      states << here;
+    }
+    QVERIFY(states.size() >= 2);
+    for (const char* name : {"bound by σ max", "rate of |λ| max"})
+      if (const QCPGraph* one = lab.graph(lab->normRect(), name)) QVERIFY2(!states.contains(one->pen().color()), name);
+    for (const char* name : {"matrix", "slope of f", "gate"})
+      if (const QCPGraph* one = lab.graph(lab->factorRect(), name)) QVERIFY2(!states.contains(one->pen().color()) && one->pen().color() != lab.plot()->theme().series(0), name);
+    QVERIFY(lab.graph(lab->normRect(), "bound by σ max") && lab.graph(lab->factorRect(), "matrix") && lab.graph(lab->factorRect(), "slope of f"));
+  }
+
   void whatIsMeasuredStandsBesideItsBounds() {
     Lab lab(traceOf());
     lab.panel.setTime(100);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "panels/panel_info.h"
+#include "panels/state_place.h"
 #include "plot/pinned.h"
 
 namespace reclab {
@@ -348,8 +349,8 @@ void GradientLabPanel::showBounds() {
   const Theme& theme = plot_->theme();
   const std::vector<LabCurve> entries{
       {Kind::jacobian, 0, tr("|∂s_T/∂s_t|"), tr("Measured: the largest singular value of the product of all Jacobians from step t to the end."), QPen(theme.own.isValid() ? theme.own : theme.text, 1.8)},
-      {Kind::jacobian_bound, 0, tr("bound by σ max"), tr("(σ max(W) · max f')^(T − t): what the largest singular value of the recurrent matrix lets it be at most; without one recurrent matrix, the largest of all steps' Jacobians."), QPen(theme.series(1), 1.4, Qt::DashLine)},
-      {Kind::jacobian_bound, 1, tr("rate of |λ| max"), tr("(ρ(W) · max f')^(T − t): the rate of the largest eigenvalue. It is no bound: where eigenvectors are not at right angles, the measured curve may rise above it."), QPen(theme.series(2), 1.4, Qt::DotLine)}};
+      {Kind::jacobian_bound, 0, tr("bound by σ max"), tr("(σ max(W) · max f')^(T − t): what the largest singular value of the recurrent matrix lets it be at most; without one recurrent matrix, the largest of all steps' Jacobians."), QPen(theme.muted, 1.4, Qt::DashLine)},
+      {Kind::jacobian_bound, 1, tr("rate of |λ| max"), tr("(ρ(W) · max f')^(T − t): the rate of the largest eigenvalue. It is no bound: where eigenvectors are not at right angles, the measured curve may rise above it."), QPen(theme.muted, 1.4, Qt::DotLine)}};
   double low = 0.0, high = 0.0;
   for (const LabCurve& entry : entries) {
     const TraceArray* array = find(*trace_, entry.kind);
@@ -368,11 +369,10 @@ void GradientLabPanel::showBounds() {
     high = std::max(high, std::min(range.upper, most));
     legend_->add(entry.text, entry.text, entry.pen, {made}, entry.tip);
   }
-  int number = 3;
   for (const TraceArray* array : trace_->matching(prefix_of(Kind::gradient) + prefix_of(Kind::state) + std::to_string(std::max(0, layer_->currentData().toInt())) + "/")) {
     if (!array->real || !array->has_rows() || array->row_size() != 1) continue;
     const QString name = QStringLiteral("|∂L/∂s| ") + QString::fromStdString(array->key).section(u'/', 3);
-    QCPGraph* made = curve(norm_rect_, *trace_, *array, 0, QPen(theme.series(number++), 1.0));
+    QCPGraph* made = curve(norm_rect_, *trace_, *array, 0, theme.curve(std::max(0, placeOfState(*trace_, array->key)), 1.0));
     bool found = false;
     if (const QCPRange range = made->getValueRange(found); found) low = std::min(low, range.lower), high = std::max(high, range.upper);
     Plot::setQuiet(made);
@@ -394,11 +394,11 @@ void GradientLabPanel::showBounds() {
   values_->fit({low - pad, high + pad});
 }
 
-/// What each factor does at each step, and where they have the picture to themselves what the whole step does in pinned runs.
+/// What each factor does at each step, in colours that are none of the run's nor of its states, and where they have the picture to themselves what the whole step does in pinned runs.
 void GradientLabPanel::showFactors(const TraceArray& factors) {
   const Theme& theme = plot_->theme();
-  const std::vector<LabCurve> each{{Kind::jacobian_factor, matrix_factor, tr("matrix"), tr("What the recurrent matrices do to the length of the gradient that passes step t, after the slopes."), QPen(theme.series(0), 1.4)},
-                                {Kind::jacobian_factor, slope_factor, tr("slope of f"), tr("What the activations' slopes do, times the gates on the way to the matrices: below 1 where units are saturated or closed."), QPen(theme.series(1), 1.4)},
+  const std::vector<LabCurve> each{{Kind::jacobian_factor, matrix_factor, tr("matrix"), tr("What the recurrent matrices do to the length of the gradient that passes step t, after the slopes."), QPen(theme.series(6), 1.4)},
+                                {Kind::jacobian_factor, slope_factor, tr("slope of f"), tr("What the activations' slopes do, times the gates on the way to the matrices: below 1 where units are saturated or closed."), QPen(theme.series(4), 1.4)},
                                 {Kind::jacobian_factor, gate_factor, tr("gate"), tr("What passes no matrix: what a forget or update gate, a leak or an identity keeps of each unit. Slope × matrix comes beside it, as vectors add."), QPen(theme.series(2), 1.4)},
                                 {Kind::jacobian_factor, step_factor, tr("step"), tr("What the whole step does: the length of what the gate keeps and of what slope and matrix make, added as vectors."), QPen(theme.text, 1.4, Qt::DashLine)}};
   double least = 0.0, most = 0.0;
@@ -460,7 +460,7 @@ void GradientLabPanel::showTraining() {
       updates_.back()->point1->setCoords(static_cast<double>(at) + 0.5, 0.0);
       updates_.back()->point2->setCoords(static_cast<double>(at) + 0.5, 1.0);
     }
-  clip_->setPen(QPen(theme.series(4), 1.4, Qt::DashDotLine));
+  clip_->setPen(QPen(theme.series(3), 1.4, Qt::DashDotLine));
   clip_->setVisible(norms_ && settings_->clip() > 0.0);
   if (clip_->visible())
     legend_->add(QStringLiteral("clip"), tr("clip |∂L/∂θ|"), clip_->pen(), {clip_},

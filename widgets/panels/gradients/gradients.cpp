@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "panels/panel_info.h"
+#include "panels/state_place.h"
 #include "plot/pinned.h"
 
 namespace reclab {
@@ -252,7 +253,7 @@ void GradientsPanel::rebuild() {
     if (curve.kind == Kind::gradient && !states.contains(curve.state)) states << curve.state;
     if (!layers.contains(curve.layer)) layers << curve.layer;
   }
-  const bool apart = states.size() * layers.size() <= 6;
+  const bool apart = layersApart(static_cast<std::size_t>(states.size()), static_cast<std::size_t>(layers.size()));
   struct Entry {
     QString key, text, tip;
     QPen pen;
@@ -266,11 +267,10 @@ void GradientsPanel::rebuild() {
   for (const Curve& curve : drawn) {
     const auto depth = static_cast<int>(layers.indexOf(curve.layer));
     const bool gradient = curve.kind == Kind::gradient, alone = layers.size() == 1 || (gradient && apart);
-    const auto state = static_cast<int>(states.indexOf(curve.state));
     QColor ink = curve.kind == Kind::jacobian ? theme.text : theme.axis;
     Qt::PenStyle style = Qt::SolidLine;
     if (gradient) {
-      const QPen pen = theme.curve(apart ? depth * static_cast<int>(states.size()) + state : state, 1.6);
+      const QPen pen = theme.curve(placeOfState(*curve.of, curve.array->key), 1.6);
       ink = pen.color();
       style = pen.style();
     }
