@@ -36,6 +36,7 @@ class Panel : public QWidget {
     QColor colour;
     QString label;
     QString tip = {};  ///< how it differs from the run that is shown, in rich text
+    bool whole = true;  ///< false: more of it is to come, such as what is computed late
   };
   virtual void setTrace(std::shared_ptr<const Trace> trace) = 0;
   /// The kinds of arrays that the picture is made of: they are recorded while the panel is in sight, and a trace with none of them has nothing

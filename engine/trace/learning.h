@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,13 +13,17 @@ namespace reclab {
 /// One training.
 struct LearningCurve {
   std::uint64_t training = 0;  ///< its number
-  std::string name;            ///< "LSTM, after 420 of training 1", as a legend has it
+  std::string name;            ///< "LSTM", "LSTM, from step 420"; Learning::runs may have another
   std::string from;            ///< what is learned from, in words
   std::string command;         ///< the line that trains as far as this has come
+  /// The step of another training that it goes on from: all steps are counted from where the weights were drawn or read, so its own first one is
+  /// first + 1. 0: of none.
+  std::int64_t first = 0;
+  std::uint64_t parent = 0;           ///< that other training; 0: none
+  bool waits = false;                 ///< it goes on from there once it is asked to
   std::int64_t done = 0, wanted = 0;  ///< steps
-  double pace = 0.0;                  ///< steps a second, lately; 0 where it is not known
 
-  /// Of each step: its loss before the weights changed, the rate, and the norm of the gradient before and after clipping. The first is step 1.
+  /// Of each step: its loss before the weights changed, the rate, and the norm of the gradient before and after clipping, from step first + 1 on.
   std::vector<double> loss, rate, norm, clipped;
   /// Of what is held out: the steps after which it was judged, loss and metric.
   std::vector<std::int64_t> judged;
@@ -38,16 +43,50 @@ struct LearningCurve {
     while (last < done) last *= 2;
     return done < wanted && last < wanted ? last : (done > wanted ? done : wanted);
   }
+  /// Where the values of a step stand in loss, rate, norm and clipped; nothing where it has not made that step.
+  std::optional<std::size_t> at(std::int64_t step) const {
+    if (step <= first || step - first > static_cast<std::int64_t>(loss.size())) return std::nullopt;
+    return static_cast<std::size_t>(step - first - 1);
+  }
+  /// The last judgement up to a step; nothing before the first.
+  std::optional<std::size_t> judgement(std::int64_t step) const {
+    std::optional<std::size_t> found;
+    for (std::size_t i = 0; i < judged.size() && judged[i] <= step; ++i) found = i;
+    return found;
+  }
   std::string problem;             ///< why it ended early, a sentence; empty where it did not
 };
 using LearningCurvePtr = std::shared_ptr<const LearningCurve>;
 
+/// What the run of a training is called, and the colour that it has in every picture.
+struct LearningRun {
+  std::uint64_t training = 0;
+  std::string name, colour;  ///< colour: "#rrggbb"; empty: it is in no picture of a run
+};
+
 struct Learning {
   std::vector<LearningCurvePtr> trainings;  ///< in the order in which they began
   std::uint64_t current = 0;     ///< that which is, or would be, trained on; 0: none
+  std::vector<std::uint64_t> together = {};  ///< those that learn in turn, a step each
+  double pace = 0.0;             ///< how often a second each of them makes a step, lately; 0 where it is not known
   bool running = false;
   std::uint64_t shown = 0;       ///< that whose weights are looked at; 0: weights that were drawn or read
   std::int64_t shown_step = 0;
+  /// The time of training: whose it is, 0 for nobody's, at which step it stands, and whether the pictures are of these weights.
+  std::uint64_t line = 0;
+  std::int64_t line_step = 0;
+  bool line_shown = false;
+  std::vector<LearningRun> runs = {};
+  const std::string& name_of(const LearningCurve& curve) const {
+    for (const LearningRun& one : runs)
+      if (one.training == curve.training) return one.name;
+    return curve.name;
+  }
+  std::string colour_of(const LearningCurve& curve) const {
+    for (const LearningRun& one : runs)
+      if (one.training == curve.training) return one.colour;
+    return {};
+  }
   const LearningCurve* find(std::uint64_t training) const {
     for (const LearningCurvePtr& one : trainings)
       if (one->training == training) return one.get();

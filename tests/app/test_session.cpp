@@ -14,6 +14,7 @@
 #include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
+#include <array>
 #include <cmath>
 
 #include "gui/session/pins.h"
@@ -243,9 +244,17 @@ class TestSession : public test::WindowTest {
       setup.seed = 12345678901234ULL;
       setup.dtype = "f32";
     });
+    // Colours are those that were free when a run was pinned, not those of places in the row.
+    change([](Setup& setup) { setup.setValue("width", "10"); });
+    window_->action("pin")->trigger();
+    change([](Setup& setup) { setup.setValue("width", "11"); });
     window_->action("pin")->trigger();
     change([](Setup& setup) { setup.setValue("width", "12"); });
     window_->action("pin")->trigger();
+    window_->pins()->remove(0);
+    const auto colour = [this](std::size_t i) { return window_->pins()->columns()[i + 1].colour; };
+    const std::array colours{colour(0), colour(1)};
+    QVERIFY(colours[0] == pinColour(1) && colours[1] == pinColour(2));
     window_->pins()->rename(1, "the wide one");
     change([](Setup& setup) { setup.setValue("width", "11"); });
     const auto pinned = [this](std::size_t i) { return *window_->pins()->pins()[i].trace->find("output")->real; };
@@ -266,6 +275,7 @@ class TestSession : public test::WindowTest {
     QVERIFY(pinned(0) == first && pinned(1) == second);
     QCOMPARE(pins[1].name, QString("the wide one"));
     QVERIFY(pins[0].given.isEmpty());
+    QVERIFY(colour(0) == colours[0] && colour(1) == colours[1]);
     // The file is among those that were opened, and opens from there.
     auto* recent = window_->findChild<QMenu*>("recent");
     emit recent->aboutToShow();

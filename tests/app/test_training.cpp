@@ -10,67 +10,23 @@
 #include <QSignalSpy>
 #include <QTimer>
 #include <QToolButton>
+#include <algorithm>
 
 #include "experiment/training/training.h"
 #include "gui/comparing/side_by_side.h"
-#include "gui/learning/training_bar.h"
 #include "gui/session/pins.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/status_line.h"
-#include "gui/window/panel_area.h"
 #include "models/registry.h"
-#include "panels/learning/learning.h"
-#include "window_test.h"
+#include "training_test.h"
 
 using namespace reclab;
 using test::patience;
 
-class TestTraining : public test::WindowTest {
+class TestTraining : public test::TrainingTest {
   Q_OBJECT
 
  private:
-  TrainingBar* bar() { return window_->trainingBar(); }
-  LearningPanel* panel() { return qobject_cast<LearningPanel*>(window_->area()->dock("learning")->panel()); }
-  void open(const QString& model = "gru", const QString& task = "adding", std::int64_t steps = 100'000) {
-    Options options;
-    options.model = model;
-    options.task = task;
-    options.length = 20;
-    options.set = {{"width", "8"}};
-    WindowTest::open(options);
-    TrainingChoice choice;
-    choice.steps = steps;
-    choice.batch = 8;
-    choice.rate = 0.01;
-    bar()->settings()->setChoice(choice);
-  }
-  LearningCurvePtr curve() {
-    const LearningPtr& learning = session().learning();
-    return learning && !learning->trainings.empty() ? learning->trainings.back() : nullptr;
-  }
-  std::int64_t done() { return curve() ? curve()->done : -1; }
-  void click(QToolButton* button) {
-    QVERIFY2(button->isVisible() && button->isEnabled(), qPrintable(button->objectName()));
-    QTest::mouseClick(button, Qt::LeftButton);
-  }
-  /// The button of the tool bar, as the first training begins.
-  void begin() {
-    QToolButton* button = nullptr;
-    for (QToolButton* one : window_->findChildren<QToolButton*>())
-      if (one->defaultAction() == window_->action("train") && one->isVisible()) button = one;
-    QVERIFY(button != nullptr);
-    QTest::mouseClick(button, Qt::LeftButton);
-    QTRY_VERIFY_WITH_TIMEOUT(session().training(), patience);
-  }
-  void pause() {
-    click(bar()->trainButton());
-    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && atRest(), patience);
-  }
-  void trainFor(std::int64_t steps) {
-    begin();
-    QTRY_VERIFY_WITH_TIMEOUT(done() >= steps, patience);
-    pause();
-  }
   /// Every dialog that asks for a folder is given this one.
   void choose(const QString& folder) {
     FileChooser chooser;
@@ -85,10 +41,9 @@ class TestTraining : public test::WindowTest {
     request.run.learned.reset();
     Training again(builtin_registry(), request);
     resume(again, folder.toStdString());
-    QCOMPARE(again.trainer().steps(), done());
+    QCOMPARE(again.trainer().steps(), done() - curve()->first);
     QCOMPARE(again.history().back().loss, curve()->loss.back());
   }
-  std::optional<LearnedInfo> looked() { return session().trace()->info.learned; }
 
  private slots:
   void cleanup() { close(); }
@@ -181,13 +136,36 @@ class TestTraining : public test::WindowTest {
     const std::int64_t from = curve()->kept[5];
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == from, patience);
     const LearningCurvePtr first = curve();
+    // It waits at its step until it is asked to go on, with what is chosen by then.
+    click(bar()->forkButton());
+    QTRY_COMPARE(session().learning()->trainings.size(), std::size_t{2});
+    QVERIFY(!session().training() && curve()->waits && curve()->loss.empty());
+    QTest::qWait(200);
+    QVERIFY2(!session().training() && done() == from && bar()->what().contains("waits") && panel()->verdict().contains("waits"), qPrintable(panel()->verdict()));
     TrainingChoice slower = bar()->settings()->choice();
     slower.rate = 1e-4;
+    slower.steps = 50;
     bar()->settings()->setChoice(slower);
-    click(bar()->forkButton());
-    QTRY_VERIFY_WITH_TIMEOUT(session().learning()->trainings.size() == 2 && done() >= 5, patience);
-    pause();
+    click(bar()->trainButton());
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == from + 50 && atRest() && looked()->steps == from + 50, patience);
     const Learning& now = *session().learning();
+    QVERIFY(now.trainings[1]->first == from && now.trainings[1]->parent == first->training && now.trainings[1]->judged.front() == from && now.trainings[1]->kept.front() == from);
+    QCOMPARE(now.trainings[1]->wanted, from + 50);
+    QVERIFY2(bar()->where().contains(QStringLiteral("step %1 of %1").arg(from + 50)), qPrintable(bar()->where()));
+    QVERIFY2(window_->statusLine()->facts().contains(QStringLiteral("%1 steps of training").arg(from + 50)), qPrintable(window_->statusLine()->facts()));
+    // Its curve begins there, in the picture and in the data, and its first weights are those that it goes on from.
+    const auto begins = [&] {
+      double least = 1e9;
+      for (const QCPGraph* graph : panel()->upper()->graphs())
+        if (graph->property("training").toULongLong() == now.trainings[1]->training) least = std::min(least, graph->data()->at(0)->key);
+      return least;
+    };
+    window_->area()->dock("learning")->raise();
+    QTRY_COMPARE(begins(), static_cast<double>(from));
+    QVERIFY(panel()->dataAsCsv().contains(QStringLiteral("\n%1,").arg(now.trainings[1]->training)));
+    const LearnedPtr mine = session().setupAt(now.trainings[1]->training, 0)->learnedWeights(), theirs = session().setupAt(first->training, from)->learnedWeights();
+    QVERIFY(mine->step == from && theirs->step == from);
+    for (std::size_t i = 0; i < mine->values.entries().size(); ++i) QVERIFY(mine->values.entries()[i].values == theirs->values.entries()[i].values);
     QCOMPARE(now.trainings[0]->loss, first->loss);
     QVERIFY(now.current == now.trainings[1]->training && now.trainings[1]->rate.front() == 1e-4);
     QVERIFY2(QString::fromStdString(now.trainings[1]->name).contains(QStringLiteral("from step %1").arg(from)), now.trainings[1]->name.c_str());
@@ -223,7 +201,9 @@ class TestTraining : public test::WindowTest {
     click(how);
     QCOMPARE(bar()->settings()->choice().rate, 0.002);
     click(bar()->forkButton());
-    QTRY_VERIFY_WITH_TIMEOUT(session().learning()->trainings.size() == 2 && done() >= 20, patience);
+    QTRY_VERIFY(session().learning()->trainings.size() == 2 && curve()->waits);
+    click(bar()->trainButton());
+    QTRY_VERIFY_WITH_TIMEOUT(done() >= from + 20, patience);
     pause();
     QCOMPARE(session().learning()->trainings[0]->done, end);
     QVERIFY2(QString::fromStdString(curve()->name).contains(QStringLiteral("from step %1").arg(from)), curve()->name.c_str());
@@ -269,7 +249,8 @@ class TestTraining : public test::WindowTest {
     QVERIFY(!session().training());
     QVERIFY2(window_->statusLine()->sentence().contains("Fork"), qPrintable(window_->statusLine()->sentence()));
     click(bar()->forkButton());  // as it says
-    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && session().learning()->trainings.size() == 2 && done() == 6 && atRest(), patience);
+    click(bar()->trainButton());
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && session().learning()->trainings.size() == 2 && done() == 12 && atRest(), patience);
     QVERIFY(curve()->rate.front() > 0.009);
     // A rate that stays goes on.
     click(bar()->resetButton());
@@ -294,6 +275,30 @@ class TestTraining : public test::WindowTest {
     QCOMPARE(now.trainings[0]->baseline_loss, now.trainings[1]->baseline_loss);
     QVERIFY(now.trainings[0]->loss != now.trainings[1]->loss);
     QVERIFY2(panel()->legend()->namesAsHtml(false).contains("Elman"), qPrintable(panel()->legend()->namesAsHtml(false)));
+  }
+
+  /// A title goes with the weights that are looked at, and each loss says which it is.
+  void eachLossSaysWhichItIs() {
+    open("gru", "adding", 60);
+    begin();
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 60 && atRest() && looked() && looked()->steps == 60, patience);
+    window_->area()->dock("learning")->raise();
+    QTRY_VERIFY(panel()->isVisible() && !panel()->headline().isEmpty());
+    const auto said = [&](std::int64_t step) {
+      const LearningCurvePtr now = curve();
+      const auto judgement = now->judgement(step);
+      return judgement ? number(now->judged_metric[*judgement]) : QString();
+    };
+    QVERIFY2(panel()->headline().contains("held out: squared error " + said(60)), qPrintable(panel()->headline()));
+    QTest::keyClick(bar()->strip(), Qt::Key_Home);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == 0, patience);
+    QVERIFY(said(0) != said(60));
+    QVERIFY2(panel()->headline().contains("held out: squared error " + said(0)) && panel()->verdict().contains(said(0)), qPrintable(panel()->headline()));
+    QVERIFY2(panel()->note().contains("half the squared error") && panel()->note().contains("thin, of each batch"), qPrintable(panel()->note()));
+    QTest::keyClick(bar()->strip(), Qt::Key_Right);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked()->steps == 1, patience);
+    QVERIFY2(bar()->what().contains("batch loss " + number(curve()->loss[0])), qPrintable(bar()->what()));
+    QVERIFY2(window_->statusLine()->facts().contains("on this sequence"), qPrintable(window_->statusLine()->facts()));
   }
 
   void trainedWeightsArePinnedAndCompared() {

@@ -32,6 +32,7 @@ void MainWindow::showPins() {
   tellCard();
   area_->setRuns(session_->trace(), pins_->runs());
   if (side_ != nullptr && side_->isVisible()) side_->setRuns(compared());
+  tellLearning();
 }
 
 PinChip* MainWindow::makeChip(std::size_t index) {
@@ -40,7 +41,7 @@ PinChip* MainWindow::makeChip(std::size_t index) {
   connect(chip, &PinChip::unpinWanted, this, [this, index] { pins_->remove(index); });
   connect(chip, &PinChip::compareWanted, this, &MainWindow::comparePins);
   connect(chip, &PinChip::lookWanted, this, [this, index] {
-    Setup after = pins_->pins()[index].setup;
+    Setup after = pins_->setupOf(index);
     after.sequence = session_->setup().sequence;
     change(after, tr("back to %1").arg(pins_->pins()[index].name));
   });

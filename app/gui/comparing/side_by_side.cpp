@@ -198,7 +198,8 @@ void SideBySide::fill() {
     for (Cell& cell : card.cells) {
       cell.panel->setOwnColour(run.colour);
       if (cell.given == run.trace && run.trace) continue;
-      if (i == 0 && keepsPicture(*cell.panel, cell.given.get(), run.trace.get(), questions_)) continue;  // of pinned runs all is there
+      if (i == 0 && keepsPicture(*cell.panel, cell.given.get(), run.trace.get(), questions_)) continue;
+      if (i > 0 && cell.given && run.trace && !hasPicture(*cell.panel, run)) continue;
       cell.given = run.trace;
       cell.panel->setTrace(run.trace);
       cell.panel->setTimeRange(time_->first(), time_->last());

@@ -13,8 +13,7 @@ namespace reclab {
 void MainWindow::connectTraining() {
   connect(session_, &SessionController::trainingWanted, this, [this] { train(); });
   connect(session_, &SessionController::learningChanged, this, [this](const LearningPtr& learning) {
-    training_->setLearning(learning);
-    area_->setLearning(learning);
+    tellLearning();
     training_->setVisible(!learning->trainings.empty());
     action("exportTraining")->setEnabled(learning->current != 0);
     action("resetTraining")->setEnabled(learning->current != 0);
@@ -39,12 +38,16 @@ void MainWindow::connectTraining() {
 void MainWindow::train(std::int64_t steps) {
   if (session_->training()) return session_->pauseTraining();
   session_->setTrainingChoice(training_->settings()->choice());
-  std::vector<Setup> beside;
-  for (const Pin& pin : pins_->pins()) {
-    beside.push_back(pin.setup);
-    beside.back().sequence = session_->setup().sequence;
-  }
-  session_->train(beside, steps);
+  session_->train(pins_->learners(), steps);
+}
+
+/// Its runs by the names and in the colours that they have in all other pictures.
+void MainWindow::tellLearning() {
+  if (!session_->learning()) return;
+  auto learning = std::make_shared<Learning>(*session_->learning());
+  learning->runs = pins_->named(*learning);
+  training_->setLearning(learning);
+  area_->setLearning(learning);
 }
 
 }  // namespace reclab

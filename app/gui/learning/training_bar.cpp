@@ -32,12 +32,12 @@ TrainingBar::TrainingBar(QWidget* parent) : QToolBar(tr("Training"), parent) {
   train_ = button("train", "train", tr("Train"), {}, &TrainingBar::trainWanted);
   train_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   step_ = button("step", "step-forward", tr("One step of training"), tr("One step of training"), &TrainingBar::stepWanted);
-  fork_ = button("fork", "fork", tr("Fork"), tr("A new training from the weights that are looked at, with what is chosen now; its optimiser begins anew"), &TrainingBar::forkWanted);
+  fork_ = button("fork", "fork", tr("Fork"), tr("A new training from the weights that are looked at. It waits until you have chosen how it learns and press Train; its optimiser begins anew"), &TrainingBar::forkWanted);
   reset_ = button("reset", "reset", tr("Reset"), tr("Forget this training and draw the weights again"), &TrainingBar::resetWanted);
   settings_ = new TrainingSettings;
   how_ = new QToolButton(this);
   how_->setObjectName("field");
-  how_->setToolTip(tr("How it is trained; what is changed here holds from the next beginning or fork on"));
+  how_->setToolTip(tr("How it is trained; what is changed here holds from the next beginning on, of a training or of a fork"));
   how_->setFocusPolicy(Qt::TabFocus);
   how_->setPopupMode(QToolButton::InstantPopup);
   auto* menu = new QMenu(how_);
@@ -52,6 +52,7 @@ TrainingBar::TrainingBar(QWidget* parent) : QToolBar(tr("Training"), parent) {
   column->setSpacing(0);
   where_ = new QLabel(words);
   where_->setFont(uiFont());
+  where_->setTextFormat(Qt::PlainText);  // names may be a user's own
   what_ = label({}, "muted", words);
   what_->setFont(numberFont());
   column->addStretch();
@@ -80,26 +81,36 @@ void TrainingBar::setLearning(const LearningPtr& learning) {
   step_->setEnabled(!running);
   fork_->setEnabled(learning && learning->shown != 0);
   reset_->setEnabled(now != nullptr);
-  follow_->setEnabled(now != nullptr && (learning->shown != learning->current || learning->shown_step != now->done));
+  const LearningCurve* line = learning ? learning->find(learning->line) : nullptr;
+  follow_->setEnabled(line != nullptr && (!learning->line_shown || learning->line_step != line->done));
   strip_->setLearning(learning);
-  if (now == nullptr) {
+  if (line == nullptr) {
     where_->setText(tr("not trained"));
     what_->setText({});
+  } else if (now != nullptr && now->waits) {
+    where_->setText(QString::fromStdString(learning->name_of(*now)));
+    what_->setText(tr("waits: choose how it learns, then Train"));
   } else {
-    const LearningCurve* looked = learning->find(learning->shown);
-    where_->setText(looked != nullptr ? tr("step %1 of %2").arg(grouped(learning->shown_step), grouped(std::max(looked->done, looked->wanted))) : tr("drawn weights"));
+    // Whose time it is, and whether the pictures are of these weights.
+    where_->setText(tr("%1: step %2 of %3").arg(QString::fromStdString(learning->name_of(*line)), grouped(learning->line_step), grouped(std::max(line->done, line->wanted))));
     QStringList said;
-    if (looked != nullptr && learning->shown_step >= 1 && learning->shown_step <= std::ssize(looked->loss))
-      said << tr("loss %1").arg(reclab::number(looked->loss[static_cast<std::size_t>(learning->shown_step - 1)]));
-    if (running) {
-      said << tr("%1 steps/s").arg(reclab::number(now->pace, 2));
-      if (now->pace > 0.0) said << tr("%1 s left").arg(reclab::number(static_cast<double>(now->wanted - now->done) / now->pace, 2));
+    if (!learning->line_shown) said << tr("not what is looked at");
+    if (const auto at = line->at(learning->line_step)) said << tr("batch loss %1").arg(reclab::number(line->loss[*at]));
+    if (running && learning->pace > 0.0) {
+      // All that learn take their turns, so the slowest to come to its end is waited for.
+      std::int64_t left = 0;
+      for (const std::uint64_t one : learning->together)
+        if (const LearningCurve* curve = learning->find(one)) left = std::max(left, curve->wanted - curve->done);
+      const auto runs = std::ssize(learning->together);
+      said << (runs > 1 ? tr("%1 steps/s of each of %2").arg(reclab::number(learning->pace, 2)).arg(runs) : tr("%1 steps/s").arg(reclab::number(learning->pace, 2)));
+      said << tr("%1 s left").arg(reclab::number(static_cast<double>(left) / learning->pace, 2));
     }
     what_->setText(said.join(QStringLiteral(",  ")));
   }
   // Wide enough for what is to come, so that the strip does not tremble.
   const QFontMetrics metrics(what_->font());
-  where_->setMinimumWidth(std::max({where_->minimumWidth(), 150, metrics.horizontalAdvance(what_->text()) + 4}));
+  const int most = std::max(metrics.horizontalAdvance(what_->text()), QFontMetrics(where_->font()).horizontalAdvance(where_->text())) + 4;
+  where_->setMinimumWidth(std::max({where_->minimumWidth(), 150, most}));
 }
 
 }  // namespace reclab

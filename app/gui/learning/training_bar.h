@@ -25,6 +25,7 @@ class TrainingBar : public QToolBar {
   QToolButton* resetButton() const { return reset_; }
   QToolButton* followButton() const { return follow_; }
   QString where() const { return where_->text(); }
+  QString what() const { return what_->text(); }
 
  signals:
   void trainWanted();  ///< or a pause, where it trains

@@ -32,15 +32,13 @@ void TrainingStrip::setLearning(const LearningPtr& learning) {
 }
 
 const LearningCurve* TrainingStrip::curve() const {
-  if (!learning_) return nullptr;
-  const LearningCurve* looked = learning_->find(learning_->shown);
-  return looked != nullptr ? looked : learning_->find(learning_->current);
+  return learning_ ? learning_->find(learning_->line) : nullptr;
 }
 
 std::int64_t TrainingStrip::last() const {
   const LearningCurve* now = curve();
   if (now == nullptr) return 1;
-  return std::max<std::int64_t>(1, now->training == learning_->current ? now->scale() : now->done);
+  return std::max<std::int64_t>(1, std::ranges::count(learning_->together, now->training) > 0 ? now->scale() : now->done);
 }
 
 int TrainingStrip::pixelOf(std::int64_t step) const {
@@ -60,7 +58,7 @@ void TrainingStrip::paintEvent(QPaintEvent*) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   for (std::size_t i = 0; i < now->loss.size(); ++i) {
     if (!(now->loss[i] > 0.0) || !std::isfinite(now->loss[i])) continue;
-    const int x = std::clamp(pixelOf(static_cast<std::int64_t>(i) + 1), 0, columns - 1);
+    const int x = std::clamp(pixelOf(now->first + static_cast<std::int64_t>(i) + 1), 0, columns - 1);
     sum[static_cast<std::size_t>(x)] += std::log10(now->loss[i]);
     counted[static_cast<std::size_t>(x)] += 1.0;
   }
@@ -82,12 +80,13 @@ void TrainingStrip::paintEvent(QPaintEvent*) {
       painter.drawLine(QPointF(x, height() - 5.0), QPointF(x, height() - 1.0));
       drawn = x;
     }
-  if (learning_->shown == now->training) {
-    const double x = pixelOf(learning_->shown_step);
-    painter.setPen(QPen(accent, 1.6));
+  {
+    // Hollow where the pictures are of something else.
+    const double x = pixelOf(learning_->line_step);
+    painter.setPen(QPen(accent, 1.6, learning_->line_shown ? Qt::SolidLine : Qt::DotLine));
     painter.drawLine(QPointF(x, 1.0), QPointF(x, height() - 1.0));
-    painter.setPen(Qt::NoPen);
-    painter.setBrush(accent);
+    painter.setPen(learning_->line_shown ? QPen(Qt::NoPen) : QPen(accent, 1.2));
+    painter.setBrush(learning_->line_shown ? QBrush(accent) : QBrush(base));
     QPainterPath knob;
     knob.moveTo(x - 5.0, 1.0);
     knob.lineTo(x + 5.0, 1.0);
@@ -106,7 +105,7 @@ void TrainingStrip::pick(double x, bool moving) {
   const LearningCurve* now = curve();
   if (now == nullptr) return;
   const double share = (x - side) / std::max(1.0, width() - 2.0 * side);
-  emit stepPicked(now->training, std::clamp<std::int64_t>(std::llround(share * static_cast<double>(last())), 0, now->done), moving);
+  emit stepPicked(now->training, std::clamp<std::int64_t>(std::llround(share * static_cast<double>(last())), now->first, now->done), moving);
 }
 
 void TrainingStrip::mousePressEvent(QMouseEvent* event) {
@@ -124,7 +123,7 @@ void TrainingStrip::mouseReleaseEvent(QMouseEvent* event) {
 void TrainingStrip::keep(std::int64_t places) {
   const LearningCurve* now = curve();
   if (now == nullptr || now->kept.empty()) return;
-  const std::int64_t at = learning_->shown == now->training ? learning_->shown_step : now->done;
+  const std::int64_t at = learning_->line_step;
   const std::int64_t place = std::ranges::lower_bound(now->kept, at) - now->kept.begin();
   emit stepPicked(now->training, now->kept[static_cast<std::size_t>(std::clamp<std::int64_t>(place + places, 0, std::ssize(now->kept) - 1))], false);
 }

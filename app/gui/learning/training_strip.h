@@ -14,7 +14,7 @@ class TrainingStrip : public QWidget {
  public:
   explicit TrainingStrip(QWidget* parent = nullptr);
   void setLearning(const LearningPtr& learning);
-  std::int64_t step() const { return learning_ ? learning_->shown_step : 0; }
+  std::int64_t step() const { return learning_ ? learning_->line_step : 0; }
   int pixelOf(std::int64_t step) const;
 
  signals:

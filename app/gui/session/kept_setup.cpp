@@ -107,6 +107,7 @@ QByteArray toJson(const std::vector<KeptPin>& pins) {
     QJsonObject one = toObject(pin.setup);
     one.remove("sequence");
     if (!pin.given.isEmpty()) one["name"] = pin.given;
+    if (pin.colour >= 0) one["colour"] = pin.colour;
     all.append(one);
   }
   return QJsonDocument(all).toJson(QJsonDocument::Compact);
@@ -145,7 +146,7 @@ std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& librar
 std::vector<KeptPin> keptPins(const QByteArray& json, const Library& library) {
   std::vector<KeptPin> pins;
   for (const QJsonValue one : QJsonDocument::fromJson(json).array())
-    if (const std::optional<Setup> setup = setupOf(one.toObject(), library)) pins.push_back({*setup, one[QLatin1String("name")].toString()});
+    if (const std::optional<Setup> setup = setupOf(one.toObject(), library)) pins.push_back({*setup, one[QLatin1String("name")].toString(), one[QLatin1String("colour")].toInt(-1)});
   return pins;
 }
 

@@ -20,6 +20,7 @@ struct KeptSetup {
 struct KeptPin {
   Setup setup;
   QString given;  ///< the user's own name; empty: named by what differs
+  int colour = -1;  ///< which of the colours of pinned runs; -1: none was kept
 };
 
 QByteArray toJson(const Setup& setup);

@@ -28,6 +28,9 @@ TracePtr timedAs(const TracePtr& trace, const TracePtr& before) {
   return both;
 }
 
+/// Of the run that is shown.
+QColor ownColour() { return Theme::of(QApplication::palette(), QApplication::font()).series(0); }
+
 double lossOf(const TracePtr& trace) { return trace ? trace->info.loss_value : std::numeric_limits<double>::quiet_NaN(); }
 
 QString titleOf(const Pin& pin, const LibraryPtr& library) {
@@ -44,33 +47,63 @@ bool sameInput(const LoadedSequencePtr& a, const LoadedSequencePtr& b) {
   return a && b && a->choice == b->choice && a->sequence.sha256 == b->sequence.sha256 && a->sequence.length == b->sequence.length;
 }
 
-// The window's own run comes first.
+// The window's own run comes first. While weights move the runs beside it follow as quickly as it does, and are made whole when they rest.
 Pins::Pins(SessionController* session, QObject* parent)
     : QObject(parent),
       session_(session),
-      job_(session->desk(), {.niceness = 10, .givesWayTo = {&session->runJob()}},
-           {.began = [this](const Key& key) { mark(key.pin); },
-            .finished = [this](const Key& key, const TracePtr& trace) { take(key, trace); },
-            .ended = [this](const Key& key, const Ending& ending) {
-              for (Pin& pin : pins_)
-                if (pin.id == key.pin) pin.problem = ending.sentence;
-              update();
-              mark({});
-              next();
-            },
-            .gaveWay = [this] { mark({}); }}) {}
+      job_(session->desk(), {.niceness = 10, .givesWayTo = {&session->runJob()}}, hears()),
+      quick_(session->desk(), {.niceness = 10}, hears()) {
+  connect(session, &SessionController::trainingStepChanged, this, &Pins::next);
+  connect(session, &SessionController::learningChanged, this, [this](const LearningPtr& learning) {
+    std::vector<std::uint64_t> trainings;
+    for (const LearningCurvePtr& one : learning->trainings) trainings.push_back(one->training);
+    if (std::exchange(trainings_, trainings) != trainings)
+      for (Pin& pin : pins_) pin.problem.clear();  // with other weights it may run
+    next();
+  });
+}
 Pins::~Pins() = default;
+
+Pins::Runs::Hears Pins::hears() {
+  return {.began = [this](const Key& key) { mark(key.pin); },
+          .finished = [this](const Key& key, const TracePtr& trace) { take(key, trace); },
+          .ended = [this](const Key& key, const Ending& ending) {
+            for (Pin& pin : pins_)
+              if (pin.id == key.pin) pin.problem = ending.sentence;
+            update();
+            mark({});
+            next();
+          },
+          .gaveWay = [this] { mark({}); }};
+}
+
+LearnedPtr Pins::weightsFor(const Pin& pin) const {
+  const LearnedPtr at = session_->learnedBy(pin.id);
+  if (!at || !pin.weights || pin.weights->training != at->training) return at;
+  // Those that it is of may be kept no more, and yet be no farther from the step that is looked at.
+  const std::int64_t step = session_->trainingStep();
+  return std::abs(pin.weights->step - step) <= std::abs(at->step - step) ? pin.weights : at;
+}
 
 bool Pins::needsRun(const Pin& pin) const {
   if (!pin.problem.isEmpty()) return false;
-  return !pin.trace || !sameInput(pin.setup.sequence, input_) || !records(pin.probe, wanted_);
+  return !pin.trace || !sameInput(pin.setup.sequence, input_) || !records(pin.probe, wanted_) || pin.weights != weightsFor(pin);
 }
+
+bool Pins::moves(const Pin& pin) const {
+  if (!pin.problem.isEmpty() || !session_->moving()) return false;
+  const LearnedPtr wanted = weightsFor(pin);
+  return wanted && pin.weights != wanted;
+}
+
+bool Pins::needsWhole(const Pin& pin) const { return needsRun(pin) && !(session_->moving() && weightsFor(pin)); }
 
 void Pins::follow() {
   const LoadedSequencePtr& now = session_->shownSetup().sequence;
   if (!sameInput(std::exchange(input_, now), now)) {
-    if (job_.running()) mark({});
+    if (running()) mark({});
     job_.drop();  // it is of the input before
+    quick_.drop();
     for (Pin& pin : pins_) pin.problem.clear();
   }
   update();
@@ -83,7 +116,7 @@ void Pins::setProbe(const Probe& wanted) {
   next();
 }
 
-QString Pins::add(const Setup& setup, const TracePtr& trace, const Probe& probe, const QString& given) {
+QString Pins::add(const Setup& setup, const TracePtr& trace, const Probe& probe, const QString& given, int colour) {
   if (pins_.size() >= most) return tr("%1 runs are pinned already; unpin one of them first.").arg(most);
   for (const Pin& one : pins_)
     if (trace && one.trace == trace) return tr("This run is pinned already, as %1.").arg(one.name);
@@ -93,8 +126,9 @@ QString Pins::add(const Setup& setup, const TracePtr& trace, const Probe& probe,
   pin.trace = trace;
   pin.probe = probe;
   pin.given = given;
-  int colour = 0;  // the first that is free, so that the others keep theirs
-  while (std::any_of(pins_.begin(), pins_.end(), [&](const Pin& one) { return one.colour == colour; })) ++colour;
+  const auto taken = [this](int one) { return std::ranges::any_of(pins_, [one](const Pin& other) { return other.colour == one; }); };
+  if (colour < 0 || colour >= static_cast<int>(most) || taken(colour))  // the first that is free, so that the others keep theirs
+    for (colour = 0; taken(colour);) ++colour;
   pin.colour = colour;
   pins_.push_back(std::move(pin));
   update();
@@ -105,7 +139,11 @@ QString Pins::add(const Setup& setup, const TracePtr& trace, const Probe& probe,
 
 void Pins::remove(std::size_t index) {
   if (index >= pins_.size()) return;
-  if (pins_[index].running) job_.drop();
+  if (pins_[index].running) {
+    job_.drop();
+    quick_.drop();
+  }
+  seconds_.erase(pins_[index].id);
   session_->discard(std::exchange(pins_[index].trace, {}));
   pins_.erase(pins_.begin() + static_cast<std::ptrdiff_t>(index));
   update();
@@ -127,7 +165,8 @@ std::vector<Panel::Run> Pins::runs() const {
     QStringList facts{QString::fromStdString(run.title.empty() ? run.preset : run.title)};
     for (const auto& [key, value] : run.hyper) facts << QString::fromStdString(key).replace('_', ' ') + ' ' + QString::fromStdString(value);
     facts << tr("seed %1").arg(run.seed);
-    all.push_back({pin.trace, pinColour(pin.colour), pin.name, facts.join(", ")});
+    if (run.learned) facts << tr("after %1 steps of training").arg(run.learned->steps);
+    all.push_back({pin.trace, pinColour(pin.colour), pin.name, facts.join(", "), !needsRun(pin)});
   }
   return all;
 }
@@ -163,7 +202,8 @@ void Pins::update() {
   for (std::size_t i = 0; i < pins_.size(); ++i) {
     Pin& pin = pins_[i];
     const QString& found = names[static_cast<qsizetype>(i)];
-    const QString name = !pin.given.isEmpty() ? pin.given : !found.isEmpty() ? found : titleOf(pin, session_->library());
+    pin.plain = !pin.given.isEmpty() ? pin.given : !found.isEmpty() ? found : titleOf(pin, session_->library());
+    const QString name = isUntrained(pin) ? tr("%1, untrained").arg(pin.plain) : pin.plain;
     const bool comparable = pin.trace && session_->trace() && sameInput(pin.setup.sequence, input_);
     other = other || name != pin.name || comparable != pin.comparable;
     pin.name = name;
@@ -172,21 +212,79 @@ void Pins::update() {
   if (other) emit changed();
 }
 
+/// Beside one that has learned, what has not is said to be as it was drawn, unless its name does.
+bool Pins::isUntrained(const Pin& pin) const {
+  const TracePtr& shown = session_->trace();
+  if (!shown || !shown->info.learned || !pin.trace || pin.trace->info.learned || !pin.trace->info.weights.empty()) return false;
+  const Facets its = facets(pin);
+  const auto weights = std::ranges::find(its, QStringLiteral("weights"), &Facet::key);
+  return weights == its.end() || !pin.plain.contains(weights->name);
+}
+
 bool Pins::has(const Setup& setup) const {
   return std::ranges::any_of(pins_, [&](const Pin& one) {
-    Setup its = one.setup;
+    Setup its = one.setup, same = setup;
     its.sequence = setup.sequence;
-    return its.sameRun(setup);
+    // What it learns is its own, at whatever step.
+    if (const LearnedPtr learned = setup.learnedWeights(); learned && learned->training == session_->trainingOf(one.id)) same.learned.erase(same.preset);
+    return its.sameRun(same);
   });
 }
 
-std::vector<Pins::Column> Pins::columns() const {
-  const QColor own = Theme::of(QApplication::palette(), QApplication::font()).series(0);
+Setup Pins::setupOf(std::size_t index) const {
+  Setup setup = pins_[index].setup;
+  if (const LearnedPtr weights = weightsFor(pins_[index])) setup.learned[setup.preset] = weights;
+  return setup;
+}
+
+std::vector<RunBeside> Pins::learners() const {
+  std::vector<RunBeside> all;
+  for (const Pin& pin : pins_)
+    if (!pin.setup.learnedWeights()) all.push_back({pin.id, pin.setup});
+  return all;
+}
+
+/// What the run that is shown is called among the others; empty where nothing is compared.
+QString Pins::nameOfShown(const std::vector<Facets>& all) const { return all.empty() ? QString() : runNames(all.front(), {facetsOfShown()}).front(); }
+
+std::vector<LearningRun> Pins::named(const Learning& learning) const {
   std::vector<Facets> all;
   for (const Pin& pin : pins_) all.push_back(facets(pin));
-  // What the run that is shown is called among the others.
-  const QString name = all.empty() ? QString() : runNames(all.front(), {facetsOfShown()}).front();
-  std::vector<Column> columns{{name.isEmpty() ? tr("shown") : tr("shown: %1").arg(name), own, facetsOfShown(), session_->trace()}};
+  const QString own = nameOfShown(all);
+  std::vector<LearningRun> runs;
+  for (const LearningCurvePtr& curve : learning.trainings) {
+    LearningRun run{curve->training, curve->name, {}};
+    const auto follows = std::ranges::find_if(pins_, [&](const Pin& pin) { return session_->trainingOf(pin.id) == curve->training; });
+    const auto kept = std::ranges::find_if(pins_, [&](const Pin& pin) {
+      const LearnedPtr weights = pin.setup.learnedWeights();
+      return weights && weights->training == curve->training;
+    });
+    if (follows != pins_.end()) {
+      run.name = follows->plain.toStdString();
+      run.colour = pinColour(follows->colour).name().toStdString();
+    } else if (curve->training == learning.line && learning.line_shown) {
+      if (!own.isEmpty() && curve->parent == 0) run.name = own.toStdString();
+      run.colour = ownColour().name().toStdString();
+    } else if (kept != pins_.end()) {
+      run.colour = pinColour(kept->colour).name().toStdString();
+    }
+    runs.push_back(std::move(run));
+  }
+  // Of several by one name those that are in no picture are told by their numbers.
+  const std::vector<LearningRun> before = runs;
+  for (LearningRun& run : runs) {
+    const auto alike = std::ranges::count(before, run.name, &LearningRun::name);
+    const bool last = run.colour.empty() ? false : std::ranges::none_of(before, [&](const LearningRun& other) { return other.name == run.name && !other.colour.empty() && other.training > run.training; });
+    if (alike > 1 && !last) run.name = tr("%1 (%2)").arg(QString::fromStdString(run.name)).arg(run.training).toStdString();
+  }
+  return runs;
+}
+
+std::vector<Pins::Column> Pins::columns() const {
+  std::vector<Facets> all;
+  for (const Pin& pin : pins_) all.push_back(facets(pin));
+  const QString name = nameOfShown(all);
+  std::vector<Column> columns{{name.isEmpty() ? tr("shown") : tr("shown: %1").arg(name), ownColour(), facetsOfShown(), session_->trace()}};
   for (std::size_t i = 0; i < pins_.size(); ++i) columns.push_back({pins_[i].name, pinColour(pins_[i].colour), all[i], pins_[i].trace});
   return columns;
 }
@@ -197,17 +295,32 @@ QString Pins::table(std::size_t index) const {
 }
 
 void Pins::next() {
-  const bool needed = session_->library() && input_ && std::ranges::any_of(pins_, [this](const Pin& one) { return needsRun(one); });
+  const bool ready = session_->library() && input_;
+  const auto any = [&](auto is) { return ready && std::ranges::any_of(pins_, [&](const Pin& one) { return (this->*is)(one); }); };
+  const bool moving = any(&Pins::moves), needed = any(&Pins::needsWhole);
+  if (!moving && quick_.waiting()) quick_.drop();
+  if (moving && !quick_.running() && !quick_.waiting()) quick_.startInTurn([this] { return whatToRun(true); });
   if (!needed && job_.waiting()) job_.drop();
-  if (needed && !job_.running() && !job_.waiting()) job_.startInTurn([this] { return whatToRun(); });
+  if (needed && !job_.running() && !job_.waiting()) job_.startInTurn([this] { return whatToRun(false); });
 }
 
-std::optional<Pins::Runs::Work> Pins::whatToRun() const {
-  const auto pin = std::ranges::find_if(pins_, [this](const Pin& one) { return needsRun(one); });
-  if (pin == pins_.end()) return std::nullopt;
+std::optional<Pins::Runs::Work> Pins::whatToRun(bool quick) const {
+  // Of those whose weights move that which is farthest from where it should be.
+  const Pin* pin = nullptr;
+  std::int64_t farthest = -1;
+  for (const Pin& one : pins_) {
+    if (quick ? !moves(one) : !needsWhole(one)) continue;
+    const LearnedPtr weights = weightsFor(one);
+    const std::int64_t far = !quick ? 0 : !one.weights || one.weights->training != weights->training ? std::numeric_limits<std::int64_t>::max() : std::abs(one.weights->step - weights->step);
+    if (far > farthest) pin = &one;
+    farthest = std::max(farthest, far);
+  }
+  if (pin == nullptr) return std::nullopt;
   Setup setup = pin->setup;
   setup.sequence = input_;
-  return std::pair(Key{pin->id, input_, wanted_}, [setup = std::move(setup), probe = wanted_, library = session_->library()](const auto&, std::stop_token stop) {
+  Key key{pin->id, input_, quick ? session_->quickProbe() : wanted_, weightsFor(*pin)};
+  if (key.weights) setup.learned[setup.preset] = key.weights;
+  return std::pair(key, [setup = std::move(setup), probe = key.probe, library = session_->library()](const auto&, std::stop_token stop) {
     TracePtr trace = run(builtin_registry(), requestFor(setup, library->presets.find(setup.preset), probe), {}, stop).trace;
     if (trace->info.outcome == Outcome::cancelled) throw Cancelled();
     return trace;
@@ -217,10 +330,19 @@ std::optional<Pins::Runs::Work> Pins::whatToRun() const {
 void Pins::take(const Key& key, const TracePtr& trace) {
   for (Pin& pin : pins_) {
     if (pin.id != key.pin) continue;
+    // A whole run of weights that it has moved on from meanwhile.
+    const std::int64_t step = session_->trainingStep();
+    const bool passed = key.weights && pin.weights && pin.weights->training == key.weights->training && std::abs(pin.weights->step - step) < std::abs(key.weights->step - step);
+    if (passed && sameInput(pin.setup.sequence, key.input)) continue;
     pin.setup.sequence = key.input;
     pin.probe = key.probe;
+    pin.weights = key.weights;
     session_->discard(std::exchange(pin.trace, timedAs(trace, pin.trace)));
+    if (key.weights) seconds_[pin.id] = trace->info.seconds;
   }
+  double seconds = 0.0;
+  for (const auto& [pin, its] : seconds_) seconds += its;
+  session_->setSecondsBeside(seconds);
 }
 
 void Pins::mark(std::optional<std::uint64_t> running) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Runs that are kept for comparison. Each is of the input that is shown: on another one it is run again.
+// The runs that are looked at together: the one that is shown, and those that are kept beside it. Each has one name and one colour, in chips, legends,
+// tables, figures and curves of learning. Those that are kept are of the input that is shown: on another one they are run again; and one that learns beside
+// what is shown is of the weights that it had at the step at which the time of training stands: when that moves, it is run again too.
 #pragma once
 
 #include <QColor>
@@ -10,6 +12,7 @@
 #include "gui/jobs/job.h"
 #include "gui/session/run_names.h"
 #include "gui/session/setup.h"
+#include "gui/session/work/training.h"
 #include "panel.h"
 
 namespace reclab {
@@ -21,9 +24,11 @@ struct Pin {
   Setup setup;       ///< what it is, and what it is run again from
   TracePtr trace;    ///< null until it has run
   Probe probe;       ///< what the trace was asked to record
+  LearnedPtr weights;  ///< those that the trace is of, where it learned them beside what is shown
   int colour = 0;    ///< of pinColour
   QString given;     ///< the user's own name; empty: named by what differs
-  QString name;
+  QString plain;     ///< that, or what differs
+  QString name;      ///< likewise; and that it is untrained, beside one that is not
   QString problem;   ///< why it cannot run on the present input
   bool running = false;
   bool comparable = false;  ///< of the input that is shown, so it is in the plots
@@ -43,7 +48,8 @@ class Pins : public QObject {
 
   /// Keeps a run, under a name of the user's own if there is one. Without a trace, or with one that records less than is wanted, it is run
   /// in the background. Returns why not, or an empty string.
-  QString add(const Setup& setup, const TracePtr& trace, const Probe& probe, const QString& given = {});
+  /// `colour`: that which it had before, where no other has it now; -1: the first that is free.
+  QString add(const Setup& setup, const TracePtr& trace, const Probe& probe, const QString& given = {}, int colour = -1);
   void remove(std::size_t index);
   void rename(std::size_t index, const QString& name);  ///< empty: by what differs again
   const std::vector<Pin>& pins() const { return pins_; }
@@ -59,9 +65,15 @@ class Pins : public QObject {
     TracePtr trace;
   };
   std::vector<Column> columns() const;
+  /// The setup of a pin with the weights that it is shown with.
+  Setup setupOf(std::size_t index) const;
+  /// Those that learn beside what is shown. One that was pinned with what it had learned stays as it was then.
+  std::vector<RunBeside> learners() const;
+  /// What the runs of these trainings are called here, and their colours.
+  std::vector<LearningRun> named(const Learning& learning) const;
   /// What differs between a pin and the run that is shown, as rich text.
   QString table(std::size_t index) const;
-  bool running() const { return job_.running(); }
+  bool running() const { return job_.running() || quick_.running(); }
 
  signals:
   void changed();
@@ -72,15 +84,23 @@ class Pins : public QObject {
   Facets facets(const Trace& trace, const std::string& preset) const;
   Facets facetsOfShown() const;
   bool needsRun(const Pin& pin) const;
-  /// A pin, the input that it is run on and what is recorded of it.
+  LearnedPtr weightsFor(const Pin& pin) const;  ///< those that it is to be of now; null: its setup's own
+  /// Its weights are others now, and more are about to follow.
+  bool moves(const Pin& pin) const;
+  bool needsWhole(const Pin& pin) const;  ///< and may have it now
+  bool isUntrained(const Pin& pin) const;
+  QString nameOfShown(const std::vector<Facets>& all) const;
+  /// A pin, the input and the weights that it is run with, and what is recorded of it.
   struct Key {
     std::uint64_t pin;
     LoadedSequencePtr input;
     Probe probe;
+    LearnedPtr weights;
   };
   using Runs = Job<Key, TracePtr>;
   void next();    ///< one that needs it is run, when it is its turn
-  std::optional<Runs::Work> whatToRun() const;
+  std::optional<Runs::Work> whatToRun(bool quick) const;
+  Runs::Hears hears();
   void take(const Key& key, const TracePtr& trace);
   void mark(std::optional<std::uint64_t> running);  ///< the pin that runs now
   void update();  ///< which are comparable, and all names
@@ -92,6 +112,9 @@ class Pins : public QObject {
   std::uint64_t newest_ = 0;  ///< Pin::id
   mutable std::map<std::string, std::map<std::string, std::pair<std::string, std::string>>> symbols_;  ///< of hyper-parameters, and the values of the preset, by preset
   Runs job_;
+  Runs quick_;  ///< while weights move on; it is short, and waits for nothing
+  std::vector<std::uint64_t> trainings_;     ///< that there were last
+  std::map<std::uint64_t, double> seconds_;  ///< of the last quick run of each
 };
 
 /// Whether both are one sequence, read in the same way.

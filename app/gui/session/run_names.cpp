@@ -72,9 +72,9 @@ Facets facetsOf(const RunInfo& run, const SymbolOf& symbolOf, const StandardOf& 
   else
     facets.push_back({"weights", QObject::tr("weights"), run.weights.empty() ? QObject::tr("drawn from the seed") : text(run.weights),
                     run.weights.empty() ? QObject::tr("drawn weights") : file(run.weights)});
-  // Where the weights are read from a file, nothing is drawn.
+  // Where the weights are read from a file, nothing is drawn; what was learned began as it was drawn.
   const QString seed = QString::number(run.seed);
-  if (run.weights.empty() && !run.learned) facets.push_back({"seed", QObject::tr("seed"), seed, QObject::tr("seed %1").arg(seed)});
+  if (run.weights.empty()) facets.push_back({"seed", QObject::tr("seed"), seed, QObject::tr("seed %1").arg(seed)});
   facets.push_back({"state", QObject::tr("initial state"), run.state.empty() ? QObject::tr("the model's own") : text(run.state),
                     run.state.empty() ? QObject::tr("own start") : QObject::tr("from %1").arg(file(run.state))});
   facets.push_back({"input", QObject::tr("input"), text(run.input_name), text(run.input_name)});

@@ -111,6 +111,7 @@ void SessionController::compare(const QString& one, const QString& other) {
 
 void SessionController::take(const Setup& setup) {
   setup_ = setup;
+  if (const LearnedPtr learned = setup_.learnedWeights()) setLine(learned->step);
   emit setupChanged();
   timings_.setupChanged();
   schedules_.setupChanged();
@@ -149,6 +150,7 @@ Probe SessionController::shownProbe() const {
 void SessionController::showJoined() {
   TracePtr before = shown_.join(timings_.trace(), schedules_.trace());
   emit traceChanged(shown_.trace());
+  if (learning_) tellLearning();  // its time says of which step the picture is
   discard(std::move(before));
 }
 

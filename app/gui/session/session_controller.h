@@ -87,11 +87,11 @@ class SessionController : public QObject {
   /// Frees a large run somewhere else than on the GUI thread.
   void discard(TracePtr trace);
 
-  /// Trains what is set on its sequence's task, and `beside` it other setups on the same batches; pictures of it follow. `steps`: so many, then it
+  /// Trains what is set on its sequence's task, and `beside` it other runs on the same batches; pictures of all follow. `steps`: so many, then it
   /// pauses; 0: to the end.
-  void train(const std::vector<Setup>& beside = {}, std::int64_t steps = 0);
+  void train(const std::vector<RunBeside>& beside = {}, std::int64_t steps = 0);
   void pauseTraining() { trainings_.pause(); }
-  /// A new training, from the weights that are looked at.
+  /// A new training, from the weights that are looked at; it begins when train() is asked for it.
   void forkTraining();
   void resetTraining();  ///< forgets the current training, and draws the weights again
   void exportTraining(const QString& folder) { trainings_.exportTo(folder); }
@@ -104,6 +104,17 @@ class SessionController : public QObject {
   /// What is looked at by that; nothing where those weights are not kept.
   std::optional<Setup> setupAt(std::uint64_t training, std::int64_t step) const;
   void followTraining();  ///< looks at its newest weights, and at those that come
+  /// The training of a run beside; 0 where it has learned nothing. And its weights at the step at which the time of training stands.
+  std::uint64_t trainingOf(std::uint64_t run) const;
+  LearnedPtr learnedBy(std::uint64_t run) const;
+  std::int64_t trainingStep() const { return line_; }  ///< at which that stands
+  /// The same with what it has learned up to that step, where it has.
+  Setup asLearned(Setup setup) const;
+  /// More weights, or values of a setting, are about to follow: what is computed beside is to be quick, and what it then records.
+  bool moving() const { return runs_.handMoves() || (following_ && trainings_.running()); }
+  Probe quickProbe() const { return probeFor(visible_, true, focus_, runs_.keepsUp() ? followed_ : Kinds()); }
+  /// How long the pictures of the runs beside take, by which those of a training are so far apart that it has most of the time.
+  void setSecondsBeside(double seconds) { secondsBeside_ = seconds; }
 
   Desk& desk() { return desk_; }                           ///< for what else computes
   const JobBase& runJob() const { return runs_.job(); }  ///< for what gives way to it
@@ -131,7 +142,8 @@ class SessionController : public QObject {
   void modelWanted(const reclab::ModelChoice& model);
   void settingWanted(const reclab::SettingChoice& setting);
   void runEnded(reclab::Outcome outcome);
-  void learningChanged(reclab::LearningPtr learning);  ///< at most a few times a second
+  void learningChanged(reclab::LearningPtr learning);  ///< a few times a second while it trains, and with each picture
+  void trainingStepChanged();
   void trainingWanted();  ///< by a panel
   void awaitedChanged();  ///< what awaits() says may be another now
   void said(QString sentence, reclab::Tone tone);
@@ -148,6 +160,7 @@ class SessionController : public QObject {
   void connectTraining();
   void tellLearning();
   void followOn();
+  void setLine(std::int64_t step);
   void lookAt(const LearnedPtr& weights, bool live);
   void take(const Setup& setup);  ///< makes it what is looked at; what is to be computed follows
   bool ready() const { return library_ && setup_.sequence && !setup_.preset.empty(); }
@@ -176,6 +189,9 @@ class SessionController : public QObject {
   TrainingWork trainings_{desk_};
   LearningPtr learning_;
   bool following_ = false;      ///< pictures are of the newest weights
+  std::int64_t line_ = 0;       ///< the step of training that all runs that learn are looked at
+  double secondsBeside_ = 0.0;
+  bool runBefore_ = false;      ///< what runs has been since before the training: its pictures do not wait for that, nor for what of it comes late
   QElapsedTimer sincePicture_;
   std::int64_t pause_ = 200;    ///< ms from one picture to the next, so that training has nine tenths of the time
   QTimer tellSoon_;

@@ -26,40 +26,64 @@ void SessionController::connectTraining() {
   connect(&trainings_, &TrainingWork::runningChanged, this, [this](bool running) {
     if (running) {
       following_ = true;
+      runBefore_ = runs_.running();
       sincePicture_.start();
-    } else if (following_ && trainings_.current()) {
-      lookAt(trainings_.current()->newest(), false);  // the last picture is a whole one
+    } else if (following_) {
+      if (const auto looked = trainings_.among(setup_))
+        lookAt(looked->newest(), false);  // the last picture is a whole one
+      else if (const auto current = trainings_.current(); current && current->newest())
+        setLine(current->newest()->step);
     }
     tellLearning();
   });
   connect(&runs_, &RunWork::ended, this, [this](Outcome, const QString&, double seconds) {
-    if (trainings_.running()) pause_ = std::max<std::int64_t>(leastPause, static_cast<std::int64_t>(9000.0 * seconds));
+    if (trainings_.running()) pause_ = std::max<std::int64_t>(leastPause, static_cast<std::int64_t>(9000.0 * (seconds + secondsBeside_)));
   });
 }
 
 void SessionController::tellLearning() {
   tellSoon_.stop();
   Learning now = trainings_.state();
-  if (const LearnedPtr looked = setup_.learnedWeights()) {
-    now.shown = looked->training;
-    now.shown_step = looked->step;
+  // While pictures follow by themselves it is said of which weights they are; under a hand, where the hand is.
+  const Setup& looked = following_ ? shownSetup() : setup_;
+  const auto its = trainings_.of(looked);
+  if (const LearnedPtr learned = looked.learnedWeights()) {
+    now.shown = learned->training;
+    now.shown_step = learned->step;
+  }
+  const auto line = its ? its : trainings_.current();
+  if (line) {
+    const LearningCurvePtr curve = line->curve();
+    const bool begins = its && now.shown == 0 && curve->first == 0;  // what is drawn, it begins from
+    const bool learned = now.shown == line->number(), drawn = begins && (line_ == 0 || (following_ && now.running));
+    now.line = line->number();
+    now.line_step = learned ? now.shown_step : drawn ? 0 : std::clamp(line_, curve->first, curve->done);
+    now.line_shown = learned || drawn;
   }
   learning_ = std::make_shared<const Learning>(std::move(now));
   emit learningChanged(learning_);
 }
 
+void SessionController::setLine(std::int64_t step) {
+  if (std::exchange(line_, step) != step) emit trainingStepChanged();
+}
+
 /// The next picture, where it is time for one, of weights that came since the last.
 void SessionController::followOn() {
-  const auto current = trainings_.current();
-  if (!following_ || !current || !trainings_.running() || runs_.running()) return;
-  if (setup_.preset != current->setup().preset || setup_.settings() != current->setup().settings()) return;  // something else is looked at meanwhile
+  const auto looked = trainings_.among(setup_), leads = looked ? looked : trainings_.current();  // something else may be looked at meanwhile
+  if (!following_ || !leads || !trainings_.running()) return;
+  if (runs_.running() && !runBefore_) return;
   if (sincePicture_.elapsed() < pause_) return;
-  const LearnedPtr newest = current->newest();
-  if (newest && newest != setup_.learnedWeights()) {
+  const LearnedPtr newest = leads->newest();
+  if (newest && (looked ? newest != setup_.learnedWeights() : newest->step != line_)) {
     sincePicture_.start();
-    lookAt(newest, true);
+    runBefore_ = false;
+    if (looked)
+      lookAt(newest, true);
+    else
+      setLine(newest->step);
   }
-  current->wantNewest();
+  trainings_.wantNewest();
 }
 
 void SessionController::lookAt(const LearnedPtr& weights, bool live) {
@@ -71,7 +95,7 @@ void SessionController::lookAt(const LearnedPtr& weights, bool live) {
   runs_.start(live);
 }
 
-void SessionController::train(const std::vector<Setup>& beside, std::int64_t steps) {
+void SessionController::train(const std::vector<RunBeside>& beside, std::int64_t steps) {
   if (!ready()) {
     emit said(tr("There is nothing to train yet; choose a model and a sequence first."), Tone::warning);
     return;
@@ -88,7 +112,11 @@ void SessionController::train(const std::vector<Setup>& beside, std::int64_t ste
     return;
   }
   following_ = true;
-  trainings_.train(library_, setup_, beside, steps);
+  pause_ = leastPause;
+  if (!setup_.learnedWeights()) setLine(0);
+  std::vector<RunBeside> others = beside;
+  for (RunBeside& one : others) one.setup.sequence = setup_.sequence;
+  trainings_.train(library_, setup_, others, steps);
   tellLearning();
 }
 
@@ -97,7 +125,6 @@ void SessionController::forkTraining() {
     emit said(tr("A fork begins from weights that were learned: train, and go to the step to begin from."), Tone::info);
     return;
   }
-  following_ = true;
   trainings_.fork(library_, setup_);
   tellLearning();
 }
@@ -119,7 +146,7 @@ std::optional<Setup> SessionController::setupAt(std::uint64_t training, std::int
   Setup then = setup_;
   const Setup& its = learner->setup();
   // Those of another model, or of other sizes, are looked at in their own.
-  then.preset = its.preset;
+  if (std::exchange(then.preset, its.preset) != its.preset) then.form = "auto";  // another model may not have this one's
   if (const auto set = its.set.find(its.preset); set != its.set.end())
     then.set[its.preset] = set->second;
   else
@@ -138,9 +165,27 @@ void SessionController::lookAtStep(std::uint64_t training, std::int64_t step, bo
 }
 
 void SessionController::followTraining() {
+  const auto looked = trainings_.among(setup_), leads = looked ? looked : trainings_.current();
+  if (leads) lookAtStep(leads->number(), std::numeric_limits<std::int64_t>::max(), false);
   following_ = true;
-  if (trainings_.current()) lookAtStep(trainings_.current()->number(), std::numeric_limits<std::int64_t>::max(), false);
-  following_ = true;
+  tellLearning();
+}
+
+std::uint64_t SessionController::trainingOf(std::uint64_t run) const {
+  const auto learner = trainings_.of(run);
+  return learner ? learner->number() : 0;
+}
+
+LearnedPtr SessionController::learnedBy(std::uint64_t run) const {
+  const auto learner = trainings_.of(run);
+  return learner ? learner->nearest(line_) : nullptr;
+}
+
+Setup SessionController::asLearned(Setup setup) const {
+  auto learner = trainings_.among(setup);
+  if (!learner) learner = trainings_.beside(setup);
+  if (const LearnedPtr weights = learner ? learner->nearest(line_) : nullptr) setup.learned[setup.preset] = weights;
+  return setup;
 }
 
 }  // namespace reclab

@@ -77,7 +77,7 @@ PinChip::PinChip(QWidget* parent) : QFrame(parent) {
 }
 
 void PinChip::show(const Pin& pin) {
-  whole_ = pin.name;
+  whole_ = pin.plain;
   const bool shown = pin.comparable;
   const QColor muted = palette().color(QPalette::PlaceholderText);
   // A run that is not in the plots has a hollow dot.

@@ -51,7 +51,7 @@ class PinChip : public QFrame {
   QToolButton* close_;
   QMenu* menu_;
   QAction *title_, *automatic_;
-  QString whole_;
+  QString whole_;  ///< the name that is edited
   bool compact_ = false;
   std::function<QString()> tip_;
 };

@@ -81,8 +81,8 @@ void StatusLine::setRun(const TracePtr& trace) {
   what_->setText(what);
   time_->setText(secondsInWords(run.seconds));
   memory_->setText(memory(run.bytes));
-  loss_->setText(tr("L %1").arg(number(run.loss_value, 4)));
-  loss_->setToolTip(tr("The loss that gradients are of, %1").arg(QString::fromStdString(run.loss)));
+  loss_->setText(tr("L %1 on this sequence").arg(number(run.loss_value, 4)));
+  loss_->setToolTip(tr("The loss that gradients are of, on the sequence that is shown and no other: %1").arg(QString::fromStdString(run.loss)));
   // A file by its name, and in full where the pointer rests.
   const auto showFile = [](QLabel* where, const QString& text, const std::string& file, const QString& tip) {
     const QString path = QString::fromStdString(file);

@@ -376,7 +376,7 @@ void MainWindow::begin() {
     const Setup setup = first_ ? *first_ : kept ? kept->setup : beginning(options_, library);
     session_->apply(setup, false);
     if (kept && !first_)
-      for (const KeptPin& pin : keptPins(settings.value("session/pins").toByteArray(), library)) pins_->add(pin.setup, nullptr, {}, pin.given);
+      for (const KeptPin& pin : keptPins(settings.value("session/pins").toByteArray(), library)) pins_->add(pin.setup, nullptr, {}, pin.given, pin.colour);
     if (!options_.model.isEmpty()) lookAtPlaces(QString::fromStdString(setup.preset), true);
     if (!setup.sequence) session_->loadSequence(kept ? kept->sequence : beginningSequence(options_, library));
   } catch (const Error& error) {

@@ -88,6 +88,7 @@ class MainWindow : public QMainWindow {
   void connectSession();
   void connectTraining();
   void train(std::int64_t steps = 0);  ///< so many; 0: to the end; or pauses what trains
+  void tellLearning();
   void begin();
   void change(const Setup& after, const QString& text, int gesture = 0, bool live = false);
   void showSetup();

@@ -368,7 +368,7 @@ void MainWindow::saveLayout() const {
   if (session_->setup().sequence) {
     settings.setValue("session/setup", toJson(session_->setup()));
     std::vector<KeptPin> pins;
-    for (const Pin& pin : pins_->pins()) pins.push_back({pin.setup, pin.given});
+    for (const Pin& pin : pins_->pins()) pins.push_back({pin.setup, pin.given, pin.colour});
     settings.setValue("session/pins", toJson(pins));
   }
   settings.setValue("window/fit", area_->fit());

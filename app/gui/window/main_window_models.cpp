@@ -15,7 +15,7 @@ void MainWindow::pickModel(const QString& id) {
   Setup after = session_->setup();
   after.preset = id.toStdString();
   after.form = "auto";  // another model may not have the form that this one was run in
-  change(after, tr("model %1").arg(id));
+  change(session_->asLearned(after), tr("model %1").arg(id));
   lookAtPlaces(id, true);
 }
 

@@ -67,6 +67,18 @@ bool keepsPicture(const Panel& panel, const Trace* given, const Trace* now, cons
   return lacks || (!needs.empty() && !has && awaits);
 }
 
+bool hasPicture(const Panel& panel, const Panel::Run& run) {
+  if (run.whole || !run.trace) return true;
+  bool lacks = false, has = false;
+  const Kinds needs = panel.needs(), waits = panel.waitsFor();
+  for (const KindInfo& row : kind_table()) {
+    const bool there = run.trace->has(row.kind);
+    lacks = lacks || (waits.has(row.kind) && !there && row.stage == Stage::late && !run.trace->info.absent.contains(row.kind));
+    has = has || (needs.has(row.kind) && there);
+  }
+  return !lacks && has;
+}
+
 PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* chooser, QWidget* parent)
     : FlatDock("panel." + info.id, info.title, parent), panel_(info.make(this)), time_(time), chooser_(chooser), menu_(new QMenu(this)) {
   auto* paper = new QWidget(this);
@@ -138,7 +150,9 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
 }
 
 void PanelDock::setRuns(std::shared_ptr<const Trace> trace, const std::vector<Panel::Run>& pinned) {
-  const auto same = [](const Panel::Run& a, const Panel::Run& b) { return a.trace == b.trace && a.colour == b.colour && a.label == b.label; };
+  const auto same = [](const Panel::Run& a, const Panel::Run& b) { return a.trace == b.trace && a.colour == b.colour && a.label == b.label && a.whole == b.whole; };
+  const auto alike = [](const Panel::Run& a, const Panel::Run& b) { return a.colour == b.colour && a.label == b.label; };
+  pinsMayWait_ = std::equal(pinned.begin(), pinned.end(), pinsGiven_.begin(), pinsGiven_.end(), alike);
   if (!std::equal(pinned.begin(), pinned.end(), pinned_.begin(), pinned_.end(), same)) pinsBehind_ = true;
   behind_ = behind_ || trace != trace_;
   trace_ = std::move(trace);
@@ -167,7 +181,14 @@ void PanelDock::contextMenuEvent(QContextMenuEvent* event) {
 }
 
 void PanelDock::catchUp() {
-  if (std::exchange(pinsBehind_, false)) panel_->setPinned(pinned_);
+  // Where the picture of the run stays, dimmed, so do those of the runs beside it.
+  if (pinsBehind_ && !(pinsMayWait_ && behind_ && keeps())) {
+    pinsBehind_ = false;
+    pinsGiven_ = pinned_;
+    std::vector<Panel::Run> drawn = pinned_;
+    std::erase_if(drawn, [this](const Panel::Run& run) { return !hasPicture(*panel_, run); });
+    panel_->setPinned(drawn);
+  }
   const bool awaited = awaits();
   if (behind_ && !keeps()) {
     behind_ = false;

@@ -28,6 +28,8 @@ struct RunQuestions {
 /// The rule of every panel: a picture stays until the new one is there, or until it is known that there will be none. Whether `panel` keeps
 /// that of `given`, as `now` has not got all that the new one takes.
 bool keepsPicture(const Panel& panel, const Trace* given, const Trace* now, const RunQuestions& questions);
+/// Whether a run beside it has got what `panel` shows, or never will: one that has not yet is not said to have nothing.
+bool hasPicture(const Panel& panel, const Panel::Run& run);
 
 /// One panel with its header and menu. A panel that is not visible is given nothing; it catches up when it is shown.
 class PanelDock : public FlatDock {
@@ -72,8 +74,9 @@ class PanelDock : public FlatDock {
   const FileChooser* chooser_;
   QMenu* menu_;
   std::shared_ptr<const Trace> trace_;
-  std::vector<Panel::Run> pinned_;
+  std::vector<Panel::Run> pinned_, pinsGiven_;  ///< as they are to be, and as they were given
   bool behind_ = false, visible_ = false, pinsBehind_ = false;
+  bool pinsMayWait_ = false;  ///< they are the same ones, with other traces
 };
 
 class PanelArea : public QMainWindow {

@@ -18,7 +18,6 @@ inline LearningCurvePtr synthetic_curve(std::uint64_t number, const std::string&
   made->command = "reclab train " + name + " --task adding --set width=16 --seed 1 --steps 500";
   made->done = steps;
   made->wanted = 500;
-  made->pace = 80.0;
   made->metric = "squared error";
   made->baseline = "always the target's mean";
   made->baseline_loss = 0.09;
@@ -46,8 +45,11 @@ inline LearningCurvePtr synthetic_curve(std::uint64_t number, const std::string&
 inline std::shared_ptr<Learning> synthetic_learning() {
   auto made = std::make_shared<Learning>();
   made->trainings = {synthetic_curve(1, "elman", 0.0), synthetic_curve(2, "lstm", 0.012)};
-  made->current = made->shown = 2;
-  made->shown_step = 240;
+  made->current = made->shown = made->line = 2;
+  made->together = {2, 1};
+  made->shown_step = made->line_step = 240;
+  made->line_shown = true;
+  made->runs = {{1, "elman", "#cb00ff"}, {2, "lstm", "#0072b2"}};
   return made;
 }
 

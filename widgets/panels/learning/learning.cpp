@@ -20,10 +20,10 @@ constexpr std::size_t most_named_weights = 8;
 double logOf(double value) { return value > 0.0 && std::isfinite(value) ? std::log10(value) : nothing_there; }
 double plain(double value) { return std::isfinite(value) ? value : nothing_there; }
 
-/// A value of each step, the first of which is step 1.
-void fillSteps(QCPGraph* graph, const std::vector<double>& values, double (*shown)(double)) {
+/// A value of each step, the first of which is that after `first`.
+void fillSteps(QCPGraph* graph, std::int64_t first, const std::vector<double>& values, double (*shown)(double)) {
   QVector<QCPGraphData> points(static_cast<qsizetype>(values.size()));
-  for (qsizetype i = 0; i < points.size(); ++i) points[i] = {static_cast<double>(i + 1), shown(values[static_cast<std::size_t>(i)])};
+  for (qsizetype i = 0; i < points.size(); ++i) points[i] = {static_cast<double>(first + i + 1), shown(values[static_cast<std::size_t>(i)])};
   graph->data()->set(points, true);
 }
 
@@ -33,9 +33,21 @@ void fillJudged(QCPGraph* graph, const LearningCurve& curve, const std::vector<d
   graph->data()->set(points, true);
 }
 
-QString nameOf(const LearningCurve& curve) { return QString::fromStdString(curve.name); }
+/// What a task's loss is of one output, as its metric tells.
+QString lossOf(const LearningCurve& curve) { return curve.metric == "accuracy" ? Panel::tr("cross-entropy") : Panel::tr("½ squared error"); }
+
+constexpr double reach = 14.0;  ///< pixels from a curve within which a click is on it
 
 }  // namespace
+
+QString LearningPanel::nameOf(const LearningCurve& curve) const { return QString::fromStdString(learning_->name_of(curve)); }
+
+/// The one whose time it is: the one that is looked at, or else that which is trained on.
+const LearningCurve& LearningPanel::ofTheLine() const {
+  const LearningCurve* line = learning_->find(learning_->line);
+  if (line == nullptr) line = learning_->find(learning_->current);
+  return line != nullptr ? *line : *learning_->trainings.back();
+}
 
 LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
   what_ = new QComboBox;
@@ -51,7 +63,7 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
   controls_->addStretch();
   sentence_ = new Paragraph(plot_);
   legend_ = new Legend(plot_);
-  upper_ = plot_->makeRect();
+  upper_ = plot_->makeRect([this] { nameValues(); });
   lower_ = plot_->makeRect([this] {  // a name longer than the axis would be cut
     const auto what = static_cast<Lower>(below_->currentIndex());
     const QString name = what == Lower::norms ? tr("gradient norm") : what == Lower::changes ? tr("|change| / |weight|") : tr("learning rate");
@@ -95,7 +107,9 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
   connect(offer_, &QPushButton::clicked, this, [this] { emit requested({Request::Act::compute, Kind::input, TrainingChoice{}}); });
   for (QComboBox* box : {what_, below_}) connect(box, &QComboBox::activated, this, [this] { refresh(); });
   connect(plot_, &QCustomPlot::mousePress, this, [this](QMouseEvent* event) {
-    if (event->button() == Qt::LeftButton) pick(event->position(), true);
+    if (event->button() != Qt::LeftButton) return;
+    picked_ = trainingAt(event->position());
+    pick(event->position(), true);
   });
   connect(plot_, &QCustomPlot::mouseMove, this, [this](QMouseEvent* event) {
     if (event->buttons() & Qt::LeftButton) pick(event->position(), true);
@@ -108,7 +122,7 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
 }
 
 QString LearningPanel::hint() const {
-  return tr("How training goes, step by step: the loss falls below what the best constant has, or it does not. Click on a step to look at the weights that it had.");
+  return tr("How training goes, step by step: the loss falls below what the best constant has, or it does not. Click on a curve to look at the weights that its run had at that step.");
 }
 
 QString LearningPanel::subject() const { return showsMetric() ? tr("metric") : tr("loss"); }
@@ -138,27 +152,33 @@ bool LearningPanel::logarithmic() const {
 }
 
 QString LearningPanel::judged() const {
-  const LearningCurve* now = learning_->find(learning_->current);
-  if (now == nullptr) now = learning_->trainings.back().get();
-  if (!now->problem.empty()) return QString::fromStdString(now->problem);
-  if (now->judged.empty()) return tr("Step %1 of %2.").arg(grouped(now->done), grouped(now->wanted));
-  QString text = tr("Step %1 of %2").arg(grouped(now->done), grouped(now->wanted));
-  if (now->pace > 0.0 && learning_->running) text += tr(", %1 steps/s").arg(number(now->pace, 2));
-  text += tr(": %1 %2 on what is held out; the baseline, %3, has %4.")
-              .arg(QString::fromStdString(now->metric), number(now->judged_metric.back()), QString::fromStdString(now->baseline), number(now->baseline_metric));
-  return text;
+  const LearningCurve& line = ofTheLine();
+  if (const LearningCurve* current = learning_->find(learning_->current); current != nullptr && current->waits)
+    return tr("%1 waits: choose how it learns, then press Train.").arg(nameOf(*current));
+  if (!line.problem.empty()) return QString::fromStdString(line.problem);
+  const std::int64_t step = learning_->line != 0 ? learning_->line_step : line.done;
+  QString text = tr("%1, step %2 of %3").arg(nameOf(line), grouped(step), grouped(std::max(line.done, line.wanted)));
+  if (learning_->pace > 0.0 && learning_->running) text += tr(", %1 steps/s").arg(number(learning_->pace, 2));
+  const auto judgement = line.judgement(step);
+  if (!judgement) return text + u'.';
+  const QString value = number(line.judged_metric[*judgement]), baseline = number(line.baseline_metric), what = QString::fromStdString(line.metric);
+  const std::int64_t after = line.judged[*judgement];
+  text += after == step ? tr(": on what is held out its %1 is %2").arg(what, value) : tr(": on what is held out its %1 was %2 after step %3").arg(what, value, grouped(after));
+  return text + tr("; the baseline, %1, has %2.").arg(QString::fromStdString(line.baseline), baseline);
 }
 
 QString LearningPanel::makeHeadline() const {
-  const LearningCurve* now = learning_->find(learning_->current);
-  if (now == nullptr) now = learning_->trainings.back().get();
-  return now->judged.empty() ? QString() : tr("%1 %2, baseline %3").arg(QString::fromStdString(now->metric), number(now->judged_metric.back()), number(now->baseline_metric));
+  const LearningCurve& line = ofTheLine();
+  const auto judgement = line.judgement(learning_->line != 0 ? learning_->line_step : line.done);
+  return judgement ? tr("held out: %1 %2, baseline %3").arg(QString::fromStdString(line.metric), number(line.judged_metric[*judgement]), number(line.baseline_metric)) : QString();
 }
 
 QString LearningPanel::noted() const {
   const LearningCurve* now = learning_->find(learning_->current);
   if (now == nullptr) return {};
-  QStringList said{tr("Learned from %1.").arg(QString::fromStdString(now->from))};
+  QStringList said;
+  if (!now->from.empty()) said << tr("Learned from %1.").arg(QString::fromStdString(now->from));
+  if (!showsMetric()) said << tr("The loss is %1: thin, of each batch before its step; thick, of what is held out.").arg(now->metric == "accuracy" ? tr("the cross-entropy") : tr("half the squared error"));
   if (below_->currentIndex() == static_cast<int>(Lower::changes) && now->weights.size() > most_named_weights)
     said << tr("Of %1 parameters the %2 that changed most last are drawn; all are in the data.").arg(grouped(std::ssize(now->weights)), grouped(static_cast<std::int64_t>(most_named_weights)));
   return said.join(u' ');
@@ -175,12 +195,15 @@ void LearningPanel::rebuild() {
   QCPAxis *values = upper_->axis(QCPAxis::atLeft), *others = lower_->axis(QCPAxis::atLeft);
   const LearningCurve* now = learning_->find(learning_->current);
   values->setTicker(logs ? QSharedPointer<QCPAxisTicker>(new PowerTicker) : QSharedPointer<QCPAxisTicker>(new NumberTicker));
-  values->setLabel(!showsMetric() ? tr("loss") : now != nullptr ? QString::fromStdString(now->metric) : tr("metric"));
+  nameValues();
   others->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
   const auto lower = static_cast<Lower>(below_->currentIndex());
-  for (std::size_t i = 0; i < learning_->trainings.size(); ++i) {
-    const LearningCurve& curve = *learning_->trainings[i];
-    drawTraining(curve, theme.series(static_cast<int>(i)), curve.training == learning_->current);
+  int greys = 0;  // in no picture of a run: grey, and told apart by their dashes
+  for (const LearningCurvePtr& curve : learning_->trainings) {
+    const QString colour = QString::fromStdString(learning_->colour_of(*curve));
+    QPen pen(colour.isEmpty() ? theme.muted : QColor(colour), 1.8);
+    if (colour.isEmpty()) pen.setStyle(curveStyle(greys++));
+    drawTraining(*curve, pen, curve->training == learning_->current);
   }
   const bool clips = lower == Lower::norms && now != nullptr && now->clip > 0.0;
   clip_->setVisible(clips);
@@ -194,30 +217,42 @@ void LearningPanel::rebuild() {
   fitAxes();
 }
 
-void LearningPanel::drawTraining(const LearningCurve& curve, const QColor& ink, bool current) {
+/// A name longer than the axis would be cut.
+void LearningPanel::nameValues() {
+  if (!learning_ || learning_->trainings.empty()) return;
+  const LearningCurve& line = ofTheLine();
+  const QString brief = showsMetric() ? line.metric.empty() ? tr("metric") : QString::fromStdString(line.metric) : tr("loss");
+  const QString name = showsMetric() || line.metric.empty() ? brief : tr("loss, %1").arg(lossOf(line));
+  const bool room = QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(name) <= upper_->height();
+  upper_->axis(QCPAxis::atLeft)->setLabel(room ? name : brief);
+}
+
+void LearningPanel::drawTraining(const LearningCurve& curve, const QPen& pen, bool current) {
   const Theme& theme = plot_->theme();
+  const QColor ink = pen.color();
   const auto shown = logarithmic() ? logOf : plain;
   QList<QCPLayerable*> drawn;
   if (!showsMetric()) {
     QCPGraph* batch = plot_->addCurve(upper_, mixed(ink, theme.base, 0.45), 0.8);
-    fillSteps(batch, curve.loss, logOf);
+    fillSteps(batch, curve.first, curve.loss, logOf);
     drawn << batch;
   }
-  QCPGraph* held = plot_->addCurve(upper_, ink, 1.8);
+  QCPGraph* held = plot_->addCurve(upper_, ink, 1.8, pen.style());
   held->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, 4));
   fillJudged(held, curve, showsMetric() ? curve.judged_metric : curve.judged_loss, shown);
   drawn << held;
   if (const auto lower = static_cast<Lower>(below_->currentIndex()); lower != Lower::changes) {
     QCPGraph* below = plot_->addCurve(lower_, mixed(ink, theme.base, lower == Lower::norms ? 0.45 : 0.9), 1.0);
-    fillSteps(below, lower == Lower::norms ? curve.norm : curve.rate, logOf);
+    fillSteps(below, curve.first, lower == Lower::norms ? curve.norm : curve.rate, logOf);
     drawn << below;
     if (lower == Lower::norms && curve.clip > 0.0) {
       QCPGraph* after = plot_->addCurve(lower_, ink, 1.0);
-      fillSteps(after, curve.clipped, logOf);
+      fillSteps(after, curve.first, curve.clipped, logOf);
       drawn << after;
     }
   }
-  legend_->add(QString::number(curve.training), nameOf(curve), QPen(ink, 1.8), drawn,
+  for (QCPLayerable* one : drawn) one->setProperty("training", static_cast<qulonglong>(curve.training));
+  legend_->add(QString::number(curve.training), nameOf(curve), pen, drawn,
                tr("%1. Thin: of each batch, before the weights changed; thick, with dots: of what is held out.").arg(nameOf(curve)));
   if (!current) return;
   const double level = shown(showsMetric() ? curve.baseline_metric : curve.baseline_loss);
@@ -227,7 +262,7 @@ void LearningPanel::drawTraining(const LearningCurve& curve, const QColor& ink, 
   legend_->add(QStringLiteral("baseline"), tr("baseline"), QPen(theme.text, 1.0, Qt::DashLine), {baseline}, tr("What the best constant has: %1.").arg(QString::fromStdString(curve.baseline)));
 }
 
-/// Of the training that is current: the weights whose last change was largest, in colours of their own.
+/// Of the training that is current: the weights whose last change was largest, in colours of their own, which are none of a run's.
 void LearningPanel::drawChanges(const LearningCurve& curve) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < curve.weights.size(); ++i)
@@ -236,7 +271,7 @@ void LearningPanel::drawChanges(const LearningCurve& curve) {
   if (order.size() > most_named_weights) order.resize(most_named_weights);
   std::ranges::sort(order);
   for (std::size_t place = 0; place < order.size(); ++place) {
-    QCPGraph* graph = plot_->addCurve(lower_, plot_->theme().series(static_cast<int>(place)), 1.3);
+    QCPGraph* graph = plot_->addCurve(lower_, plot_->theme().series(1 + static_cast<int>(place % 6)), 1.3, curveStyle(static_cast<int>(place / 6)));
     graph->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssDisc, 3));
     QVector<QCPGraphData> points;
     for (std::size_t row = 0; row < curve.changes.size() && row + 1 < curve.judged.size(); ++row)
@@ -249,11 +284,11 @@ void LearningPanel::drawChanges(const LearningCurve& curve) {
 
 /// Where the weights that are looked at stand.
 void LearningPanel::drawMark() {
-  const bool there = learning_->shown != 0;
+  const bool there = learning_->line != 0;
   for (QCPItemStraightLine* mark : {upper_mark_, lower_mark_}) {
     mark->setVisible(there);
-    mark->setPen(QPen(plot_->theme().accent, 1.4));
-    const auto at = static_cast<double>(learning_->shown_step);
+    mark->setPen(QPen(plot_->theme().accent, 1.4, learning_->line_shown ? Qt::SolidLine : Qt::DotLine));
+    const auto at = static_cast<double>(learning_->line_step);
     mark->point1->setCoords(at, 0);
     mark->point2->setCoords(at, 1);
   }
@@ -262,7 +297,7 @@ void LearningPanel::drawMark() {
 void LearningPanel::fitAxes() {
   if (!learning_) return;
   double last = 1.0;
-  for (const LearningCurvePtr& one : learning_->trainings) last = std::max(last, static_cast<double>(one->training == learning_->current ? one->scale() : one->done));
+  for (const LearningCurvePtr& one : learning_->trainings) last = std::max(last, static_cast<double>(std::ranges::count(learning_->together, one->training) > 0 ? one->scale() : one->done));
   for (QCPAxisRect* rect : {upper_, lower_}) rect->axis(QCPAxis::atBottom)->setRange(-0.01 * last, 1.01 * last);
   const auto fit = [](QCPAxisRect* rect, ValueAxis* axis, double least) {
     std::optional<QCPRange> all;
@@ -281,12 +316,28 @@ void LearningPanel::fitAxes() {
   plot_->redraw();
 }
 
+/// Whose curve is there: the nearest; where none is near, that whose time it is.
+std::uint64_t LearningPanel::trainingAt(const QPointF& position) const {
+  if (!learning_ || learning_->trainings.empty()) return 0;
+  std::uint64_t found = ofTheLine().training;
+  double least = reach;
+  for (const QCPAxisRect* rect : {upper_, lower_})
+    for (const QCPGraph* graph : rect->graphs()) {
+      const std::uint64_t training = graph->property("training").toULongLong();
+      if (training == 0 || !graph->realVisibility() || !rect->rect().contains(position.toPoint())) continue;
+      const double far = graph->selectTest(position, false);
+      if (far < 0.0 || far >= least) continue;
+      least = far;
+      found = training;
+    }
+  return found;
+}
+
 void LearningPanel::pick(const QPointF& position, bool moving) {
   if (!learning_ || learning_->trainings.empty()) return;
   if (!upper_->rect().contains(position.toPoint()) && !lower_->rect().contains(position.toPoint())) return;
-  const std::uint64_t training = learning_->current != 0 ? learning_->current : learning_->trainings.back()->training;
   const auto step = static_cast<std::int64_t>(std::llround(upper_->axis(QCPAxis::atBottom)->pixelToCoord(position.x())));
-  emit requested({Request::Act::open, Kind::input, CheckpointChoice{training, std::max<std::int64_t>(0, step), moving}});
+  emit requested({Request::Act::open, Kind::input, CheckpointChoice{picked_, std::max<std::int64_t>(0, step), moving}});
 }
 
 QString LearningPanel::tipAt(const QPointF& position) const {
@@ -294,9 +345,10 @@ QString LearningPanel::tipAt(const QPointF& position) const {
   const auto step = static_cast<std::int64_t>(std::llround(upper_->axis(QCPAxis::atBottom)->pixelToCoord(position.x())));
   QStringList lines;
   for (const LearningCurvePtr& one : learning_->trainings) {
-    if (step < 1 || step > std::ssize(one->loss)) continue;
-    const auto i = static_cast<std::size_t>(step - 1);
-    lines << tr("<b>%1</b>, step %2: loss %3, gradient %4, after clipping %5, rate %6")
+    const auto at = one->at(step);
+    if (!at) continue;
+    const std::size_t i = *at;
+    lines << tr("<b>%1</b>, step %2: loss of the batch %3, gradient %4, after clipping %5, rate %6")
                  .arg(nameOf(*one).toHtmlEscaped(), grouped(step), number(one->loss[i]), number(one->norm[i]), number(one->clipped[i]), number(one->rate[i]));
   }
   return lines.join(QStringLiteral("<br>"));
@@ -328,13 +380,13 @@ QString LearningPanel::dataAsCsv() const {
   text += '\n';
   for (const LearningCurvePtr& one : learning_->trainings) {
     std::size_t judged = 0;
-    for (std::int64_t step = 0; step <= std::ssize(one->loss); ++step) {
+    for (std::int64_t step = one->first; step <= one->first + std::ssize(one->loss); ++step) {
       while (judged < one->judged.size() && one->judged[judged] < step) ++judged;
       const bool there = judged < one->judged.size() && one->judged[judged] == step;
-      if (step == 0 && !there) continue;
+      const auto at = one->at(step);
+      if (!at && !there) continue;
       text += QByteArray::number(static_cast<qulonglong>(one->training)) + ',' + csvCell(nameOf(*one)).toUtf8() + ',' + QByteArray::number(static_cast<qlonglong>(step));
-      const auto i = static_cast<std::size_t>(step - 1);
-      for (const auto* values : {&one->loss, &one->rate, &one->norm, &one->clipped}) text += ',' + (step > 0 ? csvNumber((*values)[i]) : QByteArray());
+      for (const auto* values : {&one->loss, &one->rate, &one->norm, &one->clipped}) text += ',' + (at ? csvNumber((*values)[*at]) : QByteArray());
       for (const auto* values : {&one->judged_loss, &one->judged_metric}) text += ',' + (there ? csvNumber((*values)[judged]) : QByteArray());
       for (const std::string& name : names) {
         const auto found = std::ranges::find(one->weights, name);

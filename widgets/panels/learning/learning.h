@@ -44,7 +44,11 @@ class LearningPanel : public PlotPanel {
   bool logarithmic() const;
   QString judged() const;
   QString noted() const;
-  void drawTraining(const LearningCurve& curve, const QColor& ink, bool current);
+  QString nameOf(const LearningCurve& curve) const;
+  const LearningCurve& ofTheLine() const;
+  void nameValues();
+  std::uint64_t trainingAt(const QPointF& position) const;
+  void drawTraining(const LearningCurve& curve, const QPen& pen, bool current);
   void drawChanges(const LearningCurve& curve);
   void drawMark();
   void fitAxes();
@@ -57,6 +61,7 @@ class LearningPanel : public PlotPanel {
   QCPItemStraightLine *upper_mark_, *lower_mark_, *clip_;
   Paragraph* note_;
   QComboBox *what_, *below_;
+  std::uint64_t picked_ = 0;  ///< the training on whose curve the mouse was pressed
 };
 
 }  // namespace reclab

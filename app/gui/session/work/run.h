@@ -40,6 +40,7 @@ class RunWork : public QObject {
 
   const JobBase& job() const { return job_; }
   bool running() const { return job_.running(); }
+  bool handMoves() const { return rest_.isActive(); }     ///< it moved, and has not rested yet
   bool hasShown() const { return !running() || !firstStage_; }  ///< what is shown is of this run, or of none that goes on
   bool complete() const { return complete_; }  ///< all stages of what is shown are there
   bool settled() const { return settled_; }    ///< and what follows a run has begun

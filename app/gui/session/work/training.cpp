@@ -52,12 +52,33 @@ TrainingRequest trainingRequestFor(const Setup& setup, const Preset& preset, con
   return request;
 }
 
-Learner::Learner(std::uint64_t number, LibraryPtr library, Setup setup, const TrainingChoice& choice, QString name)
-    : number_(number), library_(std::move(library)), setup_(std::move(setup)), choice_(choice), kept_(memoryOfWeights) {
+Learner::Learner(std::uint64_t number, std::uint64_t run, LibraryPtr library, Setup setup, const TrainingChoice& choice, QString name)
+    : number_(number), run_(run), library_(std::move(library)), setup_(std::move(setup)), choice_(choice), kept_(memoryOfWeights) {
   curve_.training = number;
   curve_.name = name.toStdString();
-  curve_.wanted = choice.steps;
+  if (const LearnedPtr from = setup_.learnedWeights()) {
+    curve_.first = from->step;
+    curve_.parent = from->training;
+    curve_.waits = true;
+  }
+  curve_.done = curve_.first;
+  curve_.wanted = curve_.first + choice.steps;
   curve_.clip = choice.clip;
+}
+
+void Learner::choose(const TrainingChoice& choice) {
+  const std::lock_guard training(training_mutex_);
+  const std::lock_guard lock(mutex_);
+  if (!curve_.waits) return;
+  choice_ = choice;
+  curve_.wanted = curve_.first + choice.steps;
+  curve_.clip = choice.clip;
+  changed_ = true;
+}
+
+bool Learner::waits() {
+  const std::lock_guard lock(mutex_);
+  return curve_.waits;
 }
 
 void Learner::begin(std::stop_token stop) {
@@ -66,6 +87,7 @@ void Learner::begin(std::stop_token stop) {
   training_ = std::move(training);
   const Trainer& trainer = training_->trainer();
   const std::lock_guard lock(mutex_);
+  curve_.waits = false;
   curve_.from = training_->examples().text();
   curve_.metric = trainer.metric();
   curve_.baseline = trainer.baseline_text();
@@ -86,17 +108,23 @@ void Learner::take(bool keep) {
   }
   const auto& judgements = training_->judgements();
   for (std::size_t i = curve_.judged.size(); i < judgements.size(); ++i) {
-    curve_.judged.push_back(judgements[i].step);
+    curve_.judged.push_back(curve_.first + judgements[i].step);
     curve_.judged_loss.push_back(judgements[i].loss);
     curve_.judged_metric.push_back(judgements[i].metric);
   }
   for (std::size_t i = curve_.changes.size(); i < training_->changes().size(); ++i) curve_.changes.push_back(training_->changes()[i]);
-  curve_.done = training_->trainer().steps();
-  curve_.wanted = training_->request().steps;
+  curve_.done = curve_.first + training_->trainer().steps();
+  curve_.wanted = curve_.first + training_->request().steps;
   over_ = training_->done();
   if (keep && (kept_.all().empty() || kept_.all().back()->step < curve_.done)) {
     const StopScope whole{std::stop_token()};  // who is asked to stop comes here to keep what was learned
-    kept_.add(training_->learned(number_));
+    LearnedPtr learned = training_->learned(number_);
+    if (curve_.first > 0) {  // how often these weights have been changed in all
+      auto all = std::make_shared<LearnedWeights>(*learned);
+      all->step += curve_.first;
+      learned = std::move(all);
+    }
+    kept_.add(std::move(learned));
   }
   changed_ = true;
 }
@@ -111,19 +139,15 @@ bool Learner::advance(std::stop_token stop) {
     over_ = training_->done();
     if (over_) return false;
   }
-  since_.start();
   std::string problem;
   try {
     training_->advance(stop);
   } catch (const TrainingDiverged& diverged) {
     problem = inWindowWords(diverged.what()).toStdString();
   }
-  const double seconds = static_cast<double>(since_.nsecsElapsed()) * 1e-9;
   const std::lock_guard lock(mutex_);
-  paced_ = paced_ > 0.0 ? 0.9 * paced_ + 0.1 * seconds : seconds;
-  curve_.pace = paced_ > 0.0 ? 1.0 / paced_ : 0.0;
   curve_.problem = problem;
-  take(wanted_.exchange(false) || kept_.wants(training_->trainer().steps()) || training_->done() || !problem.empty());
+  take(wanted_.exchange(false) || kept_.wants(curve_.first + training_->trainer().steps()) || training_->done() || !problem.empty());
   return problem.empty() && !over_;
 }
 
@@ -206,31 +230,49 @@ bool TrainingWork::isOf(const Learner& learner, const Setup& setup) const {
   return a.sameRun(b);
 }
 
-std::shared_ptr<Learner> TrainingWork::add(const LibraryPtr& library, const Setup& setup, const QString& name) {
-  auto made = std::make_shared<Learner>(++newest_, library, setup, choice_, name);
+std::shared_ptr<Learner> TrainingWork::add(std::uint64_t run, const LibraryPtr& library, const Setup& setup, const QString& name) {
+  auto made = std::make_shared<Learner>(++newest_, run, library, setup, choice_, name);
   all_.push_back(made);
   while (all_.size() > most) all_.erase(all_.begin());
   return made;
 }
 
-void TrainingWork::train(const LibraryPtr& library, const Setup& setup, const std::vector<Setup>& beside, std::int64_t steps) {
+void TrainingWork::train(const LibraryPtr& library, const Setup& setup, const std::vector<RunBeside>& beside, std::int64_t steps) {
   if (running()) return;
-  if (current_ && isOf(*current_, setup) && begunBy_ == choice_) {
-    if (current_->over() && choice_.schedule == "cosine")
-      return emit said(tr("The learning rate has fallen to 0 at the end of its cosine. Fork goes on from these weights with a rate that begins anew; a larger number of steps trains anew."), Tone::info);
-    for (const auto& one : together_)
-      if (one->over()) one->goOn(choice_.steps);
+  const auto begin = [&](std::uint64_t run, Setup from) {
+    from.learned.erase(from.preset);
+    together_.push_back(add(run, library, from, titleOf(library->presets.find(from.preset))));
+  };
+  // Those that are pinned since the others began have the same batches before them: they catch up.
+  const auto beginBeside = [&] {
+    bool any = false;
+    for (const RunBeside& other : beside) {
+      const bool there = std::ranges::any_of(together_, [&](const auto& one) { return isOf(*one, other.setup); });
+      if (!choice_.beside || there || together_.size() >= mostBeside) continue;
+      begin(other.run, other.setup);
+      any = true;
+    }
+    return any;
+  };
+  const auto member = std::ranges::find_if(together_, [&](const auto& one) { return isOf(*one, setup); });
+  const bool waits = current_ && current_->waits();
+  if (waits && isOf(*current_, setup)) {
+    current_->choose(choice_);
+    begunBy_ = choice_;
+  } else if (!waits && member != together_.end() && begunBy_ == choice_) {
+    current_ = *member;
+    const bool joined = !current_->curve()->parent && beginBeside();
+    const auto over = [](const auto& one) { return one->over(); };
+    if (!joined && std::ranges::all_of(together_, over)) {
+      if (choice_.schedule == "cosine")
+        return emit said(tr("The learning rate has fallen to 0 at the end of its cosine. Fork goes on from these weights with a rate that begins anew; a larger number of steps trains anew."), Tone::info);
+      for (const auto& one : together_) one->goOn(choice_.steps);
+    }
   } else {
+    if (waits) std::erase(all_, current_);  // a fork that was left for another model
     together_.clear();
-    const auto begin = [&](Setup from) {
-      from.learned.erase(from.preset);
-      const QString title = titleOf(library->presets.find(from.preset));
-      together_.push_back(add(library, from, QObject::tr("%1 (%2)").arg(title).arg(newest_ + 1)));
-    };
-    begin(setup);
-    if (choice_.beside)
-      for (const Setup& other : beside)
-        if (together_.size() < most && !isOf(*together_.front(), other)) begin(other);
+    begin(0, setup);
+    beginBeside();
     current_ = together_.front();
     begunBy_ = choice_;
   }
@@ -238,27 +280,32 @@ void TrainingWork::train(const LibraryPtr& library, const Setup& setup, const st
 }
 
 void TrainingWork::fork(const LibraryPtr& library, const Setup& setup) {
-  const auto learned = setup.learned.find(setup.preset);
-  if (learned == setup.learned.end()) return;
-  const QString title = titleOf(library->presets.find(setup.preset));
-  current_ = add(library, setup, tr("%1 (%2, from step %3 of %4)").arg(title).arg(newest_ + 1).arg(learned->second->step).arg(learned->second->training));
+  const LearnedPtr from = setup.learnedWeights();
+  if (!from) return;
+  pause();
+  if (current_ && current_->waits()) std::erase(all_, current_);
+  current_ = add(0, library, setup, tr("%1, from step %2").arg(titleOf(library->presets.find(setup.preset))).arg(from->step));
   together_ = {current_};
-  begunBy_ = choice_;
-  start(0);
+  emit moved();
+  emit said(tr("The fork waits at step %1: choose how it learns, then press Train.").arg(from->step), Tone::info);
 }
 
 void TrainingWork::start(std::int64_t steps) {
   pause_->store(true);  // whatever runs still
   pause_ = std::make_shared<std::atomic<bool>>(false);
   patience_.stop();
-  job_.start({current_->number()}, [learners = together_, pause = pause_, left = steps](const Report<Nothing>& report, std::stop_token stop) mutable -> Nothing {
+  round_->store(0.0);
+  job_.start({current_->number()}, [learners = together_, pause = pause_, paced = round_, left = steps](const Report<Nothing>& report, std::stop_token stop) mutable -> Nothing {
     struct Rest {  // however it ends
       const std::vector<std::shared_ptr<Learner>>& all;
       ~Rest() {
         for (const auto& one : all) one->rest();
       }
     } const rest{learners};
-    auto told = std::chrono::steady_clock::now();
+    using Clock = std::chrono::steady_clock;
+    auto told = Clock::now(), began = told;
+    double round = 0.0;
+    std::int64_t rounds = 0;  // the first one also makes models and judges them
     bool more = true;
     while (more && !pause->load()) {
       more = false;
@@ -267,7 +314,13 @@ void TrainingWork::start(std::int64_t steps) {
         more = one->advance(stop) || more;
       }
       if (left > 0 && --left == 0) break;
-      if (const auto now = std::chrono::steady_clock::now(); now - told >= between) {
+      const auto now = Clock::now();
+      if (const double seconds = std::chrono::duration<double>(now - std::exchange(began, now)).count(); rounds++ > 0) {
+        // At first the mean, later mostly of the last fifty.
+        round += (seconds - round) / static_cast<double>(std::min<std::int64_t>(rounds - 1, 50));
+        paced->store(round);
+      }
+      if (now - told >= between) {
         told = now;
         report.part({});
       }
@@ -306,11 +359,42 @@ std::shared_ptr<Learner> TrainingWork::find(std::uint64_t training) const {
   return found == all_.end() ? nullptr : *found;
 }
 
+std::shared_ptr<Learner> TrainingWork::of(std::uint64_t run) const {
+  const auto found = std::find_if(all_.rbegin(), all_.rend(), [&](const auto& one) { return one->run() == run; });
+  return found == all_.rend() ? nullptr : *found;
+}
+
+std::shared_ptr<Learner> TrainingWork::of(const Setup& setup) const {
+  // Weights go with a model and its sizes, whatever sequence they are looked at on.
+  if (const LearnedPtr learned = setup.learnedWeights())
+    if (const auto its = find(learned->training); its && its->setup().preset == setup.preset && its->setup().settings() == setup.settings()) return its;
+  const auto found = std::find_if(all_.rbegin(), all_.rend(), [&](const auto& one) { return !one->waits() && isOf(*one, setup); });
+  return found == all_.rend() ? nullptr : *found;
+}
+
+std::shared_ptr<Learner> TrainingWork::among(const Setup& setup) const {
+  const auto its = of(setup);
+  if (std::ranges::find(together_, its) != together_.end()) return its;
+  const auto found = std::ranges::find_if(together_, [&](const auto& one) { return isOf(*one, setup); });
+  return found == together_.end() ? nullptr : *found;
+}
+
+std::shared_ptr<Learner> TrainingWork::beside(const Setup& setup) const {
+  const auto found = std::find_if(all_.rbegin(), all_.rend(), [&](const auto& one) { return one->run() != 0 && isOf(*one, setup); });
+  return found == all_.rend() ? nullptr : *found;
+}
+
+void TrainingWork::wantNewest() {
+  for (const auto& one : together_) one->wantNewest();
+}
+
 Learning TrainingWork::state() const {
   Learning learning;
   for (const auto& one : all_) learning.trainings.push_back(one->curve());
   learning.current = current_ ? current_->number() : 0;
+  for (const auto& one : together_) learning.together.push_back(one->number());
   learning.running = running();
+  if (const double round = round_->load(); learning.running && round > 0.0) learning.pace = 1.0 / round;
   return learning;
 }
 

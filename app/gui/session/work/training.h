@@ -3,7 +3,7 @@
 // like any other, of weights that are kept.
 #pragma once
 
-#include <QElapsedTimer>
+#include <QTimer>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -24,10 +24,13 @@ TrainingRequest trainingRequestFor(const Setup& setup, const Preset& preset, con
 /// A model that learns, between its thread and the window's.
 class Learner {
  public:
-  Learner(std::uint64_t number, LibraryPtr library, Setup setup, const TrainingChoice& choice, QString name);
+  /// `run`: which of the runs that are compared it is of, 0 for that which is looked at. One of weights that were learned goes on from them, and
+  /// waits until it is asked to.
+  Learner(std::uint64_t number, std::uint64_t run, LibraryPtr library, Setup setup, const TrainingChoice& choice, QString name);
 
   const Setup& setup() const { return setup_; }  ///< as it began
   std::uint64_t number() const { return number_; }
+  std::uint64_t run() const { return run_; }
 
   // In the thread that trains.
   /// A step; false where there is nothing more to do. Throws Error, and Cancelled with everything as it was before the step.
@@ -42,15 +45,17 @@ class Learner {
   LearnedPtr nearest(std::int64_t step);
   void wantNewest() { wanted_ = true; }  ///< those after the next step
   bool over();                          ///< it came to its end, or diverged
+  bool waits();                         ///< it has not been asked to go on yet
+  void choose(const TrainingChoice& choice);  ///< by which it will, while it waits
   void goOn(std::int64_t steps);        ///< so many more than it has done
 
  private:
   void begin(std::stop_token stop);
   void take(bool keep);
-  const std::uint64_t number_;
+  const std::uint64_t number_, run_;
   const LibraryPtr library_;
   const Setup setup_;
-  const TrainingChoice choice_;
+  TrainingChoice choice_;  ///< with training_mutex_
   std::mutex training_mutex_;  ///< of training_, held for a step
   std::unique_ptr<Training> training_;
   std::atomic<bool> wanted_{false};
@@ -60,23 +65,28 @@ class Learner {
   LearningCurvePtr told_;  ///< curve_, copied when it was asked for last
   bool changed_ = true, over_ = false;
   Checkpoints kept_;
-  QElapsedTimer since_;
-  double paced_ = 0.0;  ///< seconds of the last steps, smoothed; 0: none yet
+};
+
+/// A run that is trained beside that which is looked at.
+struct RunBeside {
+  std::uint64_t run = 0;
+  Setup setup;
 };
 
 class TrainingWork : public QObject {
   Q_OBJECT
  public:
-  static constexpr std::size_t most = 6;  ///< trainings that are kept
+  static constexpr std::size_t most = 12;    ///< trainings that are kept
+  static constexpr std::size_t mostBeside = 6;  ///< that learn in turn
   explicit TrainingWork(Desk& desk);
 
   void setChoice(const TrainingChoice& choice) { choice_ = choice; }
   const TrainingChoice& choice() const { return choice_; }
 
-  /// Trains what is set, and others beside it on the same batches: goes on where that is what was trained last, else from the beginning.
-  /// `steps`: then it pauses; 0: until the end.
-  void train(const LibraryPtr& library, const Setup& setup, const std::vector<Setup>& beside, std::int64_t steps = 0);
-  /// From the weights that the setup has learned, with what is chosen now.
+  /// Trains what is set, and others beside it on the same batches: goes on where that is one of those that were trained last, or a fork that waits;
+  /// else from the beginning. `steps`: then it pauses; 0: until the end.
+  void train(const LibraryPtr& library, const Setup& setup, const std::vector<RunBeside>& beside, std::int64_t steps = 0);
+  /// From the weights that the setup has learned, when train() is asked for it, with what is chosen then.
   void fork(const LibraryPtr& library, const Setup& setup);
   void pause();
   void forget();  ///< the current training, and what it kept
@@ -85,6 +95,11 @@ class TrainingWork : public QObject {
   bool running() const { return job_.running() || job_.waiting(); }
   std::shared_ptr<Learner> current() const { return current_; }
   std::shared_ptr<Learner> find(std::uint64_t training) const;
+  std::shared_ptr<Learner> of(std::uint64_t run) const;   ///< the newest of a run beside; null where it has learned nothing
+  std::shared_ptr<Learner> of(const Setup& setup) const;  ///< that whose weights it has, or else the newest that began as this is set; null: none
+  std::shared_ptr<Learner> among(const Setup& setup) const;  ///< likewise, of those that learn in turn
+  std::shared_ptr<Learner> beside(const Setup& setup) const;  ///< the newest of the runs beside that is so; null: none
+  void wantNewest();                                         ///< of all that learn in turn
   /// Everything, for the panel; which weights are looked at is the caller's to say.
   Learning state() const;
 
@@ -104,13 +119,14 @@ class TrainingWork : public QObject {
     QString folder;
     bool operator==(const ExportKey&) const = default;
   };
-  std::shared_ptr<Learner> add(const LibraryPtr& library, const Setup& setup, const QString& name);
+  std::shared_ptr<Learner> add(std::uint64_t run, const LibraryPtr& library, const Setup& setup, const QString& name);
   bool isOf(const Learner& learner, const Setup& setup) const;
   void start(std::int64_t steps);
   TrainingChoice choice_;
   std::vector<std::shared_ptr<Learner>> all_;
   std::shared_ptr<Learner> current_;
-  std::vector<std::shared_ptr<Learner>> together_;  ///< current_ first
+  std::vector<std::shared_ptr<Learner>> together_;  ///< those that learn in turn, current_ among them
+  std::shared_ptr<std::atomic<double>> round_ = std::make_shared<std::atomic<double>>(0.0);  ///< seconds of a step of each, smoothed; 0: not known
   TrainingChoice begunBy_;                          ///< the choice that current_ began with
   std::uint64_t newest_ = 0;
   std::shared_ptr<std::atomic<bool>> pause_ = std::make_shared<std::atomic<bool>>(false);
