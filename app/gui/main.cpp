@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +9,7 @@
 #include <QFile>
 #include <QIcon>
 #include <QSettings>
+#include <QSocketNotifier>
 #include <cerrno>
 #include <cstdio>
 
@@ -16,6 +18,36 @@
 #include "gui/window/look.h"
 #include "gui/window/main_window.h"
 #include "scene/vtk_frame.h"
+
+namespace {
+
+int asked[2] = {-1, -1};  ///< a pipe from the handler, which may do little else, to the window's thread
+
+void askToEnd(int) {
+  const int before = errno;
+  const char one = 1;
+  static_cast<void>(!write(asked[1], &one, 1));
+  errno = before;
+}
+
+/// Who is asked to end by the system or a shell keeps the desk as who is closed does. A second signal ends it as it is.
+void endAsClosed(reclab::MainWindow& window) {
+  if (pipe(asked) != 0) return;
+  for (const int end : asked) fcntl(end, F_SETFD, FD_CLOEXEC);
+  fcntl(asked[1], F_SETFL, O_NONBLOCK);
+  auto* heard = new QSocketNotifier(asked[0], QSocketNotifier::Read, &window);
+  QObject::connect(heard, &QSocketNotifier::activated, &window, [&window, heard] {
+    heard->setEnabled(false);
+    window.closeUnasked();
+    QApplication::quit();  // also where a dialog is open
+  });
+  struct sigaction action = {};
+  action.sa_handler = askToEnd;
+  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   // A write that fails says why, which is a sentence; a signal would end the window in the middle of it.
@@ -65,5 +97,6 @@ int main(int argc, char** argv) {
     }
   reclab::MainWindow window(&look, options, first);
   window.show();
+  endAsClosed(window);
   return QApplication::exec();
 }

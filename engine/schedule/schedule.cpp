@@ -8,7 +8,7 @@
 
 #include "array/stop.h"
 #include "execution/rollout.h"
-#include "experiment/weights/weights.h"
+#include "experiment/prepared.h"
 #include "models/registry.h"
 
 namespace reclab {
@@ -154,36 +154,31 @@ TracePtr form_schedule(const Registry& registry, const RunRequest& request, std:
     throw Error("A step view of " + std::to_string(steps_wanted) + " steps cannot be drawn: choose 1 to " + std::to_string(most_schedule_steps) + ".",
                 {.parameter = "steps", .value = std::to_string(steps_wanted), .range = "1 to " + std::to_string(most_schedule_steps)});
   const StopScope scope(stop);
-  const auto architecture = architecture_of(registry, request.preset);
-  const Hyper hyper = hyper_of(registry, request.preset, request.set);
+  RunRequest asked = request;  // weights are drawn, read or learned as for a run; what is drawn of it is on the CPU in float64
+  asked.device = "cpu";
+  asked.dtype = "f64";
+  asked.form = "sequential";
+  const Prepared prepared(registry, asked);
   const Sequence sequence = cut(request.sequence, steps_wanted);
   const std::int64_t T = sequence.length;
   // The head, which no memory sees, is there so that weights fit.
-  const bool task = request.sequence->target_kind != TargetKind::none && request.loss != LossKind::last && request.loss != LossKind::mean;
-  const std::int64_t outputs = task ? SequenceLoss(LossKind::task, request.sequence).outputs() : request.weights.empty() ? 0 : head_of_weights(request.weights, *architecture, hyper, sequence.width);
-  const SequenceLoss loss(LossKind::random, sequence, outputs);
-  NetworkOptions one;
-  one.input = sequence.width;
-  one.head = loss.outputs();
-  const Network probe(*architecture, hyper, one);
-  Parameters parameters = probe.initialise(request.seed);
-  if (!request.weights.empty()) load_weights(request.weights, parameters, probe, *architecture, hyper, !task);
+  const SequenceLoss loss(LossKind::random, sequence, prepared.loss.outputs());
 
   Trace trace;
   trace.info.version = RECLAB_VERSION;
   trace.info.preset = request.preset.id;
   trace.info.title = request.preset.title;
-  trace.info.architecture = architecture->id;
-  trace.info.family = architecture->family;
+  trace.info.architecture = prepared.architecture.id;
+  trace.info.family = prepared.architecture.family;
   trace.info.seed = request.seed;
   trace.info.device = "cpu";
   trace.info.dtype = "float64";
   trace.info.length = T;
 
-  const Model model(*architecture, hyper, parameters, cpu_backend(), DType::f64);
+  const Model model(prepared.architecture, prepared.hyper, prepared.parameters, cpu_backend(), DType::f64);
   std::unique_ptr<Rollout> sequential;
   bool any = false;
-  for (const Form form : probe.forms()) {
+  for (const Form form : prepared.probe->forms()) {
     if (stop.stop_requested()) throw Cancelled();
     auto rollout = std::make_unique<Rollout>(model, Batch(sequence, loss), Rollout::Options{.form = form, .segment = T});
     Network& network = rollout->network();

@@ -54,6 +54,7 @@ struct LearningCurve {
     for (std::size_t i = 0; i < judged.size() && judged[i] <= step; ++i) found = i;
     return found;
   }
+  std::string note;                ///< what was decided for the user on the way, a sentence; empty: nothing
   std::string problem;             ///< why it ended early, a sentence; empty where it did not
 };
 using LearningCurvePtr = std::shared_ptr<const LearningCurve>;

@@ -10,14 +10,19 @@
 #include <QTemporaryDir>
 #include <QTest>
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <future>
 
 #include "checks/check_device.h"
 #include "faulty_machine.h"
 #include "gui/dialogs/device_dialog.h"
+#include "gui/learning/training_bar.h"
 #include "gui/views/status_line.h"
 #include "gui/window/main_window.h"
+#include "gui/window/panel_area.h"
 #include "models/registry.h"
+#include "panels/learning/learning.h"
 #include "window_test.h"
 
 using namespace reclab;
@@ -41,6 +46,28 @@ class TestDevice : public test::WindowTest {
  private:
   LibraryPtr library(const char* family) {
     return std::make_shared<const Library>(Library{PresetLibrary(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets/" + family}), tasks()});
+  }
+
+  LearningCurvePtr curve() {
+    const LearningPtr& learning = session().learning();
+    return learning && !learning->trainings.empty() ? learning->trainings.back() : nullptr;
+  }
+  void openTraining() {
+    Options options;
+    options.model = "gru";
+    options.task = "adding";
+    options.length = 10;
+    options.set = {{"width", "4"}};
+    open(options);
+    TrainingChoice choice;
+    choice.steps = 1'000'000;
+    choice.batch = 2;
+    window_->trainingBar()->settings()->setChoice(choice);
+    session().setTrainingChoice(choice);
+    Setup setup = session().setup();
+    setup.device = "cuda";
+    session().apply(setup, false);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.device == "cuda", patience);
   }
 
  private slots:
@@ -70,6 +97,78 @@ class TestDevice : public test::WindowTest {
     QTRY_VERIFY2_WITH_TIMEOUT(window_->statusLine()->sentence().contains("The CUDA device was lost") && window_->statusLine()->sentence().contains("the run was done on the CPU."),
                               qPrintable(window_->statusLine()->sentence()), patience);
     photograph(window_.get(), "device-lost");
+    close();
+  }
+
+  /// At its beginning, while every step's weights are here, and later, when those of the last step are not: what trained goes on on the CPU.
+  void aTrainingWhoseDeviceFailsGoesOnOnTheCpu() {
+    struct Failure {
+      Fault fault;
+      std::int64_t after;  ///< steps
+      const char* said;
+    };
+    for (const Failure& one : {Failure{Fault::end, 0, "was lost"}, {Fault::end, 700, "was lost"}, {Fault::launch, 20, "failed"}}) {
+      device = std::make_unique<test::FaultyBackend>();
+      openTraining();
+      if (one.after == 0) device->machine().fail(one.fault, 2500, true);
+      window_->action("train")->trigger();
+      if (one.after > 0) {
+        QTRY_VERIFY_WITH_TIMEOUT(curve() && curve()->done >= one.after, patience);
+        device->machine().fail(one.fault, 30);
+      }
+      QTRY_VERIFY_WITH_TIMEOUT(curve() && !curve()->note.empty(), patience);
+      QVERIFY2(QString::fromStdString(curve()->note).contains(one.said) && QString::fromStdString(curve()->note).contains("goes on on the CPU"), curve()->note.c_str());
+      QVERIFY(session().training());
+      const std::int64_t then = curve()->done;
+      QTRY_VERIFY_WITH_TIMEOUT(curve()->done >= then + 20, patience);
+      window_->action("train")->trigger();
+      QTRY_VERIFY_WITH_TIMEOUT(!session().training() && atRest(), patience);
+      QVERIFY(curve()->problem.empty() && std::ssize(curve()->loss) == curve()->done);
+      QVERIFY(std::ranges::is_sorted(curve()->kept) && curve()->kept.back() == curve()->done);
+      QVERIFY(session().trace()->info.learned && session().trace()->info.learned->steps == curve()->done);
+      QCOMPARE(device->machine().asked_when_lost(), std::int64_t{0});
+      if (one.after == 0) {  // all of it on the CPU, with the CPU's bits
+        Setup setup = session().setup();
+        setup.learned.clear();
+        setup.device = "cpu";
+        Training again(builtin_registry(), trainingRequestFor(setup, session().library()->presets.find(setup.preset), session().trainingChoice()));
+        for (std::size_t i = 0; i < 20; ++i) {
+          again.advance();
+          QCOMPARE(curve()->loss[i], again.history()[i].loss);
+        }
+      }
+      auto* learning = window_->area()->dock("learning");
+      learning->raise();
+      QTRY_VERIFY(learning->isVisible());
+      const QString note = qobject_cast<LearningPanel*>(learning->panel())->note();
+      QVERIFY2(note.contains("goes on on the CPU"), qPrintable(note));
+      close();
+    }
+  }
+
+  /// Weights that are on their way from the device are nothing that the window's thread waits for.
+  void theWindowDoesNotWaitForADownload() {
+    openTraining();
+    Setup setup = session().setup();
+    Learner learner(1, 0, session().library(), setup, session().trainingChoice(), "one");
+    QVERIFY(learner.advance({}));
+    std::promise<void> release, reached;
+    std::shared_future<void> released = release.get_future().share();
+    std::atomic<bool> first{true};
+    device->machine().at_download([&] {
+      if (first.exchange(false)) reached.set_value();
+      released.wait();
+    });
+    auto step = std::async(std::launch::async, [&] { return learner.advance({}); });
+    const bool there = reached.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready;
+    auto asked = std::async(std::launch::async, [&] { return std::pair(learner.curve(), learner.nearest(0)); });
+    const bool answered = asked.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+    release.set_value();
+    QVERIFY(step.get());
+    asked.wait();
+    device->machine().at_download({});
+    QVERIFY(there);
+    QVERIFY2(answered, "it waited for the weights");
     close();
   }
 

@@ -411,6 +411,17 @@ class TestJobs : public QObject {
     const auto run = [](const Setup& of, bool live) { return RunKey{std::make_shared<const Setup>(of), {}, live}; };
     QVERIFY(run(setup, true) == run(other, true));
     QVERIFY(run(setup, true) != run(setup, false) && !(run(setup, true) == run(summed, true)));
+    // All that is to be recorded.
+    const auto recorded = [&](const Probe& probe) { return RunKey{std::make_shared<const Setup>(setup), probe, false}; };
+    Probe rows, only, more;
+    rows.dense_rows = 7;
+    only.only = {"state/0"};
+    more.singular_values = 2;
+    QVERIFY(recorded({}) == recorded({}));
+    for (const Probe& probe : {rows, only, more}) QVERIFY(!(recorded({}) == recorded(probe)));
+    // Weights that were learned.
+    const auto learn = [](Setup& s) { s.learned["elman"] = std::make_shared<const LearnedWeights>(); };
+    QVERIFY(laid != ScheduleKey(changed(learn), 16) && !(run(setup, true) == run(changed(learn), true)));
   }
 };
 

@@ -10,6 +10,7 @@
 #include <QPointer>
 #include <QSet>
 #include <QSettings>
+#include <QSignalSpy>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QToolButton>
@@ -233,6 +234,21 @@ class TestKeyboard : public test::WindowTest {
                              }, {}, {}});
     key(Qt::Key_O, Qt::ControlModifier);
     QVERIFY(window_->scrubber()->strip()->hasFocus());
+  }
+
+  void escapeTakesASearchBackAndStopsNothing() {
+    QSignalSpy stops(window_->action("stop"), &QAction::triggered);
+    key(Qt::Key_F, Qt::ControlModifier);
+    QLineEdit* search = window_->models()->searchField();
+    QTRY_VERIFY(search->hasFocus());
+    type("s4");
+    key(Qt::Key_Escape);
+    QVERIFY(search->text().isEmpty() && search->hasFocus());
+    key(Qt::Key_Escape);
+    QVERIFY(!search->hasFocus() && window_->models()->isAncestorOf(QApplication::focusWidget()));
+    QCOMPARE(stops.count(), 0);
+    key(Qt::Key_Escape);
+    QCOMPARE(stops.count(), 1);
   }
 };
 

@@ -368,6 +368,33 @@ class TestSession : public test::WindowTest {
     QCOMPARE(inWindowWords("nothing of the kind"), QString("nothing of the kind"));
   }
 
+  /// A name of the user's is no option, however it is spelt; neither is what a command for a terminal says.
+  void namesOfFilesAndColumnsStayAsTheyAre() {
+    QCOMPARE(inWindowWords("run--seed.csv: line 4, column 1 (a--time) is no number: choose --columns."), QString("run--seed.csv: line 4, column 1 (a--time) is no number: choose Columns."));
+    QCOMPARE(inWindowWords("/tmp/--task/--seed.csv and ./a/--time: (--lr) or --dtype."), QString("/tmp/--task/--seed.csv and ./a/--time: (lr) or Precision."));
+    QCOMPARE(inWindowWords("write it with `reclab train gru --export DIR`, not --input"), QString("write it with `reclab train gru --export DIR`, not File"));
+    // One that is an option to the letter is told by the fields of its error.
+    const Error whole("--seed: column --time is no number: choose --columns.", {.file = "--seed", .place = "column --time"});
+    QCOMPARE(inWindowWords(whole), QString("--seed: column --time is no number: choose Columns."));
+    QCOMPARE(sentenceOf(std::make_exception_ptr(whole)), QString("--seed: column --time is no number: choose Columns."));
+    auto trace = std::make_shared<Trace>();
+    trace->info.input_name = "--seed";
+    trace->input_names = {"--time"};
+    trace->info.notes = {"--time of --seed is even: leave out --time-unit."};
+    QCOMPARE(inWindowWords(std::shared_ptr<const Trace>(trace))->info.notes.front(), std::string("--time of --seed is even: leave out time-unit."));
+  }
+
+  void aFileNamedAsAnOptionIsNamedAsItIs() {
+    const QString file = written("run--seed.csv", "a--time,b\n1,2\n2,x\n3,4\n");
+    window_->openFile(file);
+    QTRY_VERIFY_WITH_TIMEOUT(!window_->banner()->sentence().isEmpty(), patience);
+    const QString said = window_->banner()->sentence();
+    QVERIFY2(said.contains("run--seed.csv"), qPrintable(said));
+    QFile::remove(file);
+    window_->openFile(written("run--dtype.csv", "a--time\nx\ny\n"));
+    QTRY_VERIFY_WITH_TIMEOUT(window_->banner()->sentence().contains("run--dtype.csv"), patience);
+  }
+
   void secondsAreSaidAsPreciselyAsTheyAreMeant() {
     const auto both = [](double seconds) { return QStringList{secondsInWords(seconds), roughSecondsInWords(seconds)}; };
     QCOMPARE(both(4e-5), (QStringList{"40 µs", "40 µs"}));

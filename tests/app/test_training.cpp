@@ -7,6 +7,7 @@
 #include <QMenu>
 #include <QMenuBar>
 #include <QPushButton>
+#include <QSet>
 #include <QSignalSpy>
 #include <QTimer>
 #include <QToolButton>
@@ -17,6 +18,7 @@
 #include "gui/session/pins.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/status_line.h"
+#include "gui/window/panel_area.h"
 #include "models/registry.h"
 #include "training_test.h"
 

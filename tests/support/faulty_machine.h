@@ -5,9 +5,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "array/cuda/health.h"
 #include "host_machine.h"
@@ -40,6 +42,9 @@ class FaultyMachine {
     return alive_.size();
   }
 
+  /// Called before what is fetched from the device.
+  void at_download(std::function<void()> call) { at_download_ = std::move(call); }
+
   std::string name() const { return host_.name(); }
   const kernel::Health& health() const { return health_; }
   void* allocate(std::size_t bytes) {
@@ -68,6 +73,7 @@ class FaultyMachine {
     host_.upload(to, from, bytes);
   }
   void download(void* to, const void* from, std::size_t bytes) {
+    if (at_download_) at_download_();
     launch();
     host_.download(to, from, bytes);
   }
@@ -121,6 +127,7 @@ class FaultyMachine {
   static inline thread_local bool recording_ = false;
   HostMachine host_;
   kernel::Health health_;
+  std::function<void()> at_download_;
   mutable std::mutex mutex_;  // of alive_: a window computes on several threads
   std::set<void*> alive_;
   std::atomic<Fault> fault_ = Fault::none;

@@ -144,7 +144,7 @@ void MainWindow::fillCompareMenu() {
   try {
     for (const ReadyComparison& one : readyComparisons(dataFile("comparisons.json"), *session_->library(), now)) offer(compare_, one);
   } catch (const Error& error) {
-    say(inWindowWords(error.what()), Tone::warning);
+    say(inWindowWords(error), Tone::warning);
   }
   compare_->addSeparator();
   if (const ModelPtr& model = session_->model(); model && model->preset.id == now.preset)

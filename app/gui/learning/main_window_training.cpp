@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The window's part in training: the bar, the panel and the menus.
 #include <QAction>
+#include <QUndoStack>
 
 #include "gui/learning/training_bar.h"
+#include "gui/session/commands.h"
 #include "gui/session/pins.h"
 #include "gui/window/look.h"
 #include "gui/window/main_window.h"
@@ -29,10 +31,16 @@ void MainWindow::connectTraining() {
   connect(training_, &TrainingBar::trainWanted, this, [this] { train(); });
   connect(training_, &TrainingBar::stepWanted, this, [this] { train(1); });
   connect(training_, &TrainingBar::forkWanted, session_, &SessionController::forkTraining);
-  connect(training_, &TrainingBar::resetWanted, session_, &SessionController::resetTraining);
+  connect(training_, &TrainingBar::resetWanted, this, &MainWindow::resetTraining);
   connect(training_, &TrainingBar::followWanted, session_, &SessionController::followTraining);
   connect(training_->strip(), &TrainingStrip::stepPicked, session_, &SessionController::lookAtStep);
   connect(training_->settings(), &TrainingSettings::changed, this, [this] { session_->setTrainingChoice(training_->settings()->choice()); });
+}
+
+void MainWindow::resetTraining() {
+  if (!session_->learning() || session_->learning()->current == 0) return;
+  undo_->push(new ForgetTraining(session_));
+  say(tr("The training is forgotten, and the weights are drawn again; Undo (Ctrl+Z) brings all of it back."), Tone::info);
 }
 
 void MainWindow::train(std::int64_t steps) {

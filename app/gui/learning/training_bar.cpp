@@ -33,7 +33,7 @@ TrainingBar::TrainingBar(QWidget* parent) : QToolBar(tr("Training"), parent) {
   train_->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   step_ = button("step", "step-forward", tr("One step of training"), tr("One step of training"), &TrainingBar::stepWanted);
   fork_ = button("fork", "fork", tr("Fork"), tr("A new training from the weights that are looked at. It waits until you have chosen how it learns and press Train; its optimiser begins anew"), &TrainingBar::forkWanted);
-  reset_ = button("reset", "reset", tr("Reset"), tr("Forget this training and draw the weights again"), &TrainingBar::resetWanted);
+  reset_ = button("reset", "reset", tr("Reset"), tr("Forget this training and draw the weights again; Undo (Ctrl+Z) brings it back"), &TrainingBar::resetWanted);
   settings_ = new TrainingSettings;
   how_ = new QToolButton(this);
   how_->setObjectName("field");

@@ -32,4 +32,17 @@ class ChangeSetup : public QUndoCommand {
   bool live_;
 };
 
+/// A training that is forgotten, with all that it learned. It is kept here, so that undo brings all of it back.
+class ForgetTraining : public QUndoCommand {
+ public:
+  explicit ForgetTraining(SessionController* session) : QUndoCommand(QObject::tr("reset of the training")), session_(session), before_(session->setup()) {}
+  void redo() override { forgotten_ = session_->resetTraining(forgotten_); }
+  void undo() override { session_->bringBackTraining(forgotten_, before_); }
+
+ private:
+  SessionController* session_;
+  Setup before_;
+  SessionController::Forgotten forgotten_;
+};
+
 }  // namespace reclab

@@ -40,7 +40,7 @@ Settings settingsOf(const QJsonValue& pairs) {
   return settings;
 }
 
-QJsonObject toObject(const Setup& setup) {
+QJsonObject toObject(const Setup& setup, const PutLearned& put) {
   QJsonObject set;
   for (const auto& [preset, settings] : setup.set) {
     set[toText(preset)] = toArray(settings);
@@ -69,13 +69,19 @@ QJsonObject toObject(const Setup& setup) {
     }
     root["sequence"] = sequence;
   }
+  if (put) {
+    QJsonObject learned;
+    for (const auto& [preset, weights] : setup.learned)
+      if (weights) learned[toText(preset)] = put(weights);
+    if (!learned.isEmpty()) root["learned"] = learned;
+  }
   return root;
 }
 
 std::string word(const QJsonObject& from, const char* key, const char* otherwise) { return from[QLatin1String(key)].toString(otherwise).toStdString(); }
 
 /// All but its sequence; nothing where the model or a value is none that there is.
-std::optional<Setup> setupOf(const QJsonObject& root, const Library& library) {
+std::optional<Setup> setupOf(const QJsonObject& root, const Library& library, const GetLearned& get, bool& unlearned) {
   Setup setup;
   setup.preset = word(root, "preset", "");
   setup.seed = root["seed"].toString().toULongLong();
@@ -85,11 +91,17 @@ std::optional<Setup> setupOf(const QJsonObject& root, const Library& library) {
   setup.loss = word(root, "loss", "auto");
   setup.weights = filesOf(root["weights"].toObject());
   setup.states = filesOf(root["states"].toObject());
+  const QJsonObject learned = root["learned"].toObject();
+  for (auto entry = learned.begin(); entry != learned.end(); ++entry) {
+    const LearnedPtr weights = get ? get(entry.value().toObject()) : nullptr;
+    if (weights) setup.learned[entry.key().toStdString()] = weights;
+    unlearned = unlearned || (!weights && entry.key().toStdString() == setup.preset);
+  }
   const QJsonObject set = root["set"].toObject();
   for (auto entry = set.begin(); entry != set.end(); ++entry) setup.set[entry.key().toStdString()] = settingsOf(entry.value());
   try {
     const auto kind = [](const std::string& one, std::initializer_list<const char*> all) { return std::find(all.begin(), all.end(), one) != all.end(); };
-    if (!kind(setup.device, {"auto", "cpu", "cuda"}) || !kind(setup.dtype, {"f64", "f32"}) || !kind(setup.loss, {"auto", "last", "mean", "task"})) return {};
+    if (!kind(setup.device, {"auto", "cpu", "cuda"}) || !kind(setup.dtype, {"f64", "f32"}) || (setup.loss != "auto" && !loss_kind(setup.loss))) return {};
     hyper_of(builtin_registry(), library.presets.find(setup.preset), setup.settings());
   } catch (const Error&) {
     return {};  // of a preset or a table that is not what it was
@@ -99,27 +111,29 @@ std::optional<Setup> setupOf(const QJsonObject& root, const Library& library) {
 
 }  // namespace
 
-QByteArray toJson(const Setup& setup) { return QJsonDocument(toObject(setup)).toJson(QJsonDocument::Compact); }
+QByteArray toJson(const Setup& setup, const PutLearned& put) { return QJsonDocument(toObject(setup, put)).toJson(QJsonDocument::Compact); }
 
-QByteArray toJson(const std::vector<KeptPin>& pins) {
+QByteArray toJson(const std::vector<KeptPin>& pins, const PutLearned& put) {
   QJsonArray all;
   for (const KeptPin& pin : pins) {
-    QJsonObject one = toObject(pin.setup);
+    QJsonObject one = toObject(pin.setup, put);
     one.remove("sequence");
     if (!pin.given.isEmpty()) one["name"] = pin.given;
     if (pin.colour >= 0) one["colour"] = pin.colour;
+    if (!pin.training.isEmpty()) one["training"] = pin.training;
     all.append(one);
   }
   return QJsonDocument(all).toJson(QJsonDocument::Compact);
 }
 
-std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& library) {
+std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& library, const GetLearned& get) {
   const QJsonObject root = QJsonDocument::fromJson(json).object();
   const QJsonObject sequence = root["sequence"].toObject();
   if (root.isEmpty() || sequence.isEmpty()) return {};
-  const std::optional<Setup> setup = setupOf(root, library);
+  bool unlearned = false;
+  const std::optional<Setup> setup = setupOf(root, library, get, unlearned);
   if (!setup) return {};
-  KeptSetup kept{*setup, {}};
+  KeptSetup kept{*setup, {}, unlearned};
   SequenceChoice& choice = kept.sequence;
   choice.isFile = sequence.contains("file");
   if (choice.isFile) {
@@ -143,10 +157,12 @@ std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& librar
   return kept;
 }
 
-std::vector<KeptPin> keptPins(const QByteArray& json, const Library& library) {
+std::vector<KeptPin> keptPins(const QByteArray& json, const Library& library, const GetLearned& get) {
   std::vector<KeptPin> pins;
-  for (const QJsonValue one : QJsonDocument::fromJson(json).array())
-    if (const std::optional<Setup> setup = setupOf(one.toObject(), library)) pins.push_back({*setup, one[QLatin1String("name")].toString(), one[QLatin1String("colour")].toInt(-1)});
+  for (const QJsonValue one : QJsonDocument::fromJson(json).array()) {
+    bool unlearned = false;
+    if (const std::optional<Setup> setup = setupOf(one.toObject(), library, get, unlearned)) pins.push_back({*setup, one[QLatin1String("name")].toString(), one[QLatin1String("colour")].toInt(-1), one[QLatin1String("training")].toString(), unlearned});
+  }
   return pins;
 }
 

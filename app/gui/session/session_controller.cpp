@@ -13,7 +13,13 @@ SessionController::SessionController(QObject* parent)
     : QObject(parent),
       runs_(desk_, [this](bool live) { return whatToRun(live); }),
       schedules_(desk_, [this] { return ScheduleWork::Subject{library_, setup_}; }),
-      timings_(desk_, [this] { return whatToTime(); }) {
+      timings_(desk_, [this] { return whatToTime(); }),
+      keptTrainings_(desk_, {}, {.finished = [this](int, const KeptTrainings& kept) { takeBack(kept); },
+                                 .ended = [this](int, const Ending& ending) {
+                                   if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
+                                   emit libraryReady();
+                                   description_.findProperties(library_);
+                                 }}) {
   qRegisterMetaType<TracePtr>("reclab::TracePtr");
   qRegisterMetaType<ModelPtr>("reclab::ModelPtr");
   qRegisterMetaType<LoadedSequencePtr>("reclab::LoadedSequencePtr");
@@ -44,8 +50,12 @@ void SessionController::connectRuns() {
       emit said(sentence.isEmpty() ? shown_.summary() : sentence, Tone::info);
     else
       emit said(sentence, Tone::warning);
+    lastOutcome_ = outcome;
+    if (const std::shared_ptr<const Setup>& its = shown_.setup(); outcome == Outcome::finished && its && (its->learnedWeights() || its->weights.contains(its->preset)))
+      ran_[its->preset] = *its;
     emit runEnded(outcome);
   });
+  connect(&runs_, &RunWork::weightsMisfit, this, &SessionController::weightsMisfit);
   connect(&runs_, &RunWork::handRests, this, &SessionController::describe);
   connect(&runs_, &RunWork::rests, this, [this](Outcome outcome) {
     if (outcome == Outcome::finished && needs_of(visible_).has(Kind::schedule)) schedules_.start();  // a tab behind another is open too
@@ -59,6 +69,8 @@ void SessionController::connectOthers() {
     for (const std::string& problem : library_->presets.problems()) emit said(inWindowWords(problem), Tone::warning);
     for (const QString& problem : problemsOfPlaces(library_->presets.presets())) emit said(problem, Tone::warning);
     compositions_.setLibrary(library_);
+    if (std::exchange(wantsLearned_, false) && store_.isMine())
+      return keptTrainings_.start(0, [library = library_, folder = store_.folder()](const auto&, std::stop_token) { return TrainingStore::read(folder, library); });
     emit libraryReady();
     description_.findProperties(library_);
   });
@@ -103,7 +115,10 @@ void SessionController::connectOthers() {
   });
 }
 
-void SessionController::open() { description_.readPresets(); }
+void SessionController::open(bool learned) {
+  wantsLearned_ = learned;
+  description_.readPresets();
+}
 
 void SessionController::compare(const QString& one, const QString& other) {
   if (library_) comparisons_.compare(library_, {one.toStdString(), other.toStdString()});
@@ -159,6 +174,31 @@ QString SessionController::nameOfFormer(const TracePtr& trace) const {
   return its ? reclab::nameOfFormer(trace->info, *its, setup_) : QString();
 }
 
+QString SessionController::whyNotShown() const {
+  if (runs_.running() || (shown_.setup() && shown_.setup()->sameRun(setup_))) return {};
+  return lastOutcome_ == Outcome::failed ? tr("it cannot run as it is set") : lastOutcome_ == Outcome::cancelled ? tr("its run was stopped") : QString();
+}
+
+std::optional<Setup> SessionController::setupThatFits() const {
+  const auto weightsOf = [](const Setup& setup) {
+    const auto file = setup.weights.find(setup.preset);
+    return std::pair(setup.learnedWeights(), setup.learnedWeights() || file == setup.weights.end() ? std::filesystem::path() : file->second);
+  };
+  const LearnedPtr learned = setup_.learnedWeights();
+  std::optional<Setup> its;
+  if (const auto ran = ran_.find(setup_.preset); ran != ran_.end() && weightsOf(ran->second) == weightsOf(setup_)) its = ran->second;
+  if (!its && learned) its = setupAt(learned->training, learned->step);
+  if (!its || its->preset != setup_.preset) return std::nullopt;
+  Setup fits = setup_;
+  if (const auto set = its->set.find(its->preset); set != its->set.end())
+    fits.set[fits.preset] = set->second;
+  else
+    fits.set.erase(fits.preset);
+  fits.sequence = its->sequence;
+  fits.loss = its->loss;
+  return fits;
+}
+
 bool SessionController::awaits(Kind kind) const {
   if (kind == Kind::timing) return !runs_.settled() || timings_.awaited();
   if (kind == Kind::schedule) return !runs_.settled() || schedules_.isAtIt();
@@ -172,6 +212,7 @@ void SessionController::discard(TracePtr trace) {
 
 void SessionController::stop() {
   if (timings_.wanted()) timings_.stop();
+  trainings_.pause();
   exports_.stop();
   runs_.stop();
 }

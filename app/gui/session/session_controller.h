@@ -3,6 +3,7 @@
 // work is a file in work/; who waits for whom is the desk's.
 #pragma once
 
+#include <QJsonObject>
 #include <QObject>
 #include <QElapsedTimer>
 #include <QStringList>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "gui/session/kept/training_store.h"
 #include "gui/session/requests.h"
 #include "gui/session/setup.h"
 #include "gui/session/shown.h"
@@ -33,7 +35,8 @@ class SessionController : public QObject {
   explicit SessionController(QObject* parent = nullptr);
   ~SessionController() override;
 
-  void open();  ///< reads the presets; libraryReady follows
+  /// Reads the presets, and what was learned before where `learned` says so; libraryReady follows.
+  void open(bool learned = false);
   const LibraryPtr& library() const { return library_; }
   const Setup& setup() const { return setup_; }
   const ModelPtr& model() const { return model_; }  ///< as last described; null before
@@ -41,6 +44,11 @@ class SessionController : public QObject {
   const Setup& shownSetup() const { return shown_.setup() ? *shown_.setup() : setup_; }  ///< what the trace is of, while a newer setup() may be running
   /// What the trace records: nothing for sure while its run goes on.
   Probe shownProbe() const;
+  /// Why what is set is not what is shown, a clause for a heading: its run failed, or was stopped. Empty while it is, or is on its way.
+  QString whyNotShown() const;
+  /// What is set, with the settings, the sequence and the loss that its weights go with, where those are known: those of the newest run with these
+  /// weights, or of the training that they are of.
+  std::optional<Setup> setupThatFits() const;
   bool running() const { return runs_.running(); }
   const Probe& asked() const { return runs_.asked(); }  ///< what the newest run was to record
   bool exporting() const { return exports_.running(); }
@@ -93,7 +101,10 @@ class SessionController : public QObject {
   void pauseTraining() { trainings_.pause(); }
   /// A new training, from the weights that are looked at; it begins when train() is asked for it.
   void forkTraining();
-  void resetTraining();  ///< forgets the current training, and draws the weights again
+  using Forgotten = std::shared_ptr<TrainingWork::Forgotten>;
+  /// Forgets the current training, or again one that was brought back, and draws the weights again. Returns what bringBackTraining() takes.
+  Forgotten resetTraining(const Forgotten& again = {});
+  void bringBackTraining(const Forgotten& forgotten, const Setup& before);  ///< with its curve, its weights and what was looked at then
   void exportTraining(const QString& folder) { trainings_.exportTo(folder); }
   void setTrainingChoice(const TrainingChoice& choice) { trainings_.setChoice(choice); }
   const TrainingChoice& trainingChoice() const { return trainings_.choice(); }
@@ -115,6 +126,19 @@ class SessionController : public QObject {
   Probe quickProbe() const { return probeFor(visible_, true, focus_, runs_.keepsUp() ? followed_ : Kinds()); }
   /// How long the pictures of the runs beside take, by which those of a training are so far apart that it has most of the time.
   void setSecondsBeside(double seconds) { secondsBeside_ = seconds; }
+
+  // What was learned, from one start of the window to the next.
+  /// Writes it; a sentence where that cannot be.
+  QString keepTrainings();
+  QJsonObject putLearned(const LearnedPtr& weights);  ///< of a setup or pin, as kept_setup.h has it
+  LearnedPtr getLearned(const QJsonObject& weights);
+  void keepNoOtherWeights() { store_.removeOthers(written_); }  ///< than those that were put
+  QString idOfTraining(std::uint64_t training) const { return trainings_.idOf(training); }
+  void follow(std::uint64_t run, const QString& training);  ///< a run beside is that which a training that was kept is of
+  QStringList trainedTogether() const { return trainings_.together(); }
+  void trainOnWith(const QStringList& ids);
+  /// The sequence that a training was kept with; null where none was.
+  LoadedSequencePtr sequenceOf(const SequenceChoice& choice) const;
 
   Desk& desk() { return desk_; }                           ///< for what else computes
   const JobBase& runJob() const { return runs_.job(); }  ///< for what gives way to it
@@ -142,6 +166,7 @@ class SessionController : public QObject {
   void modelWanted(const reclab::ModelChoice& model);
   void settingWanted(const reclab::SettingChoice& setting);
   void runEnded(reclab::Outcome outcome);
+  void weightsMisfit();  ///< after the sentence that says so: weights that were learned or read do not go with what is set
   void learningChanged(reclab::LearningPtr learning);  ///< a few times a second while it trains, and with each picture
   void trainingStepChanged();
   void trainingWanted();  ///< by a panel
@@ -158,6 +183,7 @@ class SessionController : public QObject {
   void connectRuns();
   void connectOthers();
   void connectTraining();
+  void takeBack(const KeptTrainings& kept);
   void tellLearning();
   void followOn();
   void setLine(std::int64_t step);
@@ -171,12 +197,15 @@ class SessionController : public QObject {
 
   Setup setup_;
   LibraryPtr library_;
+  bool wantsLearned_ = false;
   PropertiesOf properties_;
   ModelPtr model_;  ///< as last described
   QStringList visible_;
   Kinds followed_;
   std::int64_t focus_ = 0;
   Shown shown_;
+  std::map<std::string, Setup> ran_;  ///< with weights that were learned or read: the newest of each preset
+  Outcome lastOutcome_ = Outcome::finished;
   Desk desk_{sentenceOf};
   DescriptionWork description_{desk_};
   ComparisonWork comparisons_{desk_};
@@ -187,6 +216,11 @@ class SessionController : public QObject {
   ExportWork exports_{desk_};
   FileWork files_{desk_};
   TrainingWork trainings_{desk_};
+  TrainingStore store_;
+  std::map<QString, Parameters> keptWeights_;  ///< of setups and pins, by their files
+  std::map<std::pair<QString, std::int64_t>, LearnedPtr> gotten_;  ///< by training and step
+  QSet<QString> written_;
+  Job<int, KeptTrainings> keptTrainings_;
   LearningPtr learning_;
   bool following_ = false;      ///< pictures are of the newest weights
   std::int64_t line_ = 0;       ///< the step of training that all runs that learn are looked at

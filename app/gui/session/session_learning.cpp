@@ -15,6 +15,7 @@ constexpr std::int64_t leastPause = 200;  ///< ms from one picture to the next
 }  // namespace
 
 void SessionController::connectTraining() {
+  trainings_.keepIn(store_.folder());
   tellSoon_.setSingleShot(true);
   tellSoon_.setInterval(tellEvery);
   connect(&tellSoon_, &QTimer::timeout, this, &SessionController::tellLearning);
@@ -129,13 +130,22 @@ void SessionController::forkTraining() {
   tellLearning();
 }
 
-void SessionController::resetTraining() {
+SessionController::Forgotten SessionController::resetTraining(const Forgotten& again) {
   following_ = false;
-  trainings_.forget();
+  Forgotten forgotten = trainings_.forget(again);
   Setup drawn = setup_;
   drawn.learned.erase(drawn.preset);
   apply(drawn, false);
   tellLearning();
+  return forgotten;
+}
+
+void SessionController::bringBackTraining(const Forgotten& forgotten, const Setup& before) {
+  following_ = false;
+  const bool whole = trainings_.bringBack(forgotten);
+  apply(before, false);
+  tellLearning();
+  if (!whole) emit said(tr("The weights that were looked at are back; the training that they are of was forgotten too long ago."), Tone::warning);
 }
 
 std::optional<Setup> SessionController::setupAt(std::uint64_t training, std::int64_t step) const {
@@ -186,6 +196,68 @@ Setup SessionController::asLearned(Setup setup) const {
   if (!learner) learner = trainings_.beside(setup);
   if (const LearnedPtr weights = learner ? learner->nearest(line_) : nullptr) setup.learned[setup.preset] = weights;
   return setup;
+}
+
+void SessionController::takeBack(const KeptTrainings& kept) {
+  keptWeights_ = kept.weights;
+  trainings_.takeBack(kept.learners);
+  for (const QString& problem : kept.problems) emit said(problem, Tone::warning);
+}
+
+QString SessionController::keepTrainings() {
+  store_.remove(trainings_.forgottenIds());
+  return trainings_.keepNow();
+}
+
+QJsonObject SessionController::putLearned(const LearnedPtr& weights) {
+  const QString training = trainings_.idOf(weights->training);
+  QJsonObject object{{"training", training}, {"step", QString::number(weights->step)}, {"from", QString::fromStdString(weights->from)},
+                     {"command", QString::fromStdString(weights->command)}, {"folder", QString::fromStdString(weights->folder)}};
+  if (training.isEmpty() || weights->bytes() > TrainingStore::largest) return object;
+  const QString name = QStringLiteral("%1-%2.npz").arg(training).arg(weights->step);
+  try {
+    if (!written_.contains(name)) writeWeights(store_.fileOf(name).toStdString(), weights->values);
+    written_.insert(name);
+    object["file"] = name;
+  } catch (const Error& error) {
+    emit said(inWindowWords(error), Tone::warning);
+  }
+  return object;
+}
+
+LearnedPtr SessionController::getLearned(const QJsonObject& object) {
+  const QString training = object["training"].toString(), file = object["file"].toString();
+  const std::int64_t step = object["step"].toString().toLongLong();
+  if (training.isEmpty()) return nullptr;
+  if (const auto learner = trainings_.findId(training))
+    if (const LearnedPtr its = learner->nearest(step); its && its->step == step) return its;
+  LearnedPtr& same = gotten_[{training, step}];  // of several pins with these weights
+  const auto values = keptWeights_.find(file);
+  if (same || values == keptWeights_.end()) return same;
+  auto weights = std::make_shared<LearnedWeights>();
+  weights->training = trainings_.numberOf(training);
+  weights->step = step;
+  weights->values = values->second;
+  weights->from = object["from"].toString().toStdString();
+  weights->command = object["command"].toString().toStdString();
+  weights->folder = object["folder"].toString().toStdString();
+  return same = std::move(weights);
+}
+
+void SessionController::follow(std::uint64_t run, const QString& training) {
+  if (const auto learner = trainings_.findId(training)) learner->setRun(run);
+}
+
+void SessionController::trainOnWith(const QStringList& ids) {
+  trainings_.goOnWith(ids);
+  if (const auto looked = trainings_.current(); looked && looked->newest() && !setup_.learnedWeights()) setLine(looked->newest()->step);
+  tellLearning();
+}
+
+LoadedSequencePtr SessionController::sequenceOf(const SequenceChoice& choice) const {
+  for (const auto& one : trainings_.all())
+    if (one->setup().sequence && one->setup().sequence->choice == choice) return one->setup().sequence;
+  return nullptr;
 }
 
 }  // namespace reclab

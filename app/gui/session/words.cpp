@@ -4,6 +4,7 @@
 #include <QHash>
 #include <QRegularExpression>
 #include <algorithm>
+#include <functional>
 #include <new>
 
 #include "array/error.h"
@@ -54,7 +55,7 @@ QString sentenceOf(const std::exception_ptr& thrown) {
   try {
     std::rethrow_exception(thrown);
   } catch (const Error& error) {
-    return inWindowWords(error.what());
+    return inWindowWords(error);
   } catch (const std::bad_alloc&) {
     return QObject::tr("There is not enough memory for this; take a shorter sequence or a narrower model.");
   } catch (const std::exception& error) {
@@ -62,14 +63,40 @@ QString sentenceOf(const std::exception_ptr& thrown) {
   }
 }
 
-QString inWindowWords(const std::string& sentence) {
+QString inWindowWords(const std::string& sentence, const QStringList& names) {
   QString text = QString::fromStdString(sentence);
   if (!text.contains(QLatin1String("--"))) return text;
+  // What is not the engine's is taken out, each piece behind a letter of no script, and put back at the end.
+  QStringList kept;
+  const auto take = [&](qsizetype at, qsizetype length) {
+    const QString place = QChar(0xe000) + QString::number(kept.size()) + QChar(0xe001);
+    kept << text.mid(at, length);
+    text.replace(at, length, place);
+    return at + place.size();
+  };
+  text.remove(QChar(0xe000)).remove(QChar(0xe001));
+  QStringList longest = names;
+  std::ranges::stable_sort(longest, std::greater<>(), &QString::size);  // a folder's name may have a file's in it
+  for (const QString& name : longest)
+    if (name.contains(QLatin1String("--")))
+      for (qsizetype at = text.indexOf(name); at >= 0; at = text.indexOf(name, at)) at = take(at, name.size());
+  static const QRegularExpression command("`[^`]*`");
+  for (auto found = command.match(text); found.hasMatch(); found = command.match(text, found.capturedStart() + 1)) take(found.capturedStart(), found.capturedLength());
   for (const Words& remedy : remedies) text.replace(QLatin1String(remedy.engine), QLatin1String(remedy.window));
-  static const QRegularExpression option("--[a-z][a-z-]*");
+  // A word of its own: not a part of "run--seed.csv".
+  static const QRegularExpression option(R"((?<![\w./\\-])--[a-z][a-z-]*+(?![\w/\\]|\.\w))", QRegularExpression::UseUnicodePropertiesOption);
   for (auto found = option.match(text); found.hasMatch(); found = option.match(text))
     text.replace(found.capturedStart(), found.capturedLength(), controls().value(found.captured(), found.captured().mid(2)));
+  for (qsizetype i = kept.size() - 1; i >= 0; --i) text.replace(QChar(0xe000) + QString::number(i) + QChar(0xe001), kept[i]);
   return text;
+}
+
+QString inWindowWords(const Error& error) {
+  const ErrorPlace& where = error.where();
+  QStringList names;
+  for (const std::string* one : {&where.file, &where.place, &where.model, &where.value, &where.range})
+    names << QString::fromStdString(*one);
+  return inWindowWords(std::string(error.what()), names);
 }
 
 std::shared_ptr<const Trace> inWindowWords(std::shared_ptr<const Trace> trace) {
@@ -82,7 +109,10 @@ std::shared_ptr<const Trace> inWindowWords(std::shared_ptr<const Trace> trace) {
                    std::any_of(arrays.begin(), arrays.end(), [&](const auto& one) { return foreign(one->text); });
   if (!any) return trace;
   auto mine = std::make_shared<Trace>(*trace);
-  const auto change = [](std::string& text) { text = inWindowWords(text).toStdString(); };
+  QStringList names{QString::fromStdString(info.input_name), QString::fromStdString(info.weights), QString::fromStdString(info.state)};
+  for (const auto* all : {&trace->input_names, &trace->output_names})
+    for (const std::string& name : *all) names << QString::fromStdString(name);
+  const auto change = [&](std::string& text) { text = inWindowWords(text, names).toStdString(); };
   change(mine->info.sentence);
   for (std::string& note : mine->info.notes) change(note);
   for (SpectrumInfo& one : mine->info.spectra) change(one.of);

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <QString>
+#include <QStringList>
 #include <exception>
 #include <string>
 
+#include "array/error.h"
 #include "trace/trace.h"
 
 namespace reclab {
@@ -14,8 +16,11 @@ enum class Tone { info, busy, warning };  ///< in which a sentence is said
 
 /// The sentence for whatever a computation threw.
 QString sentenceOf(const std::exception_ptr& thrown);
-/// The sentence with the window's own controls in place of reclab's options.
-QString inWindowWords(const std::string& sentence);
+/// The sentence with the window's own controls in place of reclab's options. `names` are those of files, columns and other things of the user's: they
+/// stay as they are, and so does a command between backquotes, which is for a terminal.
+QString inWindowWords(const std::string& sentence, const QStringList& names = {});
+/// Likewise of an Error, which says which names are in it.
+QString inWindowWords(const Error& error);
 /// Likewise every sentence that a run says of itself; the same trace where there is none to change.
 std::shared_ptr<const Trace> inWindowWords(std::shared_ptr<const Trace> trace);
 

@@ -156,12 +156,19 @@ Banner::Banner(QWidget* parent) : QFrame(parent) {
   words_->setTextFormat(Qt::PlainText);
   words_->setTextInteractionFlags(Qt::TextSelectableByMouse);
   row->addWidget(words_, 1);
-  offer_ = new QPushButton(this);
-  offer_->setVisible(false);
-  row->addWidget(offer_, 0, Qt::AlignTop);
-  connect(offer_, &QPushButton::clicked, this, [this] {
-    if (const auto action = std::exchange(action_, {})) action();
-  });
+  for (std::size_t i = 0; i < most; ++i) {
+    auto* button = new QPushButton(this);
+    button->setObjectName(QStringLiteral("offer.%1").arg(i));
+    button->setFocusPolicy(Qt::TabFocus);
+    button->setVisible(false);
+    row->addWidget(button, 0, Qt::AlignTop);
+    connect(button, &QPushButton::clicked, this, [this, i] {
+      if (i >= actions_.size()) return;
+      const auto action = std::exchange(actions_, {})[i];
+      action();
+    });
+    buttons_.push_back(button);
+  }
   auto* shut = new QToolButton(this);
   shut->setIcon(icon("close", QPalette::Dark));
   shut->setIconSize({14, 14});
@@ -172,14 +179,22 @@ Banner::Banner(QWidget* parent) : QFrame(parent) {
 }
 
 void Banner::offer(const QString& text, std::function<void()> action) {
-  action_ = std::move(action);
-  offer_->setText(text);
-  offer_->setVisible(true);
+  if (actions_.size() == most) return;
+  QPushButton* button = buttons_[actions_.size()];
+  actions_.push_back(std::move(action));
+  button->setText(text);
+  button->setVisible(true);
+}
+
+QStringList Banner::offers() const {
+  QStringList texts;
+  for (std::size_t i = 0; i < actions_.size(); ++i) texts << buttons_[i]->text();
+  return texts;
 }
 
 void Banner::show(const QString& sentence) {
-  action_ = {};
-  offer_->setVisible(false);
+  actions_.clear();
+  for (QPushButton* button : buttons_) button->setVisible(false);
   words_->setText(sentence);
   setVisible(true);
 }

@@ -6,6 +6,7 @@
 #include <QTimer>
 #include <QToolButton>
 #include <functional>
+#include <vector>
 
 #include "gui/session/session_controller.h"
 
@@ -44,14 +45,16 @@ class Banner : public QFrame {
  public:
   explicit Banner(QWidget* parent = nullptr);
   void show(const QString& sentence);
-  /// A button beside the sentence that is shown, until the next one.
+  /// A button beside the sentence that is shown, after those that are offered already, until the next sentence.
   void offer(const QString& text, std::function<void()> action);
   QString sentence() const;
+  QStringList offers() const;  ///< what stands on the buttons
 
  private:
+  static constexpr std::size_t most = 2;
   QLabel* words_;
-  QPushButton* offer_;
-  std::function<void()> action_;
+  std::vector<QPushButton*> buttons_;
+  std::vector<std::function<void()>> actions_;
 };
 
 }  // namespace reclab

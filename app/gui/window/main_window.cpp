@@ -10,6 +10,7 @@
 #include <QLabel>
 #include <QMenu>
 #include <QMenuBar>
+#include <QMessageBox>
 #include <QMimeData>
 #include <QScreen>
 #include <QStackedWidget>
@@ -100,7 +101,7 @@ MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
   resize(wanted.boundedTo(room));
   if (wanted.boundedTo(room) != wanted) setWindowState(windowState() | Qt::WindowMaximized);
   tellVisible();
-  session_->open();
+  session_->open(!options_.named() && !first_ && !QSettings().contains("session/restoring"));
 }
 
 MainWindow::~MainWindow() { qApp->removeEventFilter(this); }
@@ -168,7 +169,7 @@ void MainWindow::buildToolBar() {
   auto* run = add("run", "run", tr("Run"), QKeySequence(Qt::Key_F5), [this] { session_->run(); });
   run->setToolTip(tr("Run once more, in full (F5)"));
   auto* stop = add("stop", "stop", tr("Stop"), QKeySequence(Qt::Key_Escape), [this] { session_->stop(); });
-  stop->setToolTip(tr("Stop what is running (Esc); what is shown stays"));
+  stop->setToolTip(tr("Stop what is running, and pause what trains (Esc); what is shown stays"));
   auto* primary = new QToolButton(bar);  // not of the action: its icon stands on the accent, the menu's does not
   primary->setObjectName("primary");
   primary->setIcon(icon("run", QPalette::HighlightedText));
@@ -297,6 +298,12 @@ void MainWindow::connectSession() {
     session_->loadSequence(beginningSequence(options_, *session_->library()));
   });
   connect(session_, &SessionController::runEnded, this, &MainWindow::endRestoring);
+  connect(session_, &SessionController::weightsMisfit, this, &MainWindow::offerOtherWeights);
+  connect(session_, &SessionController::runEnded, this, [this](Outcome outcome) {
+    nameModel();
+    if (outcome == Outcome::cancelled) offerAfterStop();
+  });
+  connect(session_, &SessionController::runningChanged, this, &MainWindow::nameModel);
   connect(inspector_, &InspectorView::edited, hint_, [this] { hint_->done(FirstHint::drag); });
   connect(scrubber_->strip(), &TimeStrip::stepPicked, hint_, [this] { hint_->done(FirstHint::scrub); });
   connect(action("pin"), &QAction::triggered, hint_, [this] { hint_->done(FirstHint::pin); });
@@ -369,18 +376,31 @@ void MainWindow::begin() {
     QSettings settings;
     std::optional<KeptSetup> kept;
     // Where the note is still there, the last start ended while it restored this.
-    if (!options_.named() && !settings.contains("session/restoring")) kept = keptSetup(settings.value("session/setup").toByteArray(), library);
+    const GetLearned learned = [this](const QJsonObject& weights) { return session_->getLearned(weights); };
+    if (!options_.named() && !settings.contains("session/restoring")) kept = keptSetup(settings.value("session/setup").toByteArray(), library, learned);
     settings.setValue("session/restoring", true);
     settings.sync();
     sessionRestored_ = kept.has_value();
-    const Setup setup = first_ ? *first_ : kept ? kept->setup : beginning(options_, library);
+    Setup setup = first_ ? *first_ : kept ? kept->setup : beginning(options_, library);
+    if (kept && !first_) setup.sequence = session_->sequenceOf(kept->sequence);
     session_->apply(setup, false);
-    if (kept && !first_)
-      for (const KeptPin& pin : keptPins(settings.value("session/pins").toByteArray(), library)) pins_->add(pin.setup, nullptr, {}, pin.given, pin.colour);
+    if (kept && !first_) {
+      QStringList unlearned;
+      if (kept->unlearned) unlearned << QString::fromStdString(library.presets.find(setup.preset).title);
+      for (const KeptPin& pin : keptPins(settings.value("session/pins").toByteArray(), library, learned)) {
+        if (pins_->add(pin.setup, nullptr, {}, pin.given, pin.colour).isEmpty()) session_->follow(pins_->pins().back().id, pin.training);
+        if (pin.unlearned) unlearned << (pin.given.isEmpty() ? QString::fromStdString(library.presets.find(pin.setup.preset).title) : pin.given);
+      }
+      session_->trainOnWith(settings.value("session/training").toStringList());
+      if (!unlearned.isEmpty())
+        connect(session_, &SessionController::runEnded, this, [this, unlearned] {
+          say(tr("Weights that were learned are there no more, of: %1. These runs are untrained now, with weights drawn from the seed.").arg(unlearned.join(QStringLiteral(", "))), Tone::warning);
+        }, Qt::SingleShotConnection);
+    }
     if (!options_.model.isEmpty()) lookAtPlaces(QString::fromStdString(setup.preset), true);
     if (!setup.sequence) session_->loadSequence(kept ? kept->sequence : beginningSequence(options_, library));
   } catch (const Error& error) {
-    say(inWindowWords(error.what()), Tone::warning);
+    say(inWindowWords(error), Tone::warning);
   }
 }
 
@@ -460,9 +480,7 @@ void MainWindow::showModel(const ModelPtr& model) {
   if (!model->card.gates.empty()) modelHas_ << "gates";
   if (!model->card.states.empty()) modelHas_ << "states";
   tellModelHas(session_->trace());
-  const QString title = QString::fromStdString(model->preset.title);
-  for (FlatDock* dock : docks_)
-    if (dock->objectName() == "dock.inspector" || dock->objectName() == "dock.card") dock->header()->setHeadline(title);
+  nameModel();
   // The forms that this model has.
   form_->clear();
   form_->addItem(tr("auto"), "auto");
@@ -555,10 +573,30 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
 }
 
 void MainWindow::closeEvent(QCloseEvent* event) {
+  session_->stop();
+  if (const QString why = session_->keepTrainings(); !why.isEmpty() && !mayLose(why)) return event->ignore();
   saveLayout();
   endRestoring();
-  session_->stop();
   QMainWindow::closeEvent(event);
+}
+
+void MainWindow::closeUnasked() {
+  asks_ = false;
+  close();
+}
+
+/// What was learned would go with the window.
+bool MainWindow::mayLose(const QString& why) {
+  if (!asks_) return true;
+  QMessageBox question(QMessageBox::Warning, tr("What was learned cannot be kept"), why, QMessageBox::NoButton, this);
+  question.setTextFormat(Qt::PlainText);
+  question.setInformativeText(tr("The trainings of this window would be gone. The current one can be exported into another folder."));
+  auto* exports = question.addButton(tr("Export training…"), QMessageBox::AcceptRole);
+  auto* closes = question.addButton(tr("Close without it"), QMessageBox::DestructiveRole);
+  question.setDefaultButton(question.addButton(tr("Cancel"), QMessageBox::RejectRole));
+  question.exec();
+  if (question.clickedButton() == exports) action("exportTraining")->trigger();
+  return question.clickedButton() == closes;
 }
 
 }  // namespace reclab

@@ -69,6 +69,9 @@ class MainWindow : public QMainWindow {
   QUndoStack* undoStack() const { return undo_; }
   QAction* action(const QString& name) const;  ///< "open", "stop", "exportRun", ...
 
+  /// As when the session of the desktop ends, or the process is asked to: what can be kept is kept, and nothing is asked.
+  void closeUnasked();
+
   /// Opens a file as a drop does: a sequence, or weights or a state by what is in it.
   void openFile(const QString& file);
 
@@ -89,6 +92,8 @@ class MainWindow : public QMainWindow {
   void connectTraining();
   void train(std::int64_t steps = 0);  ///< so many; 0: to the end; or pauses what trains
   void tellLearning();
+  void resetTraining();
+  bool mayLose(const QString& why);
   void begin();
   void change(const Setup& after, const QString& text, int gesture = 0, bool live = false);
   void showSetup();
@@ -122,6 +127,9 @@ class MainWindow : public QMainWindow {
   void openModel(const ModelChoice& model);
   void editSetting(const QString& key, const QString& text, bool live, int gesture);
   void showTrained(bool trained);
+  void offerOtherWeights();  ///< beside the sentence that those of what is set do not fit
+  void offerAfterStop();
+  void nameModel();  ///< over its list, inspector and card: which it is, and that it is not shown where it is not
   void showMap(const QString& marked);
   void showLibrary();
   void focusNextPart(bool back);
@@ -170,7 +178,7 @@ class MainWindow : public QMainWindow {
   QStringList modelHas_;  ///< "gates", "states": by its card
   QString lookedAt_;      ///< the preset whose places the panels were told last
   QSet<QString> raised_;  ///< presets whose first place was raised: once is enough, afterwards the tabs are as they were left
-  bool restored_ = false, sessionRestored_ = false;
+  bool restored_ = false, sessionRestored_ = false, asks_ = true;
 };
 
 }  // namespace reclab

@@ -70,6 +70,10 @@ bool MainWindow::eventFilter(QObject* watched, QEvent* event) {
   switch (event->type()) {
     case QEvent::ShortcutOverride:
       if (isActiveWindow()) {
+        if (watched == models_->searchField() && static_cast<QKeyEvent*>(event)->key() == Qt::Key_Escape) {
+          event->accept();  // it leaves the field, and stops nothing
+          return true;
+        }
         const Owner owner = ownerOf(watched, *static_cast<QKeyEvent*>(event));
         if (owner == Owner::qt) break;
         event->setAccepted(owner == Owner::widget);

@@ -26,6 +26,7 @@
 #include "gui/dialogs/device_dialog.h"
 #include "gui/dialogs/distill_dialog.h"
 #include "gui/learning/training_bar.h"
+#include "gui/views/pin_chip.h"
 #include "gui/views/scrubber.h"
 #include "gui/window/main_window.h"
 #include "gui/window/panel_area.h"
@@ -87,7 +88,7 @@ void showShortcuts(QWidget* parent) {
   const std::pair<QString, QString> keys[] = {{QObject::tr("Space"), QObject::tr("Play or pause")},
                                               {QObject::tr("← →"), QObject::tr("One step back or forward; on the time line also Page Up and Down, Home and End")},
                                               {QObject::tr("F5"), QObject::tr("Run once more")},
-                                              {QObject::tr("Esc"), QObject::tr("Stop what is running")},
+                                              {QObject::tr("Esc"), QObject::tr("Stop what is running, and pause what trains")},
                                               {QObject::tr("Ctrl+O"), QObject::tr("Open a sequence")},
                                               {QObject::tr("Ctrl+E"), QObject::tr("Export the run")},
                                               {QObject::tr("Ctrl+T"), QObject::tr("Train, or pause")},
@@ -95,7 +96,7 @@ void showShortcuts(QWidget* parent) {
                                               {QObject::tr("Ctrl+B"), QObject::tr("The runs that are compared side by side, or in one picture")},
                                               {QObject::tr("Ctrl+D"), QObject::tr("What differs between them")},
                                               {QObject::tr("Ctrl+Z, Ctrl+Y"), QObject::tr("Undo, redo")},
-                                              {QObject::tr("Ctrl+F"), QObject::tr("Search the models; Enter picks the first, ↓ goes into the list")},
+                                              {QObject::tr("Ctrl+F"), QObject::tr("Search the models; Enter picks the first, ↓ goes into the list, Esc takes the search back")},
                                               {QObject::tr("Ctrl+M"), QObject::tr("The map of the literature; there the arrows go from model to model, Enter loads one, Space marks one to compare")},
                                               {QObject::tr("F6, Ctrl+Tab"), QObject::tr("Keyboard to the next part of the window; with Shift to the one before")},
                                               {QObject::tr("Tab, then Space"), QObject::tr("Buttons; the menu key opens a panel's menu")},
@@ -224,7 +225,7 @@ void MainWindow::buildMenus() {
   run->addAction(action("train"));
   run->addAction(add("trainStep", {}, tr("One step of training"), {}, [this] { train(1); }));
   run->addAction(add("fork", "fork", tr("Fork the training"), {}, [this] { session_->forkTraining(); }));
-  run->addAction(add("resetTraining", "reset", tr("Reset the training"), {}, [this] { session_->resetTraining(); }));
+  run->addAction(add("resetTraining", "reset", tr("Reset the training"), {}, [this] { resetTraining(); }));
   run->addSeparator();
   run->addActions({scrubber_->playAction(), scrubber_->backAction(), scrubber_->forwardAction()});
   run->addSeparator();
@@ -366,10 +367,13 @@ void MainWindow::saveLayout() const {
   settings.setValue("window/panels", sealed(area_->saveState(layoutVersion)));
   settings.setValue("window/layout", layout_->currentIndex());
   if (session_->setup().sequence) {
-    settings.setValue("session/setup", toJson(session_->setup()));
+    const PutLearned learned = [this](const LearnedPtr& weights) { return session_->putLearned(weights); };
+    settings.setValue("session/setup", toJson(session_->setup(), learned));
     std::vector<KeptPin> pins;
-    for (const Pin& pin : pins_->pins()) pins.push_back({pin.setup, pin.given, pin.colour});
-    settings.setValue("session/pins", toJson(pins));
+    for (const Pin& pin : pins_->pins()) pins.push_back({pin.setup, pin.given, pin.colour, session_->idOfTraining(session_->trainingOf(pin.id))});
+    settings.setValue("session/pins", toJson(pins, learned));
+    settings.setValue("session/training", session_->trainedTogether());
+    session_->keepNoOtherWeights();
   }
   settings.setValue("window/fit", area_->fit());
   settings.setValue("window/own", area_->isOwn());

@@ -5,6 +5,8 @@
 #include "gui/literature/map_view.h"
 #include "gui/literature/map_window.h"
 #include "gui/views/models_view.h"
+#include "gui/views/status_line.h"
+#include "gui/window/flat_dock.h"
 #include "gui/window/main_window.h"
 #include "models/registry.h"
 
@@ -59,6 +61,63 @@ void MainWindow::showTrained(bool trained) {
   sequence.options = as.task_options();
   withSequence_ = {sequence, after};
   session_->loadSequence(sequence);
+}
+
+void MainWindow::nameModel() {
+  const ModelPtr& model = session_->model();
+  const QString why = session_->library() ? session_->whyNotShown() : QString(), title = model ? QString::fromStdString(model->preset.title) : QString();
+  for (FlatDock* dock : docks_) {
+    const QString id = dock->objectName();
+    if (id == "dock.models")
+      dock->header()->setHeadline(why.isEmpty() ? QString() : tr("%1 is not shown: %2").arg(QString::fromStdString(session_->library()->presets.find(session_->setup().preset).title), why));
+    else if (id == "dock.inspector" || id == "dock.card")
+      dock->header()->setHeadline(why.isEmpty() ? title : tr("%1, not shown").arg(title));
+  }
+}
+
+/// Weights are of the sizes, the sequence and the loss that they learned with.
+void MainWindow::offerOtherWeights() {
+  const Setup now = session_->setup();
+  banner_->offer(tr("Draw anew"), [this] {
+    Setup after = session_->setup();
+    after.learned.erase(after.preset);
+    after.weights.erase(after.preset);
+    banner_->hide();
+    change(after, tr("drawn weights"));
+  });
+  const std::optional<Setup> fits = session_->setupThatFits();
+  if (!fits || fits->sameRun(now)) return;
+  QStringList words;
+  if (fits->sequence != now.sequence && fits->sequence)
+    words << tr("%1, %2").arg(QString::fromStdString(fits->sequence->sequence.name)).arg(fits->sequence->sequence.length);
+  if (fits->settings() != now.settings()) {
+    const Hyper then = hyper_of(builtin_registry(), session_->library()->presets.find(now.preset), fits->settings()),
+                set = hyper_of(builtin_registry(), session_->library()->presets.find(now.preset), now.settings());
+    for (const HyperSpec& row : then.table())
+      if (then.text(row.key) != set.text(row.key)) words << QString::fromStdString(row.key + " " + then.text(row.key)).replace('_', ' ');
+  }
+  if (fits->loss != now.loss) words << tr("loss %1").arg(QString::fromStdString(fits->loss));
+  if (words.isEmpty()) return;
+  banner_->offer(tr("Back to %1").arg(words.join(QStringLiteral(", "))), [this, fits = *fits] {
+    banner_->hide();
+    change(fits, tr("back to what its weights learned with"));
+  });
+}
+
+/// Where the panels are still of another run than what is set.
+void MainWindow::offerAfterStop() {
+  const TracePtr& trace = session_->trace();
+  const QString former = trace ? session_->nameOfFormer(trace) : QString();
+  if (former.isEmpty() || session_->running()) return;
+  banner_->show(tr("The run was stopped, so the panels still show %1.").arg(former));
+  banner_->offer(tr("Run"), [this] {
+    banner_->hide();
+    session_->run();
+  });
+  banner_->offer(tr("Back to %1").arg(QString::fromStdString(trace->info.title.empty() ? trace->info.preset : trace->info.title)), [this, before = session_->shownSetup()] {
+    banner_->hide();
+    change(before, tr("back to what is shown"));
+  });
 }
 
 /// Again when the properties have come, and when the theme is another.

@@ -78,6 +78,17 @@ LearnedPtr Training::learned(std::uint64_t number) const {
   return weights;
 }
 
+TrainingState Training::state() const { return {trainer_->steps(), trainer_->optimiser().steps(), model_->parameters(), trainer_->optimiser().memory()}; }
+
+void Training::go_on(const Training& before, const TrainingState& state) {
+  for (const auto& entry : state.weights.entries()) model_->set(entry.name, entry.values);
+  trainer_->restore(state.steps, state.changes, state.memory);
+  history_.assign(before.history_.begin(), before.history_.begin() + state.steps);
+  const auto judged = std::ranges::find_if(before.judgements_, [&](const Judgement& one) { return one.step > state.steps; }) - before.judgements_.begin();
+  judgements_.assign(before.judgements_.begin(), before.judgements_.begin() + judged);
+  changes_.assign(before.changes_.begin(), before.changes_.begin() + std::max<std::ptrdiff_t>(0, judged - 1));
+}
+
 void Training::advance(std::stop_token stop) {
   begin(stop);
   const std::int64_t next = trainer_->steps() + 1;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -31,6 +32,13 @@ struct TrainingRequest {
   std::int64_t steps = 2000;
   std::int64_t until = 0;        ///< where it ends before that, at a rate that is that of all steps; 0: it does not
   std::int64_t judge_every = 0;  ///< steps between two judgements; 0: a twentieth of all steps
+};
+
+/// Where a training stands, in the computer's own memory.
+struct TrainingState {
+  std::int64_t steps = 0, changes = 0;
+  Parameters weights;
+  std::map<std::string, std::vector<double>> memory;  ///< what the optimiser keeps
 };
 
 /// A training that is under way. Everything is done on the caller's thread.
@@ -63,6 +71,9 @@ class Training {
   void extend(std::int64_t steps);
   /// The weights as they are now, under the number of the training.
   LearnedPtr learned(std::uint64_t number) const;
+  TrainingState state() const;
+  /// A training just made of the same request, on another device perhaps, goes on from where `before` stood, with its history until then.
+  void go_on(const Training& before, const TrainingState& state);
 
   const std::vector<TrainingStep>& history() const { return history_; }
   const std::vector<Judgement>& judgements() const { return judgements_; }  ///< the first is of the weights as they were drawn

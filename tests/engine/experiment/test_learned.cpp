@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Weights that a training has come to: which of them are kept, and what a run or another training makes of them.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 
 #include "experiment/training/training.h"
 #include "runs.h"
+#include "schedule/schedule.h"
 #include "scratch.h"
 #include "test.h"
 
@@ -139,4 +141,29 @@ TEST_CASE("learned weights that do not fit are refused in a sentence") {
   // Named is the model, as it is called in lists and titles, and not what it is built by.
   wider.preset.title = "Gated thing";
   CHECK_ERROR(run(builtin_registry(), wider, {}, {}), "The weights of Gated thing that learned from");
+}
+
+TEST_CASE("the step view of the forms is of the weights that were learned") {
+  TrainingRequest request = small(20);
+  request.run.preset.id = request.run.preset.title = request.run.preset.architecture = "elman";
+  Training training(builtin_registry(), request);
+  train(training);
+  RunRequest run = run_of(request);
+  const TracePtr drawn = form_schedule(builtin_registry(), run, 8, {});
+  run.learned = training.learned(1);
+  const TracePtr learned = form_schedule(builtin_registry(), run, 8, {});
+  const test::Scratch folder;
+  export_training(training, folder / "trained");
+  run.learned.reset();
+  run.weights = folder / "trained/weights.npz";
+  const TracePtr read = form_schedule(builtin_registry(), run, 8, {});
+  const std::string value = "schedule/sequential/value", error = "schedule/newton/error";
+  const auto same_values = [](const TraceArray& a, const TraceArray& b) {
+    return std::ranges::equal(*a.real, *b.real, [](double x, double y) { return x == y || (std::isnan(x) && std::isnan(y)); });
+  };
+  for (const std::string& key : {value, error}) {
+    CHECK_SAYS(learned->find(key) && drawn->find(key) && read->find(key), key);
+    CHECK_SAYS(!same_values(*learned->find(key), *drawn->find(key)), key);
+    CHECK_SAYS(same_values(*learned->find(key), *read->find(key)), key);
+  }
 }

@@ -179,6 +179,7 @@ QString LearningPanel::noted() const {
   QStringList said;
   if (!now->from.empty()) said << tr("Learned from %1.").arg(QString::fromStdString(now->from));
   if (!showsMetric()) said << tr("The loss is %1: thin, of each batch before its step; thick, of what is held out.").arg(now->metric == "accuracy" ? tr("the cross-entropy") : tr("half the squared error"));
+  if (!now->note.empty()) said << QString::fromStdString(now->note);
   if (below_->currentIndex() == static_cast<int>(Lower::changes) && now->weights.size() > most_named_weights)
     said << tr("Of %1 parameters the %2 that changed most last are drawn; all are in the data.").arg(grouped(std::ssize(now->weights)), grouped(static_cast<std::int64_t>(most_named_weights)));
   return said.join(u' ');

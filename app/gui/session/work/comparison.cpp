@@ -31,7 +31,7 @@ void addSpectrum(const Preset& preset, std::stop_token stop, Compared& compared)
     for (const SpectrumInfo& info : trace->info.spectra)
       if (compared.noSpectrum.isEmpty()) compared.noSpectrum = QString::fromStdString(info.of);
   } catch (const Error& error) {
-    compared.noSpectrum = inWindowWords(error.what());
+    compared.noSpectrum = inWindowWords(error);
   }
   if (compared.noSpectrum.isEmpty()) compared.noSpectrum = QObject::tr("no spectrum");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "gui/session/work/run.h"
 
+#include <tuple>
 #include <utility>
 
 #include "gui/session/words.h"
@@ -11,6 +12,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds live_patience{400}, hand_rests{250}, soon_enough{350};
+
+/// Whether it is the weights that do not go together with the rest: those of a training, or those of a file.
+bool isOfWeights(const Error& error, const Setup& setup) {
+  if (dynamic_cast<const MisfitError*>(&error) != nullptr || error.where().parameter == "weights") return true;
+  const auto file = setup.weights.find(setup.preset);
+  return file != setup.weights.end() && error.where().file == file->second.string();
+}
 
 RunStage runOf(const RunWork::Subject& subject, const Report<RunStage>& report, const std::stop_token& stop) {
   const Setup& setup = *subject.key.setup;
@@ -23,7 +31,8 @@ RunStage runOf(const RunWork::Subject& subject, const Report<RunStage>& report, 
 }  // namespace
 
 bool RunKey::operator==(const RunKey& other) const {
-  return live == other.live && probe.kinds == other.probe.kinds && probe.focus == other.probe.focus && setup->sameRun(*other.setup);
+  const auto all = [](const Probe& one) { return std::tie(one.kinds, one.only, one.dense_rows, one.singular_values, one.focus); };
+  return live == other.live && all(probe) == all(other.probe) && setup->sameRun(*other.setup);
 }
 
 RunWork::RunWork(Desk& desk, std::function<std::optional<Subject>(bool live)> subject)
@@ -83,7 +92,15 @@ void RunWork::start(bool live) {
   asked_ = subject->key.probe;
   const bool before = running();
   RunKey key = subject->key;
-  job_.start(std::move(key), [subject = *std::move(subject)](const Report<RunStage>& report, std::stop_token stop) { return runOf(subject, report, stop); });
+  misfit_ = std::make_shared<std::atomic<bool>>(false);
+  job_.start(std::move(key), [subject = *std::move(subject), misfit = misfit_](const Report<RunStage>& report, std::stop_token stop) {
+    try {
+      return runOf(subject, report, stop);
+    } catch (const Error& error) {
+      *misfit = isOfWeights(error, *subject.key.setup);
+      throw;
+    }
+  });
   job_.announce(rest_.isActive());
   if (!before) emit runningChanged(true);
 }
@@ -108,6 +125,7 @@ void RunWork::end(const Ending& ending) {
   const bool finished = ending.how == Ending::How::finished;
   const Outcome outcome = finished ? outcome_ : ending.how == Ending::How::failed ? Outcome::failed : Outcome::cancelled;
   emit ended(outcome, finished ? sentence_ : ending.sentence, std::chrono::duration<double>(Clock::now() - started_).count());
+  if (outcome == Outcome::failed && *misfit_) emit weightsMisfit();
   if (liveWaits_)
     start(true);
   else if (!rest_.isActive())

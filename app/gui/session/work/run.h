@@ -3,7 +3,9 @@
 #pragma once
 
 #include <QTimer>
+#include <atomic>
 #include <chrono>
+#include <memory>
 
 #include "gui/jobs/job.h"
 #include "gui/session/requests.h"
@@ -53,6 +55,7 @@ class RunWork : public QObject {
   void progressed(double fraction, QString stage);
   void came(reclab::RunStage stage, std::shared_ptr<const reclab::Setup> of);
   void ended(reclab::Outcome outcome, QString sentence, double seconds);
+  void weightsMisfit();  ///< after ended: it failed since its weights are of other sizes, another sequence or another loss
   void rests(reclab::Outcome outcome);  ///< it ended, and no other is about to follow
   void handRests();  ///< of a slider that moved
   void hasSettled();
@@ -70,6 +73,7 @@ class RunWork : public QObject {
   bool complete_ = false, settled_ = false;
   Outcome outcome_ = Outcome::finished;
   QString sentence_;
+  std::shared_ptr<std::atomic<bool>> misfit_ = std::make_shared<std::atomic<bool>>(false);  ///< of the newest
   std::chrono::steady_clock::time_point started_;
   QTimer rest_, patience_;
 };

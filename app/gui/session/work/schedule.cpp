@@ -19,7 +19,7 @@ std::filesystem::path pathIn(const std::map<std::string, std::filesystem::path>&
 
 ScheduleKey::ScheduleKey(const Setup& setup, std::int64_t ofSteps)
     : preset(setup.preset), device(setup.device), dtype(setup.dtype), seed(setup.seed), sequence(setup.sequence), weights(pathIn(setup.weights, setup.preset)),
-      state(pathIn(setup.states, setup.preset)), settings(setup.settings()), steps(ofSteps) {}
+      state(pathIn(setup.states, setup.preset)), learned(setup.learnedWeights()), settings(setup.settings()), steps(ofSteps) {}
 
 ScheduleWork::ScheduleWork(Desk& desk, std::function<Subject()> subject)
     : subject_(std::move(subject)),

@@ -16,6 +16,7 @@ struct ScheduleKey {
   std::uint64_t seed = 1;
   LoadedSequencePtr sequence;
   std::filesystem::path weights, state;
+  LearnedPtr learned;
   Settings settings;
   std::int64_t steps = 0;
   ScheduleKey(const Setup& setup, std::int64_t ofSteps);

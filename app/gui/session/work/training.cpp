@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "array/stop.h"
+#include "gui/session/pins.h"
 #include "gui/session/requests.h"
 #include "models/registry.h"
 
@@ -13,7 +14,9 @@ namespace reclab {
 namespace {
 
 constexpr std::int64_t memoryOfWeights = std::int64_t{64} << 20;  ///< of one training
-constexpr std::chrono::milliseconds mostPatient{40}, between{40};
+constexpr qint64 betweenStates = 1000;  ///< ms: so much of a training is made again when its device fails
+constexpr std::chrono::seconds keepEvery{60};
+constexpr std::chrono::milliseconds mostPatient{40}, betweenReports{40};
 
 QString titleOf(const Preset& preset) { return QString::fromStdString(preset.title.empty() ? preset.id : preset.title); }
 
@@ -82,23 +85,45 @@ bool Learner::waits() {
 }
 
 void Learner::begin(std::stop_token stop) {
-  auto training = std::make_unique<Training>(builtin_registry(), trainingRequestFor(setup_, library_->presets.find(setup_.preset), choice_));
-  training->begin(stop);
+  TrainingRequest request = trainingRequestFor(setup_, library_->presets.find(setup_.preset), choice_);
+  if (onCpu_) request.run.device = "cpu";
+  auto training = std::make_unique<Training>(builtin_registry(), request);
+  if (resumes_.empty()) {
+    training->begin(stop);
+  } else {
+    if (const std::int64_t wanted = curve_.wanted - curve_.first; wanted > request.steps) training->extend(wanted - request.steps);
+    resume(*training, resumes_);
+  }
   training_ = std::move(training);
+  sinceState_.start();
   const Trainer& trainer = training_->trainer();
-  const std::lock_guard lock(mutex_);
-  curve_.waits = false;
-  curve_.from = training_->examples().text();
-  curve_.metric = trainer.metric();
-  curve_.baseline = trainer.baseline_text();
-  curve_.baseline_loss = trainer.baseline().loss;
-  curve_.baseline_metric = trainer.baseline().metric;
-  for (const Model::Weight& weight : training_->model().weights()) curve_.weights.push_back(weight.name);
+  {
+    const std::lock_guard lock(mutex_);
+    curve_.waits = false;
+    curve_.from = training_->examples().text();
+    curve_.metric = trainer.metric();
+    curve_.baseline = trainer.baseline_text();
+    curve_.baseline_loss = trainer.baseline().loss;
+    curve_.baseline_metric = trainer.baseline().metric;
+    curve_.weights.clear();
+    for (const Model::Weight& weight : training_->model().weights()) curve_.weights.push_back(weight.name);
+  }
   take(true);
 }
 
-/// What is new; the weights too where they are kept. Both mutexes are held.
+/// What is new; the weights too where they are kept. They are fetched before the window's thread could have to wait.
 void Learner::take(bool keep) {
+  LearnedPtr weights;
+  if (keep && (kept_.all().empty() || kept_.all().back()->step < curve_.first + training_->trainer().steps())) {
+    const StopScope whole{std::stop_token()};  // who is asked to stop comes here to keep what was learned
+    weights = training_->learned(number_);
+    if (curve_.first > 0) {  // how often these weights have been changed in all
+      auto all = std::make_shared<LearnedWeights>(*weights);
+      all->step += curve_.first;
+      weights = std::move(all);
+    }
+  }
+  const std::lock_guard lock(mutex_);
   const auto& history = training_->history();
   for (std::size_t i = curve_.loss.size(); i < history.size(); ++i) {
     curve_.loss.push_back(history[i].loss);
@@ -116,21 +141,50 @@ void Learner::take(bool keep) {
   curve_.done = curve_.first + training_->trainer().steps();
   curve_.wanted = curve_.first + training_->request().steps;
   over_ = training_->done();
-  if (keep && (kept_.all().empty() || kept_.all().back()->step < curve_.done)) {
-    const StopScope whole{std::stop_token()};  // who is asked to stop comes here to keep what was learned
-    LearnedPtr learned = training_->learned(number_);
-    if (curve_.first > 0) {  // how often these weights have been changed in all
-      auto all = std::make_shared<LearnedWeights>(*learned);
-      all->step += curve_.first;
-      learned = std::move(all);
-    }
-    kept_.add(std::move(learned));
+  if (weights) kept_.add(std::move(weights));
+  changed_ = true;
+}
+
+/// What its device was doing is done on the CPU, from where it stood when that was last looked at.
+void Learner::leaveDevice(const DeviceError& error) {
+  const StopScope whole{std::stop_token()};
+  const std::int64_t at = training_ ? training_->trainer().steps() + 1 : 0, from = state_ ? state_->steps : 0;
+  if (training_) {
+    TrainingRequest request = training_->request();
+    request.run.device = "cpu";
+    auto again = std::make_unique<Training>(builtin_registry(), request);
+    if (state_) again->go_on(*training_, *state_);
+    training_ = std::move(again);
   }
+  onCpu_ = true;
+  const char* happened = error.kind() == DeviceError::Kind::memory ? "ran out of memory" : error.kind() == DeviceError::Kind::lost ? "was lost" : "failed";
+  const std::string again = from + 1 < at ? ", from step " + std::to_string(from) : std::string();
+  const std::lock_guard lock(mutex_);
+  curve_.note = "The CUDA device " + std::string(happened) + (at > 0 ? " at step " + std::to_string(at) + " of training" : "") + " (" + error.words() + "): training goes on on the CPU" + again + ".";
+  for (std::vector<double>* steps : {&curve_.loss, &curve_.rate, &curve_.norm, &curve_.clipped}) steps->resize(std::min(steps->size(), static_cast<std::size_t>(from)));
+  while (!curve_.judged.empty() && curve_.judged.back() > curve_.first + from) {
+    for (std::vector<double>* judged : {&curve_.judged_loss, &curve_.judged_metric}) judged->pop_back();
+    curve_.judged.pop_back();
+  }
+  curve_.changes.resize(std::min(curve_.changes.size(), curve_.judged.empty() ? 0 : curve_.judged.size() - 1));
+  curve_.done = curve_.first + from;
+  Checkpoints kept(memoryOfWeights);
+  for (const LearnedPtr& one : kept_.all())
+    if (one->step <= curve_.done) kept.add(one);
+  kept_ = std::move(kept);
   changed_ = true;
 }
 
 bool Learner::advance(std::stop_token stop) {
   const std::lock_guard training(training_mutex_);
+  for (;;) try {
+      return step(stop);
+    } catch (const DeviceError& error) {
+      leaveDevice(error);
+    }
+}
+
+bool Learner::step(std::stop_token stop) {
   if (!training_) begin(stop);
   if (const std::int64_t more = more_.exchange(0); more > 0) training_->extend(more);
   {
@@ -143,25 +197,39 @@ bool Learner::advance(std::stop_token stop) {
   try {
     training_->advance(stop);
   } catch (const TrainingDiverged& diverged) {
-    problem = inWindowWords(diverged.what()).toStdString();
+    problem = inWindowWords(diverged).toStdString();
+  }
+  take(wanted_.exchange(false) || kept_.wants(curve_.first + training_->trainer().steps()) || training_->done() || !problem.empty());
+  if (sinceState_.elapsed() >= betweenStates && training_->device() != "cpu") {
+    const StopScope whole{std::stop_token()};
+    state_ = training_->state();
+    sinceState_.start();
   }
   const std::lock_guard lock(mutex_);
   curve_.problem = problem;
-  take(wanted_.exchange(false) || kept_.wants(curve_.first + training_->trainer().steps()) || training_->done() || !problem.empty());
+  changed_ = true;
   return problem.empty() && !over_;
 }
 
 void Learner::rest() {
   const std::lock_guard training(training_mutex_);
   if (!training_) return;
-  const std::lock_guard lock(mutex_);
-  take(true);
+  try {
+    take(true);
+  } catch (const DeviceError& error) {
+    leaveDevice(error);
+  }
 }
 
 void Learner::write(const QString& folder) {
   const std::lock_guard training(training_mutex_);
   if (!training_) throw Error("Nothing has been trained yet: train first.");
-  export_training(*training_, folder.toStdString());
+  try {
+    export_training(*training_, folder.toStdString());
+  } catch (const DeviceError& error) {
+    leaveDevice(error);
+    export_training(*training_, folder.toStdString());
+  }
 }
 
 LearningCurvePtr Learner::curve() {
@@ -204,9 +272,11 @@ TrainingWork::TrainingWork(Desk& desk)
             .part = [this](const Key&, const Nothing&) { emit moved(); },
             .ended = [this](const Key&, const Ending& ending) {
               patience_.stop();
+              keepsSoon_.stop();
               emit moved();
               emit runningChanged(false);
               if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
+              keepSoon();
             }}),
       exports_(desk, {.order = JobBase::Order::all},
                {.finished =
@@ -215,7 +285,13 @@ TrainingWork::TrainingWork(Desk& desk)
                     },
                 .ended = [this](const ExportKey&, const Ending& ending) {
                   if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
-                }}) {
+                }}),
+      keeps_(desk, {.niceness = 10}, {.finished = [this](const Key&, const QString& problem) {
+               if (!problem.isEmpty() && problem != keepProblem_) emit said(tr("What was learned cannot be kept for the next start: %1").arg(problem), Tone::warning);
+               keepProblem_ = problem;
+             }, .ended = [](const Key&, const Ending&) {}}) {
+  keepsSoon_.setInterval(keepEvery);
+  connect(&keepsSoon_, &QTimer::timeout, this, &TrainingWork::keepSoon);
   patience_.setSingleShot(true);
   patience_.setInterval(mostPatient);
   connect(&patience_, &QTimer::timeout, this, [this] { job_.stop(); });
@@ -227,12 +303,14 @@ bool TrainingWork::isOf(const Learner& learner, const Setup& setup) const {
   b.learned.clear();
   a.form = b.form;
   a.loss = b.loss;
+  if (sameInput(a.sequence, b.sequence)) a.sequence = b.sequence;
   return a.sameRun(b);
 }
 
 std::shared_ptr<Learner> TrainingWork::add(std::uint64_t run, const LibraryPtr& library, const Setup& setup, const QString& name) {
   auto made = std::make_shared<Learner>(++newest_, run, library, setup, choice_, name);
   all_.push_back(made);
+  ids_[made->number()] = made->id();
   while (all_.size() > most) all_.erase(all_.begin());
   return made;
 }
@@ -294,37 +372,42 @@ void TrainingWork::start(std::int64_t steps) {
   pause_->store(true);  // whatever runs still
   pause_ = std::make_shared<std::atomic<bool>>(false);
   patience_.stop();
+  if (!keptIn_.isEmpty()) keepsSoon_.start();
   round_->store(0.0);
   job_.start({current_->number()}, [learners = together_, pause = pause_, paced = round_, left = steps](const Report<Nothing>& report, std::stop_token stop) mutable -> Nothing {
-    struct Rest {  // however it ends
-      const std::vector<std::shared_ptr<Learner>>& all;
-      ~Rest() {
-        for (const auto& one : all) one->rest();
-      }
-    } const rest{learners};
     using Clock = std::chrono::steady_clock;
     auto told = Clock::now(), began = told;
     double round = 0.0;
     std::int64_t rounds = 0;  // the first one also makes models and judges them
     bool more = true;
-    while (more && !pause->load()) {
-      more = false;
-      for (const auto& one : learners) {
-        if (stop.stop_requested()) throw Cancelled();
-        more = one->advance(stop) || more;
+    try {
+      while (more && !pause->load()) {
+        more = false;
+        for (const auto& one : learners) {
+          if (stop.stop_requested()) throw Cancelled();
+          more = one->advance(stop) || more;
+        }
+        if (left > 0 && --left == 0) break;
+        const auto now = Clock::now();
+        if (const double seconds = std::chrono::duration<double>(now - std::exchange(began, now)).count(); rounds++ > 0) {
+          // At first the mean, later mostly of the last fifty.
+          round += (seconds - round) / static_cast<double>(std::min<std::int64_t>(rounds - 1, 50));
+          paced->store(round);
+        }
+        if (now - told >= betweenReports) {
+          told = now;
+          report.part({});
+        }
       }
-      if (left > 0 && --left == 0) break;
-      const auto now = Clock::now();
-      if (const double seconds = std::chrono::duration<double>(now - std::exchange(began, now)).count(); rounds++ > 0) {
-        // At first the mean, later mostly of the last fifty.
-        round += (seconds - round) / static_cast<double>(std::min<std::int64_t>(rounds - 1, 50));
-        paced->store(round);
-      }
-      if (now - told >= between) {
-        told = now;
-        report.part({});
-      }
+    } catch (...) {
+      for (const auto& one : learners) try {
+          one->rest();
+        } catch (const std::exception&) {
+          // What ended the training is what is told; these weights are still there, and are fetched when it goes on or is exported.
+        }
+      throw;
     }
+    for (const auto& one : learners) one->rest();
     return {};
   });
 }
@@ -335,15 +418,45 @@ void TrainingWork::pause() {
   patience_.start();  // a long step is left, and made again when it goes on
 }
 
-void TrainingWork::forget() {
-  pause_->store(true);
-  patience_.stop();
-  const bool was = running();
-  job_.stop();
-  for (const auto& one : together_) std::erase(all_, one);
-  together_.clear();
-  current_.reset();
-  if (!was) emit moved();
+std::shared_ptr<TrainingWork::Forgotten> TrainingWork::forget(const std::shared_ptr<Forgotten>& again) {
+  auto forgotten = again ? again : std::make_shared<Forgotten>(together_, current_, begunBy_);
+  const bool isCurrent = current_ && std::ranges::find(forgotten->together, current_) != forgotten->together.end();
+  if (isCurrent) {
+    pause_->store(true);
+    patience_.stop();
+    job_.stop();
+    together_.clear();
+    current_.reset();
+  }
+  for (const auto& one : forgotten->together) {
+    std::erase(all_, one);
+    forgottenNumbers_.insert(one->number());
+  }
+  std::erase_if(forgotten_, [&](const std::weak_ptr<Forgotten>& one) { return one.expired() || one.lock() == forgotten; });
+  forgotten_.push_back(forgotten);
+  if (forgotten_.size() > mostForgotten) {
+    forgotten_.front().lock()->together.clear();
+    forgotten_.front().lock()->current.reset();
+    forgotten_.erase(forgotten_.begin());
+  }
+  emit moved();
+  return forgotten;
+}
+
+bool TrainingWork::bringBack(const std::shared_ptr<Forgotten>& forgotten) {
+  if (forgotten->together.empty()) return false;
+  if (running()) {  // another one, which stays in the list
+    pause_->store(true);
+    job_.stop();
+  }
+  std::erase_if(forgotten_, [&](const std::weak_ptr<Forgotten>& one) { return one.lock() == forgotten; });
+  all_.insert(all_.end(), forgotten->together.begin(), forgotten->together.end());
+  std::ranges::sort(all_, {}, &Learner::number);
+  together_ = forgotten->together;
+  current_ = forgotten->current;
+  begunBy_ = forgotten->begunBy;
+  emit moved();
+  return true;
 }
 
 void TrainingWork::exportTo(const QString& folder) {
@@ -352,6 +465,86 @@ void TrainingWork::exportTo(const QString& folder) {
     learner->write(folder);
     return {};
   });
+}
+
+namespace {
+
+/// All of them; the first sentence of those that cannot be kept.
+QString keepAll(const std::vector<std::shared_ptr<Learner>>& all, const QString& folder) {
+  QString problem;
+  for (const auto& one : all) try {
+      one->keep(folder + "/" + one->id());
+    } catch (...) {
+      if (problem.isEmpty()) problem = sentenceOf(std::current_exception());
+    }
+  return problem;
+}
+
+}  // namespace
+
+void TrainingWork::keepIn(const QString& folder) { keptIn_ = folder; }
+
+void TrainingWork::keepSoon() {
+  if (keptIn_.isEmpty() || all_.empty()) return;
+  keeps_.start({++keeping_}, [all = all_, folder = keptIn_](const Report<QString>&, std::stop_token) { return keepAll(all, folder); });
+}
+
+QString TrainingWork::keepNow() {
+  keepsSoon_.stop();
+  job_.stop();  // a step that has not ended is left
+  return keptIn_.isEmpty() ? QString() : keepAll(all_, keptIn_);
+}
+
+QStringList TrainingWork::forgottenIds() const {
+  QStringList ids;
+  for (const auto& [number, id] : ids_)
+    if (forgottenNumbers_.contains(number) && !find(number)) ids << id;
+  return ids;
+}
+
+void TrainingWork::takeBack(const std::vector<std::shared_ptr<Learner>>& learners) {
+  for (const auto& one : learners) {
+    all_.push_back(one);
+    ids_[one->number()] = one->id();
+    newest_ = std::max(newest_, one->number());
+  }
+  if (!learners.empty()) emit moved();
+}
+
+QStringList TrainingWork::together() const {
+  QStringList ids;
+  if (current_) ids << current_->id();
+  for (const auto& one : together_)
+    if (one != current_) ids << one->id();
+  return ids;
+}
+
+void TrainingWork::goOnWith(const QStringList& ids) {
+  if (running()) return;
+  for (const QString& id : ids)
+    if (const auto one = findId(id)) together_.push_back(one);
+  if (together_.empty() && !all_.empty()) together_.push_back(all_.back());
+  if (together_.empty()) return;
+  current_ = together_.front();
+  begunBy_ = current_->choice();
+  emit moved();
+}
+
+std::shared_ptr<Learner> TrainingWork::findId(const QString& id) const {
+  const auto found = std::ranges::find(all_, id, [](const auto& one) { return one->id(); });
+  return found == all_.end() ? nullptr : *found;
+}
+
+QString TrainingWork::idOf(std::uint64_t training) const {
+  const auto found = ids_.find(training);
+  return found == ids_.end() ? QString() : found->second;
+}
+
+std::uint64_t TrainingWork::numberOf(const QString& id) {
+  for (const auto& [number, its] : ids_)
+    if (its == id) return number;
+  ids_[++newest_] = id;
+  return newest_;
 }
 
 std::shared_ptr<Learner> TrainingWork::find(std::uint64_t training) const {

@@ -3,10 +3,17 @@
 // like any other, of weights that are kept.
 #pragma once
 
+#include <QElapsedTimer>
 #include <QTimer>
+#include <QUuid>
 #include <atomic>
+#include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "experiment/training/training.h"
@@ -31,6 +38,9 @@ class Learner {
   const Setup& setup() const { return setup_; }  ///< as it began
   std::uint64_t number() const { return number_; }
   std::uint64_t run() const { return run_; }
+  void setRun(std::uint64_t run) { run_ = run; }  ///< of one that was kept
+  const QString& id() const { return id_; }  ///< its own among all that there ever are: what its folder is called
+  const TrainingChoice& choice() const { return choice_; }
 
   // In the thread that trains.
   /// A step; false where there is nothing more to do. Throws Error, and Cancelled with everything as it was before the step.
@@ -38,6 +48,10 @@ class Learner {
   void rest();  ///< keeps the weights as they are
   /// Writes the folder of the training. Throws Error.
   void write(const QString& folder);
+  /// Writes what kept() makes it of again, where it changed since; false where it has learned nothing yet. Throws Error.
+  bool keep(const QString& folder);
+  /// As it was when it was kept, under the number that `number` makes of the one that it had; the training itself goes on from its files when it is asked to. Throws Error.
+  static std::shared_ptr<Learner> kept(const QString& folder, const std::function<std::uint64_t(std::uint64_t before)>& number, const LibraryPtr& library, const std::function<LoadedSequencePtr(const SequenceChoice&)>& load);
 
   // In the window's.
   LearningCurvePtr curve();             ///< as it is now; the same while nothing happens
@@ -51,16 +65,25 @@ class Learner {
 
  private:
   void begin(std::stop_token stop);
+  bool step(std::stop_token stop);
   void take(bool keep);
-  const std::uint64_t number_, run_;
+  void leaveDevice(const DeviceError& error);
+  QString id_ = QUuid::createUuid().toString(QUuid::WithoutBraces);
+  const std::uint64_t number_;
+  std::uint64_t run_;
   const LibraryPtr library_;
   const Setup setup_;
   TrainingChoice choice_;  ///< with training_mutex_
   std::mutex training_mutex_;  ///< of training_, held for a step
   std::unique_ptr<Training> training_;
+  std::filesystem::path resumes_;  ///< the folder that it goes on from; empty: it begins
+  std::int64_t keptSteps_ = 0;     ///< as its folder has it
+  bool onCpu_ = false;  ///< whatever device was chosen: it failed
+  std::optional<TrainingState> state_;  ///< of a training on a device, as it last was here; none: as it begins
+  QElapsedTimer sinceState_;
   std::atomic<bool> wanted_{false};
   std::atomic<std::int64_t> more_{0};  ///< steps that were asked for beyond those of the choice
-  std::mutex mutex_;  ///< of all below
+  std::mutex mutex_;  ///< of all below; held for moments alone, since the window's thread waits for it. What is kept changes in the thread that trains
   LearningCurve curve_;
   LearningCurvePtr told_;  ///< curve_, copied when it was asked for last
   bool changed_ = true, over_ = false;
@@ -89,8 +112,33 @@ class TrainingWork : public QObject {
   /// From the weights that the setup has learned, when train() is asked for it, with what is chosen then.
   void fork(const LibraryPtr& library, const Setup& setup);
   void pause();
-  void forget();  ///< the current training, and what it kept
+  /// What was forgotten at once: trainings with all that they kept, which of them was current, and by what they were begun.
+  struct Forgotten {
+    std::vector<std::shared_ptr<Learner>> together;
+    std::shared_ptr<Learner> current;
+    TrainingChoice begunBy;
+  };
+  static constexpr std::size_t mostForgotten = 4;  ///< that can be brought back; of older ones the trainings go
+  /// The current training and those beside it, or those that were forgotten before and brought back.
+  std::shared_ptr<Forgotten> forget(const std::shared_ptr<Forgotten>& again = {});
+  /// All of it is there again, as if it had never been forgotten; false where it is no more kept.
+  bool bringBack(const std::shared_ptr<Forgotten>& forgotten);
   void exportTo(const QString& folder);  ///< the current training, when its step is done
+
+  /// Those that were kept, at the start.
+  void takeBack(const std::vector<std::shared_ptr<Learner>>& learners);
+  /// Those that learn together, by their ids, the current first; and that they do, of those that there are.
+  QStringList together() const;
+  void goOnWith(const QStringList& ids);
+  const std::vector<std::shared_ptr<Learner>>& all() const { return all_; }
+  std::shared_ptr<Learner> findId(const QString& id) const;
+  /// The id of a training, also of one that is no more kept; and its number, or a new one.
+  QString idOf(std::uint64_t training) const;
+  std::uint64_t numberOf(const QString& id);
+  /// Writes all of it below the folder, in a thread of its own: at the end of each training, and every minute of it.
+  void keepIn(const QString& folder);
+  QString keepNow();  ///< here, before the program ends; a sentence where that cannot be
+  QStringList forgottenIds() const;
 
   bool running() const { return job_.running() || job_.waiting(); }
   std::shared_ptr<Learner> current() const { return current_; }
@@ -127,12 +175,21 @@ class TrainingWork : public QObject {
   std::shared_ptr<Learner> current_;
   std::vector<std::shared_ptr<Learner>> together_;  ///< those that learn in turn, current_ among them
   std::shared_ptr<std::atomic<double>> round_ = std::make_shared<std::atomic<double>>(0.0);  ///< seconds of a step of each, smoothed; 0: not known
+  std::vector<std::weak_ptr<Forgotten>> forgotten_;  ///< the newest last
   TrainingChoice begunBy_;                          ///< the choice that current_ began with
   std::uint64_t newest_ = 0;
+  std::map<std::uint64_t, QString> ids_;  ///< of all that ever were
+  std::set<std::uint64_t> forgottenNumbers_;  ///< some of which may be back
+  std::uint64_t keeping_ = 0;
+  QString keptIn_;
+  QTimer keepsSoon_;
+  QString keepProblem_;  ///< said once
   std::shared_ptr<std::atomic<bool>> pause_ = std::make_shared<std::atomic<bool>>(false);
   QTimer patience_;
   Job<Key, Nothing> job_;
   Job<ExportKey, Nothing> exports_;
+  void keepSoon();
+  Job<Key, QString> keeps_;
 };
 
 }  // namespace reclab

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Where trainings lie from one start of the window to the next: in the user's data folder, a folder each, and beside them the weights that setups and
+// pins were left with.
+#pragma once
+
+#include <QJsonObject>
+#include <QLockFile>
+#include <QSet>
+#include <QString>
+#include <QStringList>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "gui/session/setup.h"
+
+namespace reclab {
+
+class Learner;
+
+/// Weights as they are on a card, in a file of their own. Throws Error.
+void writeWeights(const std::filesystem::path& file, const Parameters& weights);
+Parameters readWeights(const std::filesystem::path& file);
+
+/// What was kept.
+struct KeptTrainings {
+  std::vector<std::shared_ptr<Learner>> learners;  ///< the newest last
+  std::map<QString, Parameters> weights;           ///< of setups and pins, by the names of their files
+  QStringList problems;                            ///< of what cannot be read, a sentence each; it stays where it lies
+};
+
+class TrainingStore {
+ public:
+  static constexpr std::size_t mostShown = 6;  ///< trainings that come back at a start, the newest
+  static constexpr std::size_t most = 24;      ///< folders; of more the oldest go
+  static constexpr std::int64_t largest = std::int64_t{64} << 20;  ///< bytes of weights of a setup or pin
+
+  explicit TrainingStore(const QString& folder = standardFolder());
+  static QString standardFolder();
+  const QString& folder() const { return folder_; }
+  QString folderOf(const QString& id) const { return folder_ + "/" + id; }
+  QString fileOf(const QString& name) const { return folder_ + "/weights/" + name; }
+  /// Whether no other window has it. One that does not have it leaves alone what it has not written.
+  bool isMine() const { return mine_; }
+  /// In any thread.
+  static KeptTrainings read(const QString& folder, const LibraryPtr& library);
+  /// Of trainings that were forgotten.
+  void remove(const QStringList& ids) const;
+  /// All files of weights but these, and the oldest trainings where there are too many.
+  void removeOthers(const QSet<QString>& weights) const;
+
+ private:
+  QString folder_;
+  std::unique_ptr<QLockFile> lock_;
+  bool mine_ = false;
+};
+
+}  // namespace reclab
