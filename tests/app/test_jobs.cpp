@@ -406,6 +406,8 @@ class TestJobs : public QObject {
 
     const ScheduleKey laid(setup, 16);
     QVERIFY(laid == ScheduleKey(summed, 16) && laid == ScheduleKey(other, 16));
+    const Setup taught = changed([](Setup& s) { s.learned["elman"] = std::make_shared<const LearnedWeights>(); });
+    QVERIFY(laid != ScheduleKey(taught, 16));  // the values and errors of its pieces are of these weights
     QVERIFY(laid != ScheduleKey(setup, 17) && laid != ScheduleKey(seeded, 16) && laid != ScheduleKey(again, 16) && laid != ScheduleKey(wide, 16));
 
     const auto run = [](const Setup& of, bool live) { return RunKey{std::make_shared<const Setup>(of), {}, live}; };

@@ -366,6 +366,10 @@ class TestSession : public test::WindowTest {
     QCOMPARE(inWindowWords("w.npz has 2 columns: choose as many columns with --columns, or other weights."), QString("w.npz has 2 columns: choose as many under Columns, or other weights."));
     QVERIFY(!inWindowWords("try --every 3 or --no-such-thing").contains("--"));
     QCOMPARE(inWindowWords("nothing of the kind"), QString("nothing of the kind"));
+    // Names are left as they are.
+    for (const char* said : {"run--seed.csv has no rows.", "data/--seed.csv has no rows.", "The file --seed.csv is empty.", "The column \"a--time\" is text.", "The column \"--time\" is text.", "w--.npz"})
+      QCOMPARE(inWindowWords(said), QString(said));
+    QCOMPARE(inWindowWords("a--b.csv is uneven: choose --time."), QString("a--b.csv is uneven: choose Time."));
   }
 
   /// A name of the user's is no option, however it is spelt; neither is what a command for a terminal says.

@@ -222,6 +222,19 @@ class TestVerdicts : public QObject {
     const QCPRange learned = shown->rect()->axis(QCPAxis::atLeft)->range();
     QVERIFY2(learned.size() < 0.5 * drawn.size(), qPrintable(QStringLiteral("%1 %2").arg(learned.size()).arg(drawn.size())));
   }
+
+  void timeIsNamedOnceUnderGates() {
+    Shown<GatingPanel> shown(synthetic_trace(), {420, 220});
+    shown.plot()->replot();
+    shown->setTrace(synthetic_trace());  // so low that the map stands alone it has the name
+    shown->resize(800, 640);
+    QCoreApplication::processEvents();
+    shown.plot()->replot();
+    int named = 0;
+    for (const QCPAxisRect* rect : shown.plot()->axisRects())
+      if (rect->visible() && rect->axis(QCPAxis::atBottom)->label() == QStringLiteral("year")) ++named;
+    QCOMPARE(named, 1);
+  }
 };
 
 QTEST_MAIN(TestVerdicts)

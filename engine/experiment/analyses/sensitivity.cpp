@@ -67,7 +67,10 @@ class Sensitivity final : public Analysis {
     blocks_ = std::vector<Block>(static_cast<std::size_t>((directions() + copies_ - 1) / copies_));
     powers_.assign(static_cast<std::size_t>(directions()), 0);
     norms_.assign(rows_.size() * columns_.size(), -infinity);
-    if (rollout.forward([&](const Rollout::Segment& segment) { push(segment); }, record_.stop)) return false;
+    if (const auto bad = rollout.forward([&](const Rollout::Segment& segment) { push(segment); }, record_.stop)) {
+      record_.note(kinds(), "Sensitivities were left out: beside the run, " + sentence(*bad) + ".");
+      return false;
+    }
     put();
     return true;
   }
