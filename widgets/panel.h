@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "drawing.h"
 #include "request.h"
 #include "trace/composition.h"
 #include "trace/learning.h"
@@ -47,6 +48,8 @@ class Panel : public QWidget {
   virtual Kinds waitsFor() const { return {}; }
   /// Whether the picture is of the run that is shown, and so dimmed and named where another one is set.
   virtual bool isOfRun() const { return true; }
+  /// What the files of its picture are named by, where the model that is looked at has this id: "lstm"; empty where it is of no such model.
+  virtual QString fileModel(const QString& model) const { return isOfRun() ? model : QString(); }
   /// The run before, while more of the present one is to come: parts of the picture that the present one does not have yet are kept from it,
   /// dimmed. Null when all that will come is there. Given before the trace that it is for.
   virtual void setFormer(std::shared_ptr<const Trace> former) { Q_UNUSED(former) }
@@ -120,11 +123,16 @@ class Panel : public QWidget {
   /// Why there is nothing to show, in words, or empty when there is something.
   virtual QString emptyReason() const = 0;
 
+  /// Waits for what the picture is computed from, if that is under way, and shows it: before a figure or the data are taken.
+  virtual void finish() {}
   enum class Format { png, svg, pdf };
-  /// Draws what is on the screen into a file, vectors for SVG and PDF where the content is. Returns an empty string, or one sentence that
-  /// says what went wrong. Written under a temporary name and renamed.
-  virtual QString saveFigure(const QString& file, Format format) = 0;
-  virtual void copyFigure() = 0;  ///< to the clipboard, as a picture
+  /// What is on the screen, as a drawing. Asked for only where there is something to show; a title, a caption and a cursor are in it where the
+  /// style says so.
+  virtual FigureDrawing drawing(const FigureStyle& style) = 0;
+  /// Writes it into a file, vectors for SVG and PDF where the content is. Returns an empty string, or one sentence that says what went wrong, or
+  /// why there is nothing to show and so no file. Written under a temporary name and renamed.
+  QString saveFigure(const QString& file, Format format, const FigureStyle& style = {});
+  void copyFigure();  ///< to the clipboard: as a picture, as the screen has it, or why there is none
   /// The data behind the picture, with a header line, comma separated.
   virtual QString dataAsCsv() const = 0;
 

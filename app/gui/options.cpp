@@ -42,6 +42,9 @@ Options readOptions(const QStringList& arguments) {
   parser.addOption({"figures", "Draw every panel into this folder, without a window.", "DIR"});
   parser.addOption({"panels", "Draw these alone, with commas between them: gradients,spectrum.", "ID,ID"});
   parser.addOption({"format", "Of the figures: png, svg (the default) or pdf.", "FORMAT"});
+  parser.addOption({"width", "Of the figures, in mm (174, two columns of a journal; 85 is one).", "MM"});
+  parser.addOption({"font-size", "Of their smallest text, in points (7); lines and markers follow.", "PT"});
+  parser.addOption({"with", "What is drawn with the pictures, with commas between them: title,caption,cursor. Else nothing is.", "PART,PART"});
 
   const auto refuse = [](const QString& sentence) -> void { throw Error(sentence.toStdString()); };
   if (!parser.parse(arguments)) refuse(parser.errorText().remove('\n') + (parser.errorText().endsWith('.') ? "" : ".") + " See recurrence-lab --help.");
@@ -54,7 +57,7 @@ Options readOptions(const QStringList& arguments) {
   const QStringList positional = parser.positionalArguments();
   if (positional.size() > 1) refuse("One model is looked at at a time, and " + positional[1] + " is a second; pin it for comparison in the window.");
   options.model = positional.value(0);
-  for (const char* name : {"input", "task", "length", "weights", "state", "seed", "theme", "figures", "panels", "format"})  // a shell variable that is not set
+  for (const char* name : {"input", "task", "length", "weights", "state", "seed", "theme", "figures", "panels", "format", "width", "font-size", "with"})  // a shell variable that is not set
     if (parser.isSet(name) && parser.value(name).isEmpty()) refuse(QString("--%1 is empty; give a value, or leave it out.").arg(name));
   options.input = parser.value("input");
   options.task = parser.value("task");
@@ -88,6 +91,27 @@ Options readOptions(const QStringList& arguments) {
       options.format = Panel::Format::pdf;
     else if (name != "svg")
       refuse("--format is " + name + "; it is png, svg or pdf.");
+  }
+  for (const auto& [name, value] : {std::pair{"width", &options.style.width}, {"font-size", &options.style.fontSize}}) {
+    if (!parser.isSet(name)) continue;
+    if (options.figures.isEmpty()) refuse(QString("--%1 belongs to --figures.").arg(name));
+    bool good = false;
+    *value = parser.value(name).toDouble(&good);
+    if (!good || !(*value > 0)) refuse(QString("--%1 is %2; it takes a number, %3.").arg(name, parser.value(name), *name == 'w' ? "of mm, such as 85" : "of points, such as 7"));
+  }
+  if (const QString problem = options.style.problem(); !problem.isEmpty()) refuse(problem);
+  if (parser.isSet("with")) {
+    if (options.figures.isEmpty()) refuse("--with belongs to --figures.");
+    for (const QString& part : parser.value("with").split(',', Qt::SkipEmptyParts)) {
+      if (part == "title")
+        options.style.title = true;
+      else if (part == "caption")
+        options.style.caption = true;
+      else if (part == "cursor")
+        options.style.cursor = true;
+      else
+        refuse("--with names " + part + "; the parts are title, caption and cursor.");
+    }
   }
   if (parser.isSet("panels")) {
     if (options.figures.isEmpty()) refuse("--panels belongs to --figures.");

@@ -19,6 +19,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::optional<ThemeChoice> theme;
   Panel::Format format = Panel::Format::svg;
+  FigureStyle style;
   QStringList panels;  ///< ids of those that figures are drawn of; empty: all
   bool help = false, version = false;
   bool named() const { return !model.isEmpty() || !input.isEmpty() || !task.isEmpty() || !weights.isEmpty() || !state.isEmpty() || !set.empty(); }

@@ -303,7 +303,7 @@ class TestComposer : public test::WindowTest {
     for (const char* suffix : {"svg", "pdf", "png"}) {
       const QString file = folder_.filePath(QString("composer.") + suffix);
       const Panel::Format format = QByteArray(suffix) == "svg" ? Panel::Format::svg : QByteArray(suffix) == "pdf" ? Panel::Format::pdf : Panel::Format::png;
-      QCOMPARE(panel()->saveFigure(file, format), QString());
+      QCOMPARE(panel()->saveFigure(file, format, FigureStyle::asShown()), QString());
     }
     QVERIFY(QSvgRenderer(folder_.filePath("composer.svg")).isValid());
     QFile svg(folder_.filePath("composer.svg"));
@@ -315,7 +315,7 @@ class TestComposer : public test::WindowTest {
     QCOMPARE(lines.size(), static_cast<qsizetype>(panel()->composition()->steps) + 1);
     QCOMPARE(lines[0].count(','), lines[1].count(','));
     QVERIFY(lines[0].startsWith("code,read_at,token,kept_least") && lines[1].startsWith("1-11-1-0,"));
-    if (const QString folder = qEnvironmentVariable("RECLAB_SCREENSHOTS"); !folder.isEmpty()) panel()->saveFigure(QDir(folder).filePath("figure.png"), Panel::Format::png);
+    if (const QString folder = qEnvironmentVariable("RECLAB_SCREENSHOTS"); !folder.isEmpty()) panel()->saveFigure(QDir(folder).filePath("figure.png"), Panel::Format::png, FigureStyle::asShown());
   }
 
   void itIsShownAtEverySize() {

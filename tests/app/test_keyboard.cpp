@@ -69,9 +69,11 @@ class TestKeyboard : public test::WindowTest {
   void cleanup() { close(); }
 
   void fromTheFileToAFigure() {
-    const QString waves = written("waves.csv", test::twoWaves(120)), figure = folder_.filePath("gradients.svg");
+    const QString waves = written("waves.csv", test::twoWaves(120)), figure = folder_.filePath("gru-gradients.svg");
     window_->setFileChooser({[&](QWidget*, const QString&, const QString&) { return waves; },
-                             [&](QWidget*, const QString&, const QString&, const QString&) { return figure; }, {}});
+                             {}, {}, [&](QWidget*, const FigureQuestion& question) -> std::optional<FigureAnswer> {
+                               return FigureAnswer{folder_.path(), question.stems.value(0), question.format, {}};
+                             }});
     // Load.
     key(Qt::Key_O, Qt::ControlModifier);
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "waves.csv", patience);

@@ -293,10 +293,12 @@ class TestPins : public test::WindowTest {
     look_.apply(ThemeChoice::light);
     // The figures name them all.
     const QString out = QFileInfo(written("here", {})).absolutePath() + "/figures";
-    window_->setFileChooser({{}, {}, [&](QWidget*, const QString&) { return out; }});
+    window_->setFileChooser({{}, {}, {}, [&](QWidget*, const FigureQuestion& question) -> std::optional<FigureAnswer> {
+                               return FigureAnswer{out, {}, question.format, {}};
+                             }});
     window_->action("figures.svg")->trigger();
     for (const char* id : {"gradients", "spectrum", "gating", "trajectories"}) {
-      QFile file(QDir(out).filePath(QString(id) + ".svg"));
+      QFile file(QDir(out).filePath(QString::fromStdString(session().setup().preset) + '-' + id + ".svg"));
       QVERIFY(file.open(QIODevice::ReadOnly));
       const QString svg = QString::fromUtf8(file.readAll());
       for (const QString& one : names) QVERIFY2(svg.contains(one), qPrintable(QString(id) + " lacks " + one));

@@ -5,9 +5,12 @@
 #include <QFileInfo>
 #include <QImage>
 #include <QProcess>
+#include <QRegularExpression>
 #include <QSvgRenderer>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QXmlStreamReader>
+#include <cmath>
 
 #include "panel.h"
 
@@ -55,12 +58,17 @@ class TestStart : public QObject {
     QTest::newRow("a value out of range") << QStringList{"lstm", "--set", "width=-3"} << "width";
     QTest::newRow("an option that there is not") << QStringList{"--wdith", "3"} << "wdith";
     QTest::newRow("a length that is none") << QStringList{"--task", "noise", "--length", "many"} << "many";
-    for (const char* option : {"--input", "--task", "--weights", "--state", "--seed", "--length", "--theme", "--figures", "--panels"})
+    for (const char* option : {"--input", "--task", "--weights", "--state", "--seed", "--length", "--theme", "--figures", "--panels", "--width", "--font-size", "--with"})
       QTest::newRow(option) << QStringList{option, ""} << QString(option) + " is empty";
     QTest::newRow("two sequences") << QStringList{"--task", "noise", "--input", "a.csv"} << "--input";
     QTest::newRow("two models") << QStringList{"lstm", "gru"} << "gru";
     QTest::newRow("a format that there is not") << QStringList{"--figures", "x", "--format", "gif"} << "gif";
     QTest::newRow("a panel that there is not") << QStringList{"--figures", "x", "--panels", "gradients,gates"} << "names gates, which there is not; there are spectrum";
+    QTest::newRow("a width of no figures") << QStringList{"--width", "85"} << "--width belongs to --figures";
+    QTest::newRow("a width that is none") << QStringList{"--figures", "x", "--width", "wide"} << "--width is wide; it takes a number, of mm, such as 85.";
+    QTest::newRow("a width that is no figure's") << QStringList{"--figures", "x", "--width", "8500"} << "8500 mm; it can be 40 to 500 mm";
+    QTest::newRow("text that has no room") << QStringList{"--figures", "x", "--width", "85", "--font-size", "20"} << "it can be up to 9.4 pt there";
+    QTest::newRow("a part that there is not") << QStringList{"--figures", "x", "--with", "title,legend"} << "--with names legend; the parts are title, caption and cursor.";
     QTest::newRow("panels of no figures") << QStringList{"--panels", "gradients"} << "--panels belongs to --figures";
     QTest::newRow("a folder that cannot be") << QStringList{"lstm", "--task", "noise", "--length", "20", "--figures", "/proc/nowhere"} << "/proc/nowhere";
   }
@@ -94,12 +102,49 @@ class TestStart : public QObject {
       if (format == "png") QVERIFY(QImage(path).width() >= 600);
       if (format == "svg") QVERIFY(QSvgRenderer(path).isValid());
     }
-    // The list is the program's own: a panel that is added is drawn too.
-    if (wanted.isEmpty())
-      for (const PanelInfo& info : panels()) wanted << info.id;
+    // The list is the program's own: a panel that is added is drawn too. One without a picture is a sentence, and no file.
+    if (wanted.isEmpty()) {
+      for (const PanelInfo& info : panels())
+        if (info.id != "composer") wanted << info.id;  // which is of another model
+      int without = 0;
+      for (const QString& line : ended.errors) {
+        const QString title = QRegularExpression("There is no figure of ([^:]+): .+\\.$").match(line).captured(1);
+        for (const PanelInfo& info : panels())
+          if (info.title == title) without += static_cast<int>(wanted.removeAll(info.id));
+      }
+      QCOMPARE(without, ended.errors.size());
+      QVERIFY2(!wanted.contains("learning") && wanted.contains("gradients"), qPrintable(ended.errors.join('|')));
+    }
     QCOMPARE(names.size(), wanted.size());
-    for (const QString& id : wanted) QVERIFY2(names.contains(id + "." + format), qPrintable(id));
+    for (const QString& id : wanted) QVERIFY2(names.contains("gru-" + id + "." + format), qPrintable(id));
     QCOMPARE(QDir(out).entryList(QDir::Files | QDir::Hidden).size(), names.size());
+  }
+
+  /// Names of files and columns are text wherever they come to stand, and a figure is as wide as was asked for.
+  void oddNamesAndAWidth() {
+    const QString odd = folder_.filePath("R&D <b> \"a\" 's.csv"), out = folder_.filePath("made/here");
+    QFile file(odd);
+    QVERIFY(file.open(QIODevice::WriteOnly));
+    file.write("\"x & <y>\",\"it's \"\"z\"\" & co\"\n");
+    for (int i = 0; i < 60; ++i) file.write(QByteArray::number(std::sin(0.3 * i)) + ',' + QByteArray::number(std::cos(0.2 * i)) + '\n');
+    file.close();
+    const Ended ended = start({"gru", "--input", odd, "--figures", out, "--panels", "spectrum,trajectories,gating,gradients,output,steps,learning", "--width", "85", "--font-size", "7", "--with", "title,caption,cursor"});
+    QVERIFY2(ended.status == 0 && ended.errors.size() == 1 && ended.errors[0].contains("There is no figure of Learning: "), qPrintable(ended.errors.join(" / ")));
+    QCOMPARE(ended.out.size(), 6);
+    for (const QString& path : ended.out) {
+      QFile svg(path);
+      QVERIFY(svg.open(QIODevice::ReadOnly));
+      QXmlStreamReader xml(&svg);
+      QString width, texts;
+      while (!xml.atEnd())
+        if (xml.readNext() == QXmlStreamReader::StartElement) {
+          if (xml.name() == u"svg") width = xml.attributes().value("width").toString();
+          if (xml.name() == u"desc" || xml.name() == u"title") texts += xml.readElementText();
+        }
+      QVERIFY2(!xml.hasError(), qPrintable(path + ": " + xml.errorString()));
+      QVERIFY2(texts.contains("R&D <b> \"a\" 's.csv"), qPrintable(texts));
+      QVERIFY2(width.endsWith("mm") && std::abs(width.chopped(2).toDouble() - 85.0) < 0.2, qPrintable(width));
+    }
   }
 
   void helpAndVersion() {

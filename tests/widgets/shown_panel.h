@@ -44,11 +44,11 @@ struct Shown {
     if (!found) qFatal("no %s", name);
     return found;
   }
-  /// Those of its SVG.
+  /// Those of its SVG with title, caption and cursor.
   QStringList texts() {
     QTemporaryDir folder;
     const QString file = folder.filePath("t.svg");
-    const QStringList found = panel.saveFigure(file, P::Format::svg).isEmpty() ? textsOf(file) : QStringList();
+    const QStringList found = panel.saveFigure(file, P::Format::svg, FigureStyle::asShown()).isEmpty() ? textsOf(file) : QStringList();
     plot()->replot();
     return found;
   }

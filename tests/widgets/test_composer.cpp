@@ -343,7 +343,7 @@ class TestComposer : public QObject {
     QVERIFY(!QGuiApplication::clipboard()->image().isNull());
     QTemporaryDir folder;
     const QString file = folder.filePath("composer.svg");
-    QCOMPARE(composer->saveFigure(file, Panel::Format::svg), QString());
+    QCOMPARE(composer->saveFigure(file, Panel::Format::svg, FigureStyle::asShown()), QString());
     const QString texts = test::textsOf(file).join(' ');
     for (const char* word : {"Composer: code 1-9-1-0", "nearest to", "GLA", "chunkwise", "reclab", "token", "Read at token 39"}) QVERIFY2(texts.contains(word), qPrintable(QString(word) + ": " + texts));
     const QStringList lines = composer->dataAsCsv().split('\n', Qt::SkipEmptyParts);

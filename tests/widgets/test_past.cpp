@@ -211,16 +211,16 @@ class TestPast : public QObject {
     QCOMPARE(places, 101);
 
     QTemporaryDir folder;
-    QCOMPARE(panel.saveFigure(folder.filePath("past.png"), Panel::Format::png), QString());
+    QCOMPARE(panel.saveFigure(folder.filePath("past.png"), Panel::Format::png, FigureStyle::asShown()), QString());
     QVERIFY(coloured(QImage(folder.filePath("past.png"))) > 400);
-    QCOMPARE(panel.saveFigure(folder.filePath("past.svg"), Panel::Format::svg), QString());
+    QCOMPARE(panel.saveFigure(folder.filePath("past.svg"), Panel::Format::svg, FigureStyle::asShown()), QString());
     QFile text(folder.filePath("past.svg"));
     QVERIFY(text.open(QIODevice::ReadOnly));
     const QByteArray words = text.readAll();
     QVERIFY(words.contains("the past in m") && words.contains("3 Taylor coefficients hold the last 40 steps") &&
             words.contains("read back"));
     QVERIFY(!words.contains("<image"));
-    QCOMPARE(panel.saveFigure(folder.filePath("past.pdf"), Panel::Format::pdf), QString());
+    QCOMPARE(panel.saveFigure(folder.filePath("past.pdf"), Panel::Format::pdf, FigureStyle::asShown()), QString());
     panel.copyFigure();
     QVERIFY(coloured(QApplication::clipboard()->image()) > 400);
   }

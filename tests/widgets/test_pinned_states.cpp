@@ -97,7 +97,7 @@ class TestPinnedStates : public QObject {
       QVERIFY2(before == 0 && after > 100, qPrintable(QString("%1, then %2").arg(before).arg(after)));
       QTemporaryDir folder;
       const QString file = folder.filePath("states.svg");
-      QCOMPARE(panel.saveFigure(file, Panel::Format::svg), QString());
+      QCOMPARE(panel.saveFigure(file, Panel::Format::svg, FigureStyle::asShown()), QString());
       QFile svg(file);
       QVERIFY(svg.open(QIODevice::ReadOnly));
       QVERIFY(svg.readAll().contains("#ff00ff"));

@@ -72,6 +72,12 @@ double lightness(QRgb rgb) {
   return 116.0 * std::cbrt(y) - 16.0;
 }
 
+/// As the screen has it, with a title.
+QString saved(Plot& plot, const QString& file, Panel::Format format) {
+  const FigureStyle style = FigureStyle::asShown();
+  return saveDrawing(file, format, plot.drawing("A title", style), style, plot.theme().base, plot.logicalDpiX());
+}
+
 }  // namespace
 
 class TestPlot : public QObject {
@@ -290,7 +296,7 @@ class TestPlot : public QObject {
     // Its figure has all of it, and is the higher for it.
     QTemporaryDir folder;
     const QString file = folder.filePath("low.svg");
-    QCOMPARE(bench.plot.saveFigure(file, Panel::Format::svg, "A title"), QString());
+    QCOMPARE(saved(bench.plot, file, Panel::Format::svg), QString());
     QFile saved(file);
     QVERIFY(saved.open(QIODevice::ReadOnly));
     const QByteArray drawn = saved.readAll();
@@ -397,9 +403,9 @@ class TestPlot : public QObject {
     bench.rect->axis(QCPAxis::atLeft)->setLabel("value");
     QTemporaryDir folder;
     const QString png = folder.filePath("a.png"), svg = folder.filePath("a.svg"), pdf = folder.filePath("a.pdf");
-    QCOMPARE(bench.plot.saveFigure(png, Panel::Format::png, "A title"), QString());
-    QCOMPARE(bench.plot.saveFigure(svg, Panel::Format::svg, "A title"), QString());
-    QCOMPARE(bench.plot.saveFigure(pdf, Panel::Format::pdf, "A title"), QString());
+    QCOMPARE(saved(bench.plot, png, Panel::Format::png), QString());
+    QCOMPARE(saved(bench.plot, svg, Panel::Format::svg), QString());
+    QCOMPARE(saved(bench.plot, pdf, Panel::Format::pdf), QString());
     const QImage image(png);
     QVERIFY(image.width() == 2 * bench.plot.width() && image.height() > 2 * bench.plot.height());
     QVERIFY(!image.hasAlphaChannel() || qAlpha(image.pixel(0, 0)) == 255);
@@ -421,19 +427,19 @@ class TestPlot : public QObject {
   void refusedFiguresSaySo() {
     Bench bench;
     for (const Panel::Format format : {Panel::Format::png, Panel::Format::svg, Panel::Format::pdf}) {
-      const QString said = bench.plot.saveFigure("/no/such/folder/a", format, "A title");
+      const QString said = saved(bench.plot, "/no/such/folder/a", format);
       QVERIFY2(said.contains("/no/such/folder/a") && said.endsWith(u'.'), qPrintable(said));
     }
     // What is not an ordinary file is not replaced by one.
     QTemporaryDir pipes;
     const QString pipe = pipes.filePath("pipe");
     QCOMPARE(mkfifo(qPrintable(pipe), 0600), 0);
-    QVERIFY(bench.plot.saveFigure(pipe, Panel::Format::png, "A title").contains(pipe));
+    QVERIFY(saved(bench.plot, pipe, Panel::Format::png).contains(pipe));
     QVERIFY(!QFileInfo(pipe).isFile());
     // A disk that fills up in the middle (here: a limit on the size of files): the figure that was there stays, and nothing else does.
     QTemporaryDir folder;
     const QString file = folder.filePath("a.png");
-    QCOMPARE(bench.plot.saveFigure(file, Panel::Format::png, "A title"), QString());
+    QCOMPARE(saved(bench.plot, file, Panel::Format::png), QString());
     const qint64 size = QFileInfo(file).size();
     rlimit before{};
     QCOMPARE(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -442,7 +448,7 @@ class TestPlot : public QObject {
     QCOMPARE(setrlimit(RLIMIT_FSIZE, &small), 0);
     QStringList said;
     for (const Panel::Format format : {Panel::Format::png, Panel::Format::svg, Panel::Format::pdf})
-      said << bench.plot.saveFigure(file, format, "A title");
+      said << saved(bench.plot, file, format);
     QCOMPARE(setrlimit(RLIMIT_FSIZE, &before), 0);
     for (const QString& sentence : said) QVERIFY2(sentence.contains(file), qPrintable(sentence));
     QCOMPARE(QFileInfo(file).size(), size);

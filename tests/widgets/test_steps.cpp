@@ -241,7 +241,7 @@ class TestSteps : public QObject {
     QTemporaryDir folder;
     for (const auto& [format, suffix] : {std::pair{Panel::Format::png, "png"}, {Panel::Format::svg, "svg"}, {Panel::Format::pdf, "pdf"}}) {
       const QString file = folder.filePath(QStringLiteral("steps.") + suffix);
-      QCOMPARE(shown->saveFigure(file, format), QString());
+      QCOMPARE(shown->saveFigure(file, format, FigureStyle::asShown()), QString());
       QVERIFY(QFileInfo(file).size() > 2000);
     }
     QFile svg(folder.filePath("steps.svg"));

@@ -415,7 +415,7 @@ class TestTrajectories : public QObject {
     panel.setTrace(trace(4000, 150));  // computed beside, for the 3-D picture
     panel.setView(View::map);
     QTemporaryDir folder;
-    QCOMPARE(panel.saveFigure(folder.filePath("map.png"), Panel::Format::png), QString());
+    QCOMPARE(panel.saveFigure(folder.filePath("map.png"), Panel::Format::png, FigureStyle::asShown()), QString());
     QVERIFY(coloured(QImage(folder.filePath("map.png"))) > 100000);
   }
 
@@ -437,13 +437,13 @@ class TestTrajectories : public QObject {
     panel.setTime(200);
 
     const QString png = folder.filePath("figure.png");
-    QCOMPARE(panel.saveFigure(png, Panel::Format::png), QString());
+    QCOMPARE(panel.saveFigure(png, Panel::Format::png, FigureStyle::asShown()), QString());
     const QImage image(png);
     QVERIFY(image.width() >= 640 && image.height() >= 500);
     QVERIFY2(coloured(image) > 4000, qPrintable(QString::number(coloured(image))));
 
     const QString svg = folder.filePath("figure.svg");
-    QCOMPARE(panel.saveFigure(svg, Panel::Format::svg), QString());
+    QCOMPARE(panel.saveFigure(svg, Panel::Format::svg, FigureStyle::asShown()), QString());
     QSvgRenderer reader(svg);
     QVERIFY(reader.isValid());
     QImage drawn(reader.defaultSize(), QImage::Format_RGB32);
@@ -462,7 +462,7 @@ class TestTrajectories : public QObject {
     }
 
     const QString pdf = folder.filePath("figure.pdf");
-    QCOMPARE(panel.saveFigure(pdf, Panel::Format::pdf), QString());
+    QCOMPARE(panel.saveFigure(pdf, Panel::Format::pdf, FigureStyle::asShown()), QString());
     QFile paper(pdf);
     QVERIFY(paper.open(QIODevice::ReadOnly));
     const QByteArray bytes = paper.readAll();
@@ -470,7 +470,7 @@ class TestTrajectories : public QObject {
     if (view == int(View::scene)) QVERIFY(!bytes.contains("/Subtype /Image"));
     QCOMPARE(QDir(folder.path()).entryList(QDir::Files).size(), 3);  // nothing left beside
 
-    const QString refused = panel.saveFigure(folder.filePath("no/such/folder/figure.png"), Panel::Format::png);
+    const QString refused = panel.saveFigure(folder.filePath("no/such/folder/figure.png"), Panel::Format::png, FigureStyle::asShown());
     QVERIFY(refused.contains("figure.png"));
   }
 

@@ -4,27 +4,25 @@
 
 #include <qcustomplot.h>
 
-#include <functional>
-
+#include "drawing.h"
 #include "panel.h"
 
 namespace reclab {
 
-/// What stands in a figure's file beside the picture.
-struct FigureText {
-  FigureText(const QString& named) : title(named) {}
-  FigureText(const char* named) : title(QString::fromUtf8(named)) {}
-  QString title;
-  QString description{};  ///< model, hyper-parameters, input, seed, in words
-  QString command{};      ///< the line that makes the run again; the keywords of a PDF
-};
 /// The words for a run, null for none.
 FigureText figureText(const QString& title, const Trace* trace);
 
-/// Writes a drawing of the given size (logical pixels) through a temporary file. Returns an empty string or one sentence.
+/// Unicode's raised digits are small in every font. In a figure, whose smallest text has a size, the exponents of an axis's tick labels are written in
+/// ordinary digits of the label's own size, raised; on the screen the labels are as ever.
+void raiseExponents(QCPAxis* axis);
+/// The same for other texts of a figure, in one line: how wide it is, and drawn from the left of a box, in its middle.
+int widthInFigure(const QString& text, const QFontMetrics& metrics);
+void drawInFigure(QPainter* painter, const QRectF& box, const QString& text, const QFontMetrics& metrics);
+
+/// Writes a drawing through a temporary file, as wide as the style says. Returns an empty string or one sentence.
 /// `opaque` is what the drawing stands on; `dpi` that of the screen, so that fonts have the size they have there.
-QString saveDrawing(const QString& file, Panel::Format format, QSize size, const QColor& opaque, int dpi, const FigureText& text,
-                    const std::function<void(QCPPainter*)>& draw);
-QImage drawnImage(QSize size, double scale, const QColor& opaque, const std::function<void(QCPPainter*)>& draw);
+QString saveDrawing(const QString& file, Panel::Format format, const FigureDrawing& drawing, const FigureStyle& style, const QColor& opaque, int dpi);
+/// `scale`: pixels of the image for one of the screen.
+QImage drawnImage(const FigureDrawing& drawing, double scale, const QColor& opaque);
 
 }  // namespace reclab

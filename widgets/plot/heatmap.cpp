@@ -188,6 +188,7 @@ void Heatmap::draw(QCPPainter* painter) {
 ColourBar::ColourBar(Plot* plot) : QCPColorScale(plot) {
   setLayer(QStringLiteral("legend"));
   setType(QCPAxis::atRight);
+  raiseExponents(axis());
   setRangeDrag(false);
   setRangeZoom(false);
   setBarWidth(10);

@@ -26,19 +26,27 @@ int roomAcross(const QCPLayoutElement* one) { return std::max(60, one->parentPlo
 
 Paragraph::Paragraph(QCustomPlot* plot) : QCPLayoutElement(plot) { setLayer(QStringLiteral("legend")); }
 
-void Paragraph::setText(const QString& text, bool muted) {
+void Paragraph::setText(const QString& text, bool muted, const QString& on_screen) {
   text_ = text;
+  on_screen_ = on_screen;
   muted_ = muted;
   width_ = -1;
 }
 
+QString Paragraph::text() const {
+  if (on_screen_.isEmpty() || static_cast<const Plot*>(mParentPlot)->drawsFigure()) return text_;
+  return text_ + on_screen_;
+}
+
 int Paragraph::wantedHeight() const {
-  if (text_.isEmpty()) return 0;
+  const QString text = this->text();
+  if (text.isEmpty()) return 0;
   const int width = roomAcross(this);
-  if (width != std::exchange(width_, width)) {
+  const bool in_figure = static_cast<const Plot*>(mParentPlot)->drawsFigure();
+  if (const bool same = in_figure == std::exchange(in_figure_, in_figure); width != std::exchange(width_, width) || !same) {
     const Theme& theme = themeOf(mParentPlot);
     const QFontMetrics metrics(small_ ? theme.small : theme.normal, mParentPlot);
-    height_ = metrics.boundingRect(0, 0, width, 10000, Qt::TextWordWrap, text_).height() + 4;
+    height_ = metrics.boundingRect(0, 0, width, 10000, Qt::TextWordWrap, text).height() + 4;
   }
   return height_;
 }
@@ -50,11 +58,12 @@ QSize Paragraph::minimumOuterSizeHint() const {
 QSize Paragraph::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
 
 void Paragraph::draw(QCPPainter* painter) {
-  if (text_.isEmpty() || outerRect().height() < 5) return;  // it gave way; text that moves with the cursor may be a line longer than its row
+  const QString text = this->text();
+  if (text.isEmpty() || outerRect().height() < 5) return;  // it gave way; text that moves with the cursor may be a line longer than its row
   const Theme& theme = themeOf(mParentPlot);
   painter->setFont(small_ ? theme.small : theme.normal);
   painter->setPen(muted_ ? theme.muted : theme.text);
-  painter->drawText(outerRect().adjusted(legend_gap, 2, -rightGap(this), 0), Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, text_);
+  painter->drawText(outerRect().adjusted(legend_gap, 2, -rightGap(this), 0), Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, text);
 }
 
 // ---------------------------------------------------------------------------------------------------------------- legend
@@ -84,7 +93,9 @@ int Legend::arrange(int width, bool one_line) const {
   int x = 0, y = 3;
   std::size_t placed = 0;
   for (Entry& entry : entries_) {
-    const int wanted = std::min(width, 22 + metrics.horizontalAdvance(entry.text) + 12);  // a longer name is cut at its end
+    const bool figure = static_cast<const Plot*>(mParentPlot)->drawsFigure();
+    const int whole = figure ? widthInFigure(entry.text, metrics) : metrics.horizontalAdvance(entry.text);
+    const int wanted = std::min(width, 22 + whole + 12);  // a longer name is cut at its end
     if (one_line && x + wanted > width) break;
     if (x > 0 && x + wanted > width) x = 0, y += line;
     entry.place = QRect(x, y, wanted, line);
@@ -101,8 +112,8 @@ int Legend::arrange(int width, bool one_line) const {
 }
 
 int Legend::wantedHeight() const {
-  const int width = roomAcross(this);
-  if (width != std::exchange(width_, width)) height_ = arrange(width, false);
+  const int width = roomAcross(this), at = static_cast<const Plot*>(mParentPlot)->drawsFigure() ? -2 - width : width;  // entries are wider in a figure
+  if (at != std::exchange(width_, at)) height_ = arrange(width, false);
   return height_;
 }
 
@@ -193,7 +204,10 @@ void Legend::draw(QCPPainter* painter) {
     QFont font = theme.small;
     font.setStrikeOut(hidden);
     painter->setFont(font);
-    painter->drawText(place.adjusted(22, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextDontClip, shownText(entry));
+    if (static_cast<const Plot*>(mParentPlot)->drawsFigure())
+      drawInFigure(painter, place.adjusted(22, 0, 0, 0), shownText(entry), QFontMetrics(font, mParentPlot));
+    else
+      painter->drawText(place.adjusted(22, 0, 0, 0), Qt::AlignVCenter | Qt::AlignLeft | Qt::TextDontClip, shownText(entry));
   }
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plot/plot.h"
 
-#include <QClipboard>
-#include <QGuiApplication>
 #include <QToolTip>
 #include <algorithm>
 #include <charconv>
@@ -111,6 +109,7 @@ class TimeCursor : public QCPLayerable {
  protected:
   void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(true); }
   void draw(QCPPainter* painter) override {
+    if (!plot_->drawsCursor()) return;
     bool first = true;
     for (const Plot::TimeRect& time : plot_->time_rects_) {
       if (!time.rect || !time.rect->realVisibility()) continue;
@@ -340,6 +339,7 @@ QCPAxisRect* Plot::makeRect(std::function<void()> shape) {
     axis->setLayer(QStringLiteral("axes"));
     axis->grid()->setLayer(QStringLiteral("grid"));
     axis->setTicker(QSharedPointer<QCPAxisTicker>(new NumberTicker));
+    raiseExponents(axis);
     styleAxis(axis);
   }
   return rect;
@@ -363,7 +363,7 @@ void Plot::addTimeRect(QCPAxisRect* rect, std::function<QString(double)> format)
 }
 
 QMargins Plot::insetOf(const QCPAxisRect* rect) const {
-  if (drawing_figure_) return {};
+  if (figure_) return {};
   const bool timed = std::any_of(time_rects_.begin(), time_rects_.end(), [&](const TimeRect& one) { return one.rect == rect; });
   return timed ? inset_ : QMargins();
 }
@@ -383,7 +383,7 @@ void Plot::setTimeInset(int left, int right) {
 }
 
 void Plot::tellTimeSpan() {
-  if (drawing_figure_) return;
+  if (figure_) return;
   laid_inset_ = inset_;  // only now are the rects where it puts them
   const std::optional<TimeSpan> now = timeSpan();
   const bool same = now.has_value() == told_.has_value() && (!now || (now->left == told_->left && now->right == told_->right));
@@ -566,6 +566,7 @@ Plot::Beside Plot::beside() const {
 }
 
 Plot::Room Plot::roomFor(const QCPLayoutElement* one) const {
+  if (figure_) return figure_->caption || qobject_cast<const Paragraph*>(one) == nullptr ? Room::all : Room::none;
   auto [texts, legends, wanted, room] = beside();
   for (auto text = texts.rbegin(); text != texts.rend() && wanted > room; ++text) {
     wanted -= (*text)->wantedHeight();
@@ -596,56 +597,6 @@ QString Plot::leftOut() const {
   }
   parts.removeAll(QString());
   return parts.join(QStringLiteral("<br>"));
-}
-
-// --------------------------------------------------------------------------------------------------------------- figures
-
-QSize Plot::figureSize() {
-  QSize whole = size().width() < 200 || size().height() < 140 ? QSize(640, 420) : size();
-  // A figure leaves nothing out: it is higher by what there is no room for on the screen.
-  const QRect on_screen = viewport();
-  setViewport(QRect(QPoint(0, 0), whole));
-  const Beside all = beside();
-  setViewport(on_screen);
-  whole.rheight() += std::max(0, all.wanted - all.room);
-  return whole;
-}
-
-void Plot::drawFigure(QCPPainter* painter, QSize size, const QString& title) {
-  const QFontMetrics metrics(theme_.large, this);
-  const int top = metrics.height() + 2 * plot_gap;
-  painter->fillRect(QRect(QPoint(0, 0), size), theme_.base);
-  // A title that is too long is written smaller before anything of it is left out.
-  const bool fits = metrics.horizontalAdvance(title) <= size.width() - 2 * plot_gap;
-  painter->setFont(fits ? theme_.large : theme_.small);
-  painter->setPen(theme_.text);
-  painter->drawText(QRect(plot_gap, 0, size.width() - 2 * plot_gap, top), Qt::AlignVCenter | Qt::AlignLeft,
-                    fits ? title : QFontMetrics(theme_.small, this).elidedText(title, Qt::ElideRight, size.width() - 2 * plot_gap));
-  painter->translate(0, top);
-  // Margins follow from ticks and ticks from the room that margins leave: laid out once before it is drawn, both fit.
-  const QRect on_screen = viewport();
-  drawing_figure_ = true;
-  setViewport(QRect(0, 0, size.width(), size.height() - top));
-  updateLayout();
-  setViewport(on_screen);
-  toPainter(painter, size.width(), size.height() - top);
-  drawing_figure_ = false;
-  painter->resetTransform();
-  redraw();
-}
-
-QString Plot::saveFigure(const QString& file, Panel::Format format, const FigureText& text) {
-  const QFontMetrics metrics(theme_.large, this);
-  const QSize whole = figureSize() + QSize(0, metrics.height() + 2 * plot_gap);
-  return saveDrawing(file, format, whole, theme_.base, logicalDpiX(), text,
-                     [&](QCPPainter* painter) { drawFigure(painter, whole, text.title); });
-}
-
-void Plot::copyFigure(const QString& title) {
-  const QFontMetrics metrics(theme_.large, this);
-  const QSize whole = figureSize() + QSize(0, metrics.height() + 2 * plot_gap);
-  QGuiApplication::clipboard()->setImage(
-      drawnImage(whole, 2.0, theme_.base, [&](QCPPainter* painter) { drawFigure(painter, whole, title); }));
 }
 
 QString csvCell(const QString& text) {

@@ -24,9 +24,10 @@ class Paragraph : public QCPLayoutElement {
   Q_OBJECT
  public:
   explicit Paragraph(QCustomPlot* plot);
-  void setText(const QString& text, bool muted = false);
+  /// `on_screen` follows it where this is no figure: what the mouse does here.
+  void setText(const QString& text, bool muted = false, const QString& on_screen = {});
   void setSmall(bool small) { small_ = small, width_ = -1; }
-  const QString& text() const { return text_; }
+  QString text() const;
   int wantedHeight() const;  ///< with all of its lines, at the width of the plot
   QSize minimumOuterSizeHint() const override;
   QSize maximumOuterSizeHint() const override;
@@ -35,9 +36,10 @@ class Paragraph : public QCPLayoutElement {
   void draw(QCPPainter* painter) override;
 
  private:
-  QString text_;
+  QString text_, on_screen_;
   bool muted_ = false, small_ = false;
   mutable int width_ = -1, height_ = 0;  ///< wantedHeight() at a width, kept from one layout to the next
+  mutable bool in_figure_ = false;       ///< and in which of both
 };
 
 /// The names of curves in a row that wraps. A click on one hides what it names; it stays hidden when the entries are made anew. Where the
@@ -182,8 +184,14 @@ class Plot : public QCustomPlot {
   QString leftOut() const;  ///< in rich text; empty when everything is shown
   QRect leftOutPlace() const;  ///< where a mark says that something is
 
-  QString saveFigure(const QString& file, Panel::Format format, const FigureText& text);
-  void copyFigure(const QString& title);
+  /// What it shows, laid out for a figure: nothing is left out for want of room, and of what moves with the cursor there is what the style says.
+  FigureDrawing drawing(const FigureText& text, const FigureStyle& style);
+  /// Of a picture alone, its height in widths where it is a column wide; two pictures above each other are the higher.
+  void setFigureShape(double height) { figure_shape_ = height; }
+  /// Something that is drawn at the cursor, and so is in a figure only where the cursor is.
+  void addCursorMark(QCPLayerable* mark) { cursor_marks_.append(mark); }
+  bool drawsCursor() const { return !figure_ || figure_->cursor; }
+  bool drawsFigure() const { return figure_.has_value(); }
 
   QSize minimumSizeHint() const override { return {120, 80}; }
   QSize sizeHint() const override { return {420, 280}; }
@@ -238,8 +246,9 @@ class Plot : public QCustomPlot {
   void pickRange(double first, double last);
   QMargins insetOf(const QCPAxisRect* rect) const;
   void tellTimeSpan();
-  QSize figureSize();
-  void drawFigure(QCPPainter* painter, QSize size, const QString& title);
+  QSize figureSize(const FigureStyle& style);
+  void asFigure(const FigureStyle& style, const std::function<void()>& draw);
+  void drawFigure(QCPPainter* painter, const QString& title, const FigureStyle& style);
 
   Theme theme_;
   QList<TimeRect> time_rects_;
@@ -258,7 +267,9 @@ class Plot : public QCustomPlot {
   QMargins inset_;
   QMargins laid_inset_;  ///< that with which the rects lie where they do: another may wait for the next layout
   std::optional<TimeSpan> told_;
-  bool drawing_figure_ = false;
+  std::optional<FigureStyle> figure_;  ///< while one is drawn
+  double figure_shape_ = 0.62;
+  QList<QPointer<QCPLayerable>> cursor_marks_;
   int least_picture_ = 0;
   bool dirty_ = false, now_dirty_ = false, handled_press_ = false;
   QTimer timer_;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "plot/plot_panel.h"
 
-#include <QClipboard>
-#include <QGuiApplication>
 #include <QVBoxLayout>
 #include <algorithm>
 
@@ -119,25 +117,10 @@ QString PlotPanel::figureTitle() const {
   return text;
 }
 
-QString PlotPanel::saveFigure(const QString& file, Format format) {
-  if (emptyReason().isEmpty()) return plot_->saveFigure(file, format, figureText(figureTitle(), trace_.get()));
-  // A figure of nothing says why, as the panel does.
-  const QSize size(640, 420);
-  const Theme& theme = plot_->theme();
-  return saveDrawing(file, format, size, theme.base, logicalDpiX(), figureTitle(), [&](QCPPainter* painter) {
-    painter->setPen(theme.text);
-    painter->setFont(theme.large);
-    painter->drawText(QRect(8, 0, size.width() - 16, 40), Qt::AlignVCenter | Qt::AlignLeft, figureTitle());
-    painter->setFont(theme.normal);
-    painter->drawText(QRect(64, 40, size.width() - 128, size.height() - 80), Qt::AlignCenter | Qt::TextWordWrap, emptyReason());
-  });
-}
-
-void PlotPanel::copyFigure() {
-  if (emptyReason().isEmpty())
-    plot_->copyFigure(figureTitle());
-  else
-    QGuiApplication::clipboard()->setText(emptyReason());
+FigureDrawing PlotPanel::drawing(const FigureStyle& style) {
+  FigureText text = figureText(figureTitle(), trace_.get());
+  if (trace_) text.description += tr(" The cursor is at step %1.").arg(grouped(step_));
+  return plot_->drawing(text, style);
 }
 
 static const LayerInfo* layerInfo(const Trace& trace, const QString& number) {

@@ -25,8 +25,7 @@ class PlotPanel : public Panel {
   void setTimeRange(std::int64_t first, std::int64_t last) final { plot_->setTimeRange(first, last); }
   QString headline() const final { return headline_; }
   QString emptyReason() const final { return reason_; }
-  QString saveFigure(const QString& file, Format format) override;
-  void copyFigure() final;
+  FigureDrawing drawing(const FigureStyle& style) override;
   Plot* plot() const { return plot_; }
 
  protected:

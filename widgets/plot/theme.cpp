@@ -66,7 +66,7 @@ Theme Theme::of(const QPalette& palette, const QFont& family) {
   theme.accent = palette.color(QPalette::Active, QPalette::Highlight);
   for (int i = 0; i < 20 && contrast(theme.accent, theme.base) < 3.0; ++i) theme.accent = mixed(theme.accent, theme.text, 0.9);
   theme.small = theme.normal = theme.large = family;
-  theme.small.setPointSizeF(9);
+  theme.small.setPointSizeF(smallest_text);
   theme.normal.setPointSizeF(10);
   theme.large.setPointSizeF(12);
   return theme;

@@ -104,10 +104,11 @@ void TrajectoryView::setCursor(std::int64_t row) {
   for (const QRectF& area : {before, scene_.markerArea(), scene_.barArea()}) overlay_->update(area.toAlignedRect());
 }
 
-QImage TrajectoryView::image(QSizeF size, double scale) const {
+QImage TrajectoryView::image(QSizeF size, double scale, bool cursor) const {
   TrajectoryScene copy;
   copy.copyFrom(scene_);
   copy.beFigure();
+  if (!cursor) copy.setCursor(-1);
   copy.resize(size);
   copy.prepare(scale);
   const QSize pixels = (size * scale).toSize();
@@ -123,10 +124,11 @@ QImage TrajectoryView::image(QSizeF size, double scale) const {
   return image;
 }
 
-void TrajectoryView::paintVectors(QPainter& painter, QSizeF size) const {
+void TrajectoryView::paintVectors(QPainter& painter, QSizeF size, bool cursor) const {
   TrajectoryScene copy;
   copy.copyFrom(scene_);
   copy.beFigure();
+  if (!cursor) copy.setCursor(-1);
   copy.resize(size);
   copy.prepare(1.0);
   copy.paint(painter);

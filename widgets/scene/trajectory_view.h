@@ -32,9 +32,9 @@ class TrajectoryView : public QWidget {
 
   /// The picture in another size (in units of the widget), at `scale` pixels a unit. Rendered by VTK off the screen where it can be; needs
   /// no visible widget.
-  QImage image(QSizeF size, double scale) const;
+  QImage image(QSizeF size, double scale, bool cursor = true) const;
   /// The same as vectors.
-  void paintVectors(QPainter& painter, QSizeF size) const;
+  void paintVectors(QPainter& painter, QSizeF size, bool cursor = true) const;
 
  signals:
   void picked(qint64 row);

@@ -267,8 +267,8 @@ QString LiteratureMap::saveFigure(const QString& file, Panel::Format format) {
   picture.screen = false;
   picture.view = places.size;
   picture.focus = current_;
-  return saveDrawing(file, format, places.size.toSize(), palette().color(QPalette::Base), logicalDpiX(), FigureText("Map of the literature"),
-                     [&](QCPPainter* painter) { draw(*painter, places, picture, nullptr); });
+  const FigureDrawing drawing{"Map of the literature", places.size.toSize(), [&](QCPPainter* painter) { draw(*painter, places, picture, nullptr); }};
+  return saveDrawing(file, format, drawing, FigureStyle::asShown(), palette().color(QPalette::Base), logicalDpiX());
 }
 
 }  // namespace reclab

@@ -2,23 +2,10 @@
 #include "gui/session/files.h"
 
 #include <QDir>
-#include <QFileDialog>
-#include <QFileInfo>
 #include <QSaveFile>
-#include <QSettings>
 
 namespace reclab {
 namespace {
-
-QString lastFolder() {
-  const QString folder = QSettings().value("lastFolder").toString();
-  return !folder.isEmpty() && QFileInfo(folder).isDir() ? folder : QDir::homePath();
-}
-
-QString remembered(const QString& path, bool isFolder) {
-  if (!path.isEmpty()) QSettings().setValue("lastFolder", isFolder ? path : QFileInfo(path).absolutePath());
-  return path;
-}
 
 QString makeFolder(const QString& folder) {
   if (QDir().mkpath(folder)) return {};
@@ -27,15 +14,7 @@ QString makeFolder(const QString& folder) {
 
 }  // namespace
 
-FileChooser dialogChooser() {
-  return {[](QWidget* parent, const QString& title, const QString& filter) {
-            return remembered(QFileDialog::getOpenFileName(parent, title, lastFolder(), filter), false);
-          },
-          [](QWidget* parent, const QString& title, const QString& name, const QString& filter) {
-            return remembered(QFileDialog::getSaveFileName(parent, title, QDir(lastFolder()).filePath(name), filter), false);
-          },
-          [](QWidget* parent, const QString& title) { return remembered(QFileDialog::getExistingDirectory(parent, title, lastFolder()), true); }};
-}
+QString FigureAnswer::file() const { return QDir(folder).filePath(stem + "." + suffixOf(format)); }
 
 QString suffixOf(Panel::Format format) { return format == Panel::Format::png ? "png" : format == Panel::Format::svg ? "svg" : "pdf"; }
 
@@ -61,27 +40,44 @@ QStringList problemsOfPlaces(const std::vector<Preset>& presets) {
   return problems;
 }
 
-QStringList saveFigures(const std::vector<Panel*>& panels, const QString& folder, Panel::Format format, QString* sentence) {
-  QStringList written;
-  *sentence = makeFolder(folder);
-  if (!sentence->isEmpty()) return written;
-  for (Panel* panel : panels) {
-    const QString file = QDir(folder).filePath(panel->id() + "." + suffixOf(format));
-    *sentence = panel->saveFigure(file, format);
-    if (!sentence->isEmpty()) return written;
-    written << file;
-  }
-  return written;
+QString stemOf(const Panel& panel, const QString& model) {
+  const QString of = panel.fileModel(model);
+  return of.isEmpty() ? panel.id() : of + '-' + panel.id();
 }
 
-QStringList saveData(const std::vector<Panel*>& panels, const QString& folder, QString* sentence) {
+QString saveFigure(Panel* panel, const FigureAnswer& answer) {
+  const QString problem = makeFolder(answer.folder);
+  return problem.isEmpty() ? panel->saveFigure(answer.file(), answer.format, answer.style) : problem;
+}
+
+SavedFigures saveFigures(const std::vector<Panel*>& panels, const QString& model, const QString& folder, Panel::Format format, const FigureStyle& style) {
+  SavedFigures saved;
+  saved.problem = style.problem();
+  if (saved.problem.isEmpty()) saved.problem = makeFolder(folder);
+  if (!saved.problem.isEmpty()) return saved;
+  for (Panel* panel : panels) {
+    panel->finish();
+    if (const QString reason = panel->emptyReason(); !reason.isEmpty()) {
+      saved.without << QObject::tr("There is no figure of %1: %2").arg(panel->title(), reason);
+      continue;
+    }
+    const QString file = QDir(folder).filePath(stemOf(*panel, model) + "." + suffixOf(format));
+    saved.problem = panel->saveFigure(file, format, style);
+    if (!saved.problem.isEmpty()) return saved;
+    saved.files << file;
+  }
+  return saved;
+}
+
+QStringList saveData(const std::vector<Panel*>& panels, const QString& model, const QString& folder, QString* sentence) {
   QStringList written;
   *sentence = makeFolder(folder);
   if (!sentence->isEmpty()) return written;
   for (Panel* panel : panels) {
+    panel->finish();
     const QString text = panel->dataAsCsv();
     if (text.isEmpty()) continue;  // nothing to show, nothing behind it
-    const QString file = QDir(folder).filePath(panel->id() + ".csv");
+    const QString file = QDir(folder).filePath(stemOf(*panel, model) + ".csv");
     *sentence = writeText(file, text);
     if (!sentence->isEmpty()) return written;
     written << file;

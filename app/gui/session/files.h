@@ -5,8 +5,10 @@
 #include <QString>
 #include <QStringList>
 #include <functional>
+#include <optional>
 #include <vector>
 
+#include "drawing.h"
 #include "experiment/experiment.h"
 #include "panel.h"
 
@@ -14,11 +16,26 @@ class QWidget;
 
 namespace reclab {
 
-/// How a path is asked for. Each returns an empty string when the user changed her mind.
+/// What is asked before figures are saved: where to, and how they are drawn.
+struct FigureQuestion {
+  QString title;        ///< of the dialog: "Save Gradients"
+  QStringList stems;    ///< of the files: "lstm-gradients"
+  Panel::Format format = Panel::Format::pdf;  ///< that is offered
+};
+struct FigureAnswer {
+  QString folder;
+  QString stem;  ///< of a single figure, whose name can be changed
+  Panel::Format format = Panel::Format::pdf;
+  FigureStyle style;
+  QString file() const;  ///< of a single figure
+};
+
+/// How a path is asked for. Each returns an empty string, or nothing, when the user changed her mind.
 struct FileChooser {
   std::function<QString(QWidget* parent, const QString& title, const QString& filter)> open;
   std::function<QString(QWidget* parent, const QString& title, const QString& name, const QString& filter)> save;
-  std::function<QString(QWidget* parent, const QString& title)> folder;
+  std::function<QString(QWidget* parent, const QString& title)> folder;  ///< one that need not exist
+  std::function<std::optional<FigureAnswer>(QWidget* parent, const FigureQuestion& question)> figure = {};
 };
 /// With dialogs that begin in the folder used last.
 FileChooser dialogChooser();
@@ -34,8 +51,20 @@ void tellPlace(const Preset& preset, Panel* panel);
 /// What is wrong with where presets say to look, a sentence each.
 QStringList problemsOfPlaces(const std::vector<Preset>& presets);
 
-/// Every panel's figure as <folder>/<panel id>.<suffix>. Returns the paths; `sentence` gets the first thing that went wrong.
-QStringList saveFigures(const std::vector<Panel*>& panels, const QString& folder, Panel::Format format, QString* sentence);
-QStringList saveData(const std::vector<Panel*>& panels, const QString& folder, QString* sentence);
+/// "lstm-gradients": what the files of a panel are called, by the model that is looked at, and for a panel of something else by itself.
+QString stemOf(const Panel& panel, const QString& model);
+
+/// One figure, in a folder that is made where it is none. Empty, or one sentence.
+QString saveFigure(Panel* panel, const FigureAnswer& answer);
+
+/// Every panel's figure as <folder>/<model>-<panel id>.<suffix>, in a folder that is made where it is none; of a panel without a picture there
+/// is no file.
+struct SavedFigures {
+  QStringList files, without;  ///< paths; and of which panels there is no figure, and why, a sentence each
+  QString problem;             ///< the first thing that went wrong, a sentence
+};
+SavedFigures saveFigures(const std::vector<Panel*>& panels, const QString& model, const QString& folder, Panel::Format format, const FigureStyle& style);
+/// Every panel's data as <folder>/<model>-<panel id>.csv. Returns the paths; `sentence` gets the first thing that went wrong.
+QStringList saveData(const std::vector<Panel*>& panels, const QString& model, const QString& folder, QString* sentence);
 
 }  // namespace reclab

@@ -83,8 +83,8 @@ QString inWindowWords(const std::string& sentence, const QStringList& names) {
   static const QRegularExpression command("`[^`]*`");
   for (auto found = command.match(text); found.hasMatch(); found = command.match(text, found.capturedStart() + 1)) take(found.capturedStart(), found.capturedLength());
   for (const Words& remedy : remedies) text.replace(QLatin1String(remedy.engine), QLatin1String(remedy.window));
-  // A word of its own: not a part of "run--seed.csv".
-  static const QRegularExpression option(R"((?<![\w./\\-])--[a-z][a-z-]*+(?![\w/\\]|\.\w))", QRegularExpression::UseUnicodePropertiesOption);
+  // A word of its own: not a part of "run--seed.csv", and no name between quotes.
+  static const QRegularExpression option(R"((?<![\w./\\"'-])--[a-z][a-z-]*+(?![\w/\\"']|\.\w))", QRegularExpression::UseUnicodePropertiesOption);
   for (auto found = option.match(text); found.hasMatch(); found = option.match(text))
     text.replace(found.capturedStart(), found.capturedLength(), controls().value(found.captured(), found.captured().mid(2)));
   for (qsizetype i = kept.size() - 1; i >= 0; --i) text.replace(QChar(0xe000) + QString::number(i) + QChar(0xe001), kept[i]);

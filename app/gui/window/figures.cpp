@@ -58,10 +58,14 @@ int drawFigures(const Options& options) {
       all.push_back(panel);
     }
     QCoreApplication::processEvents();
-    QString sentence;
-    for (const QString& path : saveFigures(all, options.figures, options.format, &sentence)) std::printf("%s\n", qUtf8Printable(path));
-    if (sentence.isEmpty()) return 0;
-    std::fprintf(stderr, "recurrence-lab: %s\n", qUtf8Printable(sentence));
+    // The composer shows a model of its own: it is drawn where that is the one that runs, or where it is asked for.
+    const QString model = QString::fromStdString(request.preset.id);
+    if (options.panels.isEmpty()) std::erase_if(all, [&](const Panel* panel) { return panel->id() == "composer" && panel->fileModel(model).isEmpty(); });
+    const SavedFigures saved = saveFigures(all, model, options.figures, options.format, options.style);
+    for (const QString& path : saved.files) std::printf("%s\n", qUtf8Printable(path));
+    for (const QString& sentence : saved.without) std::fprintf(stderr, "recurrence-lab: %s\n", qUtf8Printable(sentence));
+    if (saved.problem.isEmpty()) return 0;
+    std::fprintf(stderr, "recurrence-lab: %s\n", qUtf8Printable(saved.problem));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
   }

@@ -118,6 +118,7 @@ class MainWindow : public QMainWindow {
   void showSideBySide(bool on);
   void tellVisible();  ///< to the session, which panels are in sight
   void say(const QString& sentence, Tone tone);
+  std::vector<Panel*> openPanels() const;
   void saveAllFigures(Panel::Format format);
   void exportData();
   void loadFile(FileKind kind);

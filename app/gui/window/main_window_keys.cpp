@@ -99,7 +99,7 @@ void MainWindow::setFileChooser(FileChooser chooser) {
   const auto keeping = [](auto ask) {
     return [ask = std::move(ask)](auto&&... arguments) {
       const QPointer<QWidget> before = QApplication::focusWidget();
-      const QString answer = ask(std::forward<decltype(arguments)>(arguments)...);
+      const auto answer = ask(std::forward<decltype(arguments)>(arguments)...);
       if (before) before->setFocus();
       return answer;
     };
@@ -108,6 +108,7 @@ void MainWindow::setFileChooser(FileChooser chooser) {
   if (chooser.open) chooser_.open = keeping(std::move(chooser.open));
   if (chooser.save) chooser_.save = keeping(std::move(chooser.save));
   if (chooser.folder) chooser_.folder = keeping(std::move(chooser.folder));
+  if (chooser.figure) chooser_.figure = keeping(std::move(chooser.figure));
 }
 
 void MainWindow::searchModels() {

@@ -155,7 +155,7 @@ void MainWindow::buildMenus() {
   file->addAction(add("saveWeights", "export", tr("Save weights…"), {}, [this] { saveFile(FileKind::weights); }));
   file->addAction(add("saveState", {}, tr("Save final state…"), {}, [this] { saveFile(FileKind::state); }));
   file->addSeparator();
-  QMenu* figures = file->addMenu(icon("image"), tr("Save all figures"));
+  QMenu* figures = file->addMenu(icon("image"), tr("Save figures of the open panels"));
   for (const auto& [name, format] : {std::pair{"PNG", Panel::Format::png}, {"SVG", Panel::Format::svg}, {"PDF", Panel::Format::pdf}})
     figures->addAction(add("figures." + QString(name).toLower(), {}, tr("As %1…").arg(name), {}, [this, format = format] { saveAllFigures(format); }));
   file->addAction(add("exportRun", "export", tr("Export run…"), QKeySequence(tr("Ctrl+E")), [this] {
@@ -270,34 +270,40 @@ void MainWindow::saveFile(FileKind kind) {
   if (!path.isEmpty()) session_->saveFile(kind, path);
 }
 
-void MainWindow::saveAllFigures(Panel::Format format) {
-  const QString folder = chooser_.folder(this, tr("Save all figures into a folder"));
-  if (folder.isEmpty()) return;
-  std::vector<Panel*> shown;
+/// Those of this arrangement, also where they stand behind others.
+std::vector<Panel*> MainWindow::openPanels() const {
+  std::vector<Panel*> open;
   for (PanelDock* dock : area_->docks())
     if (!dock->isHidden()) {
       dock->catchUp();  // one that stands behind another as a tab
-      shown.push_back(dock->panel());
+      open.push_back(dock->panel());
     }
-  QString sentence;
-  const QStringList written = saveFigures(shown, folder, format, &sentence);
-  if (sentence.isEmpty())
-    say(tr("%1 figures are in %2.").arg(written.size()).arg(folder), Tone::info);
-  else
-    say(sentence, Tone::warning);
+  return open;
+}
+
+void MainWindow::saveAllFigures(Panel::Format format) {
+  const QString model = QString::fromStdString(session_->trace() ? session_->trace()->info.preset : session_->setup().preset);
+  const std::vector<Panel*> open = openPanels();
+  FigureQuestion question{tr("Save the figures of the open panels"), {}, format};
+  for (Panel* panel : open) {
+    panel->finish();
+    if (panel->emptyReason().isEmpty()) question.stems << stemOf(*panel, model);
+  }
+  if (question.stems.isEmpty()) return say(tr("No open panel has a picture yet."), Tone::warning);
+  const auto answer = chooser_.figure(this, question);
+  if (!answer) return;
+  const SavedFigures saved = saveFigures(open, model, answer->folder, answer->format, answer->style);
+  if (!saved.problem.isEmpty()) return say(saved.problem, Tone::warning);
+  QStringList said{saved.files.size() == 1 ? tr("One figure is in %1.").arg(answer->folder) : tr("%1 figures are in %2.").arg(saved.files.size()).arg(answer->folder)};
+  say((said + saved.without).join(' '), Tone::info);
 }
 
 void MainWindow::exportData() {
   const QString folder = chooser_.folder(this, tr("Export the data behind the figures into a folder"));
   if (folder.isEmpty()) return;
-  std::vector<Panel*> shown;
-  for (PanelDock* dock : area_->docks())
-    if (!dock->isHidden()) {
-      dock->catchUp();  // one that stands behind another as a tab
-      shown.push_back(dock->panel());
-    }
+  const QString model = QString::fromStdString(session_->trace() ? session_->trace()->info.preset : session_->setup().preset);
   QString sentence;
-  const QStringList written = saveData(shown, folder, &sentence);
+  const QStringList written = saveData(openPanels(), model, folder, &sentence);
   if (sentence.isEmpty())
     say(tr("The data of %1 panels are in %2.").arg(written.size()).arg(folder), Tone::info);
   else

@@ -227,20 +227,21 @@ QString PanelDock::formerName() const { return veil_->name(); }
 
 /// "lstm-gradients.pdf"
 QString PanelDock::fileName(const QString& suffix) const {
-  const QString model = given_ && panel_->isOfRun() ? QString::fromStdString(given_->info.preset) + '-' : QString();
-  return model + panel_->id() + '.' + suffix;
+  return stemOf(*panel_, given_ ? QString::fromStdString(given_->info.preset) : QString()) + '.' + suffix;
 }
 
 void PanelDock::save(Panel::Format format) {
-  const QString suffix = suffixOf(format);
-  QString file = chooser_->save(this, tr("Save %1").arg(panel_->title()), fileName(suffix), tr("%1 figure (*.%2)").arg(suffix.toUpper(), suffix));
-  if (file.isEmpty()) return;
-  if (!file.endsWith("." + suffix, Qt::CaseInsensitive)) file += "." + suffix;
-  const QString sentence = panel_->saveFigure(file, format);
-  emit said(sentence.isEmpty() ? tr("%1 is in %2.").arg(panel_->title(), file) : sentence, !sentence.isEmpty());
+  panel_->finish();
+  if (const QString reason = panel_->emptyReason(); !reason.isEmpty()) return emit said(tr("There is no figure of %1: %2").arg(panel_->title(), reason), true);
+  const QString stem = stemOf(*panel_, given_ ? QString::fromStdString(given_->info.preset) : QString());
+  const auto answer = chooser_->figure(this, {tr("Save %1").arg(panel_->title()), {stem}, format});
+  if (!answer) return;
+  const QString sentence = saveFigure(panel_, *answer);
+  emit said(sentence.isEmpty() ? tr("%1 is in %2.").arg(panel_->title(), answer->file()) : sentence, !sentence.isEmpty());
 }
 
 void PanelDock::saveData() {
+  panel_->finish();
   const QString text = panel_->dataAsCsv();
   if (text.isEmpty()) return emit said(tr("%1 has no data yet: %2").arg(panel_->title(), panel_->emptyReason()), true);
   QString file = chooser_->save(this, tr("Save the data of %1").arg(panel_->title()), fileName("csv"), tr("Comma separated values (*.csv)"));

@@ -562,61 +562,49 @@ int ComposerPanel::place(int width, int height) {
 
 // ------------------------------------------------------------------------------------------------------------- what is saved
 
+/// The model that runs may be what is composed.
+QString ComposerPanel::fileModel(const QString& model) const { return shown() && settingsOfRun() == chosen() ? model : QString(); }
+
 QString ComposerPanel::figureTitle() const { return shown() ? tr("%1: code %2").arg(title(), plain(shown()->code)) : title(); }
 
-QSize ComposerPanel::figureSize() const {
-  QTextDocument document;
-  document.setDefaultFont(Theme::of(this).normal);
-  const int width = std::max(680, factors_->width());
-  document.setTextWidth(width - 16);
-  document.setHtml(shown() ? wordsOf(*shown(), palette(), Theme::of(this), false) : emptyReason().toHtmlEscaped());
-  return {width, QFontMetrics(Theme::of(this).large, this).height() + 24 + static_cast<int>(std::ceil(document.size().height())) + (shown() && shown()->problem.empty() ? 300 : 0)};
-}
-
-void ComposerPanel::drawFigure(QCPPainter* painter, QSize size) const {
-  const Theme theme = Theme::of(this);
-  const int top = QFontMetrics(theme.large, this).height() + 16;
-  painter->fillRect(QRect(QPoint(), size), theme.base);
-  painter->setFont(theme.large);
-  painter->setPen(theme.text);
-  painter->drawText(QRect(8, 0, size.width() - 16, top), Qt::AlignVCenter | Qt::AlignLeft, figureTitle());
-  QTextDocument document;
-  document.setDefaultFont(theme.normal);
-  document.setDefaultStyleSheet(QStringLiteral("body { color: %1; }").arg(theme.text.name()));
-  document.setTextWidth(size.width() - 16);
-  document.setHtml(QStringLiteral("<body>%1</body>").arg(shown() ? wordsOf(*shown(), palette(), theme, false) : emptyReason().toHtmlEscaped()));
-  painter->save();
-  painter->translate(8, top);
-  document.drawContents(painter);
-  painter->restore();
-  const int below = top + static_cast<int>(std::ceil(document.size().height())) + 8;
-  if (!shown() || !shown()->problem.empty()) return;
-  painter->save();
-  painter->translate(0, below);
-  factors_->paint(painter, {size.width(), size.height() - below});
-  painter->restore();
-}
-
-QString ComposerPanel::saveFigure(const QString& file, Format format) {
+/// The pictures of the factors; what the model is in words and equations where it is asked for, or where there are no factors.
+FigureDrawing ComposerPanel::drawing(const FigureStyle& style) {
+  const Composition& c = *shown();
   FigureText text(figureTitle());
-  if (shown()) {
-    QStringList settings;
-    for (const auto& [key, value] : composition_->settings) settings << plain(key) + QStringLiteral(" = ") + plain(value);
-    text.description = tr("%1 (%2); input %3, %4 steps; seed %5. Made by Recurrence Lab. The run again: %6")
-                           .arg(plain(composition_->code), settings.join(QStringLiteral(", ")), plain(composition_->input))
-                           .arg(composition_->steps)
-                           .arg(composition_->seed)
-                           .arg(plain(composition_->command));
-    text.command = plain(composition_->command);
-  }
-  const QSize size = figureSize();
-  return saveDrawing(file, format, size, Theme::of(this).base, logicalDpiX(), text, [&](QCPPainter* painter) { drawFigure(painter, size); });
-}
-
-void ComposerPanel::copyFigure() {
-  if (!shown()) return QGuiApplication::clipboard()->setText(emptyReason());
-  const QSize size = figureSize();
-  QGuiApplication::clipboard()->setImage(drawnImage(size, 2.0, Theme::of(this).base, [&](QCPPainter* painter) { drawFigure(painter, size); }));
+  QStringList settings;
+  for (const auto& [key, value] : composition_->settings) settings << plain(key) + QStringLiteral(" = ") + plain(value);
+  text.description = tr("%1 (%2); input %3, %4 steps; seed %5. Made by Recurrence Lab. The run again: %6")
+                         .arg(plain(composition_->code), settings.join(QStringLiteral(", ")), plain(composition_->input))
+                         .arg(composition_->steps)
+                         .arg(composition_->seed)
+                         .arg(plain(composition_->command));
+  text.command = plain(composition_->command);
+  const Theme theme = Theme::of(this);
+  FigureStyle without = style;
+  without.title = false;
+  const bool pictures = c.problem.empty();
+  const FigureDrawing factors = pictures ? factors_->drawing({}, without) : FigureDrawing{{}, {style.forPrint() ? style.pixels(logicalDpiX()) : 680, 0}, {}};
+  auto words = std::make_shared<QTextDocument>();
+  words->setDefaultFont(theme.normal);
+  words->setDefaultStyleSheet(QStringLiteral("body { color: %1; }").arg(theme.text.name()));
+  words->setTextWidth(factors.size.width() - 16);
+  if (style.caption || !pictures) words->setHtml(QStringLiteral("<body>%1</body>").arg(wordsOf(c, palette(), theme, false)));
+  const int top = style.title ? QFontMetrics(theme.large, this).height() + 16 : 0;
+  const int below = top + (words->isEmpty() ? 0 : static_cast<int>(std::ceil(words->size().height())) + 8);
+  return {text, {factors.size.width(), below + factors.size.height()}, [this, theme, top, below, words, factors, style](QCPPainter* painter) {
+            painter->setFont(theme.large);
+            painter->setPen(theme.text);
+            if (style.title) painter->drawText(QRect(8, 0, factors.size.width() - 16, top), Qt::AlignVCenter | Qt::AlignLeft, figureTitle());
+            painter->save();
+            painter->translate(8, top);
+            if (!words->isEmpty()) words->drawContents(painter);
+            painter->restore();
+            if (!factors.draw) return;
+            painter->save();
+            painter->translate(0, below);
+            factors.draw(painter);
+            painter->restore();
+          }};
 }
 
 /// A line a token: what is kept of it where the memory is read, and the factors of its step.

@@ -29,13 +29,13 @@ class ComposerPanel : public Panel {
   QString hint() const override;
   Kinds needs() const override { return {Kind::input}; }  ///< nothing of a run but which model it is of
   bool isOfRun() const override { return false; }
+  QString fileModel(const QString& model) const override;
   void setTrace(std::shared_ptr<const Trace> trace) override;
   void setTime(std::int64_t) override {}  // the small run has tokens of its own
   void setComposition(CompositionPtr composition, const QString& problem) override;
   QString headline() const override;
   QString emptyReason() const override;
-  QString saveFigure(const QString& file, Format format) override;
-  void copyFigure() override;
+  FigureDrawing drawing(const FigureStyle& style) override;
   QString dataAsCsv() const override;
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
@@ -74,8 +74,6 @@ class ComposerPanel : public Panel {
   int placeTiles(int width);
   int place(int width, int height);
   QString figureTitle() const;
-  void drawFigure(QCPPainter* painter, QSize size) const;
-  QSize figureSize() const;
 
   std::shared_ptr<const Trace> trace_;
   CompositionPtr composition_;

@@ -43,6 +43,7 @@ FactorsView::FactorsView(QWidget* parent) : Plot(parent) {
   plotLayout()->setRowSpacing(0);
   setLeastPicture(150);
   arrange(width());
+  connect(this, &QCustomPlot::beforeReplot, this, [this] { arrange(width()); });  // a figure has another width
 
   circle_ = new QCPItemEllipse(this);
   circle_->setSelectable(false);
@@ -71,6 +72,7 @@ FactorsView::FactorsView(QWidget* parent) : Plot(parent) {
 
   cursor_ = new QCPItemStraightLine(this);
   cursor_->setSelectable(false);
+  addCursorMark(cursor_);
   cursor_->setClipAxisRect(decay_);
   for (QCPItemPosition* point : {cursor_->point1, cursor_->point2}) point->setAxes(decay_->axis(QCPAxis::atBottom), decay_->axis(QCPAxis::atLeft));
   setHoverHandler([this](const QPointF& at) { return tipAt(at); });
@@ -204,26 +206,9 @@ void FactorsView::keepRound() {
   im->setRange(-reach * disk_->height() / pixels, reach * disk_->height() / pixels);
 }
 
-void FactorsView::paint(QCPPainter* painter, QSize size) {
-  const QRect on_screen = viewport();
-  arrange(size.width());
-  setViewport(QRect(QPoint(), size));
-  replot(QCustomPlot::rpImmediateRefresh);  // margins follow from ticks: laid out once before it is drawn
-  setViewport(QRect(QPoint(), size));
-  toPainter(painter, size.width(), size.height());
-  setViewport(on_screen);
-  arrange(width());
-  redraw();
-}
-
 void FactorsView::changeEvent(QEvent* event) {
   Plot::changeEvent(event);
   if (event->type() == QEvent::PaletteChange) draw();
-}
-
-void FactorsView::resizeEvent(QResizeEvent* event) {
-  arrange(event->size().width());
-  Plot::resizeEvent(event);
 }
 
 QPoint FactorsView::placeOfToken(int token) const {

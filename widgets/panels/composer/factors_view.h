@@ -29,7 +29,6 @@ class FactorsView : public Plot {
   QPoint placeOf(std::complex<double> factor) const;
   QString tipAt(const QPointF& position) const;
   /// Draws it at another size than it has on the screen.
-  void paint(QCPPainter* painter, QSize size);
   QSize minimumSizeHint() const override { return {200, 200}; }
 
  signals:
@@ -37,7 +36,6 @@ class FactorsView : public Plot {
 
  protected:
   void changeEvent(QEvent* event) override;
-  void resizeEvent(QResizeEvent* event) override;
   void mousePressEvent(QMouseEvent* event) override;
   void mouseMoveEvent(QMouseEvent* event) override;
   void wheelEvent(QWheelEvent* event) override { event->ignore(); }  // the page scrolls

@@ -72,7 +72,7 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
   map_rect_ = plot_->makeRect([this] { fitRows(); });
   mean_rect_ = plot_->makeRect();
   share_rect_ = plot_->makeRect();
-  histogram_rect_ = plot_->makeRect();
+  histogram_rect_ = plot_->makeRect([this] { histogram_rect_->axis(QCPAxis::atBottom)->setLabel(labelOfBars()); });
   bar_ = new ColourBar(plot_);
   grid_->addElement(0, 0, map_rect_);
   grid_->addElement(0, 1, bar_);
@@ -110,7 +110,6 @@ GatingPanel::GatingPanel(QWidget* parent) : PlotPanel(parent) {
   share_rect_->axis(QCPAxis::atLeft)->setTicker(percents);
   histogram_rect_->axis(QCPAxis::atLeft)->setTickLabels(false);
   histogram_rect_->axis(QCPAxis::atBottom)->setTicker(QSharedPointer<QCPAxisTicker>(new StepTicker));
-  histogram_rect_->axis(QCPAxis::atBottom)->setLabel(tr("units"));
   histogram_rect_->setRangeDrag({});
   histogram_rect_->setRangeZoom({});
 
@@ -350,6 +349,12 @@ void GatingPanel::showShares(bool shares) {
   for (const QCPAxis::AxisType side : {QCPAxis::atLeft, QCPAxis::atBottom}) share_rect_->axis(side)->setVisible(shares);
   share_rect_->setAutoMargins(shares ? QCP::msAll : QCP::msLeft | QCP::msRight);
   if (!shares) share_rect_->setMargins(QMargins());
+}
+
+/// In a figure without the cursor, which step it is, where there is room.
+QString GatingPanel::labelOfBars() const {
+  const QString at = tr("units, step %1").arg(grouped(step_));
+  return !plot_->drawsCursor() && QFontMetrics(plot_->theme().normal, plot_).horizontalAdvance(at) <= histogram_rect_->width() ? at : tr("units");
 }
 
 /// The label of the bar is written when it fits beside it.

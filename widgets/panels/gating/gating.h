@@ -66,6 +66,7 @@ class GatingPanel : public PlotPanel {
   void showShares(bool shares);
   void fitHeight();
   void fitRows();
+  QString labelOfBars() const;
   QString tipAt(const QPointF& position) const;
 
   QComboBox *gates_, *beside_;

@@ -175,6 +175,7 @@ GradientLabPanel::GradientLabPanel(QWidget* parent) : PlotPanel(parent) {
   one_->point2->setCoords(1, 0);
   clip_ = labLine(plot_, norm_rect_, QStringLiteral("main"));
   input_ = labLine(plot_, map_rect_, QStringLiteral("overlay"));
+  plot_->addCursorMark(input_);
 
   // The plot takes its time axis from the first rect, which lies under what is shown in its place.
   connect(plot_, &QCustomPlot::afterLayout, this, [this] {

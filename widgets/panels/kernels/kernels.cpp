@@ -433,7 +433,7 @@ QString KernelsPanel::describedFrequency(double cycles) const {
 }
 
 void KernelsPanel::writeNote() {
-  QStringList said;
+  QStringList said, on_screen;
   const double constant = memory_.timeConstant(channel_);
   const QString which = memory_.channels > 1 ? tr("Channel %1").arg(memory_.labels[static_cast<qsizetype>(channel_)]) : tr("The memory");
   if (std::isfinite(constant))
@@ -452,12 +452,13 @@ void KernelsPanel::writeNote() {
     if (largest > 0.0)
       said << (at == 0 ? tr("It passes slow signals most, with gain %1.").arg(number(largest)) : tr("Its gain is largest, %1, at %2.").arg(number(largest), describedFrequency(frequencies_[at])));
   } else if (view_ == u"response") {
-    said << tr("Its frequency response was not recorded: press Run.");
+    said << tr("Its frequency response was not recorded.");
+    on_screen << tr("Press Run.");
   }
-  if (view_ == u"map") said << tr("Each channel is divided by its largest value; a click picks one.");
+  if (view_ == u"map") said << tr("Each channel is divided by its largest value."), on_screen << tr("A click picks one.");
   said << notesOn(*trace_, {Kind::kernel});
   said.removeAll(QString());
-  note_->setText(said.join(u' '), true);
+  note_->setText(said.join(u' '), true, on_screen.isEmpty() ? QString() : u' ' + on_screen.join(u' '));
 }
 
 QString KernelsPanel::makeHeadline() const {

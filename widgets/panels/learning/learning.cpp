@@ -2,6 +2,7 @@
 #include "panels/learning/learning.h"
 
 #include <QMouseEvent>
+#include <QRegularExpression>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -99,6 +100,7 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
   };
   upper_mark_ = line(upper_, true);
   lower_mark_ = line(lower_, true);
+  for (QCPItemStraightLine* mark : {upper_mark_, lower_mark_}) plot_->addCursorMark(mark);
   clip_ = line(lower_, false);
   plot_->setHoverHandler([this](const QPointF& position) { return tipAt(position); });
   addActions({upper_values_->lockAction(), upper_values_->resetAction()});
@@ -355,9 +357,17 @@ QString LearningPanel::tipAt(const QPointF& position) const {
   return lines.join(QStringLiteral("<br>"));
 }
 
+/// By what is, or was last, trained, whatever is looked at: "gru" for the training "GRU (2)".
+QString LearningPanel::fileModel(const QString&) const {
+  if (!learning_ || learning_->trainings.empty()) return {};
+  const LearningCurve* current = learning_->find(learning_->current);
+  static const QRegularExpression number(QStringLiteral("[(,].*")), other(QStringLiteral("[^\\w]+"), QRegularExpression::UseUnicodePropertiesOption);
+  QString name = nameOf(current != nullptr ? *current : *learning_->trainings.back()).remove(number).trimmed().toLower();
+  return name.replace(other, QStringLiteral("-"));
+}
+
 /// A figure of the curves says which trainings they are of, and not which run is looked at.
-QString LearningPanel::saveFigure(const QString& file, Format format) {
-  if (!emptyReason().isEmpty()) return PlotPanel::saveFigure(file, format);
+FigureDrawing LearningPanel::drawing(const FigureStyle& style) {
   QStringList names, commands;
   for (const LearningCurvePtr& one : learning_->trainings) {
     names << tr("%1 learned from %2, %3 of %4 steps").arg(nameOf(*one), QString::fromStdString(one->from), grouped(one->done), grouped(one->wanted));
@@ -366,7 +376,7 @@ QString LearningPanel::saveFigure(const QString& file, Format format) {
   FigureText text(QStringLiteral("%1: %2 – %3").arg(title(), subject(), nameOf(*learning_->trainings.back())));
   text.description = tr("%1. Made by Recurrence Lab. Again: %2").arg(names.join(QStringLiteral("; ")), commands.join(QStringLiteral("; ")));
   text.command = commands.join(QStringLiteral("; "));
-  return plot_->saveFigure(file, format, text);
+  return plot_->drawing(text, style);
 }
 
 QString LearningPanel::dataAsCsv() const {

@@ -19,10 +19,11 @@ class LearningPanel : public PlotPanel {
   QString hint() const override;
   Kinds needs() const override { return {Kind::input}; }  ///< nothing of a run
   bool isOfRun() const override { return false; }
+  QString fileModel(const QString& model) const override;
   void setLearning(std::shared_ptr<const Learning> learning) override;
   QVariantMap choices() const override;
   void setChoices(const QVariantMap& saved) override;
-  QString saveFigure(const QString& file, Format format) override;
+  FigureDrawing drawing(const FigureStyle& style) override;
   QString dataAsCsv() const override;
 
   enum class Lower : std::uint8_t { norms, changes, rate };

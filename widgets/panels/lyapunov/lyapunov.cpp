@@ -147,7 +147,7 @@ QString LyapunovPanel::noted() const {
   QStringList said;
   said << tr("Each is the mean over the steps so far without their first quarter, in which states come from where they began.");
   if (drawn_ < std::ssize(last) - zeros) said << tr("%1 of the %2 exponents are drawn.").arg(grouped(drawn_), grouped(std::ssize(last)));
-  if (below_ > 0) said << tr("Below the picture: %1 more, turn the wheel over the value axis.").arg(grouped(below_));
+  if (below_ > 0) said << tr("%1 more are below the picture.").arg(grouped(below_));
   if (zeros > 0) said << tr("%1 of %2 are −∞: such a direction is forgotten at once.").arg(grouped(zeros), grouped(std::ssize(last)));
   if (!kaplanYorke(last) && std::ranges::none_of(last, [](double x) { return std::isnan(x); }))
     said << tr("No dimension of an attractor is given, for the exponents do not sum to less than 0.");
@@ -243,7 +243,7 @@ void LyapunovPanel::fitValues() {
     below_ += range.center() < limit;
     if (range.center() >= limit) low = std::min(low, std::max(range.lower, limit));
   }
-  note_->setText(noted(), true);
+  note_->setText(noted(), true, below_ > 0 ? tr(" (Turn the wheel over the value axis to see those below.)") : QString());
   const double pad = std::max(0.06 * (high - low), 1e-3);
   values_->fit({low - pad, high + pad});
   plot_->redraw();

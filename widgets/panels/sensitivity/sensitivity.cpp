@@ -58,6 +58,7 @@ SensitivityPanel::SensitivityPanel(QWidget* parent) : PlotPanel(parent) {
   });
   connect(plot_, &QCustomPlot::beforeReplot, this, &SensitivityPanel::fitHeight);
   plot_->setLeastPicture(240);
+  plot_->setFigureShape(0.8);
   said_ = new Paragraph(plot_);
   said_->setLayer(QStringLiteral("overlay"));  // it moves with the cursor
   legend_ = new Legend(plot_);
@@ -68,7 +69,7 @@ SensitivityPanel::SensitivityPanel(QWidget* parent) : PlotPanel(parent) {
   plot_->plotLayout()->addElement(1, 0, legend_);
   plot_->plotLayout()->addElement(2, 0, said_);
   map_rect_ = plot_->makeRect();
-  row_rect_ = plot_->makeRect();
+  row_rect_ = plot_->makeRect([this] { row_rect_->axis(QCPAxis::atLeft)->setLabel(plot_->drawsCursor() ? tr("at the cursor") : tr("at step %1").arg(grouped(step_))); });
   bar_ = new ColourBar(plot_);
   grid_->addElement(0, 0, map_rect_);
   grid_->addElement(0, 1, bar_);
@@ -86,7 +87,6 @@ SensitivityPanel::SensitivityPanel(QWidget* parent) : PlotPanel(parent) {
   map_rect_->axis(QCPAxis::atLeft)->setLabel(tr("step s (input)"));
   for (const QCPAxis::AxisType side : {QCPAxis::atLeft, QCPAxis::atBottom}) map_rect_->axis(side)->grid()->setVisible(false);
   row_rect_->axis(QCPAxis::atLeft)->setTicker(QSharedPointer<QCPAxisTicker>(new PowerTicker));
-  row_rect_->axis(QCPAxis::atLeft)->setLabel(tr("at the cursor"));
   values_ = plot_->addValueAxis(row_rect_);
   addActions({values_->lockAction(), values_->resetAction()});
   heatmap_ = new Heatmap(map_rect_->axis(QCPAxis::atBottom), map_rect_->axis(QCPAxis::atLeft));
@@ -95,6 +95,7 @@ SensitivityPanel::SensitivityPanel(QWidget* parent) : PlotPanel(parent) {
   input_ = new QCPItemStraightLine(plot_);
   input_->setLayer(QStringLiteral("overlay"));
   input_->setSelectable(false);
+  plot_->addCursorMark(input_);
   input_->setClipAxisRect(map_rect_);
   for (QCPItemPosition* point : {input_->point1, input_->point2}) point->setAxes(map_rect_->axis(QCPAxis::atBottom), map_rect_->axis(QCPAxis::atLeft));
   logarithmic_ = new QAction(tr("Logarithmic colours"), this);

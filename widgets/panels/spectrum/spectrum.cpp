@@ -401,6 +401,7 @@ void SpectrumPanel::choose(int index) {
   }
   cloud_->forget();
   chooseView();
+  plot_->setFigureShape(fromContinuous() ? 0.62 : 0.85);
   findHome();
   moveTime();
   showPins();

@@ -60,7 +60,7 @@ ScheduleView::Frame ScheduleView::frame() const {
   Frame made;
   const double left = metrics.horizontalAdvance(QStringLiteral("000")) + metrics.height() + 2.0 * gap, bottom = 2.0 * metrics.height() + legendHeight() + 6.0;
   const bool iterations = schedule_->drawing == Drawing::iterations, triangle = schedule_->drawing == Drawing::triangle;
-  const double right = iterations ? metrics.horizontalAdvance(QStringLiteral("10⁻¹⁶")) + 26.0 : gap;
+  const double right = iterations ? (static_cast<const Plot*>(mParentPlot)->drawsFigure() ? widthInFigure(QStringLiteral("10⁻¹⁶"), metrics) : metrics.horizontalAdvance(QStringLiteral("10⁻¹⁶"))) + 26.0 : gap;
   made.area = QRectF(rect()).adjusted(left, 4, -right, -bottom);
   if (triangle)
     for (const int lane : lane_) made.lanes = std::max(made.lanes, lane + 1);
@@ -205,7 +205,7 @@ void ScheduleView::drawAxes(QCPPainter* painter, const Frame& f) const {
 }
 
 void ScheduleView::drawCursor(QCPPainter* painter, const Frame& f) const {
-  if (step_ < 0 || step_ >= schedule_->steps) return;
+  if (step_ < 0 || step_ >= schedule_->steps || !static_cast<const Plot*>(mParentPlot)->drawsCursor()) return;
   painter->setAntialiasing(false);
   painter->setPen(QPen(theme().accent, 1));
   const double x = std::round(xOf(f, static_cast<double>(step_)));
@@ -355,8 +355,12 @@ void ScheduleView::drawErrors(QCPPainter* painter, const Frame& f) const {
   const int ends = bar.height() > 5 * metrics.height() ? 4 : 1;
   for (int i = 0; i <= ends; ++i) {
     const double y = bar.bottom() - bar.height() * i / ends;
-    painter->drawText(QRectF(bar.right() + 4, std::clamp(y - metrics.height() / 2.0, bar.top(), bar.bottom() - metrics.height()), 60, metrics.height()), Qt::AlignLeft | Qt::AlignVCenter,
-                      i == ends ? QStringLiteral("1") : powerOfTen(lowest_error + 16.0 * i / ends));
+    const QRectF box(bar.right() + 4, std::clamp(y - metrics.height() / 2.0, bar.top(), bar.bottom() - metrics.height()), 60, metrics.height());
+    const QString value = i == ends ? QStringLiteral("1") : powerOfTen(lowest_error + 16.0 * i / ends);
+    if (static_cast<const Plot*>(mParentPlot)->drawsFigure())
+      drawInFigure(painter, box, value, metrics);
+    else
+      painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter, value);
   }
 }
 

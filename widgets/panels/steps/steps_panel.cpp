@@ -110,6 +110,7 @@ StepsPanel::StepsPanel(QWidget* parent) : PlotPanel(parent) {
   said_ = new Paragraph(plot_);
   why_ = new Paragraph(plot_);
   view_ = new ScheduleView(plot_);
+  plot_->setFigureShape(0.75);
   plot_->plotLayout()->addElement(0, 0, said_);
   plot_->plotLayout()->addElement(1, 0, why_);
   plot_->plotLayout()->addElement(2, 0, view_);

@@ -408,9 +408,9 @@ void TimingPanel::showCaption() {
     if (metrics.horizontalAdvance(text + more) < plot_->width() - 24) text += more;
   };
   if (std::isfinite(timings_.noise)) append(tr("; this machine's noise: ±%1").arg(percentage(timings_.noise)));
-  if (const std::size_t notes = timings_.info.notes.size(); notes > 0)
-    append(notes == 1 ? tr("; one note, rest the pointer here") : tr("; %1 notes, rest the pointer here").arg(notes));
-  caption_->setText(text, true);
+  const std::size_t notes = timings_.info.notes.size();
+  const QString more = notes == 0 ? QString() : notes == 1 ? tr("; one note, rest the pointer here") : tr("; %1 notes, rest the pointer here").arg(notes);
+  caption_->setText(text, true, metrics.horizontalAdvance(text + more) < plot_->width() - 24 ? more : QString());
 }
 
 QString TimingPanel::subject() const {

@@ -56,8 +56,7 @@ class TrajectoriesPanel : public Panel {
   void setTimeRange(std::int64_t first, std::int64_t last) override;
   QString headline() const override;
   QString emptyReason() const override;
-  QString saveFigure(const QString& file, Format format) override;
-  void copyFigure() override;
+  FigureDrawing drawing(const FigureStyle& style) override;
   QString dataAsCsv() const override;
 
   enum class View { scene, map, lines, past };
@@ -72,8 +71,7 @@ class TrajectoriesPanel : public Panel {
   /// Shows three columns (-1: time) in 3-D in place of the principal components.
   void setAxes(std::array<std::int64_t, 3> columns);
   const std::vector<std::int64_t>& lines() const { return chosen_; }
-  /// Waits for what is being computed, if anything, and shows it.
-  void finish();
+  void finish() override;
 
  private:
   void pickView(View view);  ///< by hand
@@ -101,7 +99,7 @@ class TrajectoriesPanel : public Panel {
   void applyRange();
   QString figureTitle() const;
   QSize figureSize() const;
-  void drawScene(QPainter* painter, QSize size, bool vectors) const;
+  void drawScene(QCPPainter* painter, QSize size, const FigureStyle& style) const;
   QString timeName() const;
 
   std::shared_ptr<const Trace> trace_;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The states as figures and as a table.
-#include <QApplication>
-#include <QClipboard>
 #include <algorithm>
 #include <cmath>
 
@@ -33,25 +31,19 @@ QString TrajectoriesPanel::figureTitle() const {
 
 QSize TrajectoriesPanel::figureSize() const { return scene_->width() < 200 || scene_->height() < 140 ? QSize(640, 420) : scene_->size(); }
 
-/// The title over the picture, or over the sentence that says why there is none.
-void TrajectoriesPanel::drawScene(QPainter* painter, QSize size, bool vectors) const {
+/// The title over the picture.
+void TrajectoriesPanel::drawScene(QCPPainter* painter, QSize size, const FigureStyle& style) const {
   const Theme theme = Theme::of(this);
-  const int top = QFontMetrics(theme.large, this).height() + 16;
+  const int top = style.title ? QFontMetrics(theme.large, this).height() + 16 : 0;
   const QSize below(size.width(), size.height() - top);
-  painter->fillRect(QRect(QPoint(0, 0), size), theme.base);
-  if (const QString reason = emptyReason(); !reason.isEmpty()) {
-    painter->setFont(theme.normal);
-    painter->setPen(theme.text);
-    painter->drawText(QRect(64, top, size.width() - 128, below.height()), Qt::AlignCenter | Qt::TextWordWrap, reason);
-  } else {
-    painter->save();
-    painter->translate(0, top);
-    if (vectors)
-      scene_->paintVectors(*painter, below);
-    else
-      painter->drawImage(QPointF(0, 0), scene_->image(below, 2.0));
-    painter->restore();
-  }
+  painter->save();
+  painter->translate(0, top);
+  if (painter->modes().testFlag(QCPPainter::pmVectorized))
+    scene_->paintVectors(*painter, below, style.cursor);
+  else
+    painter->drawImage(QPointF(0, 0), scene_->image(below, painter->device()->devicePixelRatioF(), style.cursor));
+  painter->restore();
+  if (!style.title) return;
   // The title last: a curve that was zoomed out of the picture ends under it.
   painter->fillRect(QRect(0, 0, size.width(), top), theme.base);
   painter->setFont(theme.large);
@@ -60,31 +52,19 @@ void TrajectoriesPanel::drawScene(QPainter* painter, QSize size, bool vectors) c
                     QFontMetrics(theme.large, this).elidedText(figureTitle(), Qt::ElideRight, size.width() - 16));
 }
 
-QString TrajectoriesPanel::saveFigure(const QString& file, Format format) {
-  finish();
+FigureDrawing TrajectoriesPanel::drawing(const FigureStyle& style) {
   const FigureText text = figureText(figureTitle(), trace_.get());
-  if (emptyReason().isEmpty() && view_ == View::map) return map_->saveFigure(file, format, text);
-  if (emptyReason().isEmpty() && view_ == View::lines) return lines_->saveFigure(file, format, text);
-  if (emptyReason().isEmpty() && view_ == View::past) return past_->saveFigure(file, format, text);
-  const Theme theme = Theme::of(this);
-  const QSize whole = figureSize() + QSize(0, QFontMetrics(theme.large, this).height() + 16);
-  return saveDrawing(file, format, whole, theme.base, logicalDpiX(), text,
-                     [&](QCPPainter* painter) { drawScene(painter, whole, format != Format::png); });
-}
-
-void TrajectoriesPanel::copyFigure() {
-  finish();
-  if (!emptyReason().isEmpty()) return QGuiApplication::clipboard()->setText(emptyReason());
-  if (view_ == View::map) return map_->copyFigure(figureTitle());
-  if (view_ == View::lines) return lines_->copyFigure(figureTitle());
-  if (view_ == View::past) return past_->copyFigure(figureTitle());
-  const QSize whole = figureSize() + QSize(0, QFontMetrics(Theme::of(this).large, this).height() + 16);
-  QGuiApplication::clipboard()->setImage(
-      drawnImage(whole, 2.0, Theme::of(this).base, [&](QCPPainter* painter) { drawScene(painter, whole, false); }));
+  if (view_ == View::map) return map_->drawing(text, style);
+  if (view_ == View::lines) return lines_->drawing(text, style);
+  if (view_ == View::past) return past_->drawing(text, style);
+  constexpr double shape = 0.75;
+  const int width = style.pixels(logicalDpiX());
+  QSize size = style.forPrint() ? QSize(width, static_cast<int>(std::lround(shape * std::min(width, 560)))) : figureSize();
+  if (style.title) size.rheight() += QFontMetrics(Theme::of(this).large, this).height() + 16;
+  return {text, size, [this, size, style](QCPPainter* painter) { drawScene(painter, size, style); }};
 }
 
 QString TrajectoriesPanel::dataAsCsv() const {
-  const_cast<TrajectoriesPanel*>(this)->finish();
   if (!emptyReason().isEmpty()) return {};
   if (view_ == View::past) return past_->dataAsCsv();
   // The row of a pinned run at the same step, -1 when it has none.
