@@ -271,12 +271,14 @@ QString saveDrawing(const QString& file, Panel::Format format, const FigureDrawi
     pdf.setResolution(dpi);
     pdf.setTitle(text.title);
     pdf.setCreator(QStringLiteral("Recurrence Lab"));
-    // Qt's pages are whole points, so the figure is at most half a point narrower or wider.
     const QSizeF points = QSizeF(drawing.size) * scale * 72.0 / dpi;
-    const double across = std::round(points.width());
-    pdf.setPageSize(QPageSize(QSizeF(across, std::ceil(points.height() * across / points.width())), QPageSize::Point, QString(), QPageSize::ExactMatch));
+    pdf.setPageSize(QPageSize(points, QPageSize::Point, QString(), QPageSize::ExactMatch));
     pdf.setPageMargins(QMarginsF(0, 0, 0, 0));
-    drawVectors(&pdf, scale * across / points.width());
+    drawVectors(&pdf, scale);
+    // Qt's pages are whole points; the width is written as it is, in as many characters, so that no offset changes.
+    const QByteArray before("/MediaBox [0 0 "), exact = QByteArray::number(points.width(), 'f', 6);
+    const auto at = bytes.buffer().indexOf(before) + before.size();
+    if (at >= before.size() && bytes.buffer().indexOf(' ', at) - at == exact.size()) bytes.buffer().replace(at, exact.size(), exact);
     describe(bytes.buffer(), text);
   }
   if (out.write(bytes.data()) != bytes.size()) return refused(Plot::tr("the disk is full, or a limit was reached"));

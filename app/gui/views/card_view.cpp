@@ -22,8 +22,8 @@ QString shapeText(const Shape& shape) {
 }
 
 QStringList sentencesOf(const QString& text) {
-  static const QRegularExpression between(QStringLiteral("(?<=[.!?])\\s+(?=\\p{Lu})"));
-  return text.split(between, Qt::SkipEmptyParts);
+  static const QRegularExpression gap(QStringLiteral("(?<=[.!?])\\s+(?=\\p{Lu})"));
+  return text.split(gap, Qt::SkipEmptyParts);
 }
 
 /// Whether it tells what is to be seen in a run: numbers stand behind it, or it says where to look.
