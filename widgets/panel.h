@@ -36,7 +36,7 @@ class Panel : public QWidget {
     std::shared_ptr<const Trace> trace;
     QColor colour;
     QString label;
-    QString tip = {};  ///< how it differs from the run that is shown, in rich text
+    QString tip = {};  ///< how it differs from the run that is shown
     bool whole = true;  ///< false: more of it is to come, such as what is computed late
   };
   virtual void setTrace(std::shared_ptr<const Trace> trace) = 0;
@@ -105,7 +105,7 @@ class Panel : public QWidget {
   virtual void setLearning(std::shared_ptr<const Learning> learning) { Q_UNUSED(learning) }
   /// A hyper-parameter of the model that is looked at, for a panel that offers it beside its picture and asks for another value with a SettingChoice.
   struct Setting {
-    QString key, label, tip;  ///< label and tip in rich text
+    QString key, label, tip;  ///< the label in rich text
     QString value;            ///< as it is now
     QStringList choices = {};  ///< what there is to choose; none of a number
     std::function<double(int position)> at = {};     ///< of a number: what a slider's position, 0 to 1000, stands for

@@ -352,6 +352,8 @@ Preset load_preset(const Registry& registry, const fs::path& file) {
   preset.source.title = source.text("title", "the title of the paper");
   preset.source.venue = source.text("venue", "where it was published", !Object::required);
   preset.source.url = source.text("url", "an address", !Object::required);
+  if (const std::string& url = preset.source.url; !url.empty() && !url.starts_with("https://") && !url.starts_with("http://"))
+    mistake(file, "source.url", "must be an address on the web that begins with https:// or http://, not \"" + url + "\".");
   source.nothing_else();
   const Json* trained = root.find("trained");
   root.nothing_else();

@@ -242,6 +242,64 @@ std::vector<std::string> doubled_classes(const fs::path& root, std::size_t* clas
   return found;
 }
 
+/// Where a text could be taken for HTML because it looks like some: labels that do not say their format, tooltips that are more than words of
+/// this program and do not go through plain_text.h, questions that Qt words by itself.
+std::vector<std::string> guessed_texts(const fs::path& root, std::size_t* tips_read = nullptr) {
+  static const std::regex words(R"re(\s*(?:[01],\s*)?(?:\{\}|(?:QObject::)?tr\(\s*(?:"(?:\\.|[^"\\])*"\s*)+\))\s*)re");
+  static const std::regex wrapped(R"re(\s*(?:[\w>()\-]+,\s*)?(?:safeTip|htmlTip|joinedTips)\([^]*)re");
+  static const std::regex call(R"re((\bnew QLabel\b|: public QLabel\b|\bQMessageBox(?:::\w+\()?|\bQInputDialog|\bQProgressDialog|\bQErrorMessage|\bsetToolTip\(|\bsetItemData\(|\bsetData\(|\bQToolTip::showText\())re");
+  std::vector<std::string> found;
+  std::size_t tips = 0;
+  for (const fs::path& top : {root / "widgets", root / "app/gui"}) {
+    if (!fs::exists(top)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(top)) {
+      if (!entry.is_regular_file() || !is_source(entry.path()) || entry.path().filename() == "plain_text.cpp") continue;
+      const std::string text = contents(entry.path());
+      // The arguments of the call whose bracket is before `from`.
+      const auto arguments = [&text](std::size_t from) {
+        int depth = 1;
+        bool quoted = false;
+        std::size_t at = from;
+        for (; at < text.size() && depth > 0; ++at) {
+          const char c = text[at];
+          if (quoted && c == '\\') ++at;
+          else if (c == '"') quoted = !quoted;
+          else if (!quoted && (c == '(' || c == '{')) ++depth;
+          else if (!quoted && (c == ')' || c == '}')) --depth;
+        }
+        return text.substr(from, at - from - 1);
+      };
+      for (std::sregex_iterator match(text.begin(), text.end(), call), end; match != end; ++match) {
+        const std::string what = (*match)[1];
+        const auto begin = static_cast<std::size_t>(match->position());
+        const std::string of = what.ends_with('(') ? arguments(begin + match->str().size()) : std::string();
+        const auto say = [&](const std::string& sentence) {
+          const auto line = std::count(text.begin(), text.begin() + match->position(), '\n') + 1;
+          found.push_back(entry.path().lexically_relative(root).string() + ":" + std::to_string(line) + ": " + sentence);
+        };
+        if (what == "new QLabel") say("a label whose text Qt may take for HTML; plainLabel() makes one that shows it as it is");
+        if (what == ": public QLabel" && text.find("setTextFormat(Qt::") == std::string::npos) say("a label that does not say its text format");
+        if (what.starts_with("QMessageBox") && text.find("setTextFormat(Qt::PlainText)") == std::string::npos && text.rfind("#include", begin) == std::string::npos)
+          say("a question whose text Qt may take for HTML; setTextFormat(Qt::PlainText) of a QMessageBox of one's own");
+        if (what.starts_with("QMessageBox::") && of.size() > 0 && text.substr(begin, 40).find("QMessageBox::StandardButton") == std::string::npos) say("a question that Qt words by itself; make a QMessageBox with a plain text");
+        if (what == "QInputDialog" || what == "QProgressDialog" || what == "QErrorMessage") {
+          if (text.substr(text.rfind('\n', begin) + 1, 8) != "#include") say(what + " takes texts for HTML");
+        }
+        const bool role = what == "setItemData(" || what == "setData(";
+        if (role && of.find("ToolTipRole") == std::string::npos) continue;
+        if (!what.ends_with('(') || what.starts_with("QMessageBox")) continue;
+        ++tips;
+        if (what == "QToolTip::showText(" ? of.find("safeTip(") == std::string::npos && of.find("htmlTip(") == std::string::npos && of.find("joinedTips(") == std::string::npos
+            : role ? of.find("safeTip(") == std::string::npos && of.find(" tr(\"") == std::string::npos
+                   : !std::regex_match(of, words) && !std::regex_match(of, wrapped))
+          say("a tooltip that Qt may take for HTML: " + of);
+      }
+    }
+  }
+  if (tips_read) *tips_read = tips;
+  return found;
+}
+
 /// A small house of its own, removed at the end of the case.
 class Planted {
  public:
@@ -281,6 +339,27 @@ TEST_CASE("no floor of this house includes what it must not") {
 TEST_CASE("the window names no panel") {
   const auto found = named_panels(RECLAB_SOURCE_DIR);
   CHECK_SAYS(found.empty(), said(found));
+}
+
+TEST_CASE("no text of a file can be taken for HTML") {
+  std::size_t tips = 0;
+  const auto found = guessed_texts(RECLAB_SOURCE_DIR, &tips);
+  CHECK_SAYS(tips > 100, std::to_string(tips) + " tooltips read");
+  CHECK_SAYS(found.empty(), said(found));
+}
+
+TEST_CASE("a label, tooltip or question that Qt may take for HTML is found, with file and line") {
+  Planted planted;
+  planted.file("widgets/plain_text.cpp", "new QLabel(x);\n")
+      .file("app/gui/a.cpp", "a->setToolTip(tr(\"Words (and \\\"more\\\")\"\n  \" of them\"));\nb->setToolTip(0, safeTip(name));\nc->setToolTip({});\nd->setItemData(0, 3, Qt::UserRole);\n")
+      .file("app/gui/b.cpp", "class A : public QLabel {\n A() { setTextFormat(Qt::PlainText); }\n};\nQMessageBox box;\nQToolTip::showText(at, htmlTip(a), this);\n");
+  CHECK_SAYS(guessed_texts(planted.root()).empty(), said(guessed_texts(planted.root())));
+  for (const std::string text : {"new QLabel(name);", "class A : public QLabel {};", "QMessageBox box;", "QMessageBox::warning(this, a, b);", "QInputDialog ask;", "a->setToolTip(name);",
+                                 "a->setToolTip(tr(\"%1\").arg(name));", "a->setToolTip(0, name);", "a->setItemData(0, name, Qt::ToolTipRole);", "QToolTip::showText(at, name, this);"}) {
+    planted.file("widgets/panels/c.cpp", "\n" + text + "\n");
+    const auto found = guessed_texts(planted.root());
+    CHECK_SAYS(!found.empty() && found[0].starts_with("widgets/panels/c.cpp:2: "), text + said(found));
+  }
 }
 
 TEST_CASE("every floor that is built is one of those that are checked, and links what it may include") {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plain_text.h"
 #include "plot/plot.h"
 
 namespace reclab {
@@ -150,9 +151,8 @@ bool Legend::contains(const QPointF& position) const {
 QString Legend::tipAt(const QPointF& position) const {
   for (const Entry& entry : entries_)
     if (entry.place.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint()))
-      return (shownText(entry) == entry.text ? QString() : entry.text + u'\n') + (entry.tip.isEmpty() ? QString() : entry.tip + u'\n') + tr("Click to hide or show it.");
-  if (more_.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint())) return namesAsHtml(true);
-  return {};
+      return joinedTips({shownText(entry) == entry.text ? QString() : entry.text, entry.tip, tr("Click to hide or show it.")});
+  if (more_.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint())) return htmlTip(namesAsHtml(true));  return {};
 }
 
 bool Legend::toggleAt(const QPointF& position) {

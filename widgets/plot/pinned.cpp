@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "plain_text.h"
 #include "plot/pinned.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ void addPin(Legend* legend, const Panel::Run& run, const QPen& pen, const QList<
   const QString text = !of.isEmpty() ? Panel::tr("%1 (%2)").arg(run.label, of.join(QStringLiteral(", "))) : run.label;
   QStringList tip{Panel::tr("Pinned run: %1.").arg(run.tip.isEmpty() ? run.label : run.tip)};
   if (!how.isEmpty()) tip << how;
-  legend->add(pinKey(run), text, pen, shows, tip.join(u'\n'));
+  legend->add(pinKey(run), text, pen, shows, joinedTips(tip));
 }
 
 void addPinWithout(Legend* legend, const Panel::Run& run, const Theme& theme, const QString& lacks, const QString& tip) {
@@ -23,7 +24,7 @@ void addPinsWithout(Legend* legend, const std::vector<Panel::Run>& runs, const T
   if (runs.size() == 1) return addPinWithout(legend, runs.front(), theme, lacks, tip);
   QStringList names;
   for (const Panel::Run& run : runs) names << run.label;
-  legend->add(QStringLiteral("pinned"), Panel::tr("%1 pinned runs: %2").arg(runs.size()).arg(lacks), QPen(theme.muted, 1.0, Qt::DotLine), {}, names.join(QStringLiteral(", ")) + u'\n' + tip);
+  legend->add(QStringLiteral("pinned"), Panel::tr("%1 pinned runs: %2").arg(runs.size()).arg(lacks), QPen(theme.muted, 1.0, Qt::DotLine), {}, joinedTips({names.join(QStringLiteral(", ")), tip}));
 }
 
 QString pinsThatHave(const std::vector<Panel::Run>& runs, Kinds kinds) {

@@ -170,6 +170,7 @@ class Plot : public QCustomPlot {
   /// For an axis rect that is not a time axis: what to do on a double click there.
   void setResetHandler(std::function<void()> reset) { reset_ = std::move(reset); }
   /// A tooltip for a position, in rich text; empty for none.
+  /// What is said of a place; plain text, or an htmlTip().
   void setHoverHandler(std::function<QString(const QPointF&)> hover) { hover_ = std::move(hover); }
 
   /// Makes the left axis of a rect one that can be held, locked and zoomed; the panel gives its ranges to it.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "plain_text.h"
 #include "plot/plot.h"
 #include "plot/value_axis.h"
 
@@ -110,7 +111,7 @@ void Plot::mouseMoveEvent(QMouseEvent* event) {
                                                                           : Qt::ArrowCursor);
     const bool on_mark = leftOutPlace().contains(at.toPoint());
     const QString left_out = on_mark ? leftOut() : QString();
-    const QString tip = !left_out.isEmpty() ? left_out
+    const QString tip = !left_out.isEmpty() ? htmlTip(left_out)
                         : legend_hit ? legend_hit->tipAt(at)
                         : names_time ? (lag_ ? tr("Click to count steps from the start.") : tr("Click to count steps back from the end."))
                         : hover_     ? hover_(at)
@@ -118,7 +119,7 @@ void Plot::mouseMoveEvent(QMouseEvent* event) {
     if (tip.isEmpty())
       QToolTip::hideText();
     else
-      QToolTip::showText(event->globalPosition().toPoint(), tip, this);
+      QToolTip::showText(event->globalPosition().toPoint(), safeTip(tip), this);
     return;
   }
   if (!handled_press_) {

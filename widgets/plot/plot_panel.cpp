@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "plain_text.h"
 #include "plot/plot_panel.h"
 
 #include <QVBoxLayout>
@@ -27,7 +28,7 @@ PlotPanel::PlotPanel(QWidget* parent) : Panel(parent), plot_(new Plot) {
   auto* words = new QVBoxLayout(empty);
   words->setContentsMargins(24, 16, 24, 16);
   words->setSpacing(8);
-  sentence_ = new QLabel;
+  sentence_ = plainLabel();
   sentence_->setWordWrap(true);
   sentence_->setAlignment(Qt::AlignCenter);
   offer_ = new QPushButton;

@@ -16,6 +16,7 @@
 
 #include "gui/comparing/run_numbers.h"
 #include "gui/window/look.h"
+#include "plain_text.h"
 #include "plot/plot.h"
 
 namespace reclab {
@@ -63,7 +64,7 @@ CompareDialog::CompareDialog(const Pins* pins, FileChooser chooser, QWidget* par
   row->setSpacing(8);
   all_ = new QCheckBox(tr("All settings, those that are alike too"), this);
   row->addWidget(all_);
-  words_ = new QLabel(this);
+  words_ = plainLabel({}, this);
   words_->setWordWrap(true);
   row->addWidget(words_, 1);
   auto* save = new QPushButton(tr("Save as CSV…"), this);
@@ -97,11 +98,11 @@ void CompareDialog::refresh() {
     const int row = table_->rowCount();
     table_->insertRow(row);
     auto* head = new QTableWidgetItem(words);
-    head->setToolTip(tip);
+    head->setToolTip(safeTip(tip));
     table_->setVerticalHeaderItem(row, head);
     for (int i = 0; i < table_->columnCount(); ++i) {
       auto* item = new QTableWidgetItem(cells[i].isEmpty() ? QStringLiteral("–") : cells[i]);
-      item->setToolTip(cells[i]);
+      item->setToolTip(safeTip(cells[i]));
       if (numbers) item->setFont(numberFont());
       table_->setItem(row, i, item);
     }

@@ -13,6 +13,7 @@
 #include "gui/window/first_hint.h"
 #include "gui/window/main_window.h"
 #include "gui/window/panel_area.h"
+#include "plain_text.h"
 
 namespace reclab {
 
@@ -53,7 +54,7 @@ PinChip* MainWindow::makeChip(std::size_t index) {
       text = tr("<p>It cannot be run on the input that is shown: %1</p>").arg(pin.problem.toHtmlEscaped());
     else if (!pin.comparable)
       text = tr("<p>It is run again on the input that is shown.</p>");
-    return text + pins_->table(index) + tr("<p>Double-click or F2 renames it.</p>");
+    return htmlTip(text + pins_->table(index) + tr("<p>Double-click or F2 renames it.</p>"));
   });
   return chip;
 }
@@ -139,7 +140,7 @@ void MainWindow::fillCompareMenu() {
   const Setup& now = session_->setup();
   if (!session_->library() || !now.sequence) return;
   const auto offer = [this](QMenu* menu, const ReadyComparison& one) {
-    menu->addAction(one.title, this, [this, one] { compareRuns(one); })->setToolTip(one.why);
+    menu->addAction(one.title, this, [this, one] { compareRuns(one); })->setToolTip(safeTip(one.why));
   };
   try {
     for (const ReadyComparison& one : readyComparisons(dataFile("comparisons.json"), *session_->library(), now)) offer(compare_, one);

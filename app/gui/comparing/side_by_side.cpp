@@ -11,6 +11,7 @@
 
 #include "gui/comparing/linked_axes.h"
 #include "gui/window/look.h"
+#include "plain_text.h"
 #include "plot/aligned_times.h"
 
 namespace reclab {
@@ -131,7 +132,7 @@ SideBySide::Card SideBySide::makeCard() {
   column->setSpacing(2);
   auto* row = new QHBoxLayout;
   row->setSpacing(6);
-  card.dot = new QLabel(card.frame);
+  card.dot = plainLabel({}, card.frame);
   card.dot->setFixedSize(9, 9);
   row->addWidget(card.dot);
   card.name = new ElidedLabel;
@@ -194,7 +195,7 @@ void SideBySide::fill() {
     const Panel::Run& run = runs_[i];
     card.dot->setStyleSheet(QStringLiteral("background:%1; border-radius:4px").arg(run.colour.name()));
     card.name->setText(run.label);
-    card.name->setToolTip(run.tip);
+    card.name->setToolTip(safeTip(run.tip));
     for (Cell& cell : card.cells) {
       cell.panel->setOwnColour(run.colour);
       if (cell.given == run.trace && run.trace) continue;

@@ -17,6 +17,7 @@
 #include "gui/session/requests.h"
 #include "gui/window/look.h"
 #include "models/registry.h"
+#include "plain_text.h"
 #include "plot/plot.h"
 
 namespace reclab {
@@ -58,11 +59,11 @@ DistillDialog::DistillDialog(LibraryPtr library, Setup setup, FileChooser choose
   auto* choices = new QHBoxLayout;
   choices->setSpacing(8);
   const auto box = [&](const QString& text, int low, int high, int value, const QString& tip) {
-    auto* words = new QLabel(text, this);
+    auto* words = plainLabel(text, this);
     auto* spin = new QSpinBox(this);
     spin->setRange(low, high);
     spin->setValue(value);
-    spin->setToolTip(tip);
+    spin->setToolTip(safeTip(tip));
     words->setBuddy(spin);
     choices->addWidget(words);
     choices->addWidget(spin);

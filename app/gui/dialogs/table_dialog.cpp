@@ -12,6 +12,7 @@
 #include <QVBoxLayout>
 
 #include "gui/window/look.h"
+#include "plain_text.h"
 
 namespace reclab {
 
@@ -22,7 +23,9 @@ TableDialog::TableDialog(Face face, FileChooser chooser, QWidget* parent) : QDia
   column->setContentsMargins(24, 24, 24, 16);
   column->setSpacing(12);
   column->addWidget(label(face_.heading, "title", this));
-  auto* text = new QLabel(face_.text, this);
+  auto* text = plainLabel({}, this);
+  text->setTextFormat(Qt::RichText);
+  text->setText(face_.text);
   text->setWordWrap(true);
   column->addWidget(text);
 
@@ -30,7 +33,7 @@ TableDialog::TableDialog(Face face, FileChooser chooser, QWidget* parent) : QDia
   for (int i = 0; i < table_->columnCount(); ++i) {
     const Column& one = face_.columns[static_cast<std::size_t>(i)];
     auto* item = new QTableWidgetItem(one.title);
-    item->setToolTip(one.tip);
+    item->setToolTip(safeTip(one.tip));
     item->setTextAlignment((one.number ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     table_->setHorizontalHeaderItem(i, item);
   }
@@ -56,7 +59,7 @@ TableDialog::TableDialog(Face face, FileChooser chooser, QWidget* parent) : QDia
   column->addWidget(bar_);
   auto* row = new QHBoxLayout;
   row->setSpacing(8);
-  words_ = new QLabel(this);
+  words_ = plainLabel({}, this);
   words_->setTextFormat(Qt::PlainText);
   words_->setWordWrap(true);
   row->addWidget(words_, 1);
@@ -111,7 +114,7 @@ QTableWidgetItem* TableDialog::put(int row, int column, const QString& text, con
   const bool number = face_.columns[static_cast<std::size_t>(column)].number;
   item->setTextAlignment((number ? Qt::AlignRight : Qt::AlignLeft) | (face_.wraps ? Qt::AlignTop : Qt::AlignVCenter));
   if (number) item->setFont(numberFont());
-  item->setToolTip(tip);
+  item->setToolTip(safeTip(tip));
   table_->setItem(row, column, item);
   return item;
 }

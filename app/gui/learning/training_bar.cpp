@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "gui/window/look.h"
+#include "plain_text.h"
 #include "plot/theme.h"
 
 namespace reclab {
@@ -23,7 +24,7 @@ TrainingBar::TrainingBar(QWidget* parent) : QToolBar(tr("Training"), parent) {
     made->setObjectName("training." + name);
     made->setIcon(icon(iconName));
     made->setText(text);
-    made->setToolTip(tip);
+    made->setToolTip(safeTip(tip));
     made->setFocusPolicy(Qt::TabFocus);
     connect(made, &QToolButton::clicked, this, wanted);
     addWidget(made);
@@ -50,7 +51,7 @@ TrainingBar::TrainingBar(QWidget* parent) : QToolBar(tr("Training"), parent) {
   auto* column = new QVBoxLayout(words);
   column->setContentsMargins(8, 0, 4, 0);
   column->setSpacing(0);
-  where_ = new QLabel(words);
+  where_ = plainLabel({}, words);
   where_->setFont(uiFont());
   where_->setTextFormat(Qt::PlainText);  // names may be a user's own
   what_ = label({}, "muted", words);
@@ -77,7 +78,7 @@ void TrainingBar::setLearning(const LearningPtr& learning) {
   const bool running = learning && learning->running;
   train_->setIcon(icon(running ? "pause" : "train"));
   train_->setText(running ? tr("Pause") : tr("Train"));
-  train_->setToolTip(running ? tr("Pause training after this step; Train goes on") : tr("Train the model on new samples of the sequence's task at every step, or on windows of the file"));
+  train_->setToolTip(safeTip(running ? tr("Pause training after this step; Train goes on") : tr("Train the model on new samples of the sequence's task at every step, or on windows of the file")));
   step_->setEnabled(!running);
   fork_->setEnabled(learning && learning->shown != 0);
   reset_->setEnabled(now != nullptr);

@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "gui/window/look.h"
+#include "plain_text.h"
 
 namespace reclab {
 namespace {
@@ -26,7 +27,7 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
   int row = 0;
   const auto place = [&](const QString& words, QWidget* editor, const QString& tip) {
     auto* name = label(words, "muted", this);
-    editor->setToolTip(tip);
+    editor->setToolTip(safeTip(tip));
     editor->setMinimumWidth(120);
     grid->addWidget(name, row, 0);
     grid->addWidget(editor, row++, 1);

@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "gui/window/look.h"
+#include "plain_text.h"
 
 namespace reclab {
 namespace {
@@ -168,7 +169,7 @@ void LiteratureMap::tell(const QString& text, QPoint global) {
   if (text.isEmpty())
     QToolTip::hideText();
   else
-    QToolTip::showText(global, text, viewport(), {}, 60'000);
+    QToolTip::showText(global, htmlTip(text), viewport(), {}, 60'000);
 }
 
 void LiteratureMap::toggleMark(int model) {

@@ -14,6 +14,7 @@
 #include <QVBoxLayout>
 
 #include "gui/window/look.h"
+#include "plain_text.h"
 
 namespace reclab {
 
@@ -30,7 +31,7 @@ void makeModelSearch(QLineEdit* field) {
   for (const PropertyInfo& info : property_infos()) {
     const QString word = text(info.word);
     QAction* one = menu->addAction(word);
-    one->setToolTip(text(info.text));
+    one->setToolTip(safeTip(text(info.text)));
     one->setCheckable(true);
     QObject::connect(one, &QAction::triggered, field, [field, word](bool on) { field->setText(withProperty(field->text(), word, on)); });
     QObject::connect(menu, &QMenu::aboutToShow, one, [field, word, one] { one->setChecked(asksFor(field->text(), word)); });
@@ -58,7 +59,7 @@ MapWindow::MapWindow(const FileChooser* chooser, QWidget* parent) : QWidget(pare
   const auto button = [&](const QString& text, const QString& tip, auto does) {
     auto* made = new QToolButton(this);
     made->setText(text);
-    made->setToolTip(tip);
+    made->setToolTip(safeTip(tip));
     made->setFocusPolicy(Qt::TabFocus);
     row->addWidget(made);
     if constexpr (!std::is_null_pointer_v<decltype(does)>) connect(made, &QToolButton::clicked, this, does);

@@ -117,7 +117,7 @@ QString cardHtml(const Card& card, const QPalette& palette, const std::vector<st
   if (!source.title.empty()) {
     QString cite = html(source.authors) + (source.year > 0 ? QString(" (%1). ").arg(source.year) : QString(". ")) + "<i>" + html(source.title) + "</i>.";
     if (!source.venue.empty()) cite += " " + html(source.venue) + ".";
-    if (!source.url.empty()) cite += QString(" <a style='color:%1' href='%2'>%2</a>").arg(link, html(source.url));
+    if (!source.url.empty()) cite += QString(" <a style='color:%1' href=\"%2\">%2</a>").arg(link, html(source.url));
     out += heading(QObject::tr("Source")) + "<p style='margin-top:0'>" + cite + "</p>";
   }
   return out;
@@ -143,7 +143,7 @@ CardView::CardView(QWidget* parent) : QTextBrowser(parent) {
       emit lookWanted(url.path());
     else if (url.scheme() == "model")
       emit modelWanted(url.path());
-    else
+    else if (url.scheme() == "https" || url.scheme() == "http")  // no file or program of a preset's choice
       QDesktopServices::openUrl(url);
   });
   setFrameShape(NoFrame);

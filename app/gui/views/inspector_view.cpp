@@ -25,6 +25,7 @@
 #include "gui/views/card_view.h"
 #include "gui/views/whole_box.h"
 #include "gui/window/look.h"
+#include "plain_text.h"
 #include "plot/theme.h"
 
 namespace reclab {
@@ -69,7 +70,7 @@ QString tipOf(const HyperSpec& spec) {
     if (!spec.unit.empty()) text += " " + QString::fromStdString(spec.unit).toHtmlEscaped();
     text += ". ";
   }
-  return text + QObject::tr("Key <tt>%1</tt>.").arg(QString::fromStdString(spec.key)) + "</p>";
+  return htmlTip(text + QObject::tr("Key <tt>%1</tt>.").arg(QString::fromStdString(spec.key)) + "</p>");
 }
 
 double valueAt(const HyperSpec& spec, int position) {
@@ -142,7 +143,7 @@ void InspectorView::build() {
   const auto tab = [&](const QString& name, const QString& text, const QString& tip, bool trained) {
     auto* made = new QPushButton(text);
     made->setObjectName(name);
-    made->setToolTip(tip);
+    made->setToolTip(safeTip(tip));
     made->setCheckable(true);
     either->addButton(made);
     choice->addWidget(made, 1);
@@ -160,7 +161,7 @@ void InspectorView::build() {
       QWidget* made = spec.kind == HyperKind::flag     ? flagEditor(spec, editor)
                       : spec.kind == HyperKind::choice ? choiceEditor(spec, editor)
                                                        : numberEditor(spec, editor);
-      made->setToolTip(tipOf(spec));
+      made->setToolTip(safeTip(tipOf(spec)));
       editor.cell = made;
       editor.tip = tipOf(spec);
       editor.drawsOnly = spec.draws_only;
@@ -181,7 +182,7 @@ void InspectorView::build() {
   const quint64 seed = seed_ != nullptr ? seed_->value() : 1;
   auto* seedRow = new QHBoxLayout;
   seedRow->setSpacing(4);
-  seedLabel_ = new QLabel(tr("Seed"));
+  seedLabel_ = plainLabel(tr("Seed"));
   seedRow->addWidget(seedLabel_);
   seedRow->addStretch();
   seed_ = new WholeBox;
@@ -197,7 +198,7 @@ void InspectorView::build() {
   auto* lossRow = new QHBoxLayout;
   lossRow->setContentsMargins(0, 4, 0, 0);
   lossRow->setSpacing(4);
-  auto* lossLabel = new QLabel(tr("Loss"));
+  auto* lossLabel = plainLabel(tr("Loss"));
   lossLabel->setToolTip(tr("What the gradients are of"));
   loss_ = new CalmBox<QComboBox>;
   loss_->setObjectName("loss");
@@ -208,7 +209,7 @@ void InspectorView::build() {
         {tr("mean"), "mean", tr("L = 1/(2T) Σ_t |y_t|²: every output counts")},
         {tr("target"), "task", tr("Half the squared error, or the cross-entropy, of the steps at which the target counts")}}) {
     loss_->addItem(text, value);
-    loss_->setItemData(loss_->count() - 1, tip, Qt::ToolTipRole);
+    loss_->setItemData(loss_->count() - 1, safeTip(tip), Qt::ToolTipRole);
   }
   lossRow->addWidget(lossLabel);
   lossRow->addStretch();
@@ -262,9 +263,9 @@ void InspectorView::showWeights() {
   const bool drawn = weights_.isEmpty();
   const QString why = tr("The weights come from %1, so nothing is drawn from a seed. File ▸ Forget weights and initial state draws them again.")
                           .arg(QFileInfo(weights_).fileName());
-  seedLabel_->setToolTip(drawn ? tr("What the weights are drawn from: the same seed, model and device give the same bits.") : why);
-  seed_->setToolTip(seedLabel_->toolTip());
-  dice_->setToolTip(drawn ? tr("Another seed") : why);
+  seedLabel_->setToolTip(safeTip(drawn ? tr("What the weights are drawn from: the same seed, model and device give the same bits.") : why));
+  seed_->setToolTip(safeTip(seedLabel_->toolTip()));
+  dice_->setToolTip(safeTip(drawn ? tr("Another seed") : why));
   for (QWidget* one : std::initializer_list<QWidget*>{seedLabel_, seed_, dice_}) one->setEnabled(drawn);
   for (auto& [key, editor] : editors_) {
     if (!editor.drawsOnly) continue;
@@ -272,8 +273,7 @@ void InspectorView::showWeights() {
     if (drawn && model_)
       if (const auto idle = std::ranges::find(model_->idle, key, &IdleSetting::key); idle != model_->idle.end()) reason = QString::fromStdString(idle->why).replace('_', ' ');
     editor.cell->setEnabled(reason.isEmpty() || editor.held());
-    editor.cell->setToolTip(reason.isEmpty() ? editor.tip : QString("<p>%1</p>").arg(reason.toHtmlEscaped()) + editor.tip);
-  }
+    editor.cell->setToolTip(joinedTips({reason, editor.tip}));  }
 }
 
 void InspectorView::setLoss(const std::string& choice, bool hasTarget) {
@@ -294,8 +294,8 @@ void InspectorView::showLoss() {
   const int target = loss_->findData("task");
   auto* item = qobject_cast<QStandardItemModel*>(loss_->model())->item(target);
   item->setEnabled(hasTarget_);
-  item->setToolTip(hasTarget_ ? tr("Half the squared error, or the cross-entropy, of the steps at which the target counts")
-                              : tr("The sequence has no target: choose one under Sequence, or a task that has one."));
+  item->setToolTip(safeTip(hasTarget_ ? tr("Half the squared error, or the cross-entropy, of the steps at which the target counts")
+                              : tr("The sequence has no target: choose one under Sequence, or a task that has one.")));
   lossText_->setText(lossShown_);
 }
 
@@ -310,7 +310,7 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   top->setSpacing(6);
   const QString symbol = spec.symbol.empty() ? QString() : QString("  <span style='color:%1'>%2</span>")
                                                                .arg(palette().color(QPalette::PlaceholderText).name(), mathHtml(spec.symbol));
-  auto* name = new QLabel(inWords(spec.key).toHtmlEscaped() + symbol);
+  auto* name = plainLabel();
   name->setTextFormat(Qt::RichText);
   name->setWordWrap(true);
   name->setMinimumWidth(40);
@@ -363,6 +363,7 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
     slider->setValue(positionOf(spec, value));
     emit edited(key, textOf(spec, value), false, ++gesture_);
   });
+  name->setText(inWords(spec.key).toHtmlEscaped() + symbol);
   editor.show = [spec, box, slider](const HyperValue& value) {
     box->setValue(number(value));
     slider->setValue(positionOf(spec, number(value)));
@@ -391,7 +392,7 @@ QWidget* InspectorView::choiceEditor(const HyperSpec& spec, Editor& editor) {
   auto* cell = new QWidget;
   auto* row = new QHBoxLayout(cell);
   row->setContentsMargins(0, 4, 0, 4);
-  auto* name = new QLabel(inWords(spec.key));
+  auto* name = plainLabel(inWords(spec.key));
   name->setWordWrap(true);
   auto* combo = new CalmBox<QComboBox>;
   combo->setSizeAdjustPolicy(QComboBox::AdjustToContents);  // as wide as its longest choice, where the view is

@@ -20,6 +20,7 @@
 #include "gui/session/words.h"
 #include "gui/window/look.h"
 #include "models/families.h"
+#include "plain_text.h"
 
 namespace reclab {
 namespace {
@@ -33,7 +34,7 @@ QString tip(const Preset& preset) {
   if (!source.title.empty())
     text += "<p>" + QString::fromStdString(source.authors).toHtmlEscaped() + " (" + QString::number(source.year) + "): <i>" +
             QString::fromStdString(source.title).toHtmlEscaped() + "</i></p>";
-  return text;
+  return htmlTip(text);
 }
 
 }  // namespace
@@ -58,7 +59,7 @@ ModelsView::ModelsView(QWidget* parent) : QWidget(parent) {
     made->setIcon(icon(name));
     made->setIconSize({14, 14});
     made->setAutoRaise(true);
-    made->setToolTip(tip);
+    made->setToolTip(safeTip(tip));
     made->setFocusPolicy(Qt::TabFocus);
     row->addWidget(made);
     return made;
@@ -135,8 +136,13 @@ void ModelsView::setLibrary(const LibraryPtr& library, const PropertiesOf& prope
   std::map<std::pair<std::size_t, std::string>, std::vector<const Preset*>> families;
   for (const Preset& preset : library->presets.presets()) families[{family_place(preset.family), preset.family}].push_back(&preset);
   for (auto& [family, presets] : families) {
-    auto* branch = new QTreeWidgetItem(tree_, {QString::fromStdString(family_heading(family.second))});
-    if (family.first < reclab::families().size()) branch->setToolTip(0, QString::fromUtf8(reclab::families()[family.first].text.data()));
+    const auto text = [](std::string_view one) { return QString::fromUtf8(one.data(), static_cast<qsizetype>(one.size())); };
+    const Family* known = family.first < reclab::families().size() ? &reclab::families()[family.first] : nullptr;
+    auto* branch = new QTreeWidgetItem(tree_, {known != nullptr ? text(known->title) : QString::fromStdString(family_heading(family.second))});
+    if (known != nullptr)
+      branch->setToolTip(0, safeTip(known->section.empty() ? text(known->text)
+                                                           : tr("%1\nSection %2 of Tiezzi et al. (2024), State-Space Modeling in Long Sequence Processing: A Survey on Recurrence in the Transformer Era")
+                                                                 .arg(text(known->text), text(known->section))));
     branch->setFlags(Qt::ItemIsEnabled);
     branch->setFirstColumnSpanned(true);
     branch->setForeground(0, palette().color(QPalette::PlaceholderText));
@@ -147,8 +153,8 @@ void ModelsView::setLibrary(const LibraryPtr& library, const PropertiesOf& prope
       auto* item = new QTreeWidgetItem(branch, {QString::fromStdString(preset->title), preset->source.year > 0 ? QString::number(preset->source.year) : QString()});
       item->setData(0, idRole, QString::fromStdString(preset->id));
       item->setForeground(1, palette().color(QPalette::PlaceholderText));
-      item->setToolTip(0, tip(*preset));
-      item->setToolTip(1, tip(*preset));
+      item->setToolTip(0, safeTip(tip(*preset)));
+      item->setToolTip(1, safeTip(tip(*preset)));
     }
     branch->setExpanded(true);
   }
@@ -168,7 +174,7 @@ void ModelsView::setLibrary(const LibraryPtr& library, const PropertiesOf& prope
     button->setProperty("preset", id);
     button->setCheckable(true);
     button->setFocusPolicy(Qt::TabFocus);
-    button->setToolTip(item->toolTip(0));
+    button->setToolTip(safeTip(item->toolTip(0)));
     group->addButton(button);
     button->setVisible(!isMap());
     quick_->addWidget(button, 1);

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "gui/window/look.h"
+#include "plain_text.h"
 
 namespace reclab {
 namespace {
@@ -40,7 +41,7 @@ PinChip::PinChip(QWidget* parent) : QFrame(parent) {
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(8, 1, 4, 1);
   row->setSpacing(6);
-  dot_ = new QLabel;
+  dot_ = plainLabel();
   dot_->setFixedSize(9, 9);
   name_ = new NameLabel;
   name_->setMaximumWidth(220);
@@ -125,7 +126,7 @@ void PinChip::endRename(bool keep) {
 
 bool PinChip::event(QEvent* event) {
   if (event->type() == QEvent::ToolTip && tip_) {
-    QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), tip_(), this);
+    QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), safeTip(tip_()), this);
     return true;
   }
   return QFrame::event(event);

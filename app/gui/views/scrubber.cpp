@@ -12,6 +12,7 @@
 #include <cmath>
 
 #include "gui/window/look.h"
+#include "plain_text.h"
 
 namespace reclab {
 
@@ -44,8 +45,8 @@ Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), paren
   auto* column = new QVBoxLayout(words);
   column->setContentsMargins(8, 0, 4, 0);
   column->setSpacing(0);
-  where_ = new QLabel(words);
-  where_->setTextFormat(Qt::PlainText);
+  words_ = words;
+  where_ = plainLabel({}, words);
   where_->setFont(uiFont());
   when_ = label({}, "muted", words);
   when_->setFont(numberFont());
@@ -136,11 +137,16 @@ void Scrubber::tell() {
       what += tr(",  target %1").arg(locale.toString(sequence.target[row * static_cast<std::size_t>(sequence.target_width)], 'g', 4));
     when = sequence.time_name == "step" ? what : tr("%1 %2,  %3").arg(QString::fromStdString(sequence.time_name), locale.toString(sequence.time[row], 'g', 7), what);
   }
-  when_->setText(when);
-  // Wide enough for any step, so that the strip does not tremble while time runs.
-  const QFontMetrics big(where_->font()), small(when_->font());
-  const int widest = std::max(big.horizontalAdvance(tr("t = %1 of %1").arg(QString(number(time_->length()).size(), '0'))), small.horizontalAdvance(when) + 4);
-  where_->setMinimumWidth(std::max({where_->minimumWidth(), widest, 140}));
+  const auto put = [](ElidedLabel* one, const QString& text) {
+    one->setText(text);
+    one->setToolTip(safeTip(text));
+    one->setVisible(!text.isEmpty());
+  };
+  put(what_, what);
+  put(when_, when);
+  // One width, whatever is said and whatever sequence it is of, so that the time line beside it stands still; longer texts end in dots.
+  const int widest = QFontMetrics(where_->font()).horizontalAdvance(tr("t = %1 of %1").arg(QString(std::max<qsizetype>(7, number(time_->length()).size()), '0')));
+  words_->setFixedWidth(std::max(wordsWidth, widest + 16));
 }
 
 }  // namespace reclab

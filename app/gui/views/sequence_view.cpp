@@ -22,6 +22,7 @@
 #include "gui/views/series_view.h"
 #include "gui/views/whole_box.h"
 #include "gui/window/look.h"
+#include "plain_text.h"
 #include "sequence/format.h"
 
 namespace reclab {
@@ -57,7 +58,7 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   name_ = label(tr("No file yet"), "title");
   name_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   open_ = new QPushButton(icon("open"), tr("Open…"));
-  open_->setToolTip(tr("A %1 file (Ctrl+O), or drop one anywhere on the window").arg(QString::fromStdString(sequence_format_names())));
+  open_->setToolTip(safeTip(tr("A %1 file (Ctrl+O), or drop one anywhere on the window").arg(QString::fromStdString(sequence_format_names()))));
   auto* nameRow = new QHBoxLayout;
   nameRow->addWidget(name_, 1);
   nameRow->addWidget(open_);
@@ -177,7 +178,7 @@ void SequenceView::setLibrary(const LibraryPtr& library) {
   task_->clear();
   for (const TaskInfo& task : library->tasks) {
     task_->addItem(QString::fromStdString(task.title), QString::fromStdString(task.name));
-    task_->setItemData(task_->count() - 1, QString::fromStdString(task.text), Qt::ToolTipRole);
+    task_->setItemData(task_->count() - 1, safeTip(QString::fromStdString(task.text)), Qt::ToolTipRole);
   }
 }
 
@@ -206,9 +207,9 @@ void SequenceView::showParameters(const std::string& task, const TaskSettings& s
     for (const HyperSpec& spec : values.table()) {
       QWidget* editor = editorOf(spec, task);
       editor->setObjectName("parameter." + QString::fromStdString(spec.key));
-      editor->setToolTip(tipOf(spec));
-      auto* name = new QLabel(inWords(spec.key));
-      name->setToolTip(tipOf(spec));
+      editor->setToolTip(safeTip(tipOf(spec)));
+      auto* name = plainLabel(inWords(spec.key));
+      name->setToolTip(safeTip(tipOf(spec)));
       taskForm_->insertRow(row++, name, editor);
     }
   }
@@ -293,7 +294,7 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
   if (choice.isFile) {
     lastFile_ = QString::fromStdString(choice.file);
     name_->setText(QFileInfo(lastFile_).fileName());
-    name_->setToolTip(lastFile_);
+    name_->setToolTip(safeTip(lastFile_));
     standardise_->setChecked(choice.load.standardise);
     buildColumns();
     buildTargets();
@@ -309,7 +310,7 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
     showParameters(choice.task, choice.options.set);
     if (library_)
       for (const TaskInfo& task : library_->tasks)
-        if (task.name == choice.task) task_->setToolTip(QString::fromStdString(task.text + "\n" + task.source));
+        if (task.name == choice.task) task_->setToolTip(safeTip(QString::fromStdString(task.text + "\n" + task.source)));
   }
   tellFacts();
   showing_ = false;
@@ -392,7 +393,7 @@ void SequenceView::buildColumns() {
   for (const auto& name : series.names) chosenNames << QString::fromStdString(name);
   const QString text = chosenNames.size() <= 3 ? chosenNames.join(", ") : tr("%1 of %2").arg(chosenNames.size()).arg(inputs.size());
   columns_->setText(columns_->fontMetrics().elidedText(text, Qt::ElideRight, 150));
-  columns_->setToolTip(tr("Which columns are the input: %1").arg(chosenNames.join(", ")));
+  columns_->setToolTip(safeTip(tr("Which columns are the input: %1").arg(chosenNames.join(", "))));
 }
 
 }  // namespace reclab

@@ -12,6 +12,7 @@
 
 #include "gui/session/words.h"
 #include "gui/window/look.h"
+#include "plain_text.h"
 #include "plot/theme.h"
 
 namespace reclab {
@@ -35,7 +36,7 @@ StatusLine::StatusLine(QWidget* parent) : QStatusBar(parent) {
   const auto add = [&](const QString& tip) {
     auto* made = label({}, "muted", line);
     made->setFont(numberFont());
-    made->setToolTip(tip);
+    made->setToolTip(safeTip(tip));
     made->setVisible(false);
     row->addWidget(made);
     return made;
@@ -46,10 +47,10 @@ StatusLine::StatusLine(QWidget* parent) : QStatusBar(parent) {
   loss_ = add({});
   weights_ = add({});
   state_ = add({});
-  dot_ = new QLabel(line);
+  dot_ = plainLabel({}, line);
   dot_->setFixedSize(8, 8);
   row->addWidget(dot_);
-  words_ = new QLabel(line);
+  words_ = plainLabel({}, line);
   words_->setFont(smallFont());
   words_->setTextFormat(Qt::PlainText);
   words_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
@@ -82,16 +83,16 @@ void StatusLine::setRun(const TracePtr& trace) {
   time_->setText(secondsInWords(run.seconds));
   memory_->setText(memory(run.bytes));
   loss_->setText(tr("L %1 on this sequence").arg(number(run.loss_value, 4)));
-  loss_->setToolTip(tr("The loss that gradients are of, on the sequence that is shown and no other: %1").arg(QString::fromStdString(run.loss)));
+  loss_->setToolTip(safeTip(tr("The loss that gradients are of, on the sequence that is shown and no other: %1").arg(QString::fromStdString(run.loss))));
   // A file by its name, and in full where the pointer rests.
   const auto showFile = [](QLabel* where, const QString& text, const std::string& file, const QString& tip) {
     const QString path = QString::fromStdString(file);
     where->setText(text.arg(where->fontMetrics().elidedText(QFileInfo(path).fileName(), Qt::ElideMiddle, 160)));
-    where->setToolTip(tip.arg(QDir::toNativeSeparators(path)));
+    where->setToolTip(safeTip(tip.arg(QDir::toNativeSeparators(path))));
   };
   if (run.learned) {
     weights_->setText(tr("%1 steps of training").arg(run.learned->steps));
-    weights_->setToolTip(tr("The weights were learned from %1").arg(QString::fromStdString(run.learned->from)));
+    weights_->setToolTip(safeTip(tr("The weights were learned from %1").arg(QString::fromStdString(run.learned->from))));
   } else if (run.weights.empty()) {
     weights_->setText(tr("seed %1").arg(run.seed));
     weights_->setToolTip(tr("What the weights were drawn from"));
@@ -117,7 +118,7 @@ void StatusLine::say(const QString& sentence, Tone tone) {
 
 void StatusLine::elide() {
   words_->setText(words_->fontMetrics().elidedText(sentence_, Qt::ElideRight, std::max(words_->width(), 60)));
-  words_->setToolTip(sentence_);
+  words_->setToolTip(safeTip(sentence_));
 }
 
 bool StatusLine::eventFilter(QObject* watched, QEvent* event) {
@@ -147,11 +148,11 @@ Banner::Banner(QWidget* parent) : QFrame(parent) {
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(12, 6, 8, 6);
   row->setSpacing(10);
-  auto* sign = new QLabel(this);
+  auto* sign = plainLabel({}, this);
   sign->setPixmap(icon("warning", QPalette::BrightText).pixmap(16, 16));
   sign->setFixedWidth(16);
   row->addWidget(sign, 0, Qt::AlignTop);
-  words_ = new QLabel(this);
+  words_ = plainLabel({}, this);
   words_->setWordWrap(true);
   words_->setTextFormat(Qt::PlainText);
   words_->setTextInteractionFlags(Qt::TextSelectableByMouse);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "gui/window/look.h"
+#include "plain_text.h"
 
 namespace reclab {
 
@@ -24,7 +25,7 @@ FirstHint::FirstHint(QWidget* parent) : QFrame(parent) {
   row->addWidget(title_);
   const QString texts[] = {tr("drag a slider in the Inspector"), tr("drag along the time line below"), tr("pin this run (Ctrl+P), then change something")};
   for (int i = 0; i < gestures; ++i) {
-    words_[static_cast<std::size_t>(i)] = new QLabel(texts[i], this);
+    words_[static_cast<std::size_t>(i)] = plainLabel(texts[i], this);
     row->addWidget(words_[static_cast<std::size_t>(i)]);
   }
   row->addStretch();

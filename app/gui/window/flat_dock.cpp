@@ -10,6 +10,7 @@
 #include <QToolButton>
 
 #include "gui/window/look.h"
+#include "plain_text.h"
 
 namespace reclab {
 
@@ -30,7 +31,7 @@ FlatHeader::FlatHeader(const QString& title, QWidget* parent) : QFrame(parent) {
 
 void FlatHeader::setHeadline(const QString& text) {
   full_ = text;
-  headline_->setToolTip(text);
+  headline_->setToolTip(safeTip(text));
   elide();
 }
 
@@ -51,7 +52,7 @@ QToolButton* FlatHeader::addButton(const QString& iconName, const QString& tip) 
   auto* button = new QToolButton(this);
   button->setIcon(icon(iconName, QPalette::Dark));
   button->setIconSize({14, 14});
-  button->setToolTip(tip);
+  button->setToolTip(safeTip(tip));
   button->setAutoRaise(true);
   button->setFocusPolicy(Qt::NoFocus);
   row_->addWidget(button);

@@ -19,6 +19,7 @@
 #include <QToolTip>
 #include <array>
 
+#include "plain_text.h"
 #include "plot/theme.h"
 
 static void loadResources() { Q_INIT_RESOURCE(lab); }  // a static library's resources are not loaded by themselves
@@ -157,7 +158,7 @@ QFont monoFont() {
 }
 
 QLabel* label(const QString& text, const char* role, QWidget* parent) {
-  auto* made = new QLabel(text, parent);
+  auto* made = plainLabel(text, parent);
   made->setProperty("role", role);
   return made;
 }
@@ -178,7 +179,7 @@ void ElidedLabel::paintEvent(QPaintEvent*) {
 
 bool ElidedButton::event(QEvent* event) {
   if (event->type() != QEvent::ToolTip || fontMetrics().horizontalAdvance(text()) <= width() - 8) return QPushButton::event(event);
-  QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), toolTip().isEmpty() ? text() : text() + "\n" + toolTip(), this);
+  QToolTip::showText(static_cast<QHelpEvent*>(event)->globalPos(), joinedTips({text(), toolTip()}), this);
   return true;
 }
 

@@ -68,7 +68,10 @@ class ElidedButton : public QPushButton {
 class ElidedLabel : public QLabel {
   Q_OBJECT
  public:
-  using QLabel::QLabel;
+  explicit ElidedLabel(const QString& text = {}, QWidget* parent = nullptr) : QLabel(parent) {
+    setTextFormat(Qt::PlainText);
+    setText(text);
+  }
   QSize minimumSizeHint() const override { return {24, QLabel::minimumSizeHint().height()}; }
 
  protected:

@@ -42,6 +42,7 @@
 #include "gui/window/first_hint.h"
 #include "gui/window/panel_area.h"
 #include "gui/window/side_widths.h"
+#include "plain_text.h"
 #include "trace/input_scale.h"
 
 namespace reclab {
@@ -174,7 +175,7 @@ void MainWindow::buildToolBar() {
   primary->setObjectName("primary");
   primary->setIcon(icon("run", QPalette::HighlightedText));
   primary->setText(run->text());
-  primary->setToolTip(run->toolTip());
+  primary->setToolTip(safeTip(run->toolTip()));
   primary->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   connect(primary, &QToolButton::clicked, run, &QAction::trigger);
   bar->addWidget(primary);
@@ -190,7 +191,7 @@ void MainWindow::buildToolBar() {
     words->setContentsMargins(6, 0, 4, 0);
     fieldWords_.push_back(bar->addWidget(words));
     auto* box = new QComboBox(bar);
-    box->setToolTip(tip);
+    box->setToolTip(safeTip(tip));
     box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
     bar->addWidget(box);
     return box;
@@ -367,8 +368,8 @@ void MainWindow::begin() {
   if (const std::string& why = session_->library()->noCuda; !why.empty()) {
     const int cuda = device_->findData("cuda");
     qobject_cast<QStandardItemModel*>(device_->model())->item(cuda)->setEnabled(false);
-    device_->setItemData(cuda, QString::fromStdString(why), Qt::ToolTipRole);
-    device_->setToolTip(tr("Where the next run computes. CUDA cannot be used: %1").arg(QString::fromStdString(why)));
+    device_->setItemData(cuda, safeTip(QString::fromStdString(why)), Qt::ToolTipRole);
+    device_->setToolTip(safeTip(tr("Where the next run computes. CUDA cannot be used: %1").arg(QString::fromStdString(why))));
     area_->setNoCuda(QString::fromStdString(why));
   }
   try {

@@ -33,6 +33,7 @@
 #include "sequence/format.h"
 
 namespace reclab {
+#include "plain_text.h"
 namespace {
 
 constexpr int layoutVersion = 1;
@@ -65,10 +66,12 @@ void showAbout(QWidget* parent) {
   auto* row = new QHBoxLayout(content);
   row->setContentsMargins(0, 0, 0, 0);
   row->setSpacing(24);
-  auto* mark = new QLabel;
+  auto* mark = plainLabel();
   mark->setPixmap(QIcon(":/recurrence-lab.svg").pixmap(72, 72));
   row->addWidget(mark, 0, Qt::AlignTop);
-  auto* words = new QLabel(QObject::tr("<p style='font-size:15pt; font-weight:600; margin:0'>Recurrence Lab</p><p>Version %1</p>"
+  auto* words = plainLabel();
+  words->setTextFormat(Qt::RichText);
+  words->setText(QObject::tr("<p style='font-size:15pt; font-weight:600; margin:0'>Recurrence Lab</p><p>Version %1</p>"
                                        "<p>See how recurrent sequence models remember and forget: eigenvalues, states, gates and gradients of every step, "
                                        "on a sequence of your own.</p><p>Free software under the GNU General Public License, version 3 or later. "
                                        "It stands on Qt, VTK, QCustomPlot, Eigen and FFTW.</p>")
@@ -106,7 +109,7 @@ void showShortcuts(QWidget* parent) {
   int line = 0;
   for (const auto& [key, text] : keys) {
     grid->addWidget(label(key, "title"), line, 0);
-    grid->addWidget(new QLabel(text), line++, 1);
+    grid->addWidget(plainLabel(text), line++, 1);
   }
   showDialog(parent, QObject::tr("Shortcuts"), content);
 }
@@ -133,7 +136,7 @@ void MainWindow::buildMenus() {
     recent->clear();
     for (const QString& path : recentFiles()) {
       QAction* one = recent->addAction(QFileInfo(path).fileName(), this, [this, path] { openFile(path); });
-      one->setToolTip(QDir::toNativeSeparators(path));
+      one->setToolTip(safeTip(QDir::toNativeSeparators(path)));
       one->setEnabled(QFileInfo(path).isFile());
     }
     if (recent->isEmpty()) recent->addAction(tr("Nothing has been opened yet"))->setEnabled(false);

@@ -15,6 +15,7 @@
 #include "gui/window/look.h"
 #include "gui/window/veil.h"
 #include "plot/aligned_times.h"
+#include "plain_text.h"
 
 namespace reclab {
 namespace {
@@ -93,7 +94,7 @@ PanelDock::PanelDock(const PanelInfo& info, TimeLink* time, const FileChooser* c
   dimSoon_.setSingleShot(true);
   dimSoon_.setInterval(soon);
   connect(&dimSoon_, &QTimer::timeout, this, [this] { veil_->cover(questions_.former(given_)); });
-  header()->setToolTip(info.hint);
+  header()->setToolTip(safeTip(info.hint));
 
   using Format = Panel::Format;
   menu_->addAction(icon("image"), tr("Save as PNG…"), this, [this] { save(Format::png); });

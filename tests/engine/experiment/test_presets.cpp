@@ -265,6 +265,8 @@ TEST_CASE("each mistake is one sentence that names the file and the key, and hid
       {preset_text("mine", ",\"claims\": [{\"text\": \"An idea\", \"measure\": \"mean output\"}]"), "claims[0].range is missing"},
       {preset_text("mine", ",\"claims\": [{\"text\": \"Another\", \"measure\": \"mean output\", \"range\": [0, 1]}]"), "claims[0].text must be words that stand in the idea"},
       {preset_text("mine", ",\"claims\": [{\"text\": \"An idea\", \"measure\": \"mean output\", \"range\": [1, 0]}]"), "claims[0].range must be a list of the least and the largest"},
+      {R"({"schema": 1, "id": "mine", "architecture": "elman", "title": "T", "family": "gated", "idea": "An idea.", "source": {"authors": "A", "year": 1997, "title": "T", "url": "file:///tmp/x.desktop"}})",
+       "source.url must be an address on the web that begins with https:// or http://, not \"file:///tmp/x.desktop\"."},
       {preset_text("mine", ",\"descends_from\": \"elman\""), "descends_from must be a list of objects with id and changed, not the text \"elman\"."},
       {preset_text("mine", ",\"descends_from\": []"), "descends_from must be a list of objects with id and changed, not an empty list."},
       {preset_text("mine", ",\"descends_from\": [\"elman\"]"), "descends_from[0] must be an object"},

@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "panels/panel_info.h"
+#include "plain_text.h"
 
 namespace reclab {
 namespace {
@@ -65,7 +66,7 @@ QString whole(const std::string& equation) {
 /// A label whose first link is the keyboard's as soon as the label is, so that Enter opens it.
 class LinkLabel : public QLabel {
  public:
-  using QLabel::QLabel;
+  LinkLabel() { setTextFormat(Qt::RichText); }
 
  protected:
   void focusInEvent(QFocusEvent* event) override {
@@ -113,7 +114,7 @@ QString wordsOf(const Composition& c, const QPalette& palette, const Theme& them
 }  // namespace
 
 ComposerPanel::ComposerPanel(QWidget* parent) : Panel(parent) {
-  code_ = new QLabel;
+  code_ = plainLabel();
   code_->setObjectName(QStringLiteral("code"));
   code_->setToolTip(tr("The code e-o-s-a: the numbers of the chosen expand, oscillation, shrink and activation."));
   code_->setTextInteractionFlags(Qt::TextSelectableByMouse);
@@ -133,13 +134,13 @@ ComposerPanel::ComposerPanel(QWidget* parent) : Panel(parent) {
   top_->addWidget(code_, 0, 0);
   top_->addWidget(open_, 0, 2);
 
-  words_ = new QLabel;
+  words_ = plainLabel();
   words_->setObjectName(QStringLiteral("words"));
   words_->setTextFormat(Qt::RichText);
   words_->setWordWrap(true);
   words_->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
   words_->setAlignment(Qt::AlignTop);
-  number_name_ = new QLabel;
+  number_name_ = plainLabel();
   number_slider_ = new PageSlider(Qt::Horizontal);
   number_slider_->setObjectName(QStringLiteral("numberSlider"));
   number_slider_->setRange(0, slider_positions);
@@ -168,7 +169,7 @@ ComposerPanel::ComposerPanel(QWidget* parent) : Panel(parent) {
   page_->setBackgroundRole(QPalette::Base);
   words_->setParent(page_);
   number_fields_ = group({number_name_, number_slider_, number_box_});
-  token_fields_ = group({new QLabel(tr("read at token")), token_});
+  token_fields_ = group({plainLabel(tr("read at token")), token_});
   factors_ = new FactorsView;
   for (QWidget* one : std::initializer_list<QWidget*>{number_fields_, token_fields_, factors_}) one->setParent(page_);
 
@@ -187,7 +188,7 @@ ComposerPanel::ComposerPanel(QWidget* parent) : Panel(parent) {
   shown_column->setSpacing(0);
   shown_column->addWidget(top);
   shown_column->addWidget(scroll_, 1);
-  sentence_ = new QLabel;
+  sentence_ = plainLabel();
   sentence_->setObjectName(QStringLiteral("sentence"));
   sentence_->setWordWrap(true);
   sentence_->setAlignment(Qt::AlignCenter);
@@ -414,7 +415,7 @@ void ComposerPanel::showComposition() {
     number_slider_->setValue(static_cast<int>(std::lround(slider_positions * std::log(of.value / of.low) / std::log(of.high / of.low))));
     for (QWidget* one : std::initializer_list<QWidget*>{number_name_, number_box_, number_slider_}) {
       one->setEnabled(of.unused.empty());
-      one->setToolTip(plain(of.unused.empty() ? of.text : of.unused));
+      one->setToolTip(safeTip(plain(of.unused.empty() ? of.text : of.unused)));
     }
     number_box_->setAccessibleName(plain(of.text));
   }
@@ -438,7 +439,7 @@ void ComposerPanel::showComposition() {
   verdict_->setText(verdictOf(c, palette().color(QPalette::Link)));
   const bool linked = !c.nearest.model.preset.empty() || std::ranges::any_of(c.nearest.also, [](const Composition::Model& one) { return !one.preset.empty(); });
   verdict_->setFocusPolicy(linked ? Qt::StrongFocus : Qt::NoFocus);
-  verdict_->setToolTip(linked ? tr("A link opens the model's own preset; Ctrl+Z takes it back.") : QString());
+  verdict_->setToolTip(safeTip(linked ? tr("A link opens the model's own preset; Ctrl+Z takes it back.") : QString()));
   words_->setText(wordsOf(c, palette(), Theme::of(this), true));
   showRun();
   arrange();
@@ -452,7 +453,7 @@ void ComposerPanel::showRun() {
   emit headlineChanged();
   const bool is_shown = settingsOfRun() == chosen();
   open_->setEnabled(composition_->problem.empty() && !is_shown);
-  open_->setToolTip(is_shown ? tr("This is the model that runs.") : tr("It becomes the model that runs, in all panels; Ctrl+Z takes it back."));
+  open_->setToolTip(safeTip(is_shown ? tr("This is the model that runs.") : tr("It becomes the model that runs, in all panels; Ctrl+Z takes it back.")));
 }
 
 void ComposerPanel::showEmpty() {

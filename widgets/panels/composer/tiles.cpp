@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "panels/composer/tiles.h"
+#include "plain_text.h"
 
 #include <QHelpEvent>
 #include <QKeyEvent>
@@ -114,11 +115,11 @@ int TileRow::tileAt(const QPointF& position) const {
 QString TileRow::tipOf(int tile) const {
   const Composition::Choice& choice = row_.choices[static_cast<std::size_t>(tile)];
   const auto html = [](const std::string& text) { return QString::fromStdString(text).toHtmlEscaped(); };
-  return QStringLiteral("<p><b>%1 %2: %3</b></p><p>%4</p><p>%5</p><p>%6</p>")
+  return htmlTip(QStringLiteral("<p><b>%1 %2: %3</b></p><p>%4</p><p>%5</p><p>%6</p>")
       .arg(html(row_.title))
       .arg(tile)
       .arg(html(choice.value), mathHtml(choice.equation), html(choice.text),
-           choice.dependent ? tr("It depends on the data (x<sub>t</sub>).") : tr("It does not depend on the data."));
+           choice.dependent ? tr("It depends on the data (x<sub>t</sub>).") : tr("It does not depend on the data.")));
 }
 
 void TileRow::pick(int tile) {
@@ -145,9 +146,9 @@ bool TileRow::event(QEvent* event) {
     const auto* help = static_cast<QHelpEvent*>(event);
     const int tile = tileAt(help->pos());
     if (tile >= 0)
-      QToolTip::showText(help->globalPos(), tipOf(tile), this, placeOf(tile));
+      QToolTip::showText(help->globalPos(), safeTip(tipOf(tile)), this, placeOf(tile));
     else if (help->pos().y() < title_)
-      QToolTip::showText(help->globalPos(), QString::fromStdString(row_.text), this);
+      QToolTip::showText(help->globalPos(), safeTip(QString::fromStdString(row_.text)), this);
     else
       QToolTip::hideText();
     return true;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "panels/panel_info.h"
+#include "plain_text.h"
 #include "plot/pinned.h"
 #include "plot/value_axis.h"
 
@@ -266,13 +267,13 @@ void GatingPanel::rebuild() {
   for (const TraceArray* array : trace_->of(Kind::gate)) {
     if (!array->has_rows()) continue;
     gates_->addItem(gateLabel(*trace_, array->key), QString::fromStdString(array->key));
-    gates_->setItemData(gates_->count() - 1, QString::fromStdString(array->text), Qt::ToolTipRole);
+    gates_->setItemData(gates_->count() - 1, safeTip(QString::fromStdString(array->text)), Qt::ToolTipRole);
   }
   const int index = std::max(0, gates_->findData(gateToShow()));
   gates_->setCurrentIndex(index);
   key_ = gates_->itemData(index).toString();
   gate_ = trace_->find(key_.toStdString());
-  gates_->setToolTip(QString::fromStdString(gate_->text));
+  gates_->setToolTip(safeTip(QString::fromStdString(gate_->text)));
   fillBeside();
 
   values_ = realValues(*gate_);

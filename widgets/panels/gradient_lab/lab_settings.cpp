@@ -10,6 +10,9 @@
 #include <QVBoxLayout>
 #include <QWheelEvent>
 
+#include <memory>
+
+#include "plain_text.h"
 namespace reclab {
 namespace {
 
@@ -50,7 +53,7 @@ LabSettings::LabSettings(QWidget* parent) : QScrollArea(parent) {
     box->setSpecialValueText(tr("all"));
     box->setSuffix(tr(" steps"));
     box->setKeyboardTracking(false);
-    box->setToolTip(tip);
+    box->setToolTip(safeTip(tip));
     connect(box, &QSpinBox::valueChanged, this, &LabSettings::truncationChanged);
     return box;
   };
@@ -113,7 +116,7 @@ LabSettings::Editor LabSettings::number(const Panel::Setting& setting) {
   auto* column = new QVBoxLayout(cell);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
-  auto* name = new QLabel;
+  auto* name = plainLabel();
   name->setTextFormat(Qt::RichText);
   name->setWordWrap(true);
   auto* slider = new LabCalm<QSlider>(Qt::Horizontal);
@@ -144,7 +147,7 @@ LabSettings::Editor LabSettings::choice(const Panel::Setting& setting) {
   auto* column = new QVBoxLayout(cell);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
-  auto* name = new QLabel(setting.label);
+  auto* name = plainLabel();
   name->setTextFormat(Qt::RichText);
   name->setWordWrap(true);
   auto* box = new LabCalm<QComboBox>;

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "panels/panel_info.h"
+#include "plain_text.h"
 #include "plot/pinned.h"
 
 namespace reclab {
@@ -227,7 +228,7 @@ void KernelsPanel::findChoice() {
   int index = 0;
   for (const KernelMemory& memory : all) {
     memories_->addItem(memoryLabel(memory.key), memory.key);
-    memories_->setItemData(memories_->count() - 1, QString::fromStdString(memory.kernel->text), Qt::ToolTipRole);
+    memories_->setItemData(memories_->count() - 1, safeTip(QString::fromStdString(memory.kernel->text)), Qt::ToolTipRole);
     if (memory.key == key_) index = memories_->count() - 1;
   }
   if (!state.isEmpty())
@@ -237,7 +238,7 @@ void KernelsPanel::findChoice() {
   memories_->setVisible(memories_->count() > 1);
   memory_ = all[static_cast<std::size_t>(index)];
   key_ = memory_.key;
-  memories_->setToolTip(QString::fromStdString(memory_.kernel->text));
+  memories_->setToolTip(safeTip(QString::fromStdString(memory_.kernel->text)));
   channels_->clear();
   for (const QString& label : memory_.labels) channels_->addItem(tr("channel %1").arg(label));
   channel_ = std::clamp<std::int64_t>(channel_, 0, memory_.channels - 1);

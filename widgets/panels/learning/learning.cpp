@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "panels/panel_info.h"
+#include "plain_text.h"
 #include "plot/pinned.h"
 
 namespace reclab {
@@ -354,7 +355,7 @@ QString LearningPanel::tipAt(const QPointF& position) const {
     lines << tr("<b>%1</b>, step %2: loss of the batch %3, gradient %4, after clipping %5, rate %6")
                  .arg(nameOf(*one).toHtmlEscaped(), grouped(step), number(one->loss[i]), number(one->norm[i]), number(one->clipped[i]), number(one->rate[i]));
   }
-  return lines.join(QStringLiteral("<br>"));
+  return htmlTip(lines.join(QStringLiteral("<br>")));
 }
 
 /// By what is, or was last, trained, whatever is looked at: "gru" for the training "GRU (2)".

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "panels/panel_info.h"
+#include "plain_text.h"
 #include "plot/pinned.h"
 
 namespace reclab {
@@ -394,7 +395,7 @@ QString OutputPanel::tipAt(const QPointF& position) const {
     const std::int64_t its = other.rowOf(step);
     if (other.steps()[static_cast<std::size_t>(its)] == step) said << tr("%1: %2").arg(run.label.toHtmlEscaped(), number(shown(other, its, nearest), 4));
   }
-  return said.join(QStringLiteral("<br>"));
+  return htmlTip(said.join(QStringLiteral("<br>")));
 }
 
 QString OutputPanel::dataAsCsv() const {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "panels/panel_info.h"
+#include "plain_text.h"
 #include "plot/pinned.h"
 
 namespace reclab {
@@ -269,7 +270,7 @@ void SpectrumPanel::makeFlowControls() {
   step_slider_->setPageStep(25);
   step_slider_->setMinimumWidth(60);
   step_slider_->setToolTip(tr("The length h of a step, from a hundredth to a hundred times that of the sequence. A double click on the picture puts it back."));
-  step_label_ = new QLabel;
+  step_label_ = plainLabel();
   step_label_->setObjectName(QStringLiteral("stepLength"));
   share_ = new QDoubleSpinBox;
   share_->setObjectName(QStringLiteral("share"));
@@ -355,7 +356,7 @@ void SpectrumPanel::showFlow() {
   plane_->axis(QCPAxis::atBottom)->setLabel(flow_->rateName(tr("Re λ")));
   plane_->axis(QCPAxis::atLeft)->setLabel(flow_->rateName(tr("Im λ")));
   step_label_->setText(tr("h = %1").arg(flow_->stepText().section(QStringLiteral(", "), 0, 0)));
-  step_label_->setToolTip(flow_->stepText());
+  step_label_->setToolTip(safeTip(flow_->stepText()));
 }
 
 QString SpectrumPanel::subject() const { return layers_->count() > 1 ? layerName(*trace_, layer_) : QString(); }

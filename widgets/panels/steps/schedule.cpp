@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 
+#include "plain_text.h"
 #include "plot/theme.h"
 
 namespace reclab {
@@ -122,7 +123,7 @@ QString StepSchedule::tip(int number_of) const {
     lines << trSchedule("from %1").arg(parts.join(QStringLiteral(", ")).toHtmlEscaped());
   }
   lines << QStringLiteral("<i>%1</i>").arg(kind.rule.toHtmlEscaped());
-  return QStringLiteral("<div style='max-width:320px'>%1</div>").arg(lines.join(QStringLiteral("<br>")));
+  return htmlTip(QStringLiteral("<div style='max-width:320px'>%1</div>").arg(lines.join(QStringLiteral("<br>"))));
 }
 
 }  // namespace reclab

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "panels/steps/schedule_view.h"
+#include "plain_text.h"
 
 #include <algorithm>
 #include <cmath>
@@ -142,7 +143,7 @@ QString ScheduleView::tipAt(const QPointF& position) const {
   QString said = one.row == 0 ? tr("<b>guess</b> of step %1: %2").arg(one.last).arg(off) : tr("<b>iteration %1</b>, step %2: %3").arg(one.row).arg(one.last).arg(off);
   if (!std::isnan(one.value.real())) said += tr("<br>value %1").arg(number(one.value.real()));
   if (one.row > 0) said += tr("<br>from the iteration before: %1").arg(stepsText(0, one.last));
-  return QStringLiteral("<div style='max-width:320px'>%1</div>").arg(said);
+  return htmlTip(QStringLiteral("<div style='max-width:320px'>%1</div>").arg(said));
 }
 
 void ScheduleView::draw(QCPPainter* painter) {

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "panels/panel_info.h"
+#include "plain_text.h"
 
 namespace reclab {
 
@@ -23,7 +24,7 @@ class GlyphButton : public QToolButton {
   enum class Glyph { play, back, forward };
   GlyphButton(Glyph glyph, const QString& name, const QString& tip) : glyph_(glyph) {
     setObjectName(name);
-    setToolTip(tip);
+    setToolTip(safeTip(tip));
     setAccessibleName(tip);
     setFixedSize(26, 24);
     setFocusPolicy(Qt::NoFocus);

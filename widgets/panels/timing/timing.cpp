@@ -12,6 +12,7 @@
 
 #include "panels/panel_info.h"
 #include "panels/timing/timing_names.h"
+#include "plain_text.h"
 
 namespace reclab {
 
@@ -87,7 +88,7 @@ void TimingPanel::makeControls() {
     auto* button = new QToolButton;
     button->setObjectName(QStringLiteral("timingView.") + QLatin1String(view.name));
     button->setText(tr(view.text));
-    button->setToolTip(tr(view.tip));
+    button->setToolTip(safeTip(tr(view.tip)));
     button->setCheckable(true);
     button->setAutoRaise(true);
     button->setFocusPolicy(Qt::TabFocus);
@@ -110,7 +111,7 @@ void TimingPanel::makeControls() {
   pass_row_ = new QWidget;
   auto* pass = new QHBoxLayout(pass_row_);
   pass->setContentsMargins(0, 0, 0, 0);
-  pass_label_ = new QLabel(tr("passes shown"));
+  pass_label_ = plainLabel(tr("passes shown"));
   pass_label_->setProperty("role", "muted");
   pass_label_->hide();
   pass->addWidget(pass_label_);
@@ -325,7 +326,7 @@ void TimingPanel::showViews() {
     view_box_->clear();
     for (const int view : offered) {
       view_box_->addItem(tr(view_texts[view].text), view);
-      view_box_->setItemData(view_box_->count() - 1, tr(view_texts[view].tip), Qt::ToolTipRole);
+      view_box_->setItemData(view_box_->count() - 1, safeTip(tr(view_texts[view].tip)), Qt::ToolTipRole);
     }
   }
   view_box_->setCurrentIndex(view_box_->findData(static_cast<int>(view())));
@@ -341,8 +342,8 @@ void TimingPanel::showViews() {
 }
 
 void TimingPanel::showButtons() {
-  time_->setToolTip(running_ ? tr("Stop the timing; what has been timed stays")
-                             : tr("Time the forms that are chosen, at the lengths that are chosen"));
+  time_->setToolTip(safeTip(running_ ? tr("Stop the timing; what has been timed stays")
+                             : tr("Time the forms that are chosen, at the lengths that are chosen")));
   time_->setVisible(!offer_->isVisibleTo(this));
   const bool stands_out = changed_ && !running_;
   if (time_->property("primary").toBool() != stands_out) {

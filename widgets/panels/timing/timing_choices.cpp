@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "plain_text.h"
 #include "plot/theme.h"
 
 namespace reclab {
@@ -58,7 +59,7 @@ TimingChoices::TimingChoices(QWidget* parent) : QWidget(parent) {
   list->setSpacing(6);
   form_popup_ = new Popup(this);
   connect(form_button_, &QToolButton::clicked, this, [this] { form_popup_->openUnder(form_button_); });
-  fields_.push_back({new QLabel(tr("forms")), form_button_});
+  fields_.push_back({plainLabel(tr("forms")), form_button_});
 
   lengths_ = new QWidget;
   auto* range = new QHBoxLayout(lengths_);
@@ -74,12 +75,12 @@ TimingChoices::TimingChoices(QWidget* parent) : QWidget(parent) {
     range->addWidget(box);
     connect(box, &QComboBox::activated, this, [this, box] { chooseLengths(box == from_); });
     if (box == to_) continue;
-    auto* to = new QLabel(tr("to"));
+    auto* to = plainLabel(tr("to"));
     to->setProperty("role", "muted");
     range->addWidget(to);
   }
   range->addStretch();
-  fields_.push_back({new QLabel(tr("lengths")), lengths_});
+  fields_.push_back({plainLabel(tr("lengths")), lengths_});
 
   batch_ = combo(QStringLiteral("timingBatch"), tr("batch"), tr("How many sequences are run at once"));
   for (const std::int64_t batch : doublings(1, most_sequences)) batch_->addItem(grouped(batch), static_cast<qlonglong>(batch));
@@ -133,9 +134,9 @@ TimingChoices::TimingChoices(QWidget* parent) : QWidget(parent) {
 QComboBox* TimingChoices::combo(const QString& name, const QString& label, const QString& tip) {
   auto* box = new QComboBox;
   box->setObjectName(name);
-  box->setToolTip(tip);
+  box->setToolTip(safeTip(tip));
   box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-  fields_.push_back({new QLabel(label), box});
+  fields_.push_back({plainLabel(label), box});
   return box;
 }
 
@@ -211,8 +212,8 @@ void TimingChoices::setNoCuda(const QString& why) {
   why_no_cuda_ = why;
   const bool cuda = qobject_cast<QStandardItemModel*>(device_box_->model())->item(1)->isEnabled();
   const QString reason = cuda ? QString() : why.isEmpty() ? tr("There is no CUDA device here.") : tr("CUDA cannot be used: %1").arg(why);
-  device_box_->setItemData(1, reason, Qt::ToolTipRole);
-  device_box_->setToolTip(reason.isEmpty() ? tr("Where it is timed") : tr("Where it is timed. %1").arg(reason));
+  device_box_->setItemData(1, safeTip(reason), Qt::ToolTipRole);
+  device_box_->setToolTip(safeTip(reason.isEmpty() ? tr("Where it is timed") : tr("Where it is timed. %1").arg(reason)));
 }
 
 void TimingChoices::showChoice() {

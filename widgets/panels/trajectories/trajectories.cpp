@@ -16,6 +16,7 @@
 
 #include "panels/panel_info.h"
 #include "panels/trajectories/past_view.h"
+#include "plain_text.h"
 #include "plot/heatmap.h"
 #include "plot/pinned.h"
 #include "plot/plot.h"
@@ -32,7 +33,7 @@ constexpr double inlineCost = 1e7;          // multiplications that take less th
 QToolButton* flatButton(const QString& text, const QString& tip) {
   auto* button = new QToolButton;
   button->setText(text);
-  button->setToolTip(tip);
+  button->setToolTip(safeTip(tip));
   button->setCheckable(true);
   button->setAutoRaise(true);
   button->setFocusPolicy(Qt::TabFocus);
@@ -41,7 +42,7 @@ QToolButton* flatButton(const QString& text, const QString& tip) {
 
 QComboBox* smallChoice(const QString& tip) {
   auto* choice = new QComboBox;
-  choice->setToolTip(tip);
+  choice->setToolTip(safeTip(tip));
   choice->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   choice->setMinimumContentsLength(7);
   choice->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
@@ -56,7 +57,7 @@ TrajectoriesPanel::TrajectoriesPanel(QWidget* parent, bool openGl) : Panel(paren
   past_ = new PastView;
   makeControls();
   scene_ = new TrajectoryView(nullptr, openGl);
-  flat_ = new QLabel(tr("There is no OpenGL 3.2 on this display: the curve is drawn flat, without light."));
+  flat_ = plainLabel(tr("There is no OpenGL 3.2 on this display: the curve is drawn flat, without light."));
   flat_->setWordWrap(true);
   flat_->setContentsMargins(8, 2, 8, 4);
   auto* scenePage = new QWidget;
@@ -72,7 +73,7 @@ TrajectoriesPanel::TrajectoriesPanel(QWidget* parent, bool openGl) : Panel(paren
   auto* empty = new QWidget;
   empty->setBackgroundRole(QPalette::Base);
   empty->setAutoFillBackground(true);
-  sentence_ = new QLabel;
+  sentence_ = plainLabel();
   sentence_->setObjectName("emptyReason");
   sentence_->setWordWrap(true);
   sentence_->setAlignment(Qt::AlignCenter);
@@ -87,7 +88,7 @@ TrajectoriesPanel::TrajectoriesPanel(QWidget* parent, bool openGl) : Panel(paren
   pages_->addWidget(past_);
   pages_->addWidget(empty);
   layout()->addWidget(pages_);
-  unpinned_ = new QLabel(tr("Pinned runs are in “3-D” and “lines”; this view has room for one run."));
+  unpinned_ = plainLabel(tr("Pinned runs are in “3-D” and “lines”; this view has room for one run."));
   unpinned_->setWordWrap(true);
   unpinned_->setForegroundRole(QPalette::PlaceholderText);
   unpinned_->setContentsMargins(8, 0, 8, 2);
@@ -285,7 +286,7 @@ void TrajectoriesPanel::makeMap() {
     std::int64_t step = 0, unit = 0;
     double value = 0;
     if (!heat_->at(at, &step, &unit, &value)) return {};
-    return tr("%1 at step %2: %3").arg(columns_.columnName(unit).toHtmlEscaped(), grouped(step), number(value, 4));
+    return tr("%1 at step %2: %3").arg(columns_.columnName(unit), grouped(step), number(value, 4));
   });
 }
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Texts from others, names of columns, files, presets and runs, are shown as they are. Qt takes a text for HTML when it looks like some, and then
+// opens the files that it names; so a label says its format, and a tooltip goes through here.
+#pragma once
+
+#include <QLabel>
+#include <QString>
+#include <QStringList>
+
+namespace reclab {
+
+/// A label that shows its text as it is. One of HTML that this program has put together says so with setTextFormat.
+QLabel* plainLabel(const QString& text = {}, QWidget* parent = nullptr);
+
+/// HTML that this program has put together, in which all that is not its own is escaped, as a tooltip.
+QString htmlTip(const QString& html);
+/// What Qt is given for a tooltip: `tip` as it is, unless htmlTip() made it.
+QString safeTip(const QString& tip);
+/// Tooltips under each other, whichever of them are HTML; empty ones are left out.
+QString joinedTips(const QStringList& tips);
+/// A tooltip as HTML to stand in another.
+QString tipAsHtml(const QString& tip);
+
+}  // namespace reclab
