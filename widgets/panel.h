@@ -111,6 +111,7 @@ class Panel : public QWidget {
     std::function<double(int position)> at = {};     ///< of a number: what a slider's position, 0 to 1000, stands for
     std::function<int(double value)> position = {};  ///< and back
     std::function<QString(double value)> text = {};  ///< as a SettingChoice takes it
+    std::function<double(double value, int steps)> stepped = {};  ///< so many of its steps further
     bool works = true;  ///< false: it has no effect on the weights that there are
     QString why = {};   ///< a sentence, of one that has none
   };
@@ -165,6 +166,8 @@ Kinds needs_of(const QStringList& panels);
 struct PanelLayout {
   QString name;
   std::vector<QStringList> rows;  ///< panels from left to right; "a|b" is a with b behind it as a tab
+  bool calm = false;              ///< for a first look: the window shows little beside them
+  QString learns = {};            ///< comes beside them when training begins
 };
 /// The arrangements that a person can choose from, the first of them with all panels.
 std::vector<PanelLayout> panel_layouts();

@@ -21,6 +21,7 @@
 #include "gui/views/status_line.h"
 #include "gui/views/whole_box.h"
 #include "gui/window/panel_area.h"
+#include "models/registry.h"
 #include "panels/gating/gating.h"
 #include "panels/gradients/gradients.h"
 #include "window_test.h"
@@ -123,6 +124,66 @@ class TestEditors : public test::WindowTest {
     type(box, "0.98765432109876543");
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && valueOf("spectral_radius").starts_with("0.9876543210987654"), patience);
     QCOMPARE(box->text().toDouble(), 0.98765432109876543);
+  }
+
+  void everyValueOfASliderIsShortAndIsWhatRan() {
+    // Wherever a hand leaves a slider, and however often a key goes on: of every hyper-parameter of every model.
+    open("elman");
+    int numbers = 0;
+    const auto digits = [](double value) {
+      QString text = exact(value);
+      text = text.section('e', 0, 0).remove('-').remove('.');
+      while (text.startsWith('0') && text.size() > 1) text.remove(0, 1);
+      while (text.endsWith('0') && text.size() > 1) text.chop(1);
+      return text.size();
+    };
+    for (const Preset& preset : session().library()->presets.presets()) {
+      const Hyper hyper = hyper_of(builtin_registry(), preset);
+      for (const HyperSpec& spec : hyper.table()) {
+        if (spec.kind != HyperKind::real) continue;
+        ++numbers;
+        const auto whole = digits(spec.step > 0.0 ? spec.step : 1.0) + 4;
+        for (int position = 0; position <= 1000; position += 7) {
+          const double value = valueAt(spec, position);
+          if (value == spec.low || value == spec.high) continue;
+          QVERIFY2(digits(value) <= whole, qPrintable(QString("%1 %2: %3").arg(preset.id.c_str(), spec.key.c_str(), exact(value))));
+        }
+        double value = valueAt(spec, 500);
+        for (int i = 0; i < 40; ++i) {
+          const double next = steppedBy(spec, value, i < 20 ? 1 : -1);
+          QVERIFY2(next == spec.low || next == spec.high || digits(next) <= whole, qPrintable(QString("%1 %2: %3").arg(preset.id.c_str(), spec.key.c_str(), exact(next))));
+          QVERIFY2(next != value || next == spec.high || next == spec.low, qPrintable(QString("%1 %2 stays %3").arg(preset.id.c_str(), spec.key.c_str(), exact(value))));
+          value = next;
+        }
+      }
+    }
+    QVERIFY(numbers > 100);
+    QCOMPARE(onGrid(2.4000000000000004, 0.1), 2.4);
+    QCOMPARE(onGrid(-0.30000000000000004, 0.05, -10.0), -0.3);
+    QCOMPARE(onGrid(3.3e-8, 1e-9), 3.3e-8);
+  }
+
+  void theArrowKeysGoByTheStepThatIsShown() {
+    open("elman");
+    QSlider* slider = window_->inspector()->slider("spectral_radius");
+    QDoubleSpinBox* box = boxOf("spectral_radius");
+    QCOMPARE(box->text(), QString("0.95"));
+    for (const char* wanted : {"0.96", "0.97", "0.98"}) {
+      QTest::keyClick(slider, Qt::Key_Right);
+      QCOMPARE(box->text(), QString(wanted));
+      QTRY_VERIFY_WITH_TIMEOUT(atRest() && valueOf("spectral_radius") == wanted, patience);
+    }
+    QTest::keyClick(box, Qt::Key_Down);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && valueOf("spectral_radius") == "0.97", patience);
+    // A drag, to the end of it.
+    slider->setSliderDown(true);
+    for (int position = 300; position < 900; position += 17) slider->setSliderPosition(position);
+    slider->setSliderDown(false);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && valueOf("spectral_radius") == box->text().toStdString(), patience);
+    QVERIFY2(box->text().size() <= 5, qPrintable(box->text()));
+    QTRY_VERIFY_WITH_TIMEOUT(QString::fromStdString(session().trace()->info.command).contains("spectral_radius=" + box->text()), patience);
+    window_->action("pin")->trigger();
+    QVERIFY(window_->pins()->pins().size() == 1);
   }
 
   void largeWholeNumbersAreShownWhole() {

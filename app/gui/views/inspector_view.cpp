@@ -33,12 +33,20 @@ namespace {
 
 constexpr int positions = 1000;
 
-/// A slider that leaves the wheel to the scroll area it is in, and goes where it is clicked.
+/// A slider that leaves the wheel to the scroll area it is in, goes where it is clicked, and whose arrow keys go by the value's own step.
 class CalmSlider : public QSlider {
  public:
   using QSlider::QSlider;
+  std::function<void(int steps)> step;
 
  protected:
+  void keyPressEvent(QKeyEvent* event) override {
+    const int key = event->key();
+    const int steps = key == Qt::Key_Right || key == Qt::Key_Up ? 1 : key == Qt::Key_Left || key == Qt::Key_Down ? -1 : 0;
+    if (steps == 0 || !step) return QSlider::keyPressEvent(event);
+    step(steps);
+    event->accept();
+  }
   void wheelEvent(QWheelEvent* event) override { event->ignore(); }
 };
 
@@ -60,6 +68,11 @@ bool ratio(const HyperSpec& spec) {
   return logarithmic(spec) || (spec.kind == HyperKind::integer && spec.low >= 1.0 && spec.high / spec.low > 100.0);
 }
 
+/// Three digits of the range, or of the value where the range is one of ratios: what a hand can aim at, and short to read.
+double grainAt(const HyperSpec& spec, double value) {
+  return std::pow(10.0, std::floor(std::log10(ratio(spec) ? std::abs(value) : spec.high - spec.low)) - 2.0);
+}
+
 }  // namespace
 
 QString tipOf(const HyperSpec& spec) {
@@ -79,10 +92,21 @@ double valueAt(const HyperSpec& spec, int position) {
   if (spec.kind == HyperKind::integer) return std::round(value);
   if (position <= 0) return spec.low;
   if (position >= positions) return spec.high;
-  if (spec.step > 0.0) return std::clamp(spec.low + std::round((value - spec.low) / spec.step) * spec.step, spec.low, spec.high);
-  // Three digits of the range: what a hand can aim at, and short to read.
-  const double grain = std::pow(10.0, std::floor(std::log10(ratio(spec) ? std::abs(value) : spec.high - spec.low)) - 2.0);
-  return std::clamp(std::round(value / grain) * grain, spec.low, spec.high);
+  if (spec.step > 0.0) return std::clamp(onGrid(value, spec.step, spec.low), spec.low, spec.high);
+  return std::clamp(onGrid(value, grainAt(spec, value)), spec.low, spec.high);
+}
+
+double steppedBy(const HyperSpec& spec, double value, int steps) {
+  if (spec.kind == HyperKind::integer) return std::clamp(std::round(value) + steps * std::max(1.0, spec.step), spec.low, spec.high);
+  double step = spec.step > 0.0 ? spec.step : grainAt(spec, value);
+  if (spec.step <= 0.0 && ratio(spec)) {
+    step *= 10.0;  // two digits
+    if (steps < 0 && value <= 10.0 * step * (1.0 + 1e-9)) step /= 10.0;  // from 0.1 down by 0.001, not to 0.09
+  }
+  // What was typed between two steps stays between them.
+  const double digits = std::min(step, std::pow(10.0, std::floor(std::log10(step))));
+  const double fine = std::abs(onGrid(value, digits) - value) < 1e-9 * std::max(1.0, std::abs(value)) ? digits : digits * 1e-6;
+  return std::clamp(onGrid(value + steps * step, fine), spec.low, spec.high);
 }
 
 int positionOf(const HyperSpec& spec, double value) {
@@ -112,6 +136,7 @@ std::vector<Panel::Setting> settings_beside(const ModelPtr& model, bool drawn) {
       one.at = [spec](int position) { return valueAt(spec, position); };
       one.position = [spec](double value) { return positionOf(spec, value); };
       one.text = [spec](double value) { return textOf(spec, value); };
+      one.stepped = [spec](double value, int steps) { return steppedBy(spec, value, steps); };
     }
     settings.push_back(std::move(one));
   }
@@ -133,6 +158,7 @@ void InspectorView::build() {
   rows_->setSpacing(4);
   editors_.clear();
   sliders_.clear();
+  more_.clear();
 
   trainedRow_ = new QWidget;
   trainedRow_->setObjectName("trained");
@@ -167,7 +193,13 @@ void InspectorView::build() {
       editor.drawsOnly = spec.draws_only;
       rows_->addWidget(made);
       editors_[spec.key] = editor;
+      more_ << made;
     }
+    // The first three real numbers, which a run follows while they move; where there are not as many, sizes.
+    int left = 3;
+    for (const HyperKind kind : {HyperKind::real, HyperKind::integer})
+      for (const HyperSpec& spec : model_->hyper.table())
+        if (spec.kind == kind && left > 0 && more_.removeOne(editors_[spec.key].cell)) --left;
   } else {
     auto* nothing = label(tr("Choose a model; its hyper-parameters are edited here."), "muted");
     nothing->setWordWrap(true);
@@ -234,9 +266,28 @@ void InspectorView::build() {
   rows_->addStretch();
   connect(reset_, &QPushButton::clicked, this, &InspectorView::resetWanted);
   reset_->setEnabled(false);
+  more_ << rule << seedLabel_ << seed_ << dice_ << lossLabel << loss_ << lossText_ << reset_;
+  all_ = new QPushButton(tr("All settings…"));
+  all_->setObjectName("allSettings");
+  all_->setProperty("link", true);
+  all_->setToolTip(tr("Every hyper-parameter of the model, the seed and the loss"));
+  rows_->insertWidget(rows_->count() - 1, all_, 0, Qt::AlignLeft);
+  connect(all_, &QPushButton::clicked, this, [this] { setFew(false); });
+  showFew();
   setWidget(page);
   showWeights();
   showLoss();
+}
+
+void InspectorView::setFew(bool few) {
+  few_ = few;
+  showFew();
+}
+
+void InspectorView::showFew() {
+  const bool few = few_ && model_;
+  for (QWidget* one : more_) one->setVisible(!few);
+  all_->setVisible(few);
 }
 
 void InspectorView::setTrained(bool there, bool trained, bool drawn) {
@@ -312,6 +363,7 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
                                                                .arg(palette().color(QPalette::PlaceholderText).name(), mathHtml(spec.symbol));
   auto* name = plainLabel();
   name->setTextFormat(Qt::RichText);
+  name->setText(inWords(spec.key).toHtmlEscaped() + symbol);
   name->setWordWrap(true);
   name->setMinimumWidth(40);
   editor.label = name;
@@ -319,7 +371,7 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   auto* box = new RealBox;
   box->setRange(spec.low, spec.high);
   box->setSingleStep(spec.kind == HyperKind::integer ? std::max(1.0, spec.step) : spec.step > 0.0 ? spec.step : (spec.high - spec.low) / 100.0);
-  if (ratio(spec) && spec.kind == HyperKind::real) box->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+  box->setStepped([spec](double value, int steps) { return steppedBy(spec, value, steps); });
   box->setKeyboardTracking(false);
   box->setMaximumWidth(92);
   box->setMinimumWidth(76);
@@ -333,6 +385,7 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
   slider->setRange(0, positions);
   slider->setPageStep(50);
   slider->setObjectName("slider." + QString::fromStdString(spec.key));
+  slider->step = [box](int steps) { box->stepBy(steps); };
   grid->addLayout(top);
   grid->addWidget(slider);
   sliders_[QString::fromStdString(spec.key)] = slider;
@@ -363,7 +416,6 @@ QWidget* InspectorView::numberEditor(const HyperSpec& spec, Editor& editor) {
     slider->setValue(positionOf(spec, value));
     emit edited(key, textOf(spec, value), false, ++gesture_);
   });
-  name->setText(inWords(spec.key).toHtmlEscaped() + symbol);
   editor.show = [spec, box, slider](const HyperValue& value) {
     box->setValue(number(value));
     slider->setValue(positionOf(spec, number(value)));

@@ -25,6 +25,8 @@ QString tipOf(const HyperSpec& spec);
 /// Where a slider's position 0..1000 is on a hyper-parameter's range, and back.
 double valueAt(const HyperSpec& spec, int position);
 int positionOf(const HyperSpec& spec, double value);
+/// So many of its steps further: what the arrow keys do, on the slider and in its box.
+double steppedBy(const HyperSpec& spec, double value, int steps);
 
 /// Those of a model's settings that are no sizes: real numbers and choices, in their order. `drawn`: its weights are drawn from the seed.
 std::vector<Panel::Setting> settings_beside(const ModelPtr& model, bool drawn);
@@ -36,6 +38,8 @@ class InspectorView : public QScrollArea {
   explicit InspectorView(QWidget* parent = nullptr);
   void setModel(const ModelPtr& model);
   void setSeed(std::uint64_t seed);
+  /// Three sliders, those that move a run at once first, and the rest a click away.
+  void setFew(bool few);
   /// Weights that were read from a file make what they are drawn from meaningless; empty: they are drawn.
   void setWeights(const QString& file);
   /// Whether the preset brings trained weights, and whether they or those that are drawn are what is looked at.
@@ -68,6 +72,7 @@ class InspectorView : public QScrollArea {
   void showWeights();
   void showTrained();
   void showLoss();
+  void showFew();
   QWidget* numberEditor(const HyperSpec& spec, Editor& editor);
   QWidget* flagEditor(const HyperSpec& spec, Editor& editor);
   QWidget* choiceEditor(const HyperSpec& spec, Editor& editor);
@@ -75,7 +80,9 @@ class InspectorView : public QScrollArea {
   std::map<std::string, Editor> editors_;
   std::map<QString, QSlider*> sliders_;
   QVBoxLayout* rows_ = nullptr;
-  QPushButton* reset_ = nullptr;
+  QPushButton *reset_ = nullptr, *all_ = nullptr;
+  QList<QWidget*> more_;  ///< what is not shown where there are few
+  bool few_ = false;
   WholeBox* seed_ = nullptr;
   QLabel *seedLabel_ = nullptr, *lossText_ = nullptr;
   QToolButton* dice_ = nullptr;

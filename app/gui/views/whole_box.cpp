@@ -10,6 +10,18 @@
 
 namespace reclab {
 
+double onGrid(double value, double step, double low) {
+  const double whole = low + std::round((value - low) / step) * step;
+  // Decimals enough for the step and for where it is counted from.
+  int decimals = 0;
+  const auto needs = [](double one, int digits) {
+    const double x = one * std::pow(10.0, digits);
+    return std::abs(x - std::round(x)) > 1e-6 * std::abs(x);
+  };
+  while (decimals < 30 && (needs(step, decimals) || needs(low, decimals))) ++decimals;
+  return QString::number(whole, 'f', decimals).toDouble();
+}
+
 QString exact(double value) {
   const double size = std::abs(value);
   const bool plain = size == 0.0 || (size >= 1e-5 && size < 1e15);

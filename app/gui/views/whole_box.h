@@ -5,7 +5,10 @@
 #include <QDoubleSpinBox>
 #include <QLocale>
 #include <QWheelEvent>
+#include <cmath>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 namespace reclab {
 
@@ -27,9 +30,22 @@ class CalmBox : public Box {
 /// The shortest text that reads back to the same number: what is shown may be taken for what is, and is when Enter reads it.
 QString exact(double value);
 
+/// The nearest multiple of `step`, counted from `low`, as the number that its few decimals read as: 2.4 and not 2.4000000000000004.
+double onGrid(double value, double step, double low = 0.0);
+
 /// An editor for any real number, shown in full.
 class RealBox : public CalmBox<QDoubleSpinBox> {
  public:
+  /// Where its arrows go from a value; else by singleStep().
+  void setStepped(std::function<double(double value, int steps)> stepped) { stepped_ = std::move(stepped); }
+  void stepBy(int steps) override {
+    if (stepped_)
+      setValue(stepped_(value(), steps));
+    else if (stepType() == DefaultStepType)
+      setValue(onGrid(value() + steps * singleStep(), std::pow(10.0, std::floor(std::log10(singleStep())))));
+    else
+      CalmBox<QDoubleSpinBox>::stepBy(steps);
+  }
   explicit RealBox(QWidget* parent = nullptr) : CalmBox<QDoubleSpinBox>(parent) { setDecimals(30); }  // it rounds to these
   QString textFromValue(double value) const override { return exact(value); }
   double valueFromText(const QString& text) const override { return QLocale::c().toDouble(text); }
@@ -39,6 +55,9 @@ class RealBox : public CalmBox<QDoubleSpinBox> {
     if (!good) return QValidator::Intermediate;
     return value >= minimum() && value <= maximum() ? QValidator::Acceptable : QValidator::Intermediate;
   }
+
+ private:
+  std::function<double(double value, int steps)> stepped_;
 };
 
 /// An editor for any whole number from 0 to 2^64 - 1, all of which seeds may be; QSpinBox ends at 2^31 - 1.

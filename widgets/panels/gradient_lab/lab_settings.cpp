@@ -8,11 +8,12 @@
 #include <QSlider>
 #include <QSpinBox>
 #include <QVBoxLayout>
+#include <QKeyEvent>
 #include <QWheelEvent>
-
 #include <memory>
 
 #include "plain_text.h"
+
 namespace reclab {
 namespace {
 
@@ -26,6 +27,22 @@ class LabCalm : public W {
 
  protected:
   void wheelEvent(QWheelEvent* event) override { event->ignore(); }
+};
+
+/// Its arrow keys go by the value's own step.
+class LabSlider : public LabCalm<QSlider> {
+ public:
+  using LabCalm<QSlider>::LabCalm;
+  std::function<void(int steps)> step;
+
+ protected:
+  void keyPressEvent(QKeyEvent* event) override {
+    const int key = event->key();
+    const int steps = key == Qt::Key_Right || key == Qt::Key_Up ? 1 : key == Qt::Key_Left || key == Qt::Key_Down ? -1 : 0;
+    if (steps == 0 || !step) return QSlider::keyPressEvent(event);
+    step(steps);
+    event->accept();
+  }
 };
 
 }  // namespace
@@ -119,26 +136,36 @@ LabSettings::Editor LabSettings::number(const Panel::Setting& setting) {
   auto* name = plainLabel();
   name->setTextFormat(Qt::RichText);
   name->setWordWrap(true);
-  auto* slider = new LabCalm<QSlider>(Qt::Horizontal);
+  auto* slider = new LabSlider(Qt::Horizontal);
   slider->setObjectName(QStringLiteral("lab.") + setting.key);
   slider->setRange(0, lab_positions);
   slider->setPageStep(50);
   column->addWidget(name);
   column->addWidget(slider);
   const auto label = [name, text = setting.label](const QString& value) { name->setText(QStringLiteral("%1 = <b>%2</b>").arg(text, value)); };
+  const auto now = std::make_shared<double>(setting.value.toDouble());
+  if (setting.stepped) slider->step = [this, slider, label, setting, now](int steps) {
+    *now = setting.stepped(*now, steps);
+    const QSignalBlocker quiet(slider);
+    slider->setValue(setting.position(*now));
+    label(setting.text(*now));
+    emit wanted(setting.key, setting.text(*now), false, ++gesture_);
+  };
   connect(slider, &QSlider::sliderPressed, this, [this] { ++gesture_; });
-  connect(slider, &QSlider::valueChanged, this, [this, slider, label, setting](int position) {
+  connect(slider, &QSlider::valueChanged, this, [this, slider, label, setting, now](int position) {
     if (showing_) return;
-    const QString value = setting.text(setting.at(position));
+    *now = setting.at(position);
+    const QString value = setting.text(*now);
     label(value);
     emit wanted(setting.key, value, slider->isSliderDown(), slider->isSliderDown() ? gesture_ : ++gesture_);
   });
   // Let go: the same value once more, now at rest and in full.
   connect(slider, &QSlider::sliderReleased, this, [this, slider, setting] { emit wanted(setting.key, setting.text(setting.at(slider->value())), false, gesture_++); });
-  return {setting, cell, [slider, label](const Panel::Setting& now) {
+  return {setting, cell, [slider, label, now](const Panel::Setting& shown) {
             if (slider->isSliderDown()) return;
-            label(now.value);
-            slider->setValue(now.position(now.value.toDouble()));
+            *now = shown.value.toDouble();
+            label(shown.value);
+            slider->setValue(shown.position(*now));
           }};
 }
 
@@ -149,6 +176,7 @@ LabSettings::Editor LabSettings::choice(const Panel::Setting& setting) {
   column->setSpacing(0);
   auto* name = plainLabel();
   name->setTextFormat(Qt::RichText);
+  name->setText(setting.label);
   name->setWordWrap(true);
   auto* box = new LabCalm<QComboBox>;
   box->setObjectName(QStringLiteral("lab.") + setting.key);
