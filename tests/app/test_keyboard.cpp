@@ -211,6 +211,57 @@ class TestKeyboard : public test::WindowTest {
     QVERIFY(asked);
   }
 
+  void enterInTheSearchPicksWhatIsCalledThatFirst() {
+    for (const auto& [typed, id] : {std::pair{"transformer", "transformer"}, {"DeltaNet", "deltanet"}, {"delta rnn", "delta-rnn"}, {"gru", "gru"}}) {
+      key(Qt::Key_F, Qt::ControlModifier);
+      type(typed);
+      key(Qt::Key_Return);
+      QTRY_VERIFY2_WITH_TIMEOUT(atRest() && session().trace()->info.preset == id, typed, patience);
+    }
+    const Literature& all = *window_->models()->literature();
+    QCOMPARE(all.firstOf("transformer"), QString("transformer"));
+    QCOMPARE(all.named("Elman Network"), QString("elman"));
+    QVERIFY(all.named("delta").isEmpty() && !all.firstOf("delta").isEmpty() && all.firstOf("nothing of this name").isEmpty());
+  }
+
+  void escapeInTheSearchClearsItAndStopsNothing() {
+    session().apply([&] {
+      Setup after = session().setup();
+      after.setValue("width", "2048");
+      return after;
+    }(), false);
+    QVERIFY(session().running());
+    key(Qt::Key_F, Qt::ControlModifier);
+    type("mamba");
+    QCOMPARE(window_->models()->searchField()->text(), QString("mamba"));
+    key(Qt::Key_Escape);
+    QVERIFY(window_->models()->searchField()->text().isEmpty());
+    key(Qt::Key_Escape);
+    QVERIFY(session().running());
+    window_->scrubber()->strip()->setFocus();
+    key(Qt::Key_Escape);
+    QTRY_VERIFY_WITH_TIMEOUT(!session().running(), patience);
+  }
+
+  void theTimeLineStandsStill() {
+    QByteArray rows = "a rather long name of a time,a rather long name of the first column,target\n";
+    for (int i = 0; i < 2000; ++i) rows += QByteArray::number(i * 1.234567) + ',' + QByteArray::number(std::pow(-10.0, i % 9 - 5), 'g', 8) + ",1\n";
+    SequenceChoice choice;
+    choice.isFile = true;
+    choice.file = written("long.csv", rows).toStdString();
+    choice.load.time = "a rather long name of a time";
+    choice.load.target = {"target"};
+    const int left = window_->scrubber()->strip()->mapTo(window_.get(), QPoint()).x();
+    session().loadSequence(choice);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "long.csv", patience);
+    for (const std::int64_t step : {0, 9, 99, 1000, 1999}) {
+      window_->time()->setStep(step);
+      QCoreApplication::sendPostedEvents();
+      QTest::qWait(10);
+      QCOMPARE(window_->scrubber()->strip()->mapTo(window_.get(), QPoint()).x(), left);
+    }
+  }
+
   void aClickGivesThePlotTheKeyboard() {
     key(Qt::Key_F, Qt::ControlModifier);
     QVERIFY(window_->models()->searchField()->hasFocus());

@@ -60,6 +60,21 @@ QString Literature::relation(int one, int other) const {
   return nearest < 0 ? QString() : QObject::tr("Both descend from %1.").arg(models[static_cast<std::size_t>(nearest)].title);
 }
 
+QString Literature::named(const QString& text) const {
+  const QString name = text.simplified();
+  for (const bool title : {true, false})
+    for (const Model& model : models)
+      if (name.compare(title ? model.title : model.id, Qt::CaseInsensitive) == 0) return model.id;
+  return {};
+}
+
+QString Literature::firstOf(const QString& query) const {
+  if (const QString id = named(query); !id.isEmpty()) return id;
+  const ModelQuery asked(query);
+  const auto found = asked.isEmpty() ? models.end() : std::ranges::find_if(models, [&](const Model& model) { return asked.fits(model); });
+  return found == models.end() ? QString() : found->id;
+}
+
 Literature literatureOf(const PresetLibrary& library, const PropertiesOf& properties) {
   Literature made;
   std::vector<const Preset*> presets;
@@ -137,7 +152,7 @@ QString tellOf(const Literature& literature, int index, const QPalette& palette)
   const QString grey = mixed(palette.color(QPalette::ToolTipText), palette.color(QPalette::ToolTipBase), 0.7).name();  // a tooltip stands on its own ground
   const auto muted = [&](const QString& text) { return QString("<span style='color:%1'>%2</span>").arg(grey, text); };
   QString out = "<p style='margin:0'>" + inBold(model.title) + " " + muted(model.authors.toHtmlEscaped() + ", " + QString::number(model.year)) + "</p>";
-  out += "<p style='margin:0'>" + muted((family.section.isEmpty() ? family.title : family.section + " " + family.title).toHtmlEscaped()) + (model.properties.isEmpty() ? QString() : muted(" · " + model.properties.join(", "))) + "</p>";
+  out += "<p style='margin:0'>" + muted((family.section.isEmpty() ? family.title : QObject::tr("%1 (section %2 of Tiezzi et al., 2024)").arg(family.title, family.section)).toHtmlEscaped()) + (model.properties.isEmpty() ? QString() : muted(" · " + model.properties.join(", "))) + "</p>";
   QStringList lines, children;
   for (const Literature::Link& link : literature.links) {
     if (link.child == index) lines << QObject::tr("from %1: %2").arg(inBold(literature.models[static_cast<std::size_t>(link.parent)].title), link.changed.toHtmlEscaped());

@@ -102,13 +102,12 @@ MapWindow::MapWindow(const FileChooser* chooser, QWidget* parent) : QWidget(pare
 
   connect(search_, &QLineEdit::textChanged, map_, &LiteratureMap::setQuery);
   connect(search_, &QLineEdit::returnPressed, this, [this] {
-    const ModelQuery query(search_->text());
-    for (const Literature::Model& model : literature_->models)
-      if (!query.isEmpty() && query.fits(model)) {
-        map_->setFocus(Qt::TabFocusReason);
-        return emit picked(model.id);
-      }
+    const QString found = literature_->firstOf(search_->text());
+    if (found.isEmpty()) return;
+    map_->setFocus(Qt::TabFocusReason);
+    emit picked(found);
   });
+  connect(new QShortcut(QKeySequence::Cancel, search_, nullptr, nullptr, Qt::WidgetShortcut), &QShortcut::activated, search_, &QLineEdit::clear);
   connect(map_, &LiteratureMap::picked, this, &MapWindow::picked);
   connect(map_, &LiteratureMap::markedChanged, this, &MapWindow::compare);
   connect(new QShortcut(QKeySequence::Find, this), &QShortcut::activated, search_, [this] {

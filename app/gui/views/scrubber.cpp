@@ -17,6 +17,7 @@
 namespace reclab {
 
 constexpr double secondsToCross = 20.0;  ///< the visible range, at speed 1
+constexpr int wordsWidth = 220;
 
 Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), parent), time_(time) {
   setObjectName("scrubber");
@@ -48,10 +49,15 @@ Scrubber::Scrubber(TimeLink* time, QWidget* parent) : QToolBar(tr("Time"), paren
   words_ = words;
   where_ = plainLabel({}, words);
   where_->setFont(uiFont());
-  when_ = label({}, "muted", words);
-  when_->setFont(numberFont());
+  what_ = new ElidedLabel({}, words);
+  when_ = new ElidedLabel({}, words);
+  for (ElidedLabel* one : {what_, when_}) {
+    one->setProperty("role", "muted");
+    one->setFont(numberFont());
+  }
   column->addStretch();
   column->addWidget(where_);
+  column->addWidget(what_);
   column->addWidget(when_);
   column->addStretch();
   addWidget(words);
@@ -115,12 +121,11 @@ void Scrubber::tell() {
   const QLocale locale = QLocale::c();
   const auto number = [&](std::int64_t value) { return QString::number(value); };
   where_->setText(tr("t = %1 of %2").arg(number(time_->step()), number(time_->length())));  // from 0, as on every axis
-  QString when;
+  QString what, when;
   if (sequence_) {
     const Sequence& sequence = sequence_->sequence;
     const auto row = static_cast<std::size_t>(std::min(time_->step(), sequence.length - 1)), width = static_cast<std::size_t>(sequence.width);
     const auto nameOf = [&](std::size_t channel) { return channel < sequence.names.size() ? QString::fromStdString(sequence.names[channel]) : tr("input"); };
-    QString what;
     if (sequence_->overview.symbols > 0) {  // the one that is there
       std::size_t on = 0;
       while (on + 1 < width && sequence.input[row * width + on] == 0.0) ++on;
@@ -134,8 +139,11 @@ void Scrubber::tell() {
     }
     if (!strip_->inputScale().isEmpty()) what += tr(" × %1").arg(strip_->inputScale());
     if (sequence.target_kind == TargetKind::regress && sequence.target_width > 0 && row < sequence.mask.size() && sequence.mask[row] > 0.0)
-      what += tr(",  target %1").arg(locale.toString(sequence.target[row * static_cast<std::size_t>(sequence.target_width)], 'g', 4));
-    when = sequence.time_name == "step" ? what : tr("%1 %2,  %3").arg(QString::fromStdString(sequence.time_name), locale.toString(sequence.time[row], 'g', 7), what);
+      when = tr("target %1").arg(locale.toString(sequence.target[row * static_cast<std::size_t>(sequence.target_width)], 'g', 4));
+    if (sequence.time_name != "step") {
+      const QString time = tr("%1 %2").arg(QString::fromStdString(sequence.time_name), locale.toString(sequence.time[row], 'g', 7));
+      when = when.isEmpty() ? time : time + QStringLiteral(",  ") + when;
+    }
   }
   const auto put = [](ElidedLabel* one, const QString& text) {
     one->setText(text);

@@ -14,6 +14,8 @@ class QLabel;
 
 namespace reclab {
 
+class ElidedLabel;
+
 /// The bottom of the window: play and pause, where the cursor is, and the input with cursor and brushed range.
 class Scrubber : public QToolBar {
   Q_OBJECT
@@ -36,7 +38,9 @@ class Scrubber : public QToolBar {
   LoadedSequencePtr sequence_;
   QAction *play_, *back_, *forward_;
   QComboBox* speed_;
-  QLabel *where_, *when_;
+  QWidget* words_;
+  QLabel* where_;
+  ElidedLabel *what_, *when_;  ///< the input at the cursor; its time, and the target where one counts
   TimeStrip* strip_;
   QTimer tick_;
   QElapsedTimer since_;
