@@ -194,9 +194,31 @@ std::pair<std::string, std::string> name_and_unit(const std::string& name) {
 
 bool names_a_time(const std::string& name) {
   const std::string bare = name_and_unit(name).first;
-  for (const std::string_view word : {"t", "time", "date", "datetime", "timestamp", "year", "years", "seconds", "step"})
+  for (const std::string_view word :
+       {"t", "time", "date", "datetime", "timestamp", "year", "years", "seconds", "step",  // below, the same in other languages
+        "zeit", "datum", "uhrzeit", "zeitpunkt", "zeitstempel", "jahr", "sekunden", "temps", "heure", "horodatage", "année", "annee", "secondes", "tiempo",
+        "fecha", "hora", "año", "segundos", "tempo", "ora", "anno", "secondi", "tijd", "tijdstip", "jaar", "seconden", "czas", "rok", "sekundy", "tid", "tidpunkt",
+        "dato", "år", "čas", "aika", "päivä", "zaman", "tarih", "idő", "время", "Время", "дата", "Дата", "год", "Год", "час", "Час", "时间", "日期", "時間", "日時", "日付",
+        "시간", "날짜"})
     if (same_word(bare, word)) return true;
   return false;
+}
+
+/// Whether the first column of a table without names is the time of its rows: it goes up evenly, or is seconds (or milli-, micro-, nanoseconds)
+/// since 1970 that never fall. A few rows do not tell.
+bool counts_the_rows(const std::vector<double>& values) {
+  constexpr std::size_t enough = 8;
+  if (values.size() < enough) return false;
+  const double step = (values.back() - values.front()) / static_cast<double>(values.size() - 1);
+  bool rises = true, even = true;
+  for (std::size_t i = 1; i < values.size(); ++i) {
+    rises = rises && values[i] > values[i - 1];
+    even = even && std::abs(values[i] - values[i - 1] - step) <= 1e-3 * step;
+  }
+  constexpr double of_1990 = 6.3e8, of_2100 = 4.1e9;
+  bool instants = false;
+  for (const double unit : {1.0, 1e3, 1e6, 1e9}) instants = instants || (values.front() >= of_1990 * unit && values.back() <= of_2100 * unit);
+  return rises && (even || instants);
 }
 
 /// The table while it is read.
@@ -302,6 +324,20 @@ class TableReader {
       fail_word(records[i], lines[i]);
     }
     const std::size_t row = header ? 1 : 0;
+    if (!has_names_ && columns_ > 1 && kinds_[0] == ColumnKind::numbers) {
+      // Where the second one does so too, as in a table of ramps, none is a time.
+      const auto counts_rows = [&](std::size_t column) {
+        std::vector<double> values;
+        std::optional<bool> comma;
+        for (const auto& record : records) {
+          double value = 0.0;
+          if (column >= record.size() || number(record[column].text, allow_comma_, value, comma) != CellKind::number) return false;
+          values.push_back(value);
+        }
+        return counts_the_rows(values);
+      };
+      first_counts_ = counts_rows(0) && !counts_rows(1);
+    }
     first_rows_.assign(records.begin() + static_cast<std::ptrdiff_t>(row),
                        records.begin() + static_cast<std::ptrdiff_t>(std::min(records.size(), row + 2)));
   }
@@ -339,7 +375,7 @@ class TableReader {
     wanted_.insert(wanted_.end(), chosen.targets.begin(), chosen.targets.end());
   }
 
-  /// A column that is named like a time, an unnamed first one that counts the rows, or dates.
+  /// A column that is named like a time, dates, or an unnamed first one that counts the rows.
   void find_time(const std::vector<bool>& taken) {
     automatic_time_ = true;
     for (std::size_t j = 0; j < columns_; ++j)
@@ -355,6 +391,7 @@ class TableReader {
         time_ = j;
         return;
       }
+    if (first_counts_ && !taken[0]) time_ = 0;
     if (has_names_ && columns_ > 1 && names_[0].empty() && !taken[0] && kinds_[0] == ColumnKind::numbers && rises_at_first(0)) time_ = 0;
   }
 
@@ -480,7 +517,7 @@ class TableReader {
         table.time_unit = (whole_days_ ? "days since " : "s since ") + iso_text(first_instant_.seconds);
         if (table.time_name.empty()) table.time_name = "date";
       }
-      if (table.time_name.empty()) table.time_name = "row";
+      if (table.time_name.empty()) table.time_name = first_counts_ ? "time" : "row";
       table.time = std::move(times_);
     }
     return table;
@@ -490,7 +527,7 @@ class TableReader {
   const std::string& file_;
   const LoadOptions& options_;
   Dialect dialect_;
-  bool allow_comma_ = false, has_names_ = false, skip_first_ = false;
+  bool allow_comma_ = false, has_names_ = false, skip_first_ = false, first_counts_ = false;
   std::size_t columns_ = 0;
   std::vector<std::string> names_;
   std::vector<ColumnKind> kinds_;

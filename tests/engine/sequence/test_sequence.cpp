@@ -180,6 +180,36 @@ TEST_CASE("a column named like a time that increases is the time") {
   CHECK_EQUAL(load("t,v\n1,5\n2,6\n", none).width, 2);
 }
 
+TEST_CASE("a time is a time in other languages too, and without a name where it counts the rows") {
+  for (const char* const header : {"Zeit", "Datum", "temps", "tiempo", "Tempo (s)", "tijd", "czas", "Année", "время", "时间"}) {
+    const Sequence sequence = load("v," + std::string(header) + "\n5,1.5\n6,2\n7,10\n");
+    CHECK_SAYS(sequence.width == 1 && sequence.names[0] == "v", header);
+    check_numbers(sequence.time, {1.5, 2, 10});
+  }
+  CHECK_EQUAL(load("a,data\n5,1\n6,2\n").width, 2);  // a word of two languages
+  const auto rows = [](auto first, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += first(i) + "," + std::to_string(i * i % 7) + ",3\n";
+    return text;
+  };
+  const auto even = [](int i) { return std::to_string(0.25 * i); };
+  const Sequence counted = load(rows(even, 20));
+  CHECK_EQUAL(counted.width, 2);
+  CHECK_EQUAL(counted.time_name, "time");
+  check_numbers(std::vector<double>(counted.time.begin(), counted.time.begin() + 3), {0, 0.25, 0.5});
+  const auto instants = [](int i) { return std::to_string(1'700'000'000 + i * i * 60 + i); };
+  CHECK_EQUAL(load(rows(instants, 20)).time_name, "time");
+  CHECK_EQUAL(load(rows([&](int i) { return instants(i) + "250"; }, 20)).width, 2);  // milliseconds
+  // A few rows, what goes up unevenly, what falls later, and one of several that count are inputs.
+  CHECK_EQUAL(load(rows([&](int i) { return even(i) + "," + even(i + 3); }, 20)).width, 4);
+  CHECK_EQUAL(load(rows(even, 5)).width, 3);
+  CHECK_EQUAL(load(rows([](int i) { return std::to_string(i * i); }, 20)).width, 3);
+  CHECK_EQUAL(load(rows([](int i) { return std::to_string(i < 300 ? i : 600 - i); }, 600)).width, 3);
+  LoadOptions none = raw();
+  none.time = "none";
+  CHECK_EQUAL(load(rows(even, 20), none).width, 3);
+}
+
 TEST_CASE("row numbers without a heading, as pandas and R write them, are not an input") {
   for (const char* const text :
        {",a,b\n0,5,6\n1,7,8\n", "\"a\" \"b\"\n\"1\" 5 6\n\"2\" 7 8\n", "\"\",\"a\",\"b\"\n\"1\",5,6\n\"2\",7,8\n"}) {
