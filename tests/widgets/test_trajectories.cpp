@@ -219,6 +219,29 @@ class TestTrajectories : public QObject {
     QVERIFY(panel.sceneView()->isVisible());
   }
 
+  void aViewThatAPresetWantsEndsWithIt() {
+    TrajectoriesPanel panel;
+    showPanel(panel);
+    const auto of = [](const char* preset) {
+      const auto made = std::const_pointer_cast<Trace>(trace());
+      made->info.preset = preset;
+      return std::shared_ptr<const Trace>(made);
+    };
+    const auto show = [&](const char* preset) {
+      panel.setTrace(of(preset));
+      panel.finish();
+    };
+    show("first");
+    QCOMPARE(panel.view(), TrajectoriesPanel::View::scene);
+    panel.lookAt("wants", "map", false);
+    for (int i = 0; i < 2; ++i) {
+      show("wants");
+      QCOMPARE(panel.view(), TrajectoriesPanel::View::map);
+      show("other");
+      QCOMPARE(panel.view(), TrajectoriesPanel::View::scene);
+    }
+  }
+
   void dragTurnsWheelZoomsDoubleClickResets_data() {
     QTest::addColumn<bool>("openGl");
     QTest::newRow("OpenGL") << true;
@@ -369,7 +392,7 @@ class TestTrajectories : public QObject {
     QStringList offered;
     for (int i = 0; i < choice->count(); ++i) offered << choice->itemText(i);
     QCOMPARE(offered, (QStringList{"layer 0", "layer 0: hidden", "layer 0: cell", "layer 1", "layer 1: hidden", "layer 1: cell"}));
-    panel.setView(View::map);
+    panel.setView(TrajectoriesPanel::View::map);
     panel.finish();
     QCOMPARE(panel.dataAsCsv().section('\n', 0, 0).count(','), 17);  // step, year, 2 x 8 units
     choice->setFocus();
@@ -413,7 +436,7 @@ class TestTrajectories : public QObject {
   void aViewChangedMeanwhileIsSavedToo() {
     TrajectoriesPanel panel;
     panel.setTrace(trace(4000, 150));  // computed beside, for the 3-D picture
-    panel.setView(View::map);
+    panel.setView(TrajectoriesPanel::View::map);
     QTemporaryDir folder;
     QCOMPARE(panel.saveFigure(folder.filePath("map.png"), Panel::Format::png, FigureStyle::asShown()), QString());
     QVERIFY(coloured(QImage(folder.filePath("map.png"))) > 100000);

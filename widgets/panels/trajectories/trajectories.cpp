@@ -351,6 +351,7 @@ void TrajectoriesPanel::pickView(View view) {
 }
 
 void TrajectoriesPanel::rememberPlace() {
+  left_for_preset_.reset();
   if (trace_) chosen_by_hand_[QString::fromStdString(trace_->info.preset)] = {view_, array_->currentData().toString()};
 }
 
@@ -376,7 +377,13 @@ bool TrajectoriesPanel::takePlace() {
   if (preset.isEmpty() || array_->count() == 0 || placed_ == preset) return false;
   placed_ = preset;
   const bool by_hand = chosen_by_hand_.contains(preset);
-  if (!by_hand && !wanted_places_.contains(preset)) return false;
+  if (!by_hand && !wanted_places_.contains(preset)) {
+    // What another preset wanted is not what this one is looked at with.
+    if (!left_for_preset_) return false;
+    setView(*std::exchange(left_for_preset_, std::nullopt));
+    return true;
+  }
+  if (!by_hand && !left_for_preset_) left_for_preset_ = view_;
   const Place place = by_hand ? chosen_by_hand_[preset] : wanted_places_[preset];
   for (int i = 0; i < array_->count() && !place.state.isEmpty(); ++i) {
     const QString key = array_->itemData(i).toString();

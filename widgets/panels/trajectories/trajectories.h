@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -114,6 +115,7 @@ class TrajectoriesPanel : public Panel {
   StateColumns columns_;  ///< what picture_ is of
   StatePicture picture_;
   View view_ = View::scene;
+  std::optional<View> left_for_preset_;  ///< the view before a preset's wish took its place
   bool pastWanted_ = false;  ///< it was looked at, and the run has none: the next that has one shows it
   std::int64_t step_ = 0, first_ = 0, last_ = -1;
   QString headline_;
