@@ -69,6 +69,7 @@ ModelsView::ModelsView(QWidget* parent) : QWidget(parent) {
   mapButton_->setCheckable(true);
   auto* enlarge = button("enlarge", tr("The map in a window of its own, and two models side by side"));
   enlarge->setObjectName("enlargeMap");
+  more_ = {search_, mapButton_, enlarge};
   connect(mapButton_, &QToolButton::toggled, this, &ModelsView::showMap);
   connect(enlarge, &QToolButton::clicked, this, &ModelsView::enlargeWanted);
   views_ = new QStackedWidget(this);
@@ -86,6 +87,18 @@ ModelsView::ModelsView(QWidget* parent) : QWidget(parent) {
   views_->addWidget(tree_);
   map_ = new LiteratureMap(this);
   views_->addWidget(map_);
+  more_.push_back(views_);
+  all_ = new QPushButton(this);
+  all_->setObjectName("allModels");
+  all_->setProperty("link", true);
+  all_->setFocusPolicy(Qt::TabFocus);
+  all_->hide();
+  column->addWidget(all_, 0, Qt::AlignLeft);
+  column->addStretch();
+  connect(all_, &QPushButton::clicked, this, [this] {
+    setFew(false);
+    emit allWanted();
+  });
   compare_ = new ElidedButton(this);
   compare_->setProperty("link", true);
   compare_->setObjectName("compareModels");
@@ -103,6 +116,12 @@ ModelsView::ModelsView(QWidget* parent) : QWidget(parent) {
     if (!id.isEmpty()) emit picked(id);
   });
   mapButton_->setChecked(QSettings().value("models/map", false).toBool());
+}
+
+void ModelsView::setFew(bool few) {
+  if (few && isMap()) showMap(false);
+  for (QWidget* one : more_) one->setVisible(!few);
+  all_->setVisible(few);
 }
 
 bool ModelsView::isMap() const { return views_->currentWidget() == map_; }
@@ -160,6 +179,7 @@ void ModelsView::setLibrary(const LibraryPtr& library, const PropertiesOf& prope
   }
 
   filter(search_->text());
+  all_->setText(tr("All %1 models…").arg(library->presets.presets().size()));
 
   while (QLayoutItem* old = quick_->takeAt(0)) {
     delete old->widget();
@@ -209,7 +229,17 @@ void ModelsView::setCurrent(const QString& id) {
   }
 }
 
+/// Before a shortcut of the window takes it, or as it is pressed.
+static bool isEscape(const QEvent* event) {
+  return (event->type() == QEvent::ShortcutOverride || event->type() == QEvent::KeyPress) && static_cast<const QKeyEvent*>(event)->key() == Qt::Key_Escape;
+}
+
 bool ModelsView::eventFilter(QObject* watched, QEvent* event) {
+  if (watched == search_ && isEscape(event)) {  // what is typed is the field's; it stops no run
+    if (event->type() == QEvent::KeyPress) search_->clear();
+    event->accept();
+    return true;
+  }
   if (watched == search_ && event->type() == QEvent::KeyPress) {
     // Enter picks the first that fits, Down goes into the list where it is.
     const int key = static_cast<QKeyEvent*>(event)->key();
@@ -223,12 +253,8 @@ bool ModelsView::eventFilter(QObject* watched, QEvent* event) {
       search_->setModified(false);
       if (isMap()) {
         map_->setFocus(Qt::TabFocusReason);
-        const ModelQuery query(search_->text());
-        for (const Literature::Model& model : literature_->models)
-          if (enter && !query.isEmpty() && query.fits(model)) {
-            emit picked(model.id);
-            break;
-          }
+        const QString found = enter ? literature_->firstOf(search_->text()) : QString();
+        if (!found.isEmpty()) emit picked(found);
         return true;
       }
       QTreeWidgetItem* item = tree_->currentItem();
@@ -245,7 +271,9 @@ bool ModelsView::eventFilter(QObject* watched, QEvent* event) {
   return QWidget::eventFilter(watched, event);
 }
 
+/// That which is called as one typed; else the first of the list.
 QTreeWidgetItem* ModelsView::firstListed() const {
+  if (QTreeWidgetItem* one = itemOf(literature_->named(search_->text())); one != nullptr && !one->isHidden()) return one;
   for (int i = 0; i < tree_->topLevelItemCount(); ++i)
     for (int j = 0; j < tree_->topLevelItem(i)->childCount(); ++j)
       if (QTreeWidgetItem* item = tree_->topLevelItem(i)->child(j); !item->isHidden()) return item;

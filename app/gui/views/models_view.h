@@ -26,6 +26,8 @@ class ModelsView : public QWidget {
   void setLibrary(const LibraryPtr& library, const PropertiesOf& properties);
   void setCurrent(const QString& id);
   void showMap(bool on);
+  /// Those to switch between at once, and the list a click away.
+  void setFew(bool few);
   bool isMap() const;
   LiteratureMap* map() const { return map_; }
   const LiteraturePtr& literature() const { return literature_; }
@@ -38,6 +40,7 @@ class ModelsView : public QWidget {
  signals:
   void picked(QString id);
   void enlargeWanted();
+  void allWanted();  ///< by hand: the list needs room
   void compareWanted(QString marked);
 
  protected:
@@ -53,7 +56,8 @@ class ModelsView : public QWidget {
   QStackedWidget* views_;
   QTreeWidget* tree_;
   LiteratureMap* map_;
-  QPushButton* compare_;
+  QPushButton *compare_, *all_;
+  std::vector<QWidget*> more_;  ///< what is not shown where there are few
   LiteraturePtr literature_ = std::make_shared<const Literature>();
 };
 

@@ -84,14 +84,20 @@ void PinChip::show(const Pin& pin) {
   // A run that is not in the plots has a hollow dot.
   const QString colour = pinColour(pin.colour).name();
   dot_->setStyleSheet((shown ? QString("background:%1; border-radius:4px") : QString("border:1px solid %1; border-radius:4px")).arg(colour));
-  name_->setText(!pin.problem.isEmpty() ? tr("%1: not on this input").arg(pin.name)
+  said_ = (!pin.problem.isEmpty() ? tr("%1: not on this input").arg(pin.name)
                  : shown               ? pin.name
                  : pin.running         ? tr("%1: running").arg(pin.name)
                                        : tr("%1: waits").arg(pin.name));
+  leaveOut(left_);
   name_->setStyleSheet(shown ? QString() : QString("color:%1").arg(muted.name()));
   setAccessibleName(tr("Pinned run %1").arg(pin.name));
   automatic_->setEnabled(!pin.given.isEmpty());
-  title_->setText(name_->text());
+  title_->setText(said_);
+}
+
+void PinChip::leaveOut(qsizetype letters) {
+  left_ = letters;
+  name_->setText(letters > 0 && said_.size() > letters ? said_.mid(letters) : said_);
 }
 
 void PinChip::setCompact(bool compact) {
@@ -103,11 +109,11 @@ void PinChip::setCompact(bool compact) {
 }
 
 int PinChip::wholeWidth() const {
-  const int name = editor_->isHidden() ? std::min(name_->maximumWidth(), name_->sizeHint().width()) : editorWidth;
+  const int name = editor_->isHidden() ? std::min(name_->maximumWidth(), name_->fontMetrics().horizontalAdvance(said_) + 2) : editorWidth;
   return 8 + dot_->width() + 6 + name + 6 + close_->sizeHint().width() + 4 + 2 * frameWidth();
 }
 
-QString PinChip::text() const { return name_->text(); }
+QString PinChip::text() const { return said_; }
 
 void PinChip::startRename() {
   editor_->setText(whole_);
@@ -193,7 +199,23 @@ int PinRow::wanted() const {
   return width;
 }
 
+/// How many letters the names begin with alike, whole words, of which each has one more.
+static qsizetype commonWords(const std::vector<PinChip*>& chips) {
+  if (chips.size() < 2) return 0;
+  qsizetype common = 0;
+  const QString& first = chips.front()->name();
+  for (qsizetype at = first.indexOf(u' '); at > 0 && at + 1 < first.size(); at = first.indexOf(u' ', at + 1)) {
+    const QStringView words = QStringView(first).left(at + 1);
+    if (!std::ranges::all_of(chips, [&](const PinChip* one) { return one->name().startsWith(words) && one->name().size() > words.size(); })) break;
+    common = words.size();
+  }
+  return common;
+}
+
 void PinRow::fit() {
+  // What all of them say goes before what tells them apart.
+  const qsizetype common = wanted() > width() ? commonWords(chips_) : 0;
+  for (PinChip* one : chips_) one->leaveOut(common);
   // Names end in dots as long as their beginnings can be read.
   const int each = chips_.empty() ? 0 : (width() - margin) / static_cast<int>(chips_.size()) - margin;
   const bool compact = wanted() > width() && each < leastName + dots + 20;

@@ -29,6 +29,9 @@ class PinChip : public QFrame {
   void setCompact(bool compact);
   bool compact() const { return compact_; }
   int wholeWidth() const;  ///< with its name
+  const QString& name() const { return whole_; }
+  /// Shows the name without so many of its first letters, which all runs have.
+  void leaveOut(qsizetype letters);
 
  signals:
   void renamed(QString name);  ///< empty: named by what differs again
@@ -51,7 +54,8 @@ class PinChip : public QFrame {
   QToolButton* close_;
   QMenu* menu_;
   QAction *title_, *automatic_;
-  QString whole_;  ///< the name that is edited
+  QString whole_, said_;  ///< the name that is edited; the name, and how it stands
+  qsizetype left_ = 0;    ///< letters that are left out in front
   bool compact_ = false;
   std::function<QString()> tip_;
 };

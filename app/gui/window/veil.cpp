@@ -36,12 +36,12 @@ void Veil::paintEvent(QPaintEvent*) {
   QColor ground = palette().color(QPalette::Base);
   ground.setAlphaF(0.5f);
   painter.fillRect(rect(), ground);
-  // The name in the corner where curves end least often, on paper of its own.
+  // The name in the middle, where neither verdict nor legend nor axis is, on paper of its own: what is under it is dimmed.
   const QFont font = smallFont();
   const QFontMetrics metrics(font, this);
   const QString text = metrics.elidedText(tr("still %1").arg(name_), Qt::ElideRight, std::max(40, width() - 40));
   QRectF box(0, 0, metrics.horizontalAdvance(text) + 16, metrics.height() + 6);
-  box.moveTopRight(QPointF(width() - 10, 8));
+  box.moveCenter(QPointF(width() / 2.0, height() / 2.0));
   painter.setPen(palette().color(QPalette::Mid));
   painter.setBrush(palette().color(QPalette::Base));
   painter.drawRoundedRect(box.translated(0.5, 0.5), 4, 4);
