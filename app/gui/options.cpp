@@ -38,6 +38,7 @@ Options readOptions(const QStringList& arguments) {
   parser.addOption({"weights", QString::fromStdString("Trained weights, a file in " + archive_format_names() + "."), "FILE"});
   parser.addOption({"state", "The state to begin with, likewise.", "FILE"});
   parser.addOption({"seed", "What the weights are drawn from (1).", "N"});
+  parser.addOption({"layout", "Which panels are shown, by a name of the box Layout: Explore, Learn, \"First steps\".", "NAME"});
   parser.addOption({"theme", "light, dark or system.", "NAME"});
   parser.addOption({"figures", "Draw every panel into this folder, without a window.", "DIR"});
   parser.addOption({"panels", "Draw these alone, with commas between them: gradients,spectrum.", "ID,ID"});
@@ -57,7 +58,7 @@ Options readOptions(const QStringList& arguments) {
   const QStringList positional = parser.positionalArguments();
   if (positional.size() > 1) refuse("One model is looked at at a time, and " + positional[1] + " is a second; pin it for comparison in the window.");
   options.model = positional.value(0);
-  for (const char* name : {"input", "task", "length", "weights", "state", "seed", "theme", "figures", "panels", "format", "width", "font-size", "with"})  // a shell variable that is not set
+  for (const char* name : {"input", "task", "length", "weights", "state", "seed", "layout", "theme", "figures", "panels", "format", "width", "font-size", "with"})  // a shell variable that is not set
     if (parser.isSet(name) && parser.value(name).isEmpty()) refuse(QString("--%1 is empty; give a value, or leave it out.").arg(name));
   options.input = parser.value("input");
   options.task = parser.value("task");
@@ -77,6 +78,12 @@ Options readOptions(const QStringList& arguments) {
       settings->emplace_back(pair.left(at).toStdString(), pair.mid(at + 1).toStdString());
     }
   if (!options.taskSet.empty() && options.task.isEmpty()) refuse("--task-set belongs to --task; give one.");
+  if (parser.isSet("layout")) {
+    options.layout = parser.value("layout");
+    QStringList layouts;
+    for (const PanelLayout& one : panel_layouts()) layouts << one.name;
+    if (!layouts.contains(options.layout, Qt::CaseInsensitive)) refuse("--layout is " + options.layout + "; it is one of " + layouts.join(", ") + ".");
+  }
   if (parser.isSet("theme")) {
     const QString name = parser.value("theme");
     if (name != "light" && name != "dark" && name != "system") refuse("--theme is " + name + "; it is light, dark or system.");

@@ -14,6 +14,7 @@ namespace reclab {
 struct Options {
   QString model;  ///< a preset's id; empty: the start
   QString input, task, weights, state, figures;
+  QString layout;  ///< its name; empty: as it was left
   std::int64_t length = 0;  ///< of the task; 0: the task's own
   Settings set, taskSet;
   std::uint64_t seed = 1;

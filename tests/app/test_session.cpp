@@ -324,6 +324,9 @@ class TestSession : public test::WindowTest {
     QTest::mouseClick(window_->scrubber()->strip(), Qt::LeftButton, {}, {200, 20});
     QVERIFY(window_->hint()->isDone(FirstHint::scrub) && !window_->hint()->isDone(FirstHint::drag));
     window_->action("pin")->trigger();
+    window_->action("train")->trigger();
+    QVERIFY(window_->hint()->isDone(FirstHint::train));
+    session().pauseTraining();
     QTRY_VERIFY_WITH_TIMEOUT(window_->inspector()->slider("width") != nullptr, patience);
     window_->inspector()->slider("width")->setValue(300);
     QTRY_VERIFY(window_->hint()->isHidden());

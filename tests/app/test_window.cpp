@@ -520,6 +520,95 @@ class TestWindow : public test::WindowTest {
     QTRY_COMPARE(below->axisRect(0)->right(), below->timeSpan()->right);
   }
 
+  void enlargingAPanelAndBackKeepsEveryLayout() {
+    window_->resize(1500, 950);
+    const auto places = [this] {
+      QMap<QString, QRect> all;
+      for (PanelDock* dock : window_->area()->docks())
+        if (dock->isVisible()) all[dock->panel()->id() + (dock->inSight() ? "" : " behind")] = dock->inSight() ? dock->geometry() : QRect();
+      return all;
+    };
+    for (const bool byHand : {false, true})
+      for (const PanelLayout& layout : window_->area()->layouts()) {
+        window_->area()->arrange(layout);
+        QTest::qWait(60);
+        if (byHand) {  // another panel, and a border that was moved
+          PanelDock* more = nullptr;
+          for (PanelDock* dock : window_->area()->docks())
+            if (dock->isHidden()) more = dock;
+          if (more != nullptr) more->toggleViewAction()->trigger();
+          QDockWidget* first = window_->area()->dock(layout.rows.front().front().section('|', 0, 0));
+          window_->area()->resizeDocks({first}, {first->height() - 40}, Qt::Vertical);
+          QTest::qWait(60);
+          if (more != nullptr) QVERIFY2(more->inSight() && window_->area()->rect().contains(more->geometry()), qPrintable(layout.name));
+        }
+        const auto before = places();
+        for (PanelDock* dock : window_->area()->docks()) {
+          if (!dock->inSight()) continue;
+          for (int i = 0; i < 2; ++i) {
+            QTest::mouseDClick(dock->header(), Qt::LeftButton, {}, {20, 10});
+            QTest::qWait(40);
+            if (i == 0) QVERIFY2(places().size() == 1 && dock->inSight(), qPrintable(layout.name + QStringList(places().keys()).join(' ')));
+          }
+          QVERIFY2(places() == before, qPrintable(QString("%1, %2: %3 and before %4").arg(layout.name, dock->panel()->id(), QStringList(places().keys()).join(' '), QStringList(before.keys()).join(' '))));
+        }
+      }
+  }
+
+  void theFirstLookIsCalmAndTheRestAClickAway() {
+    close();
+    QSettings().clear();
+    Options first;
+    first.layout = "First steps";
+    open(first);
+    const auto seen = [this](const char* id) { return window_->findChild<QDockWidget*>(id)->isVisible(); };
+    QCOMPARE(std::ranges::count_if(window_->area()->docks(), [](const PanelDock* dock) { return dock->isVisible(); }), 1);
+    QVERIFY(seen("dock.inspector") && !seen("dock.card") && !seen("dock.sequence"));
+    int sliders = 0, things = 0;
+    for (const QWidget* one : window_->findChildren<QWidget*>()) {
+      if (!one->isVisible()) continue;
+      sliders += qobject_cast<const QSlider*>(one) != nullptr;
+      things += qobject_cast<const QAbstractButton*>(one) != nullptr || qobject_cast<const QComboBox*>(one) != nullptr || qobject_cast<const QSlider*>(one) != nullptr;
+    }
+    QCOMPARE(sliders, 3);
+    QVERIFY2(things <= 30, qPrintable(QString::number(things)));
+    for (const char* id : {"lstm", "mamba", "lru", "elman", "gru"}) {
+      session().apply([&] {
+        Setup after = session().setup();
+        after.preset = id;
+        return after;
+      }(), false);
+      QVERIFY(settle());
+      int shown = 0;
+      for (const QSlider* one : window_->inspector()->findChildren<QSlider*>()) shown += one->isVisible();
+      QVERIFY2(shown == 3, qPrintable(QString("%1 has %2").arg(id).arg(shown)));
+    }
+    QVERIFY(buttonOf("train")->isVisible() && buttonOf("train")->property("accent").toBool());
+    // The list of models, and all settings.
+    QVERIFY(!window_->models()->tree()->isVisible());
+    QTest::mouseClick(window_->findChild<QPushButton*>("allModels"), Qt::LeftButton);
+    QVERIFY(window_->models()->tree()->isVisible() && window_->models()->searchField()->isVisible());
+    QTest::mouseClick(window_->findChild<QPushButton*>("allSettings"), Qt::LeftButton);
+    QVERIFY(window_->inspector()->seedBox()->isVisible());
+    // Training brings its picture.
+    window_->action("train")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(window_->area()->dock("learning")->inSight(), patience);
+    session().pauseTraining();
+    QVERIFY(settle());
+    // Another layout has everything, and this one comes back.
+    QComboBox* box = nullptr;
+    for (QComboBox* one : window_->findChildren<QComboBox*>())
+      if (one->findText("Explore") >= 0) box = one;
+    emit box->activated(box->findText("Explore"));
+    QVERIFY(seen("dock.card") && seen("dock.sequence") && seen("dock.models") && shownDocks() > 8);
+    QTRY_VERIFY(window_->findChild<QToolButton*>("primary")->isVisible() && !buttonOf("train")->property("accent").toBool());
+    emit box->activated(box->findText("First steps"));
+    QVERIFY(!seen("dock.card") && !window_->models()->tree()->isVisible());
+    close();
+    open({});  // as it was left
+    QVERIFY(!seen("dock.card") && !window_->findChild<QToolButton*>("primary")->isVisible() && !window_->models()->tree()->isVisible());
+  }
+
   void bothThemesAtBothSizes() {
     openFirst();
     fillAll();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QFile>
+#include <QSettings>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTreeWidget>
@@ -30,7 +31,9 @@ class WindowTest : public QObject {
 
   /// The window on a sequence or task of the test, at rest; `size`: its own, or that of a first start.
   void open(const Options& options, QSize size = {}) {
-    window_ = std::make_unique<MainWindow>(&look_, options);
+    Options its = options;
+    if (its.layout.isEmpty() && !QSettings().contains("window/layout")) its.layout = "Explore";  // a first start has hardly a panel
+    window_ = std::make_unique<MainWindow>(&look_, its);
     window_->setFileChooser({});  // a question that a test does not answer is a mistake of the test
     if (size.isValid()) window_->resize(size);
     window_->show();

@@ -75,7 +75,8 @@ std::vector<PanelLayout> panel_layouts() {
           {tr("Speed"), {{"timing"}, {"steps"}}},
           {tr("Gradient lab"), {{"gradient-lab", "sensitivity"}, {"gradients", "spectrum"}}},
           {tr("Learn"), {{"learning", "output"}, {"spectrum", "gradients"}}},
-          {tr("Compose"), {{composer}, {"spectrum", "gating"}}}};
+          {tr("Compose"), {{composer}, {"spectrum", "gating"}}},
+          {tr("First steps"), {{"gradients"}}, true, QStringLiteral("learning")}};
 }
 
 }  // namespace reclab

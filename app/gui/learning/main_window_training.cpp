@@ -47,6 +47,7 @@ void MainWindow::train(std::int64_t steps) {
   if (session_->training()) return session_->pauseTraining();
   session_->setTrainingChoice(training_->settings()->choice());
   session_->train(pins_->learners(), steps);
+  area_->showLearning();
 }
 
 /// Its runs by the names and in the colours that they have in all other pictures.

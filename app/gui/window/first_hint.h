@@ -8,12 +8,12 @@ class QLabel;
 
 namespace reclab {
 
-/// Three gestures to try, over the time line of a window that was never used: each is ticked once it was done, and with the last the line
+/// Gestures to try, over the time line of a window that was never used: each is ticked once it was done, and with the last the line
 /// is gone for good, as it is when it is closed.
 class FirstHint : public QFrame {
   Q_OBJECT
  public:
-  enum Gesture { drag, scrub, pin, gestures };
+  enum Gesture { drag, train, scrub, pin, gestures };
   explicit FirstHint(QWidget* parent = nullptr);
   void done(Gesture gesture);
   bool isDone(Gesture gesture) const { return done_[gesture]; }

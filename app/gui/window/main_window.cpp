@@ -135,6 +135,7 @@ void MainWindow::buildDocks() {
   dock("dock.card", tr("Card"), card_, Qt::RightDockWidgetArea, 220);
 
   connect(models_, &ModelsView::picked, this, &MainWindow::pickModel);
+  connect(models_, &ModelsView::allWanted, this, [this] { resizeDocks({docks_[0], docks_[2]}, {500, 400}, Qt::Vertical); });
   connect(models_, &ModelsView::enlargeWanted, this, [this] { showMap(models_->map()->marked()); });
   connect(models_, &ModelsView::compareWanted, this, &MainWindow::showMap);
   connect(card_, &CardView::modelWanted, this, &MainWindow::pickModel);
@@ -178,7 +179,7 @@ void MainWindow::buildToolBar() {
   primary->setToolTip(safeTip(run->toolTip()));
   primary->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
   connect(primary, &QToolButton::clicked, run, &QAction::trigger);
-  bar->addWidget(primary);
+  calmHides_.push_back(bar->addWidget(primary));
   bar->addAction(stop);
   auto* trains = add("train", "train", tr("Train"), QKeySequence(tr("Ctrl+T")), [this] { train(); });
   trains->setToolTip(tr("Train the model on its sequence's task, or pause (Ctrl+T); all panels follow"));
@@ -193,7 +194,7 @@ void MainWindow::buildToolBar() {
     auto* box = new QComboBox(bar);
     box->setToolTip(safeTip(tip));
     box->setSizeAdjustPolicy(QComboBox::AdjustToContents);
-    bar->addWidget(box);
+    fields_.push_back(bar->addWidget(box));
     return box;
   };
   device_ = field(tr("Device"), tr("Where the next run computes; auto: on a CUDA device what is float32 and large enough, all else on the CPU"));
@@ -219,7 +220,8 @@ void MainWindow::buildToolBar() {
   pick(precision_, &Setup::dtype, tr("precision"));
   layout_ = field(tr("Layout"), tr("Which panels are shown, and where"));
   for (const PanelLayout& one : area_->layouts()) layout_->addItem(one.name);
-  connect(layout_, &QComboBox::activated, this, [this](int index) { area_->arrange(area_->layouts()[static_cast<std::size_t>(index)]); });
+  calmHides_.insert(calmHides_.end(), fields_.begin(), fields_.end() - 1);
+  connect(layout_, &QComboBox::activated, this, &MainWindow::pickLayout);
   bar->addSeparator();
 
   auto* pinAction = add("pin", "pin", tr("Pin for comparison"), QKeySequence(tr("Ctrl+P")), [this] { pin(); });
@@ -307,6 +309,7 @@ void MainWindow::connectSession() {
   connect(session_, &SessionController::runningChanged, this, &MainWindow::nameModel);
   connect(inspector_, &InspectorView::edited, hint_, [this] { hint_->done(FirstHint::drag); });
   connect(scrubber_->strip(), &TimeStrip::stepPicked, hint_, [this] { hint_->done(FirstHint::scrub); });
+  connect(action("train"), &QAction::triggered, hint_, [this] { hint_->done(FirstHint::train); });
   connect(action("pin"), &QAction::triggered, hint_, [this] { hint_->done(FirstHint::pin); });
   connect(session_, &SessionController::fileFits, this, [this](FileKind kind, const QString& preset, const QString& file) {
     Setup after = session_->setup();
@@ -527,8 +530,7 @@ void MainWindow::lookAtPlaces(const QString& preset, bool raise) {
 void MainWindow::lookAtPlace(const QString& place) {
   PanelDock* dock = area_->dock(place.section(':', 0, 0));
   if (dock == nullptr) return;
-  dock->show();
-  dock->raise();
+  area_->open(dock);
   dock->panel()->lookAt(QString::fromStdString(session_->setup().preset), place.section(':', 1), true);
 }
 

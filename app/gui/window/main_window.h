@@ -135,6 +135,9 @@ class MainWindow : public QMainWindow {
   void showLibrary();
   void focusNextPart(bool back);
   void arrangeSides();
+  void pickLayout(int index);
+  void showCalm();
+  void setCalm(bool calm);  ///< little beside the panels: three sliders, three models, few buttons
   void keepOnScreen();
   bool isNarrow() const;
   void fitToolBar();  ///< as words or icons, as there is room
@@ -167,8 +170,9 @@ class MainWindow : public QMainWindow {
   Banner* banner_ = nullptr;
   FirstHint* hint_ = nullptr;
   std::vector<FlatDock*> docks_;  ///< models, sequence, inspector, card
+  std::vector<QAction*> fields_, calmHides_;  ///< of the tool bar: its boxes, and what a calm layout does not show
   std::vector<QAction*> fieldWords_;  ///< before the boxes of the tool bar; not shown where the window is narrow
-  bool narrow_ = false, sidesOwn_ = false, arrangingSides_ = false;
+  bool calm_ = false, narrow_ = false, sidesOwn_ = false, arrangingSides_ = false;
   QTimer sidesSoon_;
   QComboBox *device_ = nullptr, *form_ = nullptr, *precision_ = nullptr, *layout_ = nullptr;
   PinRow* chips_ = nullptr;

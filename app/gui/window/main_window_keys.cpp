@@ -114,6 +114,10 @@ void MainWindow::setFileChooser(FileChooser chooser) {
 void MainWindow::searchModels() {
   docks_[0]->show();
   docks_[0]->raise();
+  if (models_->searchField()->isHidden()) {
+    models_->setFew(false);
+    emit models_->allWanted();
+  }
   models_->searchField()->setFocus(Qt::ShortcutFocusReason);
   models_->searchField()->selectAll();
 }

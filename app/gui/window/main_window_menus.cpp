@@ -13,6 +13,7 @@
 #include <QMenuBar>
 #include <QScreen>
 #include <QSettings>
+#include <QStyle>
 #include <QToolBar>
 #include <QToolButton>
 #include <QUndoStack>
@@ -26,14 +27,16 @@
 #include "gui/dialogs/device_dialog.h"
 #include "gui/dialogs/distill_dialog.h"
 #include "gui/learning/training_bar.h"
+#include "gui/views/inspector_view.h"
+#include "gui/views/models_view.h"
 #include "gui/views/pin_chip.h"
 #include "gui/views/scrubber.h"
 #include "gui/window/main_window.h"
 #include "gui/window/panel_area.h"
+#include "plain_text.h"
 #include "sequence/format.h"
 
 namespace reclab {
-#include "plain_text.h"
 namespace {
 
 constexpr int layoutVersion = 1;
@@ -344,16 +347,20 @@ void MainWindow::arrangeSides() {
     dock->setFloating(false);
     removeDockWidget(dock);
   }
-  for (QAction* words : fieldWords_) words->setVisible(!narrow_);
+  for (QAction* words : fieldWords_) words->setVisible(!narrow_ && (!calm_ || words == fieldWords_.back()));
+  for (QAction* one : calmHides_) one->setVisible(!calm_);
   fitToolBar();
   for (std::size_t i = 0; i < docks_.size(); ++i) {
-    addDockWidget(i < 2 || narrow_ ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, docks_[i]);
-    docks_[i]->show();
+    addDockWidget((i < 2 && !calm_) || narrow_ ? Qt::LeftDockWidgetArea : Qt::RightDockWidgetArea, docks_[i]);
+    docks_[i]->setVisible(!calm_ || i == 0 || i == 2);
   }
   if (narrow_) {  // one column of tabs beside the panels
     for (std::size_t i = 1; i < docks_.size(); ++i) tabifyDockWidget(docks_[0], docks_[i]);
-    docks_[0]->raise();
+    docks_[calm_ ? 2 : 0]->raise();
     resizeDocks({docks_[0]}, {280}, Qt::Horizontal);
+  } else if (calm_) {
+    resizeDocks({docks_[2]}, {300}, Qt::Horizontal);
+    resizeDocks({docks_[0], docks_[2]}, {90, 800}, Qt::Vertical);
   } else {
     const int side = qBound(230, width() / 6, 300);
     resizeDocks({docks_[0], docks_[2]}, {side, side + 20}, Qt::Horizontal);
@@ -364,9 +371,32 @@ void MainWindow::arrangeSides() {
 }
 
 void MainWindow::resetLayout() {
+  calm_ = false;
+  showCalm();
   arrangeSides();
   area_->arrange(area_->layouts().front());
   layout_->setCurrentIndex(0);
+}
+
+void MainWindow::showCalm() {
+  inspector_->setFew(calm_);
+  models_->setFew(calm_);
+  trainButton_->setProperty("accent", calm_);
+  trainButton_->style()->unpolish(trainButton_);
+  trainButton_->style()->polish(trainButton_);
+}
+
+void MainWindow::setCalm(bool calm) {
+  calm_ = calm;
+  showCalm();
+  arrangeSides();
+}
+
+void MainWindow::pickLayout(int index) {
+  const PanelLayout& layout = area_->layouts()[static_cast<std::size_t>(index)];
+  layout_->setCurrentIndex(index);
+  if (layout.calm || calm_) setCalm(layout.calm);
+  area_->arrange(layout);
 }
 
 void MainWindow::saveLayout() const {
@@ -404,7 +434,9 @@ void MainWindow::restoreLayout() {
   }
   const QByteArray geometry = unsealed(settings.value("window/geometry").toByteArray()), docks = unsealed(settings.value("window/docks").toByteArray()),
                    shown = unsealed(settings.value("window/panels").toByteArray());
-  if (geometry.isEmpty() || docks.isEmpty() || shown.isEmpty()) return;
+  const auto calm = std::ranges::find_if(area_->layouts(), &PanelLayout::calm);
+  const int asked = layout_->findText(options_.layout, Qt::MatchFixedString);
+  if (geometry.isEmpty() || docks.isEmpty() || shown.isEmpty()) return pickLayout(asked >= 0 ? asked : static_cast<int>(calm - area_->layouts().begin()));
   settings.setValue("window/restoring", true);
   settings.sync();
   restoreGeometry(geometry);
@@ -413,6 +445,13 @@ void MainWindow::restoreLayout() {
   if (!whole) return resetLayout();
   layout_->setCurrentIndex(qBound(0, settings.value("window/layout").toInt(), layout_->count() - 1));
   if (area_->isEmpty()) return resetLayout();
+  if (asked >= 0) return pickLayout(asked);
+  if (area_->layouts()[static_cast<std::size_t>(layout_->currentIndex())].calm) {
+    calm_ = true;
+    showCalm();
+    for (QAction* one : calmHides_) one->setVisible(false);
+    for (QAction* words : fieldWords_) words->setVisible(!narrow_ && words == fieldWords_.back());
+  }
   const QString sides = settings.value("window/sides").toString();
   sidesOwn_ = sides == "own";
   if (!sidesOwn_ && sides != (isNarrow() ? "narrow" : "wide")) arrangeSides();

@@ -6,6 +6,7 @@
 #include <QLayout>
 #include <QMenu>
 #include <QStyle>
+#include <QTabBar>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <QWidgetAction>
@@ -14,8 +15,8 @@
 #include "gui/session/requests.h"
 #include "gui/window/look.h"
 #include "gui/window/veil.h"
-#include "plot/aligned_times.h"
 #include "plain_text.h"
+#include "plot/aligned_times.h"
 
 namespace reclab {
 namespace {
@@ -269,7 +270,10 @@ PanelArea::PanelArea(TimeLink* time, const FileChooser* chooser, QWidget* parent
       if (!arranging_ && enlarged_ == nullptr) own_ = true;
     };
     connect(made, &QDockWidget::topLevelChanged, this, byHand);
-    connect(made->toggleViewAction(), &QAction::triggered, this, byHand);
+    connect(made->toggleViewAction(), &QAction::triggered, this, [this, made, byHand](bool shown) {
+      byHand();
+      if (shown) open(made);
+    });
     connect(made, &PanelDock::hiddenByHand, this, byHand);
   }
   new AlignedTimes(this);
@@ -365,6 +369,15 @@ void PanelArea::resizeEvent(QResizeEvent* event) {
   if (!layout_.rows.empty() && !own_ && fitOf(size()) != fit_) soon_.start();
 }
 
+void PanelArea::childEvent(QChildEvent* event) {
+  QMainWindow::childEvent(event);
+  // Names of panels are whole: where there is no room for all of them, arrows bring the others.
+  if (auto* tabs = event->polished() ? qobject_cast<QTabBar*>(event->child()) : nullptr) {
+    tabs->setElideMode(Qt::ElideNone);
+    tabs->setUsesScrollButtons(true);
+  }
+}
+
 void PanelArea::takeOver(const PanelLayout& layout, QSize fit, bool own) {
   layout_ = layout;
   fit_ = fit;
@@ -442,12 +455,58 @@ void PanelArea::setModelHas(const QStringList& what) {
 void PanelArea::enlarge(PanelDock* dock) {
   if (enlarged_ == dock) {
     enlarged_ = nullptr;
+    // restoreState() takes every dock of the area that a state does not have into it, and shows it: those stand aside.
+    QWidget aside(this);
+    std::vector<PanelDock*> away;
+    for (PanelDock* one : docks_)
+      if (outside_.contains(one)) {
+        removeDockWidget(one);
+        one->setParent(&aside);
+        away.push_back(one);
+      }
     restoreState(before_);
+    for (PanelDock* one : away) {
+      one->setParent(this);
+      one->hide();
+    }
+    layout()->activate();
     return;
   }
-  if (enlarged_ == nullptr) before_ = saveState();
+  if (enlarged_ == nullptr) {
+    before_ = saveState();
+    outside_.clear();
+    for (PanelDock* one : docks_)
+      if (!isArranged(one)) outside_.insert(one);
+  }
   enlarged_ = dock;
-  for (PanelDock* one : docks_) one->setVisible(one == dock);
+  for (PanelDock* one : docks_)
+    if (one == dock || isArranged(one)) one->setVisible(one == dock);
+}
+
+bool PanelArea::isArranged(PanelDock* dock) const { return dock->isFloating() || dockWidgetArea(dock) != Qt::NoDockWidgetArea; }
+
+void PanelArea::showLearning() {
+  PanelDock* learns = dock(layout_.learns);
+  if (learns == nullptr || isArranged(learns)) return;
+  PanelLayout with = layout_;
+  with.rows.back() << layout_.learns;
+  arrange(with);
+  learns->raise();
+}
+
+void PanelArea::open(PanelDock* dock) {
+  if (!isArranged(dock)) {
+    // Behind the panels that have the fewest behind them, so that as much of the names as can be is read.
+    PanelDock* beside = nullptr;
+    for (PanelDock* one : docks_)
+      if (one != dock && one->inSight() && !one->isFloating() && (beside == nullptr || tabifiedDockWidgets(one).size() < tabifiedDockWidgets(beside).size())) beside = one;
+    if (beside != nullptr)
+      tabifyDockWidget(beside, dock);
+    else
+      addDockWidget(Qt::LeftDockWidgetArea, dock);
+  }
+  dock->show();
+  dock->raise();
 }
 
 }  // namespace reclab

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QMainWindow>
+#include <QSet>
 #include <QTimer>
 #include <functional>
 #include <optional>
@@ -108,6 +109,9 @@ class PanelArea : public QMainWindow {
   /// What the model has, "gates" and "states", so that an empty panel can tell what is missing from what there is not.
   void setModelHas(const QStringList& what);
   void enlarge(PanelDock* dock);  ///< alone in the area; again: as before
+  void open(PanelDock* dock);     ///< shown and in front; one that the arrangement does not have comes behind others, as a tab
+  /// Training begins: a layout that has a panel for it gets it beside the others.
+  void showLearning();
   QSize fit() const { return fit_; }        ///< columns and rows that the arrangement was made for
   bool isOwn() const { return own_; }       ///< a hand moved or hid a panel
   /// After restoreState(): what was arranged then.
@@ -120,8 +124,10 @@ class PanelArea : public QMainWindow {
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
+  void childEvent(QChildEvent* event) override;
 
  private:
+  bool isArranged(PanelDock* dock) const;  ///< has a place, shown or hidden
   void spread();  ///< gives the rows and columns of the arrangement their proportions
   std::vector<PanelDock*> docks_;
   PanelLayout layout_;
@@ -132,6 +138,7 @@ class PanelArea : public QMainWindow {
   std::vector<PanelLayout> layouts_;
   PanelDock* enlarged_ = nullptr;
   QByteArray before_;  ///< the arrangement before a panel was enlarged
+  QSet<PanelDock*> outside_;  ///< what had no place in it
 };
 
 }  // namespace reclab

@@ -132,7 +132,11 @@ class Bench : public test::WindowTest {
 
   /// In a process of its own: the window as it starts for the first time.
   int first() {
-    window_ = std::make_unique<MainWindow>(&look_, Options{});
+    window_ = std::make_unique<MainWindow>(&look_, [] {
+      Options options;
+      options.layout = "Explore";
+      return options;
+    }());
     Painted painted(window_->area(), [](const Panel* panel) { return panel->isOfRun(); });
     window_->show();
     if (!QTest::qWaitFor([&] { return painted.at > 0.0; }, 60'000)) return 1;
