@@ -152,7 +152,8 @@ QString Legend::tipAt(const QPointF& position) const {
   for (const Entry& entry : entries_)
     if (entry.place.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint()))
       return joinedTips({shownText(entry) == entry.text ? QString() : entry.text, entry.tip, tr("Click to hide or show it.")});
-  if (more_.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint())) return htmlTip(namesAsHtml(true));  return {};
+  if (more_.translated(outerRect().topLeft() + QPoint(legend_gap, 0)).contains(position.toPoint())) return htmlTip(namesAsHtml(true));
+  return {};
 }
 
 bool Legend::toggleAt(const QPointF& position) {

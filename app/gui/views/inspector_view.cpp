@@ -324,7 +324,8 @@ void InspectorView::showWeights() {
     if (drawn && model_)
       if (const auto idle = std::ranges::find(model_->idle, key, &IdleSetting::key); idle != model_->idle.end()) reason = QString::fromStdString(idle->why).replace('_', ' ');
     editor.cell->setEnabled(reason.isEmpty() || editor.held());
-    editor.cell->setToolTip(joinedTips({reason, editor.tip}));  }
+    editor.cell->setToolTip(joinedTips({reason, editor.tip}));
+  }
 }
 
 void InspectorView::setLoss(const std::string& choice, bool hasTarget) {

@@ -123,7 +123,7 @@ void LabSettings::setSettings(const std::vector<Panel::Setting>& settings) {
     editors_[i].setting = settings[i];
     editors_[i].show(settings[i]);
     editors_[i].cell->setEnabled(settings[i].works);
-    editors_[i].cell->setToolTip(settings[i].why.isEmpty() ? settings[i].tip : QStringLiteral("<p>%1</p>").arg(settings[i].why.toHtmlEscaped()) + settings[i].tip);
+    editors_[i].cell->setToolTip(joinedTips({settings[i].why, settings[i].tip}));
   }
   showing_ = false;
 }
