@@ -26,7 +26,7 @@ std::filesystem::path pathOf(const QString& folder, const char* name) { return s
 /// Every field of a choice, by the names in the file.
 template <class Choice, class F>
 void fieldsOf(Choice& choice, const F& field) {
-  field("steps", choice.steps);
+  field("length", choice.steps);  // as the settings of the window call it
   field("batch", choice.batch);
   field("rate", choice.rate);
   field("optimiser", choice.optimiser);
