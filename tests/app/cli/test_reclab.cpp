@@ -155,6 +155,15 @@ TEST_CASE("list fits a terminal of 100 columns, whatever a preset is called") {
   for (const char* text : {"\ngated\n", "chunkwise", "1997"}) CHECK_SAYS(result.output.find(text) != std::string::npos, result.output);
 }
 
+TEST_CASE("a card of settings that need several inputs is shown for as many") {
+  for (const auto& [id, set] : {std::pair("ode-rnn", "masked=true"), std::pair("relit", "reset_column=2"), std::pair("rg-lru", "reset_column=4"), std::pair("hawk", "reset_column=1")}) {
+    const Json json = Json::parse(good({"show", id, "--set", set, "--inputs", "4", "--json"}).output);
+    CHECK_SAYS(json.at("properties") == Json::parse(good({"show", id, "--inputs", "4", "--json"}).output).at("properties"), id);
+    CHECK(good({"show", id, "--set", set, "--inputs", "4"}).output.find("Parameters for 4 inputs") != std::string::npos);
+    refused({"show", id, "--set", set, "--inputs", "1"}, {std::string(set).substr(0, std::string(set).find('=')), "column"});
+  }
+}
+
 TEST_CASE("show is a card of 100 columns, and its JSON has the shapes of what runs") {
   Folder folder;
   for (const std::string& id : shipped) {
