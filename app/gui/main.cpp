@@ -89,6 +89,12 @@ int main(int argc, char** argv) {
 
   // What was asked for by name is read before there is a window, so that a mistake ends here.
   std::optional<reclab::Setup> first;
+  try {
+    reclab::checkLayout(options);
+  } catch (const reclab::Error& error) {
+    std::fprintf(stderr, "recurrence-lab: %s\n", error.what());
+    return 2;
+  }
   if (options.named()) try {
       first = reclab::loadedBeginning(options);
     } catch (const reclab::Error& error) {

@@ -78,12 +78,7 @@ Options readOptions(const QStringList& arguments) {
       settings->emplace_back(pair.left(at).toStdString(), pair.mid(at + 1).toStdString());
     }
   if (!options.taskSet.empty() && options.task.isEmpty()) refuse("--task-set belongs to --task; give one.");
-  if (parser.isSet("layout")) {
-    options.layout = parser.value("layout");
-    QStringList layouts;
-    for (const PanelLayout& one : panel_layouts()) layouts << one.name;
-    if (!layouts.contains(options.layout, Qt::CaseInsensitive)) refuse("--layout is " + options.layout + "; it is one of " + layouts.join(", ") + ".");
-  }
+  options.layout = parser.value("layout");
   if (parser.isSet("theme")) {
     const QString name = parser.value("theme");
     if (name != "light" && name != "dark" && name != "system") refuse("--theme is " + name + "; it is light, dark or system.");
@@ -126,6 +121,13 @@ Options readOptions(const QStringList& arguments) {
   }
   if (parser.isSet("figures") && options.figures.isEmpty()) refuse("--figures has no folder; write --figures DIR.");
   return options;
+}
+
+void checkLayout(const Options& options) {
+  QStringList layouts;
+  for (const PanelLayout& one : panel_layouts()) layouts << one.name;
+  if (!options.layout.isEmpty() && !layouts.contains(options.layout, Qt::CaseInsensitive))
+    throw Error(("--layout is " + options.layout + "; it is one of " + layouts.join(", ") + ".").toStdString());
 }
 
 SequenceChoice beginningSequence(const Options& options, const Library& library) {

@@ -30,6 +30,9 @@ struct Options {
 /// Reads the arguments (the first is the program). Throws Error with one sentence for what cannot be understood.
 Options readOptions(const QStringList& arguments);
 
+/// Throws Error for a layout that there is not. The layouts are those of panels, so there is an application already.
+void checkLayout(const Options& options);
+
 /// What to begin with, its sequence not yet loaded: the options, and what they leave open as the start has it, an LSTM. Throws Error.
 Setup beginning(const Options& options, const Library& library);
 /// What the sequence is to be: the sunspot numbers when nothing is said.

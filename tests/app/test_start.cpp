@@ -57,8 +57,9 @@ class TestStart : public QObject {
     QTest::newRow("a hyper-parameter that there is not") << QStringList{"lstm", "--set", "widht=3"} << "widht";
     QTest::newRow("a value out of range") << QStringList{"lstm", "--set", "width=-3"} << "width";
     QTest::newRow("an option that there is not") << QStringList{"--wdith", "3"} << "wdith";
+    QTest::newRow("a layout that there is not") << QStringList{"--layout", "Exploer"} << "--layout is Exploer; it is one of Explore, Memory";
     QTest::newRow("a length that is none") << QStringList{"--task", "noise", "--length", "many"} << "many";
-    for (const char* option : {"--input", "--task", "--weights", "--state", "--seed", "--length", "--theme", "--figures", "--panels", "--width", "--font-size", "--with"})
+    for (const char* option : {"--input", "--task", "--weights", "--state", "--seed", "--length", "--layout", "--theme", "--figures", "--panels", "--width", "--font-size", "--with"})
       QTest::newRow(option) << QStringList{option, ""} << QString(option) + " is empty";
     QTest::newRow("two sequences") << QStringList{"--task", "noise", "--input", "a.csv"} << "--input";
     QTest::newRow("two models") << QStringList{"lstm", "gru"} << "gru";
