@@ -448,6 +448,7 @@ int oneStart() {
   options.model = "elman";
   options.task = "noise";
   options.length = 40;
+  options.layout = "Explore";  // all panels, at the first start too
   MainWindow window(&look, options);
   QString said;
   QObject::connect(window.session(), &SessionController::said, [](const QString&) {});
