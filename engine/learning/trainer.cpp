@@ -235,6 +235,10 @@ TrainingStep Trainer::step(std::stop_token stop, bool keep_it) {
   const std::int64_t changes = optimiser_.steps();
   try {
     return step_by_parts(stop);
+  } catch (const DeviceError& error) {
+    // Of a device that is lost nothing is asked any more.
+    if (error.kind() != DeviceError::Kind::lost && by_parts && (!whole_ || optimiser_.steps() != changes)) go_back();
+    throw;
   } catch (...) {
     if (by_parts && (!whole_ || optimiser_.steps() != changes)) go_back();
     throw;

@@ -440,7 +440,7 @@ class TestEditors : public test::WindowTest {
     QCOMPARE(box->currentText(), QString("fast"));
     QVERIFY(columnAction("fast")->isChecked() && trace()->find("target")->row_size() == 1);
     QCOMPARE((*trace()->find("target")->real)[3], (*trace()->find("input")->real)[7]);
-    QVERIFY2(trace()->info.command.find("--columns slow,fast") != std::string::npos, trace()->info.command.c_str());
+    QVERIFY2(trace()->info.command.find("--columns slow --columns fast") != std::string::npos, trace()->info.command.c_str());
     columnAction("fast")->trigger();
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && trace()->input_names == std::vector<std::string>{"slow"}, patience);
     QVERIFY(setup().sequence->choice.load.columns.empty());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Nothing that was learned is lost: weights that do not fit are offered a way out, undo brings back what was forgotten, and the next start what was closed:
 // curve, weights of every step, pins, and where it goes on. What cannot be kept is asked about.
+#include <algorithm>
 #include <signal.h>
 
 #include <QApplication>
@@ -154,7 +155,7 @@ class TestKept : public test::WindowTest {
     QTRY_VERIFY(window_->banner()->sentence().isEmpty());
     for (const char* id : {"dock.models", "dock.inspector", "dock.card"}) QVERIFY2(!headline(id).contains("not shown"), qPrintable(headline(id)));
     // A file in the place of the task.
-    window_->openFile(written("two.csv", test::twoWaves(60)));
+    window_->openFile(written("two.csv", QByteArray("a,b,c\n") + QByteArray("1,2,3\n3,1,2\n2,2,1\n").repeated(20)));  // one input more
     misfit();
     QCOMPARE(window_->banner()->offers(), (QStringList{"Draw anew", "Back to adding, 20"}));
     QTest::mouseClick(offer(1), Qt::LeftButton);
@@ -245,7 +246,9 @@ class TestKept : public test::WindowTest {
     QVERIFY(curve() && session().learning()->trainings.size() == 1 && session().learning()->current == curve()->training && !session().training());
     QVERIFY(curve()->loss == before->loss && curve()->norm == before->norm && curve()->judged == before->judged && curve()->judged_loss == before->judged_loss && curve()->changes == before->changes);
     QVERIFY(curve()->name == before->name && curve()->from == before->from && curve()->baseline == before->baseline && curve()->baseline_loss == before->baseline_loss);
-    QCOMPARE(curve()->kept, before->kept);
+    // Of many weights along the way so many are kept on the disk, with the first and the last.
+    QVERIFY(std::ranges::includes(before->kept, curve()->kept) && curve()->kept.size() == std::min<std::size_t>(before->kept.size(), 128));
+    QVERIFY(curve()->kept.front() == before->kept.front() && curve()->kept.back() == before->kept.back());
     QVERIFY(looked() && looked()->steps == before->kept[4] && looked()->from == from && session().learning()->shown == curve()->training);
     QCOMPARE(weights(session().trace()), shown);
     QCOMPARE(window_->pins()->pins().size(), std::size_t{1});
@@ -270,7 +273,7 @@ class TestKept : public test::WindowTest {
   void oneThatTrainsWhenTheWindowIsClosedIsKeptToo() {
     openGru();
     window_->action("train")->trigger();
-    QTRY_VERIFY_WITH_TIMEOUT(done() >= 30, patience);
+    QTRY_VERIFY_WITH_TIMEOUT(done() >= 30 && looked() && looked()->steps > 0, patience);
     again();
     QVERIFY(done() >= 30 && !session().training());
     QVERIFY(looked() && looked()->steps > 0);

@@ -171,6 +171,8 @@ def stack(norm, activation, tanh, mixing, settings):
     def run(parameters, x):
         x, starts = documents(settings, x)
         x = encode(parameters, x * settings.get("input_scale", 1.0))
+        if settings.get("scale_embedding", False):
+            x = x * settings["width"] ** 0.5
         for layer in range(settings["layers"]):
             p = under(parameters, f"{layer}/")
             if settings["block"] in ("residual", "pattern"):
@@ -293,6 +295,7 @@ def main():
     language = {"read_out": "tied", "encoder_bias": False}
     rg_lru_case("rg-lru-language", {"width": 4, "heads": 2, "layers": 2, "block": "residual", "mlp": 5} | language, 18, 6, "task", 208)
     rg_lru_case("rg-lru-no-bias", {"width": 4, "heads": 2, "layers": 1, "block": "residual", "read_out": "no-bias", "encoder_bias": False, "soft_cap": 2.0}, 16, 5, "task", 209)
+    rg_lru_case("rg-lru-scaled", {"width": 4, "heads": 2, "layers": 1, "block": "residual", "scale_embedding": True}, 14, 3, "mean", 210)
     alone = {"width": 8, "heads": 2, "layers": 1, "block": "none", "window": 5, "attention_every": 1, "attention_first": 0}
     griffin_case("griffin-attention", alone, 20, 8, "last", 211)
     griffin_case("griffin", {"width": 8, "heads": 2, "layers": 3, "block": "pattern", "window": 6, "mlp": 6}, 20, 3, "mean", 212)
@@ -302,6 +305,7 @@ def main():
     griffin_case("griffin-mixing", narrow | {"layers": 3, "block": "none"}, 14, 2, "mean", 215)
     whole = {"width": 8, "heads": 2, "layers": 3, "block": "pattern", "window": 4, "mlp": 6, "input_scale": math.sqrt(8.0), "soft_cap": 3.0}
     griffin_case("griffin-language", whole | language, 18, 6, "task", 216)
+    griffin_case("griffin-scaled", narrow | {"layers": 2, "scale_embedding": True}, 14, 3, "mean", 218)
     griffin_case("griffin-no-bias", narrow | {"layers": 3, "read_out": "no-bias", "encoder_bias": False}, 14, 5, "task", 217)
 
 

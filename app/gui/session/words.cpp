@@ -79,7 +79,10 @@ QString inWindowWords(const std::string& sentence, const QStringList& names) {
   std::ranges::stable_sort(longest, std::greater<>(), &QString::size);  // a folder's name may have a file's in it
   for (const QString& name : longest)
     if (name.contains(QLatin1String("--")))
-      for (qsizetype at = text.indexOf(name); at >= 0; at = text.indexOf(name, at)) at = take(at, name.size());
+      for (qsizetype at = text.indexOf(name); at >= 0; at = text.indexOf(name, at)) {
+        const QChar next = text.size() > at + name.size() ? text[at + name.size()] : QChar(u' ');
+        at = next.isLetterOrNumber() || next == u'-' ? at + 1 : take(at, name.size());  // not the beginning of a longer word
+      }
   static const QRegularExpression command("`[^`]*`");
   for (auto found = command.match(text); found.hasMatch(); found = command.match(text, found.capturedStart() + 1)) take(found.capturedStart(), found.capturedLength());
   for (const Words& remedy : remedies) text.replace(QLatin1String(remedy.engine), QLatin1String(remedy.window));

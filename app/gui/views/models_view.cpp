@@ -236,7 +236,10 @@ static bool isEscape(const QEvent* event) {
 
 bool ModelsView::eventFilter(QObject* watched, QEvent* event) {
   if (watched == search_ && isEscape(event)) {  // what is typed is the field's; it stops no run
-    if (event->type() == QEvent::KeyPress) search_->clear();
+    if (event->type() == QEvent::KeyPress) {  // takes the search back, then leaves it
+      if (search_->text().isEmpty()) views_->currentWidget()->setFocus(Qt::OtherFocusReason);
+      search_->clear();
+    }
     event->accept();
     return true;
   }
@@ -244,11 +247,6 @@ bool ModelsView::eventFilter(QObject* watched, QEvent* event) {
     // Enter picks the first that fits, Down goes into the list where it is.
     const int key = static_cast<QKeyEvent*>(event)->key();
     const bool enter = key == Qt::Key_Return || key == Qt::Key_Enter;
-    if (key == Qt::Key_Escape) {  // takes the search back, then leaves it
-      if (search_->text().isEmpty()) views_->currentWidget()->setFocus(Qt::OtherFocusReason);
-      search_->clear();
-      return true;
-    }
     if (enter || key == Qt::Key_Down) {
       search_->setModified(false);
       if (isMap()) {

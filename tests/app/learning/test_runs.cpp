@@ -263,7 +263,7 @@ class TestRuns : public test::TrainingTest {
     const double paced = static_cast<double>(now.trainings[0]->done - from) * 1000.0 / static_cast<double>(since.elapsed());
     QVERIFY2(now.pace > 0.4 * paced && now.pace < 2.5 * paced, qPrintable(QStringLiteral("said %1, made %2").arg(now.pace).arg(paced)));
     QVERIFY2(bar()->what().contains("steps/s of each of 4"), qPrintable(bar()->what()));
-    QVERIFY2(bar()->where().startsWith("Elman network: step "), qPrintable(bar()->where()));
+    QVERIFY2(bar()->where().startsWith("Elman network, width 8: step "), qPrintable(bar()->where()));
     std::int64_t steps = 0;
     for (const LearningCurvePtr& one : now.trainings) steps = std::max(steps, one->wanted - one->done);
     const double left = static_cast<double>(steps) / now.pace;
@@ -271,32 +271,6 @@ class TestRuns : public test::TrainingTest {
     pause();
     disconnect(&session(), &SessionController::learningChanged, this, nullptr);
     QVERIFY2(told > 3 && other == 0, qPrintable(QStringLiteral("%1 of %2: %3").arg(other).arg(told).arg(said.join("; "))));
-  }
-
-  /// Pictures of what learns do not wait for what is computed late of the weights that were drawn.
-  void theFirstPicturesDoNotWait() {
-    Options options;
-    options.model = "gru";
-    options.task = "adding";
-    options.length = 600;
-    options.set = {{"width", "128"}};
-    WindowTest::open(options);
-    PanelDock* lyapunov = window_->area()->dock("lyapunov");
-    lyapunov->show();
-    lyapunov->raise();
-    QTRY_VERIFY_WITH_TIMEOUT(session().running(), patience);
-    TrainingChoice choice;
-    choice.steps = 100'000;
-    choice.batch = 1;
-    bar()->settings()->setChoice(choice);
-    bool late = false;
-    connect(&session(), &SessionController::traceChanged, this, [&](const TracePtr& trace) { late = late || (!trace->info.learned && trace->has(Kind::lyapunov)); });
-    begin();
-    QTRY_VERIFY_WITH_TIMEOUT(looked() && looked()->steps > 0, patience);
-    QVERIFY(!late);
-    disconnect(&session(), &SessionController::traceChanged, this, nullptr);
-    click(bar()->trainButton());
-    QTRY_VERIFY_WITH_TIMEOUT(!session().training(), patience);
   }
 };
 

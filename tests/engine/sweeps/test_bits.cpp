@@ -96,6 +96,8 @@ SWEEP_PRESETS("a run that is cut anywhere and continued from its exported state 
     whole.preset = preset;
     whole.sequence = make_task(preset.task, {.length = 401, .seed = 1});
     whole.probe.kinds.remove(kinds_of(Stage::late) | Kinds{Kind::gradient});
+    // Unless it is said the unit of time is the sequence's median step, and a part may have another.
+    if (hyper_of(builtin_registry(), preset).has("time_unit")) whole.set.emplace_back("time_unit", "1");
     RunRequest first = whole, second = whole;
     first.sequence = part_of(whole.sequence, 0, cut);
     second.sequence = part_of(whole.sequence, cut, 401);

@@ -85,9 +85,9 @@ LabSettings::LabSettings(QWidget* parent) : QScrollArea(parent) {
   clip_->setKeyboardTracking(false);
   clip_->setToolTip(tr("Clipping: where the gradient of all weights, |∂L/∂θ|, is longer than this, it is shortened to this length."));
   connect(clip_, &QDoubleSpinBox::valueChanged, this, &LabSettings::truncationChanged);
-  form->addRow(tr("change weights every"), every_);
-  form->addRow(tr("gradient goes back"), back_);
-  form->addRow(tr("clip gradient at norm"), clip_);
+  form->addRow(plainLabel(tr("change weights every")), every_);
+  form->addRow(plainLabel(tr("gradient goes back")), back_);
+  form->addRow(plainLabel(tr("clip gradient at norm")), clip_);
   column->addLayout(form);
   column->addStretch();
   setWidget(all);
