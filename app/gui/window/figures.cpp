@@ -60,7 +60,7 @@ int drawFigures(const Options& options) {
     QCoreApplication::processEvents();
     // A panel that shows a model of its own is drawn where that is the one that runs, or where it is asked for.
     const QString model = QString::fromStdString(request.preset.id);
-    if (options.panels.isEmpty()) std::erase_if(all, [&](const Panel* panel) { return panel->fileModel(model).isEmpty(); });
+    if (options.panels.isEmpty()) std::erase_if(all, [&](const Panel* panel) { return panel->emptyReason().isEmpty() && panel->fileModel(model).isEmpty(); });
     const SavedFigures saved = saveFigures(all, model, options.figures, options.format, options.style);
     for (const QString& path : saved.files) std::printf("%s\n", qUtf8Printable(path));
     for (const QString& sentence : saved.without) std::fprintf(stderr, "recurrence-lab: %s\n", qUtf8Printable(sentence));
