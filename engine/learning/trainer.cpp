@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <exception>
 #include <utility>
 
 #include "array/host.h"
@@ -82,6 +83,17 @@ Sequence part_of(const Sequence& whole, std::int64_t from, std::int64_t steps) {
   cut(whole.target, part.target, whole.target_width);
   cut(whole.mask, part.mask, 1);
   return part;
+}
+
+/// Whether what ended the step, which is being handled, is that the device was lost: nothing is asked of it any more.
+bool device_lost() {
+  try {
+    if (std::current_exception()) throw;
+  } catch (const DeviceError& error) {
+    return error.kind() == DeviceError::Kind::lost;
+  } catch (...) {
+  }
+  return false;
 }
 
 /// Whether a target counts within the steps [from, to).
@@ -235,10 +247,6 @@ TrainingStep Trainer::step(std::stop_token stop, bool keep_it) {
   const std::int64_t changes = optimiser_.steps();
   try {
     return step_by_parts(stop);
-  } catch (const DeviceError& error) {
-    // Of a device that is lost nothing is asked any more.
-    if (error.kind() != DeviceError::Kind::lost && by_parts && (!whole_ || optimiser_.steps() != changes)) go_back();
-    throw;
   } catch (...) {
     if (by_parts && (!whole_ || optimiser_.steps() != changes)) go_back();
     throw;
@@ -264,6 +272,7 @@ void Trainer::keep() {
 }
 
 void Trainer::go_back() {
+  if (device_lost()) return;
   const StopScope whole{std::stop_token()};
   whole_ = false;
   model_.update([&](std::size_t i, const Model::Weight& weight) {

@@ -23,17 +23,6 @@ std::unique_ptr<Examples> examples_of(TrainingRequest& request) {
   return window_examples(std::make_shared<const Sequence>(load_sequence(request.file, load)), request.windows);
 }
 
-/// Whether what is being handled is that a device was lost, of which nothing can be asked any more.
-bool device_lost() {
-  try {
-    throw;
-  } catch (const DeviceError& error) {
-    return error.kind() == DeviceError::Kind::lost;
-  } catch (...) {
-    return false;
-  }
-}
-
 std::string number(double value) {
   std::string text;
   append_number(text, value);
@@ -119,7 +108,7 @@ void Training::advance(std::stop_token stop) {
     history_.resize(steps);
     judgements_.resize(judgements);
     changes_.resize(changes);
-    if (trainer_->steps() == next && !device_lost()) trainer_->undo();
+    if (trainer_->steps() == next) trainer_->undo();
     throw;
   }
 }
