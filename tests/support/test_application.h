@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The application of a test of the window: OpenGL as the program has it, and settings that are the test's own.
+// The application of a test of the window: OpenGL as the program has it, and settings and data that are the test's own.
 #pragma once
 
 #include <QApplication>
@@ -13,10 +13,12 @@ namespace reclab::test {
 
 class TestApplication {
  public:
-  /// `settings`: the folder that they are in; empty for one that goes with the application.
+  /// `settings`: the folder that they are in, and what the window keeps in the user's data folder; empty for one that goes with the application.
   TestApplication(int& argc, char** argv, const char* name, const QString& settings = {}) : application_((prepareOpenGl(), argc), argv) {
     QSettings::setDefaultFormat(QSettings::IniFormat);
-    QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, settings.isEmpty() ? folder_.path() : settings);
+    const QString own = settings.isEmpty() ? folder_.path() : settings;
+    QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, own);
+    qputenv("XDG_DATA_HOME", own.toLocal8Bit());
     QApplication::setOrganizationName("recurrence-lab");
     QApplication::setApplicationName(name);
   }
