@@ -381,6 +381,16 @@ class TestKept : public test::WindowTest {
     QVERIFY(QFileInfo::exists(TrainingStore::standardFolder() + "/" + id + "/training/training.json"));  // for reclab train --resume
   }
 
+  /// One that was kept is kept again where it is gone from the disk, though it has learned nothing since.
+  void whatIsGoneFromTheDiskIsKeptAgain() {
+    openGru();
+    trainFor(10);
+    const QString place = TrainingStore::standardFolder() + "/" + session().trainedTogether().front();
+    QVERIFY(session().keepTrainings().isEmpty() && QFileInfo::exists(place + "/window/learner.json"));
+    QVERIFY(QDir(place).removeRecursively());
+    QVERIFY(session().keepTrainings().isEmpty() && QFileInfo::exists(place + "/window/learner.json"));
+  }
+
   void whatCannotBeKeptIsAskedAbout() {
     openGru();
     trainFor(10);

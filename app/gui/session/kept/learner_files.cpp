@@ -2,6 +2,7 @@
 // A training of the window as files: the folder that `reclab train --resume` reads, and beside it what the window shows of it, its curve and the weights
 // that it had on its way. Both are whole or not there.
 #include <QFileInfo>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -127,7 +128,8 @@ bool Learner::keep(const QString& folder) {
   }
   const std::int64_t steps = training_->trainer().steps();
   if (steps == 0) return false;
-  if (steps == keptSteps_) return true;
+  std::error_code unknown;
+  if (steps == keptSteps_ && std::filesystem::exists(pathOf(folder, "window") / manifest, unknown)) return true;
   const StopScope whole{std::stop_token()};
   export_training(*training_, pathOf(folder, "training"));
   LearningCurve curve;
