@@ -205,7 +205,7 @@ StatePicture statePicture(const StateRequest& request, const std::stop_token& st
       if (std::int64_t(k) >= c.count)
         way->names[k] = request.timeName;
       else
-        way->names[k] = QString("PC %1 (%2 %)").arg(k + 1).arg(number(100.0 * c.share[k], c.share[k] < 0.1 ? 2 : 3));
+        way->names[k] = QString("PC %1 (%2 %)").arg(k + 1).arg(c.share[k] < 1e-4 ? QStringLiteral("< 0.01") : number(100.0 * c.share[k], c.share[k] < 0.1 ? 2 : 3));
     }
     std::vector<double> row(width);
     for (std::int64_t i = 0; i < rows; ++i) {
