@@ -162,6 +162,7 @@ std::optional<Setup> SessionController::setupAt(std::uint64_t training, std::int
   else
     then.set.erase(its.preset);
   then.sequence = its.sequence;
+  then.seed = its.seed;
   then.learned[then.preset] = weights;
   return then;
 }

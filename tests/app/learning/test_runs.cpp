@@ -2,6 +2,7 @@
 // Runs that learn beside one another: each has one name, one colour and one set of weights, in every picture and at every step of training.
 #include <QElapsedTimer>
 #include <QSet>
+#include <QSignalSpy>
 #include <QTableWidget>
 #include <algorithm>
 
@@ -166,7 +167,10 @@ class TestRuns : public test::TrainingTest {
   /// The curve that is clicked on is the run that is looked at.
   void aClickOnACurveLooksAtThatRun() {
     open("elman", "adding", 40);
-    pinModel("lstm");
+    Setup seventh = session().setup();
+    seventh.preset = "lstm";
+    seventh.seed = 7;
+    QCOMPARE(window_->pins()->add(seventh, nullptr, {}), QString());
     QVERIFY(pinsStand(-1));
     begin();
     QTRY_VERIFY_WITH_TIMEOUT(!session().training() && session().learning(), patience);
@@ -192,6 +196,7 @@ class TestRuns : public test::TrainingTest {
     const auto step = static_cast<std::int64_t>(its->data()->at(best)->key);
     QTest::mouseClick(panel()->plot(), Qt::LeftButton, {}, at.toPoint());
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().setup().preset == "lstm" && looked(), patience);
+    QCOMPARE(session().setup().seed, std::uint64_t{7});  // its own
     QVERIFY2(looked()->training == beside && std::abs(looked()->steps - step) <= 1, qPrintable(QString::number(looked()->steps)));
     QVERIFY(pinsStand(looked()->steps));
     QCOMPARE(pins().front().trace->info.loss_value, session().trace()->info.loss_value);  // one and the same
@@ -236,6 +241,26 @@ class TestRuns : public test::TrainingTest {
     click(bar()->resetButton());
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && !looked(), patience);
     QVERIFY(pinsStand(-1));
+  }
+
+  /// Weights that have no head, as a run without a target has none, cannot learn a target: a sentence says so, and there is no training.
+  void whatCannotBeginIsNoTraining() {
+    Options options;
+    options.model = "elman";
+    options.input = written("waves.csv", test::twoWaves(60));
+    options.set = {{"width", "4"}};
+    WindowTest::open(options);
+    const QString file = folder_.filePath("headless.npz");
+    QSignalSpy saved(&session(), &SessionController::saved), fits(&session(), &SessionController::fileFits);
+    session().saveFile(FileKind::weights, file);
+    QTRY_COMPARE_WITH_TIMEOUT(saved.count(), 1, patience);
+    window_->openFile(file);
+    QTRY_VERIFY_WITH_TIMEOUT(fits.count() == 1 && atRest() && !session().trace()->info.weights.empty(), patience);
+    window_->action("train")->trigger();
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains("head"), qPrintable(window_->banner()->sentence()), patience);
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && !session().running(), patience);
+    QVERIFY(session().learning()->trainings.empty() && session().learning()->current == 0);
+    QVERIFY(!bar()->isVisible());
   }
 
   /// The line says how fast all of it goes, and its step is that of the weights of which the picture is.

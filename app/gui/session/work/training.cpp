@@ -273,6 +273,7 @@ TrainingWork::TrainingWork(Desk& desk)
             .ended = [this](const Key&, const Ending& ending) {
               patience_.stop();
               keepsSoon_.stop();
+              if (ending.how == Ending::How::failed) dropUnbegun();
               emit moved();
               emit runningChanged(false);
               if (ending.how == Ending::How::failed) emit said(ending.sentence, Tone::warning);
@@ -410,6 +411,17 @@ void TrainingWork::start(std::int64_t steps) {
     for (const auto& one : learners) one->rest();
     return {};
   });
+}
+
+/// Where a training cannot begin there is none.
+void TrainingWork::dropUnbegun() {
+  const auto unbegun = [](const auto& one) { return !one->newest() && !one->waits(); };
+  std::erase_if(all_, unbegun);
+  std::erase_if(together_, unbegun);
+  if (!current_ || !unbegun(current_)) return;
+  current_ = together_.empty() ? (all_.empty() ? nullptr : all_.back()) : together_.front();
+  if (together_.empty() && current_) together_.push_back(current_);
+  if (current_) begunBy_ = current_->choice();
 }
 
 void TrainingWork::pause() {

@@ -170,6 +170,7 @@ class TrainingWork : public QObject {
   std::shared_ptr<Learner> add(std::uint64_t run, const LibraryPtr& library, const Setup& setup, const QString& name);
   bool isOf(const Learner& learner, const Setup& setup) const;
   void start(std::int64_t steps);
+  void dropUnbegun();
   TrainingChoice choice_;
   std::vector<std::shared_ptr<Learner>> all_;
   std::shared_ptr<Learner> current_;
