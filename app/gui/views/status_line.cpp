@@ -180,6 +180,8 @@ Banner::Banner(QWidget* parent) : QFrame(parent) {
 }
 
 void Banner::offer(const QString& text, std::function<void()> action) {
+  for (std::size_t i = 0; i < actions_.size(); ++i)
+    if (buttons_[i]->text() == text) return void(actions_[i] = std::move(action));  // offered already, beside the same sentence
   if (actions_.size() == most) return;
   QPushButton* button = buttons_[actions_.size()];
   actions_.push_back(std::move(action));
@@ -194,6 +196,7 @@ QStringList Banner::offers() const {
 }
 
 void Banner::show(const QString& sentence) {
+  if (isVisible() && words_->text() == sentence) return;  // said twice, as by a run and a training: what is offered beside it stays
   actions_.clear();
   for (QPushButton* button : buttons_) button->setVisible(false);
   words_->setText(sentence);

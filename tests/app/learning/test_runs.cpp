@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Runs that learn beside one another: each has one name, one colour and one set of weights, in every picture and at every step of training.
 #include <QElapsedTimer>
+#include <QPushButton>
 #include <QSet>
 #include <QSignalSpy>
 #include <QTableWidget>
@@ -250,6 +251,9 @@ class TestRuns : public test::TrainingTest {
     options.input = written("waves.csv", test::twoWaves(60));
     options.set = {{"width", "4"}};
     WindowTest::open(options);
+    TrainingChoice choice = bar()->settings()->choice();
+    choice.window = 10;
+    bar()->settings()->setChoice(choice);
     const QString file = folder_.filePath("headless.npz");
     QSignalSpy saved(&session(), &SessionController::saved), fits(&session(), &SessionController::fileFits);
     session().saveFile(FileKind::weights, file);
@@ -261,6 +265,10 @@ class TestRuns : public test::TrainingTest {
     QTRY_VERIFY_WITH_TIMEOUT(!session().training() && !session().running(), patience);
     QVERIFY(session().learning()->trainings.empty() && session().learning()->current == 0);
     QVERIFY(!bar()->isVisible());
+    // Said by the run and by the training, and the ways out are offered still.
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->offers().size() == 2, qPrintable(window_->banner()->offers().join(" ")), patience);
+    QTest::mouseClick(window_->banner()->findChild<QPushButton*>("offer.0"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.weights.empty() && window_->banner()->sentence().isEmpty(), patience);
   }
 
   /// The line says how fast all of it goes, and its step is that of the weights of which the picture is.
