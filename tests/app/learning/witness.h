@@ -64,6 +64,8 @@ class Witness {
       if (array->key.starts_with("param/") && array->real) kept[array->key] = *array->real;
   }
   void forgetAll() { trainings_.clear(), runs_.clear(), files_.clear(); }
+  /// The runs that were made anew when it looked last, the one that is looked at first.
+  const std::vector<Panel::Run>& made() const { return seen_; }
   int compared() const { return compared_; }  ///< values and texts until now
 
   /// Whether everything that it computes is done and shown, but for timings.
@@ -92,6 +94,8 @@ class Witness {
     const Learning* learning = session.learning().get();
     lookAtWords(*truth, learning);
     std::vector<Panel::Run> pinned = lookAtPins();
+    seen_ = pinned;
+    seen_.insert(seen_.begin(), Panel::Run{truth, window.pins()->columns().front().colour, {}, {}});
     auto curves = learning ? truthOf(*learning) : nullptr;
     for (PanelDock* dock : window.area()->docks())
       if (dock->inSight()) lookAt(*dock, truth, pinned, curves);
@@ -114,7 +118,7 @@ class Witness {
     if (shown != is) say(QStringLiteral("%1: shown is \"%2\", it is \"%3\"").arg(where, shown.left(400), is.left(400)));
   }
 
-  static std::unique_ptr<Training> made(const Setup& setup, const TrainingChoice& choice) {
+  static std::unique_ptr<Training> begun(const Setup& setup, const TrainingChoice& choice) {
     auto training = std::make_unique<Training>(builtin_registry(), trainingRequestFor(setup, library().find(setup.preset), choice));
     training->begin();
     return training;
@@ -159,7 +163,7 @@ class Witness {
         if (!parent) return;
         from.learned[from.preset] = parent;
       }
-      one.training = made(from, one.choice);
+      one.training = begun(from, one.choice);
     }
     while (one.first + one.training->trainer().steps() < step) {
       if (one.training->done()) one.training->extend(one.choice.steps);
@@ -389,6 +393,7 @@ class Witness {
   std::map<QString, Made> trainings_;
   std::map<QString, TracePtr> runs_;
   std::map<std::string, std::map<std::string, std::vector<double>>> files_;
+  std::vector<Panel::Run> seen_;
   QStringList wrong_;
   int compared_ = 0;
 };
