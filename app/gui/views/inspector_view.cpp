@@ -116,7 +116,12 @@ int positionOf(const HyperSpec& spec, double value) {
   return static_cast<int>(std::lround(std::clamp(share, 0.0, 1.0) * positions));
 }
 
-std::vector<Panel::Setting> settings_beside(const ModelPtr& model, bool drawn) {
+QString whyNotDrawn(const QString& weights) {
+  if (weights.isEmpty()) return {};
+  return InspectorView::tr("The weights come from %1, so nothing is drawn from a seed. File ▸ Forget weights and initial state draws them again.").arg(QFileInfo(weights).fileName());
+}
+
+std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString& weights) {
   std::vector<Panel::Setting> settings;
   if (!model) return settings;
   for (const HyperSpec& spec : model->hyper.table()) {
@@ -126,7 +131,8 @@ std::vector<Panel::Setting> settings_beside(const ModelPtr& model, bool drawn) {
     one.label = inWords(spec.key).toHtmlEscaped() + (spec.symbol.empty() ? QString() : ' ' + mathHtml(spec.symbol));
     one.tip = tipOf(spec);
     one.value = QString::fromStdString(model->hyper.text(spec.key));
-    one.works = drawn || !spec.draws_only;
+    one.works = weights.isEmpty() || !spec.draws_only;
+    if (!one.works) one.why = whyNotDrawn(weights);
     if (const auto idle = std::ranges::find(model->idle, spec.key, &IdleSetting::key); one.works && idle != model->idle.end()) {
       one.works = false;
       one.why = QString::fromStdString(idle->why).replace('_', ' ');
@@ -312,8 +318,7 @@ void InspectorView::setWeights(const QString& file) {
 
 void InspectorView::showWeights() {
   const bool drawn = weights_.isEmpty();
-  const QString why = tr("The weights come from %1, so nothing is drawn from a seed. File ▸ Forget weights and initial state draws them again.")
-                          .arg(QFileInfo(weights_).fileName());
+  const QString why = whyNotDrawn(weights_);
   seedLabel_->setToolTip(safeTip(drawn ? tr("What the weights are drawn from: the same seed, model and device give the same bits.") : why));
   seed_->setToolTip(safeTip(seedLabel_->toolTip()));
   dice_->setToolTip(safeTip(drawn ? tr("Another seed") : why));

@@ -28,8 +28,10 @@ int positionOf(const HyperSpec& spec, double value);
 /// So many of its steps further: what the arrow keys do, on the slider and in its box.
 double steppedBy(const HyperSpec& spec, double value, int steps);
 
-/// Those of a model's settings that are no sizes: real numbers and choices, in their order. `drawn`: its weights are drawn from the seed.
-std::vector<Panel::Setting> settings_beside(const ModelPtr& model, bool drawn);
+/// Why settings that draw weights do nothing beside these, which come from a file or a training; empty where `weights` is: they are drawn from the seed.
+QString whyNotDrawn(const QString& weights);
+/// Those of a model's settings that are no sizes: real numbers and choices, in their order; `weights` likewise.
+std::vector<Panel::Setting> settings_beside(const ModelPtr& model, const QString& weights);
 
 /// One editor for each row of an architecture's table, and the seed. A slider speaks while it moves.
 class InspectorView : public QScrollArea {

@@ -46,6 +46,16 @@
 #include "trace/input_scale.h"
 
 namespace reclab {
+namespace {
+
+/// Where they come from that are not drawn: a file, or a training; else empty.
+QString weightsOf(const Setup& setup) {
+  if (const LearnedPtr learned = setup.learnedWeights()) return MainWindow::tr("%1 steps of training").arg(learned->step);
+  const auto file = setup.weights.find(setup.preset);
+  return file == setup.weights.end() ? QString() : QString::fromStdString(file->second.string());
+}
+
+}  // namespace
 
 MainWindow::MainWindow(Look* look, Options options, std::optional<Setup> first)
     : look_(look), options_(std::move(options)), first_(std::move(first)), session_(new SessionController(this)), time_(new TimeLink(this)),
@@ -413,12 +423,12 @@ void MainWindow::showSetup() {
   models_->setCurrent(QString::fromStdString(setup.preset));
   if (mapWindow_ != nullptr) mapWindow_->setCurrent(QString::fromStdString(setup.preset));
   inspector_->setSeed(setup.seed);
-  const auto weights = setup.weights.find(setup.preset);
-  const LearnedPtr learned = setup.learnedWeights();
-  inspector_->setWeights(learned ? tr("%1 steps of training").arg(learned->step) : weights == setup.weights.end() ? QString() : QString::fromStdString(weights->second.string()));
+  const QString weights = weightsOf(setup);
+  inspector_->setWeights(weights);
+  if (const ModelPtr& model = session_->model(); model && model->preset.id == setup.preset) area_->setSettings(settings_beside(model, weights));
   if (session_->library() && !setup.preset.empty()) {
     const Preset& preset = session_->library()->presets.find(setup.preset);
-    inspector_->setTrained(preset.trained.has_value(), isTrained(setup, preset), !learned && weights == setup.weights.end());
+    inspector_->setTrained(preset.trained.has_value(), isTrained(setup, preset), weights.isEmpty());
   }
   tellCard();
   inspector_->setLoss(setup.loss, setup.sequence && setup.sequence->sequence.target_kind != TargetKind::none);
@@ -471,8 +481,7 @@ void MainWindow::showTimeOf(const TracePtr& trace) {
 void MainWindow::showModel(const ModelPtr& model) {
   inspector_->setModel(model);
   card_->setModel(model);
-  const Setup& setup = session_->setup();
-  area_->setSettings(settings_beside(model, !setup.learnedWeights() && !setup.weights.contains(setup.preset)));
+  area_->setSettings(settings_beside(model, weightsOf(session_->setup())));
   sequence_->setModelTask(model->preset);
   inputScale_.clear();
   for (const HyperSpec& row : model->hyper.table())
