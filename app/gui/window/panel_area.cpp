@@ -2,6 +2,8 @@
 #include "gui/window/panel_area.h"
 
 #include <QContextMenuEvent>
+#include <QCoreApplication>
+#include <QEvent>
 #include <QLabel>
 #include <QLayout>
 #include <QMenu>
@@ -29,8 +31,50 @@ QSize fitOf(const QSize& room) {
   return QSize(room.width() / leastPanel.width(), room.height() / leastPanel.height()).expandedTo({1, 1});
 }
 
+/// Names of panels are whole: where there is no room for all of them they are smaller and stand closer, and where there is still none, arrows bring the others.
+class CloseTabs : public QObject {
+ public:
+  explicit CloseTabs(QTabBar* tabs) : QObject(tabs), tabs_(tabs) {
+    tabs->setElideMode(Qt::ElideNone);
+    tabs->setUsesScrollButtons(true);
+    tabs->installEventFilter(this);
+  }
+
+ protected:
+  bool eventFilter(QObject* watched, QEvent* event) override {
+    // Of a tab that comes or goes it is told by nothing but that it is painted anew.
+    if (watched == tabs_ && (event->type() == QEvent::Resize || event->type() == QEvent::Paint) && isClose() != tabs_->property("close").toBool()) QMetaObject::invokeMethod(this, &CloseTabs::fit, Qt::QueuedConnection);
+    return false;
+  }
+
+ private:
+  bool isClose() const {
+    int wanted = 0;
+    const QFontMetrics metrics(uiFont());  // its own is smaller where they are close
+    for (int i = 0; i < tabs_->count(); ++i) wanted += metrics.horizontalAdvance(tabs_->tabText(i)) + roomy;
+    return wanted > tabs_->width();
+  }
+  void fit() {
+    tabs_->setProperty("close", isClose());
+    tabs_->style()->unpolish(tabs_);
+    tabs_->style()->polish(tabs_);
+    QEvent changed(QEvent::StyleChange);  // and lays its tabs out anew
+    QCoreApplication::sendEvent(tabs_, &changed);
+  }
+  static constexpr int roomy = 22;  ///< beside a name, in lab.qss
+  QTabBar* tabs_;
+};
+
+/// How much room the names of a cell's panels take, in letters.
+qsizetype namesIn(const QString& cell) {
+  qsizetype letters = 0;
+  for (const QString& id : cell.split('|'))
+    if (const auto info = std::ranges::find(panels(), id, &PanelInfo::id); info != panels().end()) letters += info->title.size() + 1;
+  return letters;
+}
+
 /// The layout with no more rows and columns than fit: what is left over, of a row that is too wide or that there is no room for, stands behind
-/// others, as tabs, where the fewest are, so that as many of their names as can be are whole.
+/// others, as tabs, where names take the least room, so that as many of them as can be are whole.
 std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
   std::vector<QStringList> rows;
   for (const QStringList& row : layout.rows) {
@@ -44,11 +88,11 @@ std::vector<QStringList> fitted(const PanelLayout& layout, const QSize& fit) {
         continue;
       }
       for (const QString& id : row[i].split('|')) {
-        QString* fewest = &into[std::min(column, into.size() - 1)];
+        QString* least = &into[std::min(column, into.size() - 1)];
         for (QStringList& line : rows)
           for (QString& cell : line)
-            if (cell.count('|') < fewest->count('|')) fewest = &cell;
-        *fewest += '|' + id;
+            if (namesIn(cell) < namesIn(*least)) least = &cell;
+        *least += '|' + id;
       }
     }
   }
@@ -371,11 +415,7 @@ void PanelArea::resizeEvent(QResizeEvent* event) {
 
 void PanelArea::childEvent(QChildEvent* event) {
   QMainWindow::childEvent(event);
-  // Names of panels are whole: where there is no room for all of them, arrows bring the others.
-  if (auto* tabs = event->polished() ? qobject_cast<QTabBar*>(event->child()) : nullptr) {
-    tabs->setElideMode(Qt::ElideNone);
-    tabs->setUsesScrollButtons(true);
-  }
+  if (auto* tabs = event->polished() ? qobject_cast<QTabBar*>(event->child()) : nullptr) new CloseTabs(tabs);
 }
 
 void PanelArea::takeOver(const PanelLayout& layout, QSize fit, bool own) {

@@ -555,7 +555,7 @@ int ComposerPanel::place(int width, int height) {
     put(token_fields_, token.width() + space, high, one_line ? wide - token.width() - space : 0);
     at += high + space;
     const bool pair = wide >= FactorsView::side_by_side;  // a disk is no higher than it is wide
-    put(factors_, wide, std::clamp(std::max(y, height) - at - space, pair ? 240 : 420, std::max(pair ? 240 : 420, pair ? wide * 6 / 10 + 60 : 520)));
+    put(factors_, wide, std::clamp(std::max(y, height) - at - space, pair ? 246 : 420, std::max(pair ? 246 : 420, pair ? wide * 6 / 10 + 60 : 520)));
     at += factors_->height() + space;
   }
   return std::max(y, at);

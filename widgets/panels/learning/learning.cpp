@@ -81,6 +81,7 @@ LearningPanel::LearningPanel(QWidget* parent) : PlotPanel(parent) {
   grid->addElement(2, 0, upper_);
   grid->addElement(3, 0, lower_);
   grid->addElement(4, 0, note_);
+  grid->setRowStretchFactor(2, 1.3);  // its time axis is that of the one under it
   auto* group = new QCPMarginGroup(plot_);
   for (QCPAxisRect* rect : {upper_, lower_}) {
     rect->setMarginGroup(QCP::msLeft | QCP::msRight, group);
