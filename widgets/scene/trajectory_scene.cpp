@@ -33,7 +33,7 @@ constexpr std::int64_t vectorPieces = 700;
 constexpr double viewAngle = 25.0;
 constexpr double roomFor = 1.54;  ///< radius of the ball around the cube that fits into the picture, perspective included
 /// What the labels need around the ball, in the painter's units.
-constexpr double marginLeft = 34, marginRight = 66, marginTop = 4, marginBottom = 38;
+constexpr double marginLeft = 48, marginRight = 66, marginTop = 4, marginBottom = 38;
 
 QString shown(double tick, double step) { return number(std::abs(tick) < 1e-9 * step ? 0.0 : tick, 6); }
 
