@@ -261,6 +261,7 @@ class TestLesson : public test::TrainingTest {
     QSettings().setValue("hintSeen", true);
     QDir(TrainingStore::standardFolder()).removeRecursively();
     open("elman", "adding", 40);
+    window_->resize(1900, 1100);  // with room for the settings beside the gradient lab
     session().setTimingPatience(std::chrono::hours(1), std::chrono::hours(1));
     witness_.chose(bar()->settings()->choice());
     lookAtAll("as it is opened");

@@ -8,6 +8,7 @@
 #include <QLabel>
 #include <QRegularExpression>
 #include <QSet>
+#include <QSlider>
 #include <QTest>
 #include <algorithm>
 #include <cmath>
@@ -32,11 +33,13 @@
 
 namespace reclab::test {
 
-/// Everything that is written in a panel, but for what it paints by itself: labels, sentences, legends, names of axes.
+/// Everything that is written in a panel, but for what it paints by itself: labels, sentences, legends, names of axes; and which of its sliders move.
 inline QStringList textsOf(const QWidget* panel) {
   QStringList texts;
   for (const QLabel* label : panel->findChildren<QLabel*>())
     if (label->isVisibleTo(panel) && !label->text().isEmpty()) texts << label->text();
+  for (const QSlider* slider : panel->findChildren<QSlider*>())
+    if (slider->isVisibleTo(panel)) texts << QStringLiteral("%1 at %2%3").arg(slider->objectName()).arg(slider->value()).arg(slider->isEnabledTo(panel) ? "" : ", greyed");
   for (QCustomPlot* plot : panel->findChildren<QCustomPlot*>()) {
     if (!plot->isVisibleTo(panel)) continue;
     for (QCPLayoutElement* element : plot->plotLayout()->elements(true)) {
@@ -360,7 +363,10 @@ class Witness {
     fresh->setChoices(dock.panel()->choices());
     if (const ModelPtr& model = window_->session()->model()) {
       const Setup& now = window_->session()->shownSetup();
-      fresh->setSettings(settings_beside(model, !now.learnedWeights() && !now.weights.contains(now.preset)));
+      const auto file = now.weights.find(now.preset);
+      fresh->setSettings(settings_beside(model, now.learnedWeights()             ? QStringLiteral("%1 steps of training").arg(now.learnedWeights()->step)
+                                                : file == now.weights.end() ? QString()
+                                                                            : QString::fromStdString(file->second.string())));
     }
     if (curves) fresh->setLearning(curves);
     fresh->setPinned(pinned);
