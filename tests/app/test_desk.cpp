@@ -281,6 +281,32 @@ class TestScreen : public test::WindowTest {
   }
 };
 
+namespace {
+
+/// This program once more, on a screen of that size alone; `what`: which of its tests.
+void begin(const char* what, QSize size, double scale) {
+  QTemporaryDir folder;
+  const QString screens = folder.filePath("screens.json");
+  QFile file(screens);
+  QVERIFY(file.open(QIODevice::WriteOnly));
+  file.write(QString(R"({"screens": [{"name": "one", "x": 0, "y": 0, "width": %1, "height": %2, "logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}]})")
+                 .arg(size.width()).arg(size.height()).toUtf8());
+  file.close();
+  QProcess process;
+  QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+  environment.insert("QT_QPA_PLATFORM", "offscreen:configfile=" + screens);
+  environment.insert("QT_SCALE_FACTOR", QString::number(scale));
+  environment.insert("RECLAB_ONE_SCREEN", what);
+  process.setProcessEnvironment(environment);
+  process.setProcessChannelMode(QProcess::MergedChannels);
+  process.start(QCoreApplication::applicationFilePath(), QStringList());
+  QVERIFY(process.waitForFinished(500'000));
+  const QByteArray said = process.readAll();
+  QVERIFY2(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0, said.right(9000).constData());
+}
+
+}  // namespace
+
 class TestDesk : public QObject {
   Q_OBJECT
 
@@ -297,36 +323,20 @@ class TestDesk : public QObject {
     QFETCH(double, scale);
     begin("desk", size, scale);
   }
+};
 
-  void sixRunsOnAScreenOf_data() {
+/// With --six: a case of its own, for it takes long.
+class TestSixRuns : public QObject {
+  Q_OBJECT
+
+ private slots:
+  void onAScreenOf_data() {
     QTest::addColumn<QSize>("size");
     for (const QSize& size : {QSize(1280, 800), QSize(1700, 1100), QSize(2560, 1440)}) QTest::addRow("%d x %d", size.width(), size.height()) << size;
   }
-  void sixRunsOnAScreenOf() {
+  void onAScreenOf() {
     QFETCH(QSize, size);
     begin("six", size, 1.0);
-  }
-
- private:
-  static void begin(const char* what, QSize size, double scale) {
-    QTemporaryDir folder;
-    const QString screens = folder.filePath("screens.json");
-    QFile file(screens);
-    QVERIFY(file.open(QIODevice::WriteOnly));
-    file.write(QString(R"({"screens": [{"name": "one", "x": 0, "y": 0, "width": %1, "height": %2, "logicalDpi": 96, "logicalBaseDpi": 96, "dpr": 1}]})")
-                   .arg(size.width()).arg(size.height()).toUtf8());
-    file.close();
-    QProcess process;
-    QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
-    environment.insert("QT_QPA_PLATFORM", "offscreen:configfile=" + screens);
-    environment.insert("QT_SCALE_FACTOR", QString::number(scale));
-    environment.insert("RECLAB_ONE_SCREEN", what);
-    process.setProcessEnvironment(environment);
-    process.setProcessChannelMode(QProcess::MergedChannels);
-    process.start(QCoreApplication::applicationFilePath(), QStringList());
-    QVERIFY(process.waitForFinished(500'000));
-    const QByteArray said = process.readAll();
-    QVERIFY2(process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0, said.right(9000).constData());
   }
 };
 
@@ -335,6 +345,11 @@ int main(int argc, char** argv) {
   if (qEnvironmentVariableIsSet("RECLAB_ONE_SCREEN")) {
     TestScreen test;
     return QTest::qExec(&test, argc, argv);
+  }
+  if (argc > 1 && QByteArrayView(argv[1]) == "--six") {
+    argv[1] = argv[0];
+    TestSixRuns six;
+    return QTest::qExec(&six, argc - 1, argv + 1);
   }
   TestDesk test;
   return QTest::qExec(&test, argc, argv);
