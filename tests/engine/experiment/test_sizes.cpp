@@ -63,6 +63,9 @@ TEST_CASE("sizes that go together are found from the shapes, and none is called 
       {"tnn", {{"width", "32"}, {"expand", "1.5"}}},
       {"mamba-2", {{"width", "24"}, {"state", "6"}, {"d_ssm", "32"}, {"head", "8"}}},
       {"mamba-2", {{"width", "32"}, {"state", "3"}, {"groups", "2"}, {"head", "8"}, {"layers", "2"}}},
+      {"sashimi", {{"width", "8"}, {"pool1", "2"}, {"pool2", "3"}, {"n_layers", "2"}}},
+      {"sashimi", {{"width", "8"}, {"pool1", "2"}, {"pool2", "0"}}},
+      {"sashimi", {{"width", "8"}, {"pool1", "2"}, {"pool2", "2"}, {"pool3", "2"}, {"expand", "3"}}},
   };
   for (const auto& [architecture, made] : cases) {
     const FileShapes shapes = saved(architecture, made);
@@ -80,6 +83,7 @@ TEST_CASE("sizes that go together are found from the shapes, and none is called 
 TEST_CASE("where shapes leave a choice, that which departs least is taken and the others are named") {
   const std::vector<std::tuple<std::string, Settings, Settings>> cases{
       {"qrnn", {{"width", "8"}, {"pooling", "f"}}, {{"width", "4"}, {"pooling", "ifo"}}},
+      {"mamba-2", {{"width", "32"}, {"state", "6"}, {"head", "8"}}, {{"width", "32"}, {"state", "3"}, {"head", "8"}, {"groups", "2"}}},
   };
   for (const auto& [architecture, taken, other] : cases) {
     const FileShapes shapes = saved(architecture, taken);
