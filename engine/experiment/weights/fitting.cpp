@@ -331,7 +331,7 @@ class Search {
     };
     for (std::size_t i = 0; i < match.entries.size(); ++i) {
       if (match.entries[i].empty()) continue;
-      const Shape own = shape_in_file(match, i, file_), &wanted = network.parameters()[i].var.shape();
+      const Shape &wanted = network.parameters()[i].var.shape(), own = shape_in_file(match, i, file_, wanted);
       for (std::size_t axis = 0; axis < own.size(); ++axis) {
         if (own.size() == wanted.size() && own[axis] == wanted[axis]) continue;
         add(own[axis]);

@@ -67,9 +67,10 @@ std::vector<std::pair<std::string, bool>> reference_names(const Network& network
       const auto number = std::count_if(layers.begin(), layers.begin() + static_cast<std::ptrdiff_t>(*layer), of_direction);
       const bool both = std::any_of(layers.begin(), layers.end(), [](const Network::LayerInfo& other) { return !other.reversed; });
       // A name without a number is that of a reference implementation of one layer.
-      if (number > 0 && std::ranges::none_of(std::array{"{n}", "{_n}", "{2n}", "{2n+1}", "{path}"}, [&](const char* mark) { return theirs->find(mark) != std::string::npos; })) continue;
+      if (number > 0 && std::ranges::none_of(std::array{"{n}", "{n+1}", "{_n}", "{2n}", "{2n+1}", "{path}"}, [&](const char* mark) { return theirs->find(mark) != std::string::npos; })) continue;
       replace_all(*theirs, "{path}", layers[*layer].path);
       replace_all(*theirs, "{n}", std::to_string(number));
+      replace_all(*theirs, "{n+1}", std::to_string(number + 1));
       // Where a layer of ours is two of theirs, {2n} and {2n+1} are their numbers.
       replace_all(*theirs, "{2n}", std::to_string(2 * number));
       replace_all(*theirs, "{2n+1}", std::to_string(2 * number + 1));
@@ -112,6 +113,12 @@ std::multimap<std::string, Spelling> spellings_of(const Network& network, bool o
     if (one_layer && layer_of(own)) spellings.emplace(dotted(own.substr(own.find('/') + 1)), Spelling{i, Naming::bare});
   }
   return spellings;
+}
+
+/// The axes that are not of length 1.
+Shape without_ones(Shape shape) {
+  std::erase(shape, 1);
+  return shape;
 }
 
 /// Where an entry belongs: a parameter, or a row of it.
@@ -281,11 +288,11 @@ std::vector<std::string> names_in_files(const Network& network) {
   return names;
 }
 
-Shape shape_in_file(const NameMatch& match, std::size_t i, const FileIndex& file) {
+Shape shape_in_file(const NameMatch& match, std::size_t i, const FileIndex& file, const Shape& wanted) {
   Shape shape = file.shapes().at(match.entries[i]);
   if (match.transposed.contains(i)) std::ranges::reverse(shape);
   const auto rows = match.rows.find(i);
-  if (rows == match.rows.end()) return shape;
+  if (rows == match.rows.end()) return shape.size() != wanted.size() && without_ones(shape) == without_ones(wanted) ? wanted : shape;
   if (shape == Shape{1}) shape.clear();
   for (const std::string& row : rows->second) {
     Shape other = file.shapes().at(row);
@@ -310,7 +317,7 @@ int misfit(const Network& network, const NameMatch& match, const FileIndex& file
       sum += all + 2;
       continue;
     }
-    const Shape own = shape_in_file(match, i, file);
+    const Shape own = shape_in_file(match, i, file, wanted);
     if (own.size() != wanted.size()) {
       sum += all + 1;
       continue;
