@@ -16,11 +16,12 @@ namespace reclab {
 namespace {
 
 constexpr std::int64_t most = 1 << 16;
+constexpr std::int64_t spent_on_a_round = 60000, spent_on_all = 400000, spent_on_others = 20000, spent_on_parts = 120000;
 
 class Search {
  public:
-  Search(const Architecture& architecture, Hyper hyper, std::int64_t input, std::int64_t head, const FileIndex& file, std::set<std::string> kept)
-      : architecture_(architecture), file_(file), kept_(std::move(kept)), first_{std::move(hyper), input, head} {
+  Search(const Architecture& architecture, Hyper hyper, std::int64_t input, std::int64_t head, const FileIndex& file, std::set<std::string> kept, std::int64_t may_spend = spent_on_a_round)
+      : architecture_(architecture), file_(file), kept_(std::move(kept)), first_{std::move(hyper), input, head}, most_spent_(std::min(may_spend, spent_on_a_round)) {
     std::map<std::int64_t, std::size_t> times;
     for (const auto& [name, shape] : file.shapes()) {
       for (const auto n : shape)
@@ -41,6 +42,8 @@ class Search {
     // Values that do not go together, as they are set for sizes that the file is yet to tell.
     if (!goes(first_.hyper)) allowed(first_, "");
   }
+
+  std::int64_t spent() const { return spent_; }
 
   FittedSizes operator()() {
     FittedSizes fit;
@@ -72,7 +75,6 @@ class Search {
   using Kept = std::set<std::string>;
   static constexpr int no_network = std::numeric_limits<int>::max();
   static constexpr std::size_t most_sizes = 48, most_others = 3;
-  static constexpr std::int64_t spent_on_a_round = 60000, spent_on_all = 400000, spent_on_others = 20000;
   const Architecture& architecture_;
   const FileIndex& file_;
   Kept kept_;
@@ -80,7 +82,7 @@ class Search {
   std::set<std::int64_t> sizes_, all_, depths_;
   std::set<std::string> known_;      // entries that some network has had a parameter for
   bool fixed_widths_ = false;        // of input and head
-  std::int64_t spent_ = 0, most_spent_ = spent_on_a_round;  // parameters of all networks that are tried and entries that they were looked up in
+  std::int64_t spent_ = 0, most_spent_;  // parameters of all networks that are tried and entries that they were looked up in
 
   Node first_node() { return {first_, of(first_)}; }
   static std::string text_of(const Values& values) {
@@ -574,6 +576,7 @@ std::vector<WeightsPart> parts_that_fit(const Architecture& architecture, const 
   std::ranges::stable_sort(candidates, std::ranges::greater(), &std::pair<std::string, std::size_t>::second);
   if (candidates.size() > most_parts) candidates.resize(most_parts);
   std::vector<WeightsPart> parts;
+  std::int64_t left = spent_on_parts;  // of all that do not fit together: a part that does takes little
   for (const auto& [prefix, times] : candidates) {
     const std::string name = prefix.substr(0, prefix.size() - 1);
     std::string taken;
@@ -582,7 +585,12 @@ std::vector<WeightsPart> parts_that_fit(const Architecture& architecture, const 
     const bool inside = std::ranges::any_of(parts, [&, &of = prefix](const WeightsPart& other) { return of.size() > other.name.size() && of.starts_with(other.name) && is_end(of[other.name.size()]); });
     if (inside) continue;
     const std::size_t entries = part.size();
-    if (FittedSizes sizes = fit_to_file(architecture, hyper, input, 0, FileIndex(std::move(part))); sizes.found) parts.push_back({name, entries, std::move(sizes)});
+    const FileIndex own(std::move(part));
+    Search search(architecture, hyper, input, 0, own, {}, left);
+    if (FittedSizes sizes = search(); sizes.found)
+      parts.push_back({name, entries, std::move(sizes)});
+    else if ((left -= search.spent()) <= 0)
+      break;
   }
   return parts;
 }

@@ -116,3 +116,21 @@ TEST_CASE("a file without the name of any parameter is not searched, and one of 
       CHECK_SAYS(processor_seconds() - start < 8.0, std::string(model) + ": " + test::show(processor_seconds() - start) + " s");
     }
 }
+
+TEST_CASE("many parts that have a model's names and do not fit it are given up together") {
+  const auto parts = [](int n) {
+    FileShapes file;
+    for (int part = 0; part < n; ++part)
+      for (const auto& [name, shape] : saved("transformer", {{"width", "8"}}))
+        file["net" + std::to_string(part) + "/" + name] = Shape(shape.size() + 1, 7);
+    return file;
+  };
+  const auto seconds = [&](int n) {
+    const FileIndex file(parts(n));
+    const double start = processor_seconds();
+    CHECK(parts_that_fit(builtin_registry().find("transformer"), values_of("transformer", {}), 2, file).empty());
+    return processor_seconds() - start;
+  };
+  const double one = seconds(1), six = seconds(6);
+  CHECK_SAYS(one > 0.02 && six < 3.0 * one, "a part takes " + test::show(one) + " s, 6 take " + test::show(six) + " s");
+}
