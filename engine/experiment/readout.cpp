@@ -181,7 +181,9 @@ std::string fit_readout(const Architecture& architecture, const Hyper& hyper, co
     std::ranges::fill(head_bias, 0.0);
     for (std::int64_t i = 0; i < outputs * outputs; ++i) head[static_cast<std::size_t>(i)] = i / outputs == i % outputs ? 1.0 : 0.0;
   }
-  return "The read-out was fitted by ridge regression to the target at " + plural(regression.rows(), "step") + (fit->fed_back ? ", with the target of the step before in place of what is fed back." : ".");
+  std::string text = "The read-out was fitted by ridge regression to the target at " + plural(regression.rows(), "step");
+  if (limit < sequence.length) text += " of the first " + std::to_string(limit) + " (fit_steps); the other " + std::to_string(sequence.length - limit) + " are a test";
+  return text + (fit->fed_back ? ", with the target of the step before in place of what is fed back." : ".");
 }
 
 }  // namespace reclab
