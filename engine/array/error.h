@@ -5,9 +5,28 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace reclab {
+
+/// A text with its control characters written out, "\x00": those below the blank, DEL, and U+0080 to U+009F, which begin commands of a terminal as ESC does.
+inline std::string visible(std::string_view text) {
+  constexpr char digits[] = "0123456789abcdef";
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto c = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : ' ');
+    const bool later = c == 0xc2 && next >= 0x80 && next < 0xa0;
+    if (later) c = next, ++i;
+    if (later || c < 0x20 || c == 0x7f)
+      result += {'\\', 'x', digits[c >> 4], digits[c & 15]};
+    else
+      result += static_cast<char>(c);
+  }
+  return result;
+}
 
 /// What an Error is about. Every field may be empty; those that are filled are also in the sentence.
 /// Written with the names of the fields that matter: Error("...", {.file = name, .place = "line 3"}).
@@ -21,10 +40,10 @@ struct ErrorPlace {
 };
 
 /// A mistake of the user's, or something the machine refused (a full disk, no device). what() is one sentence for the user:
-/// what was wrong, where, and what would be right. Mistakes in our own code are assertions, never an Error.
+/// what was wrong, where, and what would be right, whole whatever characters the names in it have. Mistakes in our own code are assertions, never an Error.
 class Error : public std::runtime_error {
  public:
-  explicit Error(const std::string& sentence, ErrorPlace where = {}) : std::runtime_error(sentence), where_(std::move(where)) {}
+  explicit Error(const std::string& sentence, ErrorPlace where = {}) : std::runtime_error(visible(sentence)), where_(std::move(where)) {}
   const ErrorPlace& where() const noexcept { return where_; }
 
  private:

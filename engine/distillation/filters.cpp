@@ -51,7 +51,10 @@ std::vector<LongFilter> long_filters(const Prepared& prepared, const RunRequest&
   const auto bad = rollout.forward(look, stop);
   const std::string& id = request.preset.id;
   if (bad) throw Error(id + ": " + sentence(*bad) + ": with these weights it has no filter.", {.model = id});
-  if (found.empty()) throw Error(id + " has no long filter: no memory of it is a convolution with the same kernel at every step. Models that have one offer the convolution form.", {.model = id});
+  if (found.empty() && has_form)
+    throw Error(id + " has no long filter: its memory is kept as modes, each of which is one exponential already, so there is nothing to distil. Its settings say how many there are.", {.model = id});
+  if (found.empty())
+    throw Error(id + " has no long filter: no memory of it is a convolution with the same kernel at every step. reclab forms " + id + " shows the forms that it has.", {.model = id});
   return found;
 }
 

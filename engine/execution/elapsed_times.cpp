@@ -29,7 +29,7 @@ void ElapsedTimes::upload(const Network& network, const Batch& batch, std::int64
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     std::vector<double> all(length * size, 1.0);
     for (std::size_t b = 0; b < size; ++b) {
-      const auto own = reclab::elapsed(batch.examples()[b].sequence->time, wanted[i].unit, clock_of(b), wanted[i].reversed);
+      const auto own = reclab::elapsed(batch.examples()[b].sequence->time, wanted[i].unit, clock_of(b), wanted[i].reversed, wanted[i].first);
       for (std::size_t t = 0; t < std::min(own.size(), length); ++t) all[t * size + b] = own[t];
     }
     const auto values = narrowed(real, all);

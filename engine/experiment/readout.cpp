@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "algebra/ridge.h"
@@ -85,9 +86,9 @@ class Layers {
  private:
   /// As a run from rest has them.
   const std::vector<double>& elapsed_of(const Network::ElapsedVar& wanted) {
-    auto& times = elapsed_[{wanted.unit, wanted.reversed}];
+    auto& times = elapsed_[{wanted.unit, wanted.first, wanted.reversed}];
     if (times.empty()) {
-      times = elapsed(sequence_.time, wanted.unit, {}, wanted.reversed);
+      times = elapsed(sequence_.time, wanted.unit, {}, wanted.reversed, wanted.first);
       times.resize(static_cast<std::size_t>(sequence_.length), 1.0);
     }
     return times;
@@ -117,7 +118,7 @@ class Layers {
   std::int64_t fed_back_, steps_ = 0, features_ = 0;
   Parameters& parameters_;
   std::map<std::int64_t, std::unique_ptr<Network>> networks_;
-  std::map<std::pair<double, bool>, std::vector<double>> elapsed_;
+  std::map<std::tuple<double, double, bool>, std::vector<double>> elapsed_;
   std::vector<double> no_clock_ = {0.0, 0.0};
   std::vector<std::vector<double>> states_;
 };
@@ -180,7 +181,9 @@ std::string fit_readout(const Architecture& architecture, const Hyper& hyper, co
     std::ranges::fill(head_bias, 0.0);
     for (std::int64_t i = 0; i < outputs * outputs; ++i) head[static_cast<std::size_t>(i)] = i / outputs == i % outputs ? 1.0 : 0.0;
   }
-  return "The read-out was fitted by ridge regression to the target at " + plural(regression.rows(), "step") + (fit->fed_back ? ", with the target of the step before in place of what is fed back." : ".");
+  std::string text = "The read-out was fitted by ridge regression to the target at " + plural(regression.rows(), "step");
+  if (limit < sequence.length) text += " of the first " + std::to_string(limit) + " (fit_steps); the other " + std::to_string(sequence.length - limit) + " are a test";
+  return text + (fit->fed_back ? ", with the target of the step before in place of what is fed back." : ".");
 }
 
 }  // namespace reclab

@@ -71,13 +71,10 @@ void wait_for_writer(int descriptor, const fs::path& file) {
 
 std::string printable(std::string_view text) {
   constexpr std::size_t most = 80;
-  std::string result;
-  for (const char c : text) {
-    if (result.size() >= most && (static_cast<unsigned char>(c) & 0xc0) != 0x80) return result + "...";  // whole characters of UTF-8
-    if (result.size() >= most + 3) return result + "...";
-    result += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? ' ' : c;
-  }
-  return result;
+  if (text.size() <= most) return visible(text);
+  std::size_t size = most;
+  while (size < std::min(text.size(), most + 3) && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) ++size;  // whole characters of UTF-8
+  return visible(text.substr(0, size)) + (size < text.size() ? "..." : "");
 }
 
 std::string listed(const std::vector<std::string>& names, std::string_view last) {

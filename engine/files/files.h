@@ -17,7 +17,7 @@
 
 namespace reclab {
 
-/// A name out of a file as it can stand in a sentence: short, and without control characters.
+/// A name out of a file as it can stand in a sentence: short, its control characters written out.
 std::string printable(std::string_view text);
 
 /// "a, b or c": names as a sentence has them. Of "," as the last word all are parted alike.

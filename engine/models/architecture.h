@@ -19,7 +19,7 @@ namespace reclab {
 
 /// What a reference implementation calls a parameter that it has in the same shape, with the same order of rows, or transposed, or in entries of its own.
 struct ReferenceName {
-  /// "theta_{i}": row i of ours, counted from 0, in an entry of its own. "weight_ih_l{n}{_reverse}": {n} is the layer's number from 0, counted in its direction ({_n}: none for 0, else "_1" and so on); {path}: what it is called where the layers have no common numbers (Body::layer); {_reverse} is "_reverse" for a layer that runs
+  /// "theta_{i}": row i of ours, counted from 0, in an entry of its own. "weight_ih_l{n}{_reverse}": {n} is the layer's number from 0, {n+1} from 1, counted in its direction ({_n}: none for 0, else "_1" and so on); {path}: what it is called where the layers have no common numbers (Body::layer); {_reverse} is "_reverse" for a layer that runs
   /// backward beside one that runs forward, else nothing; * stands for the same in both names. What stands in front ("model.rnn.") is found.
   std::string theirs;
   std::string ours;  ///< "weight_ih"; of what comes after the last layer "final/norm.weight", of the head "head/weight"; empty: entries whose names end with .theirs are of no use here

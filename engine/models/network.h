@@ -82,6 +82,7 @@ class Network {
     Var var;              ///< [steps, batch, 1]
     double unit = 0.0;    ///< in the unit of the time column; 0: the sequence's typical step
     bool reversed = false;
+    double first = 1.0;   ///< of the first step, in units
   };
   struct GateVar {
     int layer;

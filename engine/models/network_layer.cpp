@@ -87,11 +87,11 @@ Var Network::LayerOf::position() {
 
 Var Network::LayerOf::elapsed() {
   assert(index_ >= 0 && network_.layers_[static_cast<std::size_t>(index_)].architecture->knows_time);
-  const double unit = hyper.real("time_unit");
-  if (!network_.options_.timed && unit == 0.0) return {};
+  const double unit = hyper.real("time_unit"), first = hyper.real("first_elapsed");
+  if (!network_.options_.timed && unit == 0.0 && first == 1.0) return {};
   const bool is_reversed = network_.layers_[static_cast<std::size_t>(index_)].reversed;
   for (const ElapsedVar& present : network_.elapsed_)
-    if (present.unit == unit && present.reversed == is_reversed) return present.var;
+    if (present.unit == unit && present.reversed == is_reversed && present.first == first) return present.var;
   const std::int64_t T = steps(), B = batch();
   const Var var = graph().constant({T, B, 1}, std::vector<double>(static_cast<std::size_t>(T * B), 1.0));
   if (network_.elapsed_.empty()) {
@@ -100,7 +100,7 @@ Var Network::LayerOf::elapsed() {
     network_.states_.push_back({index_, "clock", "The time of the last step, and the unit of elapsed times: the median step, or time_unit.", {2}, nullptr, 0, before, Var{}, after});
     network_.states_.back().clock = true;
   }
-  network_.elapsed_.push_back({var, unit, is_reversed});
+  network_.elapsed_.push_back({var, unit, is_reversed, first});
   return var;
 }
 

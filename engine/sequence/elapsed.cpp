@@ -23,16 +23,16 @@ bool uneven(std::span<const double> times) {
   return false;
 }
 
-std::vector<double> elapsed(std::span<const double> times, double unit, const std::optional<TimeMark>& clock, bool reversed) {
+std::vector<double> elapsed(std::span<const double> times, double unit, const std::optional<TimeMark>& clock, bool reversed, double first) {
   const double typical = clock && clock->typical > 0.0 ? clock->typical : typical_step(times), one = unit > 0.0 ? unit : typical;
   std::vector<double> result;
   if (times.empty()) return result;
   if (reversed) {
-    result.push_back(1.0);
+    result.push_back(first);
     for (std::size_t t = times.size() - 1; t > 0; --t) result.push_back((times[t] - times[t - 1]) / one);
     return result;
   }
-  result.push_back(clock && times[0] > clock->last ? (times[0] - clock->last) / one : 1.0);
+  result.push_back(clock && times[0] > clock->last ? (times[0] - clock->last) / one : first);
   for (std::size_t t = 1; t < times.size(); ++t) result.push_back((times[t] - times[t - 1]) / one);
   return result;
 }

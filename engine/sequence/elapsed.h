@@ -23,8 +23,8 @@ struct TimeMark {
 
 /// The time from each step to the one before, in units of `unit` (in the unit of the time column), or where that is 0 of the typical step:
 /// the clock's, where there is one, else the sequence's own. The first step comes after the clock's, or where there is none, or one that is
-/// not before it, is one unit long. `reversed`: in the order from the last step to the first, each to the step after it, and the first of them
-/// one unit long.
-std::vector<double> elapsed(std::span<const double> times, double unit, const std::optional<TimeMark>& clock, bool reversed);
+/// not before it, is `first` units long. `reversed`: in the order from the last step to the first, each to the step after it, and the first of them
+/// `first` units long.
+std::vector<double> elapsed(std::span<const double> times, double unit, const std::optional<TimeMark>& clock, bool reversed, double first = 1.0);
 
 }  // namespace reclab

@@ -52,7 +52,7 @@ class Kernels final : public Analysis {
   void forward(const Rollout::Segment& segment) override {
     if (!wanted() || !found_.empty()) return;
     visit(segment.network, [&](const LinearSystem& system, const Memory*, const Network::StateVar& state, const std::string& name) {
-      if (wants(state.layer, name)) found_.push_back({state.layer, name, record_.reversed(static_cast<std::size_t>(state.layer)), Response(system, record_.prepared.backend, most_channels)});
+      if (wants(state.layer, name)) found_.push_back({state.layer, name, record_.reversed(static_cast<std::size_t>(state.layer)), reads_states(system), Response(system, record_.prepared.backend, most_channels)});
     });
   }
 
@@ -74,9 +74,10 @@ class Kernels final : public Analysis {
       for (const auto& channel : channels) labels.push_back(label(own.response, channel));
       const Axis channel{"channel", "", labels};
       const std::string of = " of layer " + std::to_string(own.layer) + "'s " + own.name + way(own);
+      const std::string columns = text_of_columns(own);
       const std::int64_t lags = std::max<std::int64_t>(1, std::min({record_.length(), most_lags, most_entries / n}));
       if (const std::string key = key_of(Kind::kernel, own.layer, own.name); worth(key, own.response.kernel_work() * static_cast<double>(lags)))
-        any = put(key, {lags, n}, {{"lag", "steps", {}}, channel}, "", "The kernel" + of + ": what each channel returns so many steps after an impulse.", own.response.kernels(lags));
+        any = put(key, {lags, n}, {{"lag", "steps", {}}, channel}, "", "The kernel" + of + ": what each channel returns so many steps after an impulse." + columns, own.response.kernels(lags));
       if (const std::string key = response_key(own.layer, own.name); worth(key, own.response.response_work() * static_cast<double>(points))) {
         if (const std::string axis = key_of(Kind::response, "frequency"); !record_.trace.find(axis))
           put(axis, {points}, {{"frequency", "1/step", {}}}, "1/step", "The frequencies of every response, in cycles a step.", frequencies);
@@ -84,14 +85,14 @@ class Kernels final : public Analysis {
         array.key = key;
         array.shape = {points, n};
         array.axes = {{"frequency", "1/step", {}}, channel};
-        array.text = "The frequency response" + of + ": a tone of each frequency is multiplied with its size and moved by its phase, once what was before has died away; infinite where it meets an eigenvalue on the unit circle.";
+        array.text = "The frequency response" + of + ": a tone of each frequency is multiplied with its size and moved by its phase, once what was before has died away; infinite where it meets an eigenvalue on the unit circle." + columns;
         array.complex = std::make_shared<const std::vector<std::complex<double>>>(own.response.responses(angles));
         record_.trace.put(std::move(array));
         any = true;
       }
       if (const std::string key = key_of(Kind::time_constant, own.layer, own.name); record_.wants(key))
         any = put(key, {n}, {channel}, "steps",
-                  "The time constant of each channel" + of + (own.response.finite() ? ": the lag within which its kernel has 1 − 1/e of the sum of its sizes." : ": −1/ln|λ| of the slowest eigenvalue; infinite where it does not fall off."),
+                  "The time constant of each channel" + of + (own.response.finite() ? ": the lag within which its kernel has 1 − 1/e of the sum of its sizes." : ": −1/ln|λ| of the slowest eigenvalue; infinite where it does not fall off.") + columns,
                   own.response.time_constants());
       if (const std::int64_t left = own.response.left_out())
         record_.note(kinds(), "kernel, response and time_constant" + of + " have " + plural(n, "channel") + "; " + std::to_string(left) + " more are left out.");
@@ -105,6 +106,7 @@ class Kernels final : public Analysis {
     std::int64_t layer;
     std::string name;
     bool reversed;
+    bool of_states;  ///< no read-out is part of the system: a channel is an entry of the state
     Response response;
   };
   std::vector<Found> found_;
@@ -182,6 +184,17 @@ class Kernels final : public Analysis {
   }
 
   std::string way(const Found& own) const { return own.reversed ? ", which runs from the end of the sequence to its start," : ""; }
+  static bool reads_states(const LinearSystem& system) {
+    return (system.structure == LinearSystem::Structure::modes || system.structure == LinearSystem::Structure::matrix) && !system.c;
+  }
+  /// What a column is, where it is not simply a channel of what the model reads.
+  static std::string text_of_columns(const Found& own) {
+    std::string text;
+    if (own.of_states) text += " A channel is an entry of the state by itself, before the model reads it.";
+    if (std::ranges::any_of(own.response.channels(), [](const auto& channel) { return channel.alike > 1; }))
+      text += " Channels that are alike to the bit are one, whose label counts them.";
+    return text;
+  }
   static std::string label(const Response& response, const Response::Channel& channel) {
     const bool same = std::ranges::all_of(response.channels(), [](const auto& one) { return one.input == one.output; });
     std::string text = same ? std::to_string(channel.output) : std::to_string(channel.input) + " to " + std::to_string(channel.output);

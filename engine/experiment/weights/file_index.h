@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -42,6 +43,8 @@ class FileIndex {
   const std::vector<std::size_t>& weights() const { return weights_; }
   /// For each entry, whether it is of no use to a network of these architectures and may be there all the same (ReferenceName without `ours`).
   const std::vector<char>& of_no_use(const std::vector<const Architecture*>& architectures) const;
+  /// What was made of the names that a network may have, for whoever asks again (match_names); null at first.
+  std::shared_ptr<const void>& answer(const std::string& question) const { return answers_[question]; }
   /// The part of the file below a prefix, without it.
   FileShapes below(std::string_view prefix) const;
 
@@ -52,6 +55,7 @@ class FileIndex {
   std::unordered_map<std::string, std::vector<Hit>> called_;
   std::vector<std::size_t> weights_;
   mutable std::map<std::vector<const Architecture*>, std::vector<char>> of_no_use_;
+  mutable std::unordered_map<std::string, std::shared_ptr<const void>> answers_;
 };
 
 }  // namespace reclab

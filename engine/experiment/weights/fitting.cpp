@@ -16,11 +16,12 @@ namespace reclab {
 namespace {
 
 constexpr std::int64_t most = 1 << 16;
+constexpr std::int64_t spent_on_a_round = 60000, spent_on_all = 400000, spent_on_others = 20000, spent_on_parts = 120000;
 
 class Search {
  public:
-  Search(const Architecture& architecture, Hyper hyper, std::int64_t input, std::int64_t head, const FileIndex& file, std::set<std::string> kept)
-      : architecture_(architecture), file_(file), kept_(std::move(kept)), first_{std::move(hyper), input, head} {
+  Search(const Architecture& architecture, Hyper hyper, std::int64_t input, std::int64_t head, const FileIndex& file, std::set<std::string> kept, std::int64_t may_spend = spent_on_a_round)
+      : architecture_(architecture), file_(file), kept_(std::move(kept)), first_{std::move(hyper), input, head}, most_spent_(std::min(may_spend, spent_on_a_round)) {
     std::map<std::int64_t, std::size_t> times;
     for (const auto& [name, shape] : file.shapes()) {
       for (const auto n : shape)
@@ -41,6 +42,8 @@ class Search {
     // Values that do not go together, as they are set for sizes that the file is yet to tell.
     if (!goes(first_.hyper)) allowed(first_, "");
   }
+
+  std::int64_t spent() const { return spent_; }
 
   FittedSizes operator()() {
     FittedSizes fit;
@@ -72,7 +75,6 @@ class Search {
   using Kept = std::set<std::string>;
   static constexpr int no_network = std::numeric_limits<int>::max();
   static constexpr std::size_t most_sizes = 48, most_others = 3;
-  static constexpr std::int64_t spent_on_others = 20000;
   const Architecture& architecture_;
   const FileIndex& file_;
   Kept kept_;
@@ -80,7 +82,7 @@ class Search {
   std::set<std::int64_t> sizes_, all_, depths_;
   std::set<std::string> known_;      // entries that some network has had a parameter for
   bool fixed_widths_ = false;        // of input and head
-  std::int64_t spent_ = 0, most_spent_ = 60000;  // parameters of all networks that are tried and entries that they were looked up in
+  std::int64_t spent_ = 0, most_spent_;  // parameters of all networks that are tried and entries that they were looked up in
 
   Node first_node() { return {first_, of(first_)}; }
   static std::string text_of(const Values& values) {
@@ -119,7 +121,7 @@ class Search {
   }
 
   /// How far the file is from the network, or no_network where the values do not go together.
-  int of(const Values& values, NameMatch* kept = nullptr) {
+  int of(const Values& values, std::string* names_and_shapes = nullptr) {
     try {
       const Network network(architecture_, values.hyper, options_of(values));
       NameMatch match = match_names(network, file_, false);
@@ -127,7 +129,8 @@ class Search {
       for (const std::string& entry : match.entries)
         if (!entry.empty()) known_.insert(entry);
       const int score = misfit(network, match, file_);
-      if (kept) *kept = std::move(match);
+      if (names_and_shapes)
+        for (const auto& parameter : network.parameters()) *names_and_shapes += parameter.name + to_string(parameter.var.shape()) + '\n';
       return score;
     } catch (const Error&) {
       return no_network;
@@ -174,6 +177,9 @@ class Search {
     } catch (const Error&) {
       return {};
     }
+  }
+  static bool same_names(const Shapes& a, const Shapes& b) {
+    return std::ranges::equal(a, b, {}, [](const auto& one) { return one.first; }, [](const auto& one) { return one.first; });
   }
   struct Axis {
     std::string parameter;
@@ -229,16 +235,19 @@ class Search {
       if (others.empty()) continue;
       const auto after = shapes_of(others[0].first);
       if (!after || *after == *own) continue;
-      const bool same_names = std::ranges::equal(*own, *after, {}, [](const auto& one) { return one.first; }, [](const auto& one) { return one.first; });
       const double value_now = value_of(now, row);
       std::set<double> values = solutions(value_now, others[0].second - value_now, *own, *after, axes);
       // Where the value stands for one that is made of others, as 0 often does, only two other ones tell.
       if (others.size() > 1)
         if (const auto further = shapes_of(others[1].first)) values.merge(solutions(others[0].second, others[1].second - others[0].second, *after, *further, axes));
-      if (!same_names) {
+      if (!same_names(*own, *after)) {
         values.insert({row.low, row.low + 1.0});
         for (const auto n : depths_) values.insert(static_cast<double>(n));
         add(others[0].first, row.key);
+      } else if (integer && row.low == 0.0) {  // 0 may leave a part out
+        const auto without = with(now, row, std::int64_t{0});
+        const auto shapes = without && goes(without->hyper) ? shapes_of(*without) : std::nullopt;
+        if (shapes && !same_names(*own, *shapes)) values.insert(0.0);
       }
       for (const double value : values) {
         if (integer && std::abs(value - std::round(value)) > 1e-6) continue;
@@ -279,6 +288,8 @@ class Search {
         if (!best || own < best->score || (own == best->score && departures(tried) < departures(best->values))) best = Node{std::move(tried), own};
       }
       if (!best) return node;
+      // A model of many settings takes more than the first rounds have, as long as each leaves a fifth less that does not fit.
+      if (!fixed_widths_ && best->score <= node.score - node.score / 5) most_spent_ = std::max(most_spent_, std::min(spent_ + spent_on_a_round, spent_on_all));
       node = std::move(*best);
     }
     return node;
@@ -289,13 +300,14 @@ class Search {
   Node spread(Node best) {
     constexpr std::size_t ways = 6;
     std::vector<Node> open{first_node(), best};
-    std::set<std::string> seen{text_of(open[0].values), text_of(best.values)};
+    std::set<std::string> seen{text_of(open[0].values), text_of(best.values)}, shapes_seen;  // one of those that differ in nothing that a file shows
     for (int round = 0; best.score > 0 && !open.empty() && round < 24 && spent_ < most_spent_; ++round) {
       std::vector<Node> next;
       const auto look_at = [&](Values& tried) {
         if (spent_ >= most_spent_ || !seen.insert(text_of(tried)).second) return;
-        const int own = of(tried);
-        if (own != no_network) next.push_back({std::move(tried), own});
+        std::string shapes;
+        const int own = of(tried, &shapes);
+        if (own != no_network && shapes_seen.insert(std::move(shapes)).second) next.push_back({std::move(tried), own});
       };
       for (const Node& node : open) {
         if (node.score == no_network) continue;
@@ -321,7 +333,7 @@ class Search {
     };
     for (std::size_t i = 0; i < match.entries.size(); ++i) {
       if (match.entries[i].empty()) continue;
-      const Shape own = shape_in_file(match, i, file_), &wanted = network.parameters()[i].var.shape();
+      const Shape &wanted = network.parameters()[i].var.shape(), own = shape_in_file(match, i, file_, wanted);
       for (std::size_t axis = 0; axis < own.size(); ++axis) {
         if (own.size() == wanted.size() && own[axis] == wanted[axis]) continue;
         add(own[axis]);
@@ -360,17 +372,21 @@ class Search {
   /// Whether the values go together; where one other number is in the way (as many heads as do not divide the width), with the nearest that is not.
   bool allowed(Values& values, const std::string& changed, const Kept& kept = {}) const {
     if (goes(values.hyper)) return true;
-    for (const auto& row : values.hyper.table()) {
-      if (row.kind != HyperKind::integer || row.key == changed || kept.contains(row.key)) continue;
-      const std::int64_t own = values.hyper.integer(row.key);
-      for (std::int64_t n = own - 1; n >= std::max<std::int64_t>(static_cast<std::int64_t>(row.low), own - 256); --n) {
-        Values tried = values;
-        tried.hyper.set(row.key, n, architecture_.id);
-        if (!goes(tried.hyper)) continue;
-        values = tried;
-        return true;
+    for (const bool of_others : {false, true})  // that 0 stands for one that is made of others comes last
+      for (const auto& row : values.hyper.table()) {
+        if (row.kind != HyperKind::integer || row.key == changed || kept.contains(row.key)) continue;
+        const std::int64_t own = values.hyper.integer(row.key), low = static_cast<std::int64_t>(row.low);
+        if (of_others && own != 0) continue;
+        for (std::int64_t away = 1; away <= (of_others ? 64 : 256); ++away) {
+          const std::int64_t n = of_others ? own + away : own - away;
+          if (n < low || static_cast<double>(n) > row.high) break;
+          Values tried = values;
+          tried.hyper.set(row.key, n, architecture_.id);
+          if (!goes(tried.hyper)) continue;
+          values = tried;
+          return true;
+        }
       }
-    }
     return false;
   }
 
@@ -560,6 +576,7 @@ std::vector<WeightsPart> parts_that_fit(const Architecture& architecture, const 
   std::ranges::stable_sort(candidates, std::ranges::greater(), &std::pair<std::string, std::size_t>::second);
   if (candidates.size() > most_parts) candidates.resize(most_parts);
   std::vector<WeightsPart> parts;
+  std::int64_t left = spent_on_parts;  // of all that do not fit together: a part that does takes little
   for (const auto& [prefix, times] : candidates) {
     const std::string name = prefix.substr(0, prefix.size() - 1);
     std::string taken;
@@ -568,7 +585,12 @@ std::vector<WeightsPart> parts_that_fit(const Architecture& architecture, const 
     const bool inside = std::ranges::any_of(parts, [&, &of = prefix](const WeightsPart& other) { return of.size() > other.name.size() && of.starts_with(other.name) && is_end(of[other.name.size()]); });
     if (inside) continue;
     const std::size_t entries = part.size();
-    if (FittedSizes sizes = fit_to_file(architecture, hyper, input, 0, FileIndex(std::move(part))); sizes.found) parts.push_back({name, entries, std::move(sizes)});
+    const FileIndex own(std::move(part));
+    Search search(architecture, hyper, input, 0, own, {}, left);
+    if (FittedSizes sizes = search(); sizes.found)
+      parts.push_back({name, entries, std::move(sizes)});
+    else if ((left -= search.spent()) <= 0)
+      break;
   }
   return parts;
 }

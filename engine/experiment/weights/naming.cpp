@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -67,9 +68,10 @@ std::vector<std::pair<std::string, bool>> reference_names(const Network& network
       const auto number = std::count_if(layers.begin(), layers.begin() + static_cast<std::ptrdiff_t>(*layer), of_direction);
       const bool both = std::any_of(layers.begin(), layers.end(), [](const Network::LayerInfo& other) { return !other.reversed; });
       // A name without a number is that of a reference implementation of one layer.
-      if (number > 0 && std::ranges::none_of(std::array{"{n}", "{_n}", "{2n}", "{2n+1}", "{path}"}, [&](const char* mark) { return theirs->find(mark) != std::string::npos; })) continue;
+      if (number > 0 && std::ranges::none_of(std::array{"{n}", "{n+1}", "{_n}", "{2n}", "{2n+1}", "{path}"}, [&](const char* mark) { return theirs->find(mark) != std::string::npos; })) continue;
       replace_all(*theirs, "{path}", layers[*layer].path);
       replace_all(*theirs, "{n}", std::to_string(number));
+      replace_all(*theirs, "{n+1}", std::to_string(number + 1));
       // Where a layer of ours is two of theirs, {2n} and {2n+1} are their numbers.
       replace_all(*theirs, "{2n}", std::to_string(2 * number));
       replace_all(*theirs, "{2n+1}", std::to_string(2 * number + 1));
@@ -114,6 +116,12 @@ std::multimap<std::string, Spelling> spellings_of(const Network& network, bool o
   return spellings;
 }
 
+/// The axes that are not of length 1.
+Shape without_ones(Shape shape) {
+  std::erase(shape, 1);
+  return shape;
+}
+
 /// Where an entry belongs: a parameter, or a row of it.
 struct EntryPlace {
   std::size_t parameter;
@@ -121,6 +129,32 @@ struct EntryPlace {
   bool transposed;
   auto operator<=>(const EntryPlace&) const = default;
 };
+
+/// One way of naming below one prefix.
+using Manner = std::pair<Naming, std::string>;
+using Entries = std::map<EntryPlace, std::vector<std::size_t>>;
+
+/// What a file has of all names that a network's parameters may have.
+struct LookedUp {
+  std::map<Manner, Entries> found;
+  std::int64_t hits = 0;
+};
+
+/// What the answer depends on: networks of other sizes have the same names.
+std::string question_of(const Network& network) {
+  std::string text;
+  bool by_rows = false;
+  for (const auto& layer : network.layers()) {
+    text += layer.architecture->id + (layer.reversed ? "<" : ">") + layer.path + '\n';
+    by_rows = by_rows || std::ranges::any_of(layer.architecture->reference, [](const ReferenceName& row) { return row.theirs.find("{i}") != std::string::npos; });
+  }
+  for (const auto& parameter : network.parameters()) {
+    text += parameter.name;
+    if (by_rows && !parameter.var.shape().empty()) text += ' ' + std::to_string(parameter.var.dim(0));
+    text += '\n';
+  }
+  return text;
+}
 
 /// The search of match_names for the entries of one network.
 class Matching {
@@ -135,7 +169,11 @@ class Matching {
         match_.problem = "the entries " + parameter.name + " and param/" + parameter.name + " are the same parameter: remove one of them.";
         return match_;
       }
-    look_up();
+    auto& known = file_.answer(question_of(network_));
+    if (!known) known = std::make_shared<const LookedUp>(look_up());
+    const auto& all = *static_cast<const LookedUp*>(known.get());
+    found_ = &all.found;
+    match_.looked_up = all.hits;
     if (!choose()) return match_;
     if (best_) take_best();
     take_dense();
@@ -144,24 +182,22 @@ class Matching {
   }
 
  private:
-  /// One way of naming below one prefix.
-  using Manner = std::pair<Naming, std::string>;
-  using Entries = std::map<EntryPlace, std::vector<std::size_t>>;
-
-  void look_up() {
+  LookedUp look_up() const {
+    LookedUp all;
     for (const auto& [text, spelling] : spellings_of(network_, file_.of_trace()))
       for (const FileIndex::Hit& hit : file_.called(text)) {
         if (hit.dotted && spelling.naming == Naming::own) continue;
         std::string prefix = file_.name(hit.entry).substr(0, hit.prefix);
         for (const char* end : {"/", "."}) replace_all(prefix, std::string("batch_stats") + end, std::string("params") + end);  // flax has two trees of one model
-        found_[{spelling.naming, prefix}][{spelling.parameter, spelling.row, spelling.transposed}].push_back(hit.entry);
-        ++match_.looked_up;
+        all.found[{spelling.naming, prefix}][{spelling.parameter, spelling.row, spelling.transposed}].push_back(hit.entry);
+        ++all.hits;
       }
-    for (auto& [manner, places] : found_)
+    for (auto& [manner, places] : all.found)
       for (auto& [place, entries] : places) {  // two rows of Architecture::reference may say the same
         std::ranges::sort(entries);
         entries.erase(std::unique(entries.begin(), entries.end()), entries.end());
       }
+    return all;
   }
 
   std::ptrdiff_t layers_in(const Entries& places) const {
@@ -171,14 +207,14 @@ class Matching {
   bool choose() {
     for (const bool bare : {false, true}) {
       std::ptrdiff_t most = 0;
-      for (const auto& [manner, places] : found_)
+      for (const auto& [manner, places] : *found_)
         if (const auto n = layers_in(places); (manner.first == Naming::bare) == bare && n > most) {
           best_ = &manner;
           most = n;
         }
       if (!best_) continue;
-      for (const auto& [manner, places] : found_)
-        if ((manner.first == Naming::bare) == bare && layers_in(places) == most && (&manner == best_ || found_.at(*best_).begin()->second != places.begin()->second))
+      for (const auto& [manner, places] : *found_)
+        if ((manner.first == Naming::bare) == bare && layers_in(places) == most && (&manner == best_ || found_->at(*best_).begin()->second != places.begin()->second))
           match_.rivals.emplace_back(manner.second);
       if (match_.rivals.size() == 1) match_.rivals.clear();
       if (match_.rivals.empty()) return true;
@@ -206,8 +242,8 @@ class Matching {
 
   /// The best manner, and what it lacks in the others: of layers below the same prefix, of encoder and head wherever it is.
   void take_best() {
-    for (const auto& [place, entries] : found_.at(*best_)) take(place, entries);
-    for (const auto& [manner, places] : found_)
+    for (const auto& [place, entries] : found_->at(*best_)) take(place, entries);
+    for (const auto& [manner, places] : *found_)
       if (manner.second == best_->second)
         for (const auto& [place, entries] : places)
           if (match_.entries[place.parameter].empty() && place.row < 0 && !is_dense(parameters_[place.parameter].name)) take(place, entries);
@@ -216,7 +252,7 @@ class Matching {
   void take_dense() {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       if (!match_.entries[i].empty() || !is_dense(parameters_[i].name)) continue;
-      for (const auto& [manner, places] : found_)
+      for (const auto& [manner, places] : *found_)
         for (const bool transposed : {false, true})
           if (const auto own = places.find({i, -1, transposed}); own != places.end() && match_.entries[i].empty()) take(own->first, own->second);
     }
@@ -264,7 +300,7 @@ class Matching {
   const std::vector<Network::ParameterVar>& parameters_;
   const FileIndex& file_;
   NameMatch match_;
-  std::map<Manner, Entries> found_;
+  const std::map<Manner, Entries>* found_ = nullptr;
   const Manner* best_ = nullptr;
   std::set<std::size_t> taken_;
 };
@@ -281,11 +317,11 @@ std::vector<std::string> names_in_files(const Network& network) {
   return names;
 }
 
-Shape shape_in_file(const NameMatch& match, std::size_t i, const FileIndex& file) {
+Shape shape_in_file(const NameMatch& match, std::size_t i, const FileIndex& file, const Shape& wanted) {
   Shape shape = file.shapes().at(match.entries[i]);
   if (match.transposed.contains(i)) std::ranges::reverse(shape);
   const auto rows = match.rows.find(i);
-  if (rows == match.rows.end()) return shape;
+  if (rows == match.rows.end()) return shape.size() != wanted.size() && without_ones(shape) == without_ones(wanted) ? wanted : shape;
   if (shape == Shape{1}) shape.clear();
   for (const std::string& row : rows->second) {
     Shape other = file.shapes().at(row);
@@ -310,7 +346,7 @@ int misfit(const Network& network, const NameMatch& match, const FileIndex& file
       sum += all + 2;
       continue;
     }
-    const Shape own = shape_in_file(match, i, file);
+    const Shape own = shape_in_file(match, i, file, wanted);
     if (own.size() != wanted.size()) {
       sum += all + 1;
       continue;

@@ -30,8 +30,9 @@ NameMatch match_names(const Network& network, const FileShapes& file);
 /// All that a file may call the parameters of this network's layers.
 std::vector<std::string> names_in_files(const Network& network);
 
-/// The shape that the file's entries of parameter i make, as the network has it: of an entry that is transposed or of rows that have entries of their own.
-Shape shape_in_file(const NameMatch& match, std::size_t i, const FileIndex& file);
+/// The shape that the file's entries of parameter i make, as the network has it: of an entry that is transposed or of rows that have entries of their own;
+/// the wanted one where only axes of length 1 are more or fewer.
+Shape shape_in_file(const NameMatch& match, std::size_t i, const FileIndex& file, const Shape& wanted);
 
 /// By how much a file does not fit a network: 0 where every parameter has an entry of its shape and none is left; each missing or unknown
 /// entry and each axis of another length count.

@@ -213,7 +213,7 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
              ": save it under that name or as param/" + name + ".", own[i].shape);
     const NpyHeader header = weights.header(entry);
     const auto rows = match.rows.find(i);
-    const Shape found = shape_in_file(match, i, weights.index);
+    const Shape found = shape_in_file(match, i, weights.index, own[i].shape);
     const std::string in_file = rows == match.rows.end() ? entry : entry + " to " + rows->second.back();
     const std::string what = "the entry " + name + (entry == name || entry == key_of(Kind::param, name) ? "" : ", in the file " + in_file + ",");
     const std::string shapes = "shape " + to_string(found) + " where the model has " + to_string(own[i].shape) + (match.transposed.contains(i) ? " (the file's is transposed)" : "");
@@ -229,7 +229,7 @@ void load_weights(const std::filesystem::path& path, Parameters& parameters, con
       if (const auto bad = first_not_finite(array)) refuse(weights.file, name, what + " is not finite at " + index_text(*bad, array.shape) + ": choose other weights.");
       all.insert(all.end(), array.real.begin(), array.real.end());
     }
-    if (match.transposed.contains(i)) {
+    if (match.transposed.contains(i) && found.size() == 2) {
       const auto height = static_cast<std::size_t>(found.at(0)), width = static_cast<std::size_t>(found.at(1));
       std::vector<double> turned(all.size());
       for (std::size_t row = 0; row < height; ++row)

@@ -74,6 +74,7 @@ Architecture arelit() {
              hyper_integer("reset_column", "", 0, 0, 100000, "The input column that is above 0 where a document begins; 0: none.")};
   a.spectrum = "1 − γ_t of the r memories of keys, then 1 − β_t of those of values, then 1 − γ_t of s";
   a.source = {"S. Pramanik, E. Elelimy, M. C. Machado, A. White", "AGaLiTe: approximate gated linear transformers for online reinforcement learning", "TMLR", "https://arxiv.org/abs/2310.15719", 2023};
+  a.reference = {{"layer{n+1}.*", "*"}};
   a.marker = "reset_column";
 
   a.layer = [](Layer& l, Var x) {

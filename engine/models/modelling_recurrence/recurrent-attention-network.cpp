@@ -58,8 +58,8 @@ Architecture recurrent_attention_network() {
                  "c̃ = unit(Y_0), outputs unit(Y_i);  after the first window c ← c̃, after others c ← norm(c̃ + glu(c̃ of the window before))", "memory review: y = norm(f(W_o' Σ_w softmax_w(q·k_w/√d) v_w + b) + glu'(q)), q = f(W_q' output + b), over c_0 and the c̃ of the windows before; else y = norm(output)"};
   a.notes = {"The reference reads texts in both directions: a step sees all of its window, and the review the cells of all windows, later ones too. With its causal mask the cell, which stands first, sees nothing but itself, so that it carries nothing from window to window: cell_sees=itself.",
              "cell_sees=window is what a causal run needs to carry something: the steps are read causally, the cell reads all of its window, and what it becomes is read from the next window on. The weights are the same.",
-             "The review sees the first cell and the cells of the windows that are over. A last window that is shorter than the reference's min_window_size is not joined with the one before.",
-             "Kernels are Keras', [in, out], and names those of the reference with dots and underscores: RAN-n/encode-attn/dense-q/kernel is n/encode_attn.dense_q.kernel. The reference has activations on all four projections of both attentions.",
+             "The review sees the first cell and the c̃ of the windows that are over. The reference's has it the other way round: without the first cell, and with the c̃ of the window itself and of those to come, which a step here cannot know: with memory_review the outputs are not the reference's. A last window that is shorter than the reference's min_window_size is not joined with the one before.",
+             "Kernels are Keras', [in, out], and names those of the reference with dots and underscores: RAN-n/encode-attn/dense-q/kernel is n/encode_attn.dense_q.kernel, ran-n/… in what its export_checkpoint saves. The reference has activations on all four projections of both attentions.",
              "The first cell is the shift of cell-initializer-layernorm, which the reference saves below cell-initializer-group/ or without it: its kernel meets zeros. All norms have the variance about 0 and not about the mean.",
              "The state cell holds three rows: the cell that the next window reads, the c̃ of the last window, and whether there was one. It changes once a window, hence no spectrum and no ds_T/ds_t."};
   a.hyper = {hyper_integer("width", "d", 64, 1, 4096, "Width of the stream and of the cell.", "channels"), hyper_integer("heads", "h", 4, 1, 64, "Heads.", ""), hyper_integer("head_size", "D", 0, 0, 1024, "Width of a head; even. 0: width/heads.", "channels"),
@@ -68,16 +68,18 @@ Architecture recurrent_attention_network() {
              hyper_real("norm_eps", "ε", 1e-7, 1e-12, 1.0, "Epsilon of all norms.", true)};
   a.spectrum = "none: the cell changes once a window, and no matrix takes it from one step to the next";
   a.source = {"X. Li, Z. Li, X. Luo, H. Xie, X. Lee, Y. Zhao, F. L. Wang, Q. Li", "Recurrent attention networks for long-text modeling", "Findings of ACL", "https://aclanthology.org/2023.findings-acl.188", 2023};
-  for (const auto& [theirs, ours] : std::vector<std::pair<std::string, std::string>>{{"encode-attn", "encode_attn"}, {"output-attn", "output_attn"}}) {
-    for (const char* part : {"q", "k", "v", "o"}) a.reference.push_back({"RAN-{n}/" + theirs + "/dense-" + part + "/*", ours + ".dense_" + part + ".*"});
-    for (const char* part : {"t", "g"}) a.reference.push_back({"RAN-{n}/" + theirs + "/glu/dense-" + part + "/*", ours + ".glu.dense_" + part + ".*"});
-    a.reference.push_back({"RAN-{n}/" + theirs + "/layernorm/*", ours + ".layernorm.*"});
+  for (const std::string layer : {"RAN-{n}/", "ran-{n}/"}) {
+    for (const auto& [theirs, ours] : std::vector<std::pair<std::string, std::string>>{{"encode-attn", "encode_attn"}, {"output-attn", "output_attn"}}) {
+      for (const char* part : {"q", "k", "v", "o"}) a.reference.push_back({layer + theirs + "/dense-" + part + "/*", ours + ".dense_" + part + ".*"});
+      for (const char* part : {"t", "g"}) a.reference.push_back({layer + theirs + "/glu/dense-" + part + "/*", ours + ".glu.dense_" + part + ".*"});
+      a.reference.push_back({layer + theirs + "/layernorm/*", ours + ".layernorm.*"});
+    }
+    for (const char* part : {"t", "g"}) a.reference.push_back({layer + "cell-glu/dense-" + part + "/*", std::string("cell_glu.dense_") + part + ".*"});
+    a.reference.push_back({layer + "cell-residual-layernorm/*", "cell_residual_layernorm.*"});
+    a.reference.push_back({layer + "concat-layernorm/*", "concat_layernorm.*"});
+    a.reference.push_back({layer + "output-layernorm/*", "output_layernorm.*"});
+    for (const char* group : {"cell-initializer-group/", ""}) a.reference.push_back({layer + group + "cell-initializer-layernorm/beta", "cell_initializer_layernorm.beta"});
   }
-  for (const char* part : {"t", "g"}) a.reference.push_back({std::string("RAN-{n}/cell-glu/dense-") + part + "/*", std::string("cell_glu.dense_") + part + ".*"});
-  a.reference.push_back({"RAN-{n}/cell-residual-layernorm/*", "cell_residual_layernorm.*"});
-  a.reference.push_back({"RAN-{n}/concat-layernorm/*", "concat_layernorm.*"});
-  a.reference.push_back({"RAN-{n}/output-layernorm/*", "output_layernorm.*"});
-  for (const char* group : {"cell-initializer-group/", ""}) a.reference.push_back({std::string("RAN-{n}/") + group + "cell-initializer-layernorm/beta", "cell_initializer_layernorm.beta"});
   for (const char* unused : {"cell-initializer/kernel", "cell-initializer-layernorm/gamma"}) a.reference.push_back({unused, ""});
   a.input_width = [](const Hyper& h) { return h.integer("width"); };
   a.check = [](const Hyper& h) {

@@ -15,7 +15,7 @@ Architecture neural_ode() {
                  "drive=added: f(x, s) = g(s) + W_u x, where g is that network without x", "s_t = s(span · Δ_t) from s(0) = s_{t-1}, by the solver", "y_t = s_t"};
   a.notes = {"gradient_net.{0,2,…} are the linear maps of a torch Sequential, as latent_ode names them; the first reads x in front of s, as NODE of ctrnn_model.py does with one layer and tanh (hidden_layers=0, final_activation=tanh, solver=rk4, unfolds=6, span=0.6; its W_step is the transpose).",
              "f does not depend on the time itself. A network that reads the state alone is drive=added: without an input.weight of its own, give zeros.",
-             "There is no adjoint method: gradients are those of the solver's steps (torchdiffeq's odeint, not odeint_adjoint).", "dopri5 chooses its step anew from the start of each step of the sequence, where one call of odeint over all times carries it on."};
+             "There is no adjoint method: gradients are those of the solver's steps (torchdiffeq's odeint, not odeint_adjoint)."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 1024, "Size of the state.", "units"), hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."), hyper_choice("drive", "joined", {"joined", "added"}, "How the input enters f: beside the state, or added to f(s) by a map of its own.")};
   for (HyperSpec& row : parts::derivative_hyper(1, 64, "identity")) a.hyper.push_back(std::move(row));
   a.hyper.push_back(hyper_real("span", "", 1.0, 1e-4, 1e3, "How long the equation is solved over where Δ_t = 1.", true, "time"));

@@ -18,6 +18,7 @@ OdeSolver solver_of(const Hyper& h) { return {h.choice("solver"), h.integer("unf
 std::vector<std::string> solver_notes() {
   return {"rk4 is the classical method; rk4_38 is the 3/8 rule, which torchdiffeq calls rk4.",
           "dopri5 is torchdiffeq's, with its factors 0.9, 1/5 and 10, Hairer's first step and its polynomial where the last step goes beyond the end. Each sequence of a batch chooses its own steps. No gradient passes through their lengths (in torchdiffeq it passes through the first), so gradients are exact but for what the tolerances allow; float32 cannot keep tolerances under 1e-6.",
+          "dopri5 chooses its step anew from the start of each step of the sequence, where one call of torchdiffeq's odeint over all times carries it on.",
           "Where dopri5 needs more than max_steps, the gate solver_steps and the state are not a number and the run ends there: raise max_steps, or the tolerances."};
 }
 

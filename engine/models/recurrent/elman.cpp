@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-//   h_t = f(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh),   y_t = h_t        f: tanh, relu or identity
+//   h_t = f(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh),   y_t = g(h_t [+ W_xy x_t]), or g(W_hy h_t + b_y [+ W_xy x_t])        f: tanh, relu or identity
 // J. L. Elman, Finding structure in time, Cognitive Science 14 (1990). Same parameters as torch.nn.RNN.
 #include <cmath>
 
@@ -53,11 +53,12 @@ Init rotations(double rho, double from, double to, std::int64_t H) {
 Architecture elman() {
   Architecture a;
   a.title = "Elman network";
-  a.equations = {"h_t = f(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh)", "y_t = h_t", "∂h_t/∂h_{t-1} = diag(f'(a_t)) W_hh"};
+  a.equations = {"h_t = f(W_ih x_t + b_ih + W_hh h_{t-1} + b_hh)", "y_t = g(h_t), with feedthrough g(h_t + W_xy x_t), where g is the identity unless set;  outputs > 0: W_hy h_t + b_y in place of h_t", "∂h_t/∂h_{t-1} = diag(f'(a_t)) W_hh"};
   a.notes = {"Parameters have the shapes of torch.nn.RNN; its own names (weight_ih_l0, weight_ih_l0_reverse and so on, below any prefix) are read too.",
              "PyTorch starts every parameter uniform in ±1/√H; here W_hh starts orthogonal times the spectral radius unless recurrent_init says otherwise.",
              "recurrent_init=identity with ρ = 1, activation=relu, input_init=normal and bias_init=zero is the IRNN (Le, Jaitly and Hinton 2015, arXiv:1504.00941).",
              "recurrent_init=rotations with ρ above 1 and activation=tanh is the limit cycle initialisation (Park, Ságodi and Sokół 2023, arXiv:2308.12585): each pair of units keeps turning; the ranges of ρ = 1.5 and of the angles are those of the authors' code.",
+             "Where a run has a target, a linear head follows the layers: y_t is then what it reads. outputs, feedthrough and output_activation give each layer the read-out σ_y(C x + D u) of textbooks under names of this project: weight_hy is C and weight_xy is D, which Elman's own network does not have.",
              "With h_0 = 0 and neither bias nor input the state stays at 0, which is a fixed point also where it is not a stable one."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Number of units.", "units"),
              hyper_integer("layers", "L", 1, 1, 64, "Layers, each fed with the one below."),
@@ -70,7 +71,10 @@ Architecture elman() {
              draws_only(hyper_choice("input_init", "uniform", {"uniform", "normal"}, "How W_ih starts: uniform in ±1/√H, or normal with deviation input_deviation.")),
              draws_only(hyper_real("input_deviation", "σ", 0.001, 0.0, 10.0, "Deviation of W_ih where input_init=normal.", false)),
              draws_only(hyper_choice("bias_init", "uniform", {"uniform", "zero"}, "How the biases start: uniform in ±1/√H, or at 0.")),
-             hyper_flag("bias", true, "Whether the two bias vectors exist.")};
+             hyper_flag("bias", true, "Whether the two bias vectors exist, and b_y."),
+             hyper_integer("outputs", "M", 0, 0, 4096, "Outputs that a layer reads out of its units; 0: the units themselves.", "units"),
+             hyper_flag("feedthrough", false, "Whether what a layer returns has the input in it too, W_xy x_t."),
+             hyper_choice("output_activation", "identity", {"identity", "tanh", "logistic"}, "The nonlinearity g of what a layer returns.")};
   a.spectrum = "eigenvalues of the recurrent Jacobian ∂h_t/∂h_{t-1}";
   a.source = {"J. L. Elman", "Finding structure in time", "Cognitive Science 14", "https://doi.org/10.1207/s15516709cog1402_1", 1990};
   a.reference = {{"weight_ih_l{n}{_reverse}", "weight_ih"}, {"weight_hh_l{n}{_reverse}", "weight_hh"}, {"bias_ih_l{n}{_reverse}", "bias_ih"}, {"bias_hh_l{n}{_reverse}", "bias_hh"}, {"w_ih", "weight_ih"}, {"w_hh", "weight_hh"}, {"b_ih", "bias_ih"}, {"b_hh", "bias_hh"},
@@ -86,7 +90,7 @@ Architecture elman() {
                   {.model = "elman", .parameter = "angle_min", .value = h.text("angle_min"), .range = "at most angle_max"});
   };
 
-  a.input_weights = {{"weight_ih"}};
+  a.input_weights = {{"weight_ih"}, {"weight_xy"}};
   a.layer = [](Layer& l, Var x) {
     const std::int64_t H = l.hyper.integer("width");
     const double k = 1.0 / std::sqrt(static_cast<double>(H)), rho = l.hyper.real("spectral_radius");
@@ -116,7 +120,13 @@ Architecture elman() {
       const Var sum = linear(s[0], W_hh, u_t[0]);
       return std::vector<Var>{parts::activation(f, sum)};
     };
-    return f == "identity" ? parts::linear_step(l, state, [=] { return W_hh; }, u, {u}, cell) : step(l, {state}, {u}, cell)[0];
+    const std::int64_t M = l.hyper.integer("outputs");
+    const Var W_hy = M ? l.parameter("weight_hy", {M, H}, even, "W_hy, from the units to the outputs; starts uniform in ±1/√H.") : Var{};
+    const Var b_y = M && l.hyper.flag("bias") ? l.parameter("bias_y", {M}, even, "b_y; starts uniform in ±1/√H.") : Var{};
+    const Var W_xy = l.hyper.flag("feedthrough") ? l.parameter("weight_xy", {M ? M : H, x.dim(-1)}, even, "W_xy, from the input to what the layer returns; starts uniform in ±1/√H.") : Var{};
+    const Var h = f == "identity" ? parts::linear_step(l, state, [=] { return W_hh; }, u, {u}, cell) : step(l, {state}, {u}, cell)[0];
+    const Var read = M ? linear(h, W_hy, b_y) : h;
+    return parts::activation(l.hyper.choice("output_activation"), W_xy ? read + linear(x, W_xy) : read);
   };
   return a;
 }

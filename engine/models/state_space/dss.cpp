@@ -8,7 +8,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "array/error.h"
 #include "models/architecture.h"
 #include "models/parts/hippo.h"
 #include "models/parts/layers/diagonal_system.h"
@@ -36,7 +35,7 @@ parts::DiagonalKernel kernel(Layer& l) {
 
   const auto frequency = [N, kind = h.choice("Lambda_init")](InitContext& c, std::size_t n) {
     if (kind == "lin") return std::numbers::pi * static_cast<double>(n);
-    if (kind == "randn") return c.rng.normal();
+    if (kind.starts_with("randn")) return c.rng.normal();
     return 0.0;
   };
   const auto frequencies = [N, frequency, kind = h.choice("Lambda_init")](InitContext& c) {
@@ -54,7 +53,7 @@ parts::DiagonalKernel kernel(Layer& l) {
     } else if (version == "exp-re-im") {
       const Var im = l.parameter("Lambda_log_im", {N}, [frequencies](InitContext& c) {
         const auto found = frequencies(c);
-        for (std::size_t n = 0; n < found.size(); ++n) c.values[n] = std::log(std::max(found[n], 1e-4));
+        for (std::size_t n = 0; n < found.size(); ++n) c.values[n] = std::log(std::max(std::abs(found[n]), 1e-4));
       }, "log of Im Λ, of at least 1e-4" + starts);
       Lambda = complex(re, exp_in_range(im));
     } else {
@@ -109,7 +108,7 @@ Architecture dss() {
              "1/x is x̄/(|x|² + ε) in softmax, ε = epsilon, and x̄/max(|x|², 1e-7) elsewhere.",
              "Where a mode of softmax grows, no gradient passes through its shift in the reference, so that its gradients are not the kernel's: softmax has the kernel's, softmax-detached the reference's.",
              "A mode that grows goes on growing beyond L steps. With softmax, and with max_real_Lambda above 1e-4, there is no convolution form: an FFT rounds small outputs as it does the largest.",
-             "Λ starts with Re Λ = −½, and Im Λ normal for randn; randn-complex, which only softmax and clip know, has both parts normal as ag1988/dss draws them.",
+             "Λ starts with Re Λ = −½, and Im Λ normal for randn; randn-complex has both parts normal as ag1988/dss draws them. The exp versions keep logarithms: there Re Λ starts at −½ for randn-complex too, and exp-re-im takes the size of Im Λ.",
              "With bidirectional and max_kernel_length ag1988/dss puts the second kernel at a wrong place where the sequence is longer; here it is as in ag1988/dlr."};
   for (const std::string& line : parts::diagonal_system_notes()) a.notes.push_back(line);
   a.hyper = parts::diagonal_system_hyper(
@@ -128,12 +127,6 @@ Architecture dss() {
   a.reference = parts::diagonal_system_reference();
   a.check = [](const Hyper& h) {
     parts::check_diagonal_system(h, "dss");
-    if (h.choice("version").starts_with("exp") && h.choice("Lambda_init") == "randn-complex")
-      throw Error("dss: version = " + h.choice("version") + " keeps the logarithm of −Re Λ, which Lambda_init = randn-complex draws of both signs: choose another start.",
-                  {.model = "dss", .parameter = "Lambda_init", .value = "randn-complex", .range = "hippo_skew_pos_imag, lin or randn"});
-    if (h.choice("version") == "exp-re-im" && h.choice("Lambda_init") == "randn")
-      throw Error("dss: version = exp-re-im keeps the logarithm of Im Λ, which Lambda_init = randn draws of both signs: choose another start.",
-                  {.model = "dss", .parameter = "Lambda_init", .value = "randn", .range = "hippo_skew_pos_imag or lin"});
   };
   parts::make_diagonal_system(a, kernel);
   return a;

@@ -85,6 +85,9 @@ Architecture hippo_rnn() {
     if (h.choice("input") == "learned" && !h.flag("hx") && !h.flag("hm"))
       throw Error("hippo-rnn: hx = false and hm = false leave h nothing to see: choose true for one of them.",
                   {.model = "hippo-rnn", .parameter = "hm", .value = "false", .range = "true where hx = false"});
+    if (h.choice("input") == "learned" && !h.flag("ux") && !h.flag("hx"))
+      throw Error("hippo-rnn: ux = false and hx = false leave the input no way in: choose true for one of them.",
+                  {.model = "hippo-rnn", .parameter = "hx", .value = "false", .range = "true where ux = false"});
     if (h.real("trainable_scale") > 0.0 && h.choice("measure") == "legs")
       throw Error("hippo-rnn: trainable_scale = " + h.text("trainable_scale") + " needs a time-invariant measure, legs has a matrix a step: choose 0, or another measure.",
                   {.model = "hippo-rnn", .parameter = "trainable_scale", .value = h.text("trainable_scale"), .range = "0 with measure=legs"});

@@ -164,7 +164,7 @@ Architecture liquid_s4() {
       "0 is the recurrence, which has all orders and is the limit of them.",
       "The reference computes something else, from the same parameters: its polyb and kb add terms in products of inputs that are taken from the end of the whole sequence to its start, so "
       "they are not causal: with liquid_kernel = polyb or kb a second layer that runs backward makes them, with orders 2 to order. Such a model cannot start from a state: what is still to come would change what has been.",
-      "They have copies of log_dt, B, C and w that are not in its files (attributes of its SSKernel, as they were at the start): frozen.*, which are to be added to a file, w as [modes, re and im].",
+      "They have copies of log_dt, B, C and w that are not in its files (attributes of its SSKernel, as they were at the start): frozen.*, which are to be added to a file as <layer>/frozen.* or layers.<layer>.layer.kernel.kernel.frozen.*, w as [modes, re and im].",
       "allcombs takes the products of the last T sets of p among the fewest last inputs that have so many, as the code's default; where there are not enough inputs for that, where the code fails, nothing is added. "
       "kb multiplies two transforms of different lengths, T + 1 and 2T points, in the code; the kernel that does the same is made here, from S4's own.",
       "Its bidirectional variant of these two, and lcontract beside liquid_kernel = null, which does nothing, are not here.",
@@ -182,6 +182,7 @@ Architecture liquid_s4() {
   a.spectrum = "eigenvalues of ∂h_t/∂h_{t-1} of every channel: of Ā + u_t diag(B̄) with order = 0; of Ā, once an order, otherwise";
   a.source = {"R. Hasani, M. Lechner, T.-H. Wang, M. Chahine, A. Amini, D. Rus", "Liquid structural state-space models", "ICLR", "https://arxiv.org/abs/2209.12951", 2022};
   a.reference = {{"kernel.kernel.L", ""}, {"layers.{n}.layer.kernel.kernel.*", "*"}, {"kernel.kernel.*", "*"}, {"layers.{n}.layer.D", "D"},
+                 {"layers.{n}.layer.frozen.*", "frozen.*"}, {"frozen.*", "frozen.*"},
                  {"layers.{n}.layer.output_linear.0.*", "output_linear.*"}, {"output_linear.0.*", "output_linear.*"}, {"layers.{n}.norm.norm.*", "norm.*"}};
   parts::make_low_rank_layer(a, {.id = "liquid-s4",
                                  .read = [](Layer& l, const LowRankSystem& system, Var u) {

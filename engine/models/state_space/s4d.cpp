@@ -87,7 +87,7 @@ Architecture s4d() {
              "D [1, H], output_linear without .0; kernel. and layer. are left out. Its disc=dss is the architecture dss.",
              "A number that has to be positive, such as −Re A, is kept as its exp, softplus, sigmoid or relu (plus 1e-4) says; it starts at 1e-4 or above, and as a sigmoid at 1e-4 below 1 where it would be larger.",
              "init=legs starts B as HiPPO-LegS, cut to imaginary parts of ±2, where B is a parameter; it is not halved, as S4 without its low-rank part would have it.",
-             "is_real: N real modes a channel, A, B and C real, and still the factor 2. bidirectional: C has a second row, for the steps from the next one on; with channels as many rows for each direction, and D a row a read.",
+             "is_real: N real modes a channel, A, B and C real, and still the factor 2. bidirectional: C has a second row, for the steps from the next one on. channels > 1: C has a row a read, those of the backward direction after the others, and D too; the output map takes the reads side by side, all channels of the first read before those of the second.",
              "bandlimit: modes of more than bandlimit/2 turns a step are not read; no gradient passes through this choice."};
   a.hyper = {hyper_integer("width", "H", 64, 1, 4096, "Channels; each has a bank of modes of its own.", "channels"),
              hyper_integer("state", "N", 64, 2, 1024, "State size a channel, conjugates counted: N/2 complex modes are stored.", "states"),

@@ -281,6 +281,12 @@ TEST_CASE("every model that offers the convolution form has filters, or says tha
   CHECK_ERROR(distilled(request_for("elman", {}), 4, 32), "elman has no long filter");
 }
 
+TEST_CASE("a model that offers the convolution form and keeps modes is told so, and not that models with that form have filters") {
+  for (const auto& [architecture, set] : std::vector<std::pair<std::string, Settings>>{{"lru", {}}, {"s5", {}}, {"s4d", {{"code", "full"}, {"channels", "2"}}}, {"dlr", {{"channels", "2"}}}, {"dss", {{"channels", "2"}}}})
+    CHECK_ERROR(distilled(request_for(architecture, set), 4, 32), architecture + " has no long filter: its memory is kept as modes");
+  CHECK_ERROR(distilled(request_for("elman", {}), 4, 32), "elman has no long filter: no memory of it is a convolution with the same kernel at every step. reclab forms elman");
+}
+
 TEST_CASE("a distillation is stopped") {
   std::stop_source source;
   source.request_stop();

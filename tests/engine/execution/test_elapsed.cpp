@@ -98,6 +98,38 @@ TEST_CASE("elapsed times are in units of the median step, or of the unit that is
   CHECK_EQUAL(elapsed(unequal, 0.0, TimeMark{-4.0, 2.0}, false)[0], 2.0);
   CHECK_EQUAL(elapsed(unequal, 0.0, TimeMark{3.0, 2.0}, false)[0], 1.0);
   CHECK_EQUAL(elapsed(unequal, 0.5, TimeMark{-4.0, 2.0}, false)[0], 8.0);
+  // The first step's own, where nothing tells it.
+  CHECK_EQUAL(elapsed(unequal, 0.0, {}, false, 2.5)[0], 2.5);
+  CHECK_EQUAL(elapsed(unequal, 0.0, {}, false, 2.5)[1], 1.0);
+  CHECK_EQUAL(elapsed(unequal, 1.0, {}, true, 2.5)[0], 2.5);
+  CHECK_EQUAL(elapsed(unequal, 0.0, TimeMark{-4.0, 2.0}, false, 2.5)[0], 2.0);
+}
+
+TEST_CASE("the first elapsed time is the one that is set, as if a clock had stood so far back") {
+  const test::Scratch folder;
+  for (const std::string& id : timed()) {
+    const auto with = [&](std::vector<double> times, Settings own) {
+      if (id == "continuous-fast-weights") own.emplace_back("initial", "no");  // else its first step takes no time
+      return request_for(id, at_times(times), own);
+    };
+    const RunRequest plain = with(unequal, {{"time_unit", "1"}}), set = with(unequal, {{"time_unit", "1"}, {"first_elapsed", "2.5"}});
+    const auto own = finished(set).trace;
+    const bool still = id == "ode-rnn";  // at rest its equation moves nothing, since biases start at 0
+    CHECK_SAYS((values_of(*own, "output") == values_of(*finished(plain).trace, "output")) == still, id);
+    auto rest = finished(plain).state;  // at rest, with a clock
+    for (auto& [key, array] : rest) {
+      CHECK_SAYS(array.real != nullptr, id + " " + key);
+      array.real = std::make_shared<const std::vector<double>>(key.ends_with("/clock") ? std::vector<double>{-2.5, 1.0} : std::vector<double>(array.real->size(), 0.0));
+    }
+    RunRequest clocked = plain;
+    clocked.state = folder / (id + ".npz");
+    save_state(rest, clocked.state);
+    CHECK_SAYS(values_of(*own, "output") == values_of(*finished(clocked).trace, "output"), id);
+    // Equal steps too are given it.
+    std::vector<double> steps;
+    for (std::size_t t = 0; t < unequal.size(); ++t) steps.push_back(static_cast<double>(t));
+    CHECK_SAYS((values_of(*finished(with(steps, {{"first_elapsed", "2.5"}})).trace, "output") == values_of(*finished(with(steps, {})).trace, "output")) == still, id);
+  }
 }
 
 TEST_CASE("a grid is even in any unit and however few digits its times are written with") {

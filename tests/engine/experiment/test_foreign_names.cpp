@@ -76,3 +76,17 @@ TEST_CASE("trees of arrays are read with slashes as with dots, two layers too") 
   for (const char* id : {"relit", "arelit", "token-turing-machine", "temporal-latent-bottleneck", "block-recurrent"})
     check_read(id, {{"width", "8"}, {"heads", "2"}}, [](const std::string& layer, const std::string& rest) { return "params/" + layer + "/" + with_slashes(rest); });
 }
+
+TEST_CASE("copies that liquid-s4's code does not save are read where the card puts them and beside the layer's own") {
+  const auto names = [](const std::string& frozen) {
+    return [frozen](const std::string& layer, const std::string& rest) {
+      if (rest.starts_with("frozen.")) return frozen + rest;
+      if (rest.starts_with("output_linear.")) return "layers." + layer + ".layer.output_linear.0." + rest.substr(14);
+      if (rest == "D") return "layers." + layer + ".layer.D";
+      if (rest.starts_with("norm.")) return "layers." + layer + ".norm." + rest;
+      return "layers." + layer + ".layer.kernel.kernel." + rest;
+    };
+  };
+  for (const char* frozen : {"layers.0.layer.kernel.kernel.", "layers.0.layer.", "", "0/", "0."})
+    check_read("liquid-s4", {{"width", "4"}, {"state", "4"}, {"order", "2"}, {"liquid_kernel", "polyb"}}, names(frozen));
+}

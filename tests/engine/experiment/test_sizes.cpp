@@ -63,6 +63,9 @@ TEST_CASE("sizes that go together are found from the shapes, and none is called 
       {"tnn", {{"width", "32"}, {"expand", "1.5"}}},
       {"mamba-2", {{"width", "24"}, {"state", "6"}, {"d_ssm", "32"}, {"head", "8"}}},
       {"mamba-2", {{"width", "32"}, {"state", "3"}, {"groups", "2"}, {"head", "8"}, {"layers", "2"}}},
+      {"sashimi", {{"width", "8"}, {"pool1", "2"}, {"pool2", "3"}, {"n_layers", "2"}}},
+      {"sashimi", {{"width", "8"}, {"pool1", "2"}, {"pool2", "0"}}},
+      {"sashimi", {{"width", "8"}, {"pool1", "2"}, {"pool2", "2"}, {"pool3", "2"}, {"expand", "3"}}},
   };
   for (const auto& [architecture, made] : cases) {
     const FileShapes shapes = saved(architecture, made);
@@ -80,6 +83,7 @@ TEST_CASE("sizes that go together are found from the shapes, and none is called 
 TEST_CASE("where shapes leave a choice, that which departs least is taken and the others are named") {
   const std::vector<std::tuple<std::string, Settings, Settings>> cases{
       {"qrnn", {{"width", "8"}, {"pooling", "f"}}, {{"width", "4"}, {"pooling", "ifo"}}},
+      {"mamba-2", {{"width", "32"}, {"state", "6"}, {"head", "8"}}, {{"width", "32"}, {"state", "3"}, {"head", "8"}, {"groups", "2"}}},
   };
   for (const auto& [architecture, taken, other] : cases) {
     const FileShapes shapes = saved(architecture, taken);
@@ -111,4 +115,22 @@ TEST_CASE("a file without the name of any parameter is not searched, and one of 
       CHECK(parts_that_fit(builtin_registry().find(model), values_of(model, {}), 2, FileIndex(*file)).empty());
       CHECK_SAYS(processor_seconds() - start < 8.0, std::string(model) + ": " + test::show(processor_seconds() - start) + " s");
     }
+}
+
+TEST_CASE("many parts that have a model's names and do not fit it are given up together") {
+  const auto parts = [](int n) {
+    FileShapes file;
+    for (int part = 0; part < n; ++part)
+      for (const auto& [name, shape] : saved("transformer", {{"width", "8"}}))
+        file["net" + std::to_string(part) + "/" + name] = Shape(shape.size() + 1, 7);
+    return file;
+  };
+  const auto seconds = [&](int n) {
+    const FileIndex file(parts(n));
+    const double start = processor_seconds();
+    CHECK(parts_that_fit(builtin_registry().find("transformer"), values_of("transformer", {}), 2, file).empty());
+    return processor_seconds() - start;
+  };
+  const double one = seconds(1), six = seconds(6);
+  CHECK_SAYS(one > 0.02 && six < 3.0 * one, "a part takes " + test::show(one) + " s, 6 take " + test::show(six) + " s");
 }

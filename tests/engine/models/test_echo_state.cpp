@@ -163,7 +163,7 @@ TEST_CASE("the read-out of a run is fitted to its target where its weights are d
     return more;
   };
   const auto fitted = run_of(settings, sequence), drawn = run_of(with({{"readout", "drawn"}}), sequence);
-  CHECK(noted(*fitted, "fitted by ridge regression to the target at 350 steps") && !noted(*drawn, "fitted"));
+  CHECK(noted(*fitted, "fitted by ridge regression to the target at 350 steps of the first 400 (fit_steps); the other 300 are a test.") && !noted(*drawn, "fitted"));
   CHECK(values(*fitted, "param/0/W") == values(*drawn, "param/0/W"));
   CHECK(error_of(*fitted, sequence, 50, 400) < 0.01 && error_of(*fitted, sequence, 400, 700) < 0.01 && error_of(*drawn, sequence, 50, 700) > 0.3);
   CHECK(error_of(*fitted, sequence, 50, 400) < error_of(*fitted, sequence, 400, 700));
@@ -180,6 +180,13 @@ TEST_CASE("the read-out of a run is fitted to its target where its weights are d
   RunRequest narrow = request_of(settings, sequence);
   narrow.dtype = "f32";
   CHECK_CLOSE(values(*run_of(narrow), "param/head/weight")[0], W[0], 1e-6 * std::abs(W[0]));
+
+  // All of a sequence that is a user's own counts, however long, unless a part is asked for.
+  RunRequest shipped = request_of({}, make_task("delay", {.length = 900, .seed = 4}));
+  shipped.preset = test::shipped().find("echo-state");
+  CHECK(noted(*run_of(shipped), "to the target at 850 steps."));
+  shipped.set = {{"fit_steps", "300"}};
+  CHECK(noted(*run_of(shipped), "at 250 steps of the first 300 (fit_steps); the other 600 are a test."));
 
   // Weights from a file are not fitted again.
   const test::Scratch scratch;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The input is the user's: no preset changes it, and what makes gates move is how weights are drawn.
+// The input is the user's: no preset changes it or leaves a part of it out, and what makes gates move is how weights are drawn.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -37,7 +37,7 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
 
 }  // namespace
 
-SWEEP_PRESETS("it reads the input as it is, and its times in the sequence's own unit", preset) {
+SWEEP_PRESETS("it reads the input as it is, all of it, and its times in the sequence's own unit", preset) {
   std::vector<Preset> all{preset};
   if (preset.trained) all.push_back(as_trained(preset));
   for (const Preset& one : all) {
@@ -46,6 +46,8 @@ SWEEP_PRESETS("it reads the input as it is, and its times in the sequence's own 
     for (const HyperSpec& row : hyper.table()) {
       if (row.key.ends_with("input_scale")) CHECK_SAYS(hyper.real(row.key) == 1.0, preset.id + " sets " + row.key);
       if (row.key.ends_with("time_unit")) CHECK_SAYS(hyper.real(row.key) == 0.0, preset.id + " sets " + row.key);
+      if (row.key.ends_with("first_elapsed")) CHECK_SAYS(hyper.real(row.key) == 1.0, preset.id + " sets " + row.key);
+      if (row.key.ends_with("fit_steps")) CHECK_SAYS(hyper.integer(row.key) == 0, preset.id + " sets " + row.key);  // of a sequence that is not its own too
     }
   }
 }

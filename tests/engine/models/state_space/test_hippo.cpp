@@ -211,3 +211,8 @@ TEST_CASE("LSSL begins as HiPPO with time held: the same states as the projectio
     }
   }
 }
+
+TEST_CASE("an input that neither the memory nor the units see is refused, whatever the measure") {
+  for (const char* measure : {"legs", "legt"})
+    CHECK_ERROR(hyper_of(builtin_registry(), test::preset_of("hippo-rnn"), {{"measure", measure}, {"ux", "no"}, {"hx", "no"}}), "hippo-rnn: ux = false and hx = false leave the input no way in");
+}
