@@ -301,6 +301,7 @@ void MainWindow::connectSession() {
     session_->loadSequence(beginningSequence(options_, *session_->library()));
   });
   connect(session_, &SessionController::runEnded, this, &MainWindow::endRestoring);
+  connect(session_, &SessionController::cellsMissing, this, &MainWindow::offerMissing);
   connect(session_, &SessionController::weightsMisfit, this, &MainWindow::offerOtherWeights);
   connect(session_, &SessionController::runEnded, this, [this](Outcome outcome) {
     nameModel();

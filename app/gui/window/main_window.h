@@ -132,6 +132,7 @@ class MainWindow : public QMainWindow {
   void offerAfterStop();
   void nameModel();  ///< over its list, inspector and card: which it is, and that it is not shown where it is not
   void showMap(const QString& marked);
+  void offerMissing(const SequenceChoice& choice, const QStringList& cures);  ///< what may become of the missing cells of a file that was refused
   void showLibrary();
   void focusNextPart(bool back);
   void arrangeSides();
