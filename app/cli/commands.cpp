@@ -52,6 +52,16 @@ void one_of(const std::string& option, const std::string& text, const std::vecto
   if (std::ranges::find(known, text) == known.end()) usage_error(option, "is \"" + text + "\"; give " + joined(known, " or ") + ".");
 }
 
+}  // namespace
+
+Missing missing_of(const std::string& text) {
+  if (text.empty()) return Missing::refuse;
+  one_of("--missing", text, missing_choices());
+  return *missing_choice(text);
+}
+
+namespace {
+
 LossKind loss_of(const std::string& text) {
   if (const auto kind = loss_kind(text)) return *kind;
   usage_error("--loss", "is \"" + text + "\"; give last or mean or task.");
@@ -86,11 +96,13 @@ Sequence sequence_of(const ModelOptions& options, const Preset& preset, std::int
     if (!options.time.empty()) load.time = options.time;
     load.standardise = yes_or_no("--standardise", options.standardise, true);
     load.target = options.target;
+    load.missing = missing_of(options.missing);
     return load_sequence(options.input, load);
   }
   if (!options.columns.empty()) usage_error("--columns", "belongs to --input; a task has the columns it has.");
   if (!options.time.empty()) usage_error("--time", "belongs to --input; a task counts its steps.");
   if (!options.target.empty()) usage_error("--target", "belongs to --input; a task brings the target that it has.");
+  if (!options.missing.empty()) usage_error("--missing", "belongs to --input; a task has no missing cells.");
   TaskOptions make;
   make.length = integer("--length", options.length, 1, longest).value_or(length);
   make.seed = options.task_seed.empty() ? seed("--seed", options.seed).value_or(preset.task_seed) : *seed("--task-seed", options.task_seed);

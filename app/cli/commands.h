@@ -35,7 +35,7 @@ struct ModelOptions {
   std::vector<std::string> set;
   std::string seed, device = "auto", dtype = "f64", weights, sizes, state;
   // The sequence.
-  std::string input, task, length, task_seed, time, standardise, loss;
+  std::string input, task, length, task_seed, time, missing, standardise, loss;
   std::vector<std::string> columns, target, task_set;
   bool trained = false;
 };
@@ -98,6 +98,8 @@ int check_device(const CheckDeviceOptions& options, Interrupt& interrupt);
 int cancelled(const std::string& where);
 /// A user's mistake in an option, one sentence.
 [[noreturn]] void usage_error(const std::string& option, const std::string& sentence);
+/// What --missing says; refuse where it is not given.
+Missing missing_of(const std::string& text);
 
 /// --sizes weights: what the file's shapes tell goes after what was set, and is told.
 void take_sizes(const ModelOptions& options, RunRequest& request, bool tell = true);

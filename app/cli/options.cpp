@@ -19,6 +19,11 @@ void add_list(CLI::App& app, const char* flag, std::vector<std::string>& values,
   app.add_option(flag, CLI::callback_t(split), text)->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->type_name("A,B");
 }
 
+std::string missing_help() {
+  return "What becomes of missing cells of the file (empty, NA, NaN): " + listed(missing_choices(), "or") +
+         " (refuse). leave-out: their rows; mask: as hold, and a channel for each column that has them. A step whose target is missing does not count; a row whose time is missing is left out or refused";
+}
+
 void add_model(CLI::App& app, ModelOptions& options, bool required) {
   app.add_option("id", options.id, "The preset; `reclab list` shows all")->required(required)->type_name("ID");
   app.add_option("--set", options.set, "A hyper-parameter; `reclab show ID` lists them")->allow_extra_args(false)->type_name("KEY=VALUE");
@@ -36,6 +41,7 @@ void add_sequence(CLI::App& app, ModelOptions& options) {
   add_list(app, "--columns", options.columns, "Columns of the file, by name or number from 1; \\, is a comma in a name");
   app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
   add_list(app, "--target", options.target, "Columns of the file that are the target, and inputs only where --columns names them too; or next: the next value of the input");
+  app.add_option("--missing", options.missing, missing_help())->type_name("HOW");
   app.add_option("--standardise", options.standardise, "yes or no (yes for files, no for tasks)")->type_name("Y");
   app.add_flag("--trained", options.trained, "With the trained weights that the preset brings, on what they were trained on; `reclab list` names those that have them");
   app.add_option("--weights", options.weights, archive_format_names() + " file, names as on the card (with or without param/) or of the reference implementation; FILE:PART is what stands below a prefix")->type_name("FILE");
@@ -88,6 +94,7 @@ void add_train(CLI::App& app, TrainOptions& options) {
   add_list(app, "--columns", options.columns, "Columns of the file, by name or number from 1; \\, is a comma in a name");
   app.add_option("--time", options.time, "The time column of the file, or none")->type_name("NAME");
   add_list(app, "--target", options.target, "Columns of the file that are the target, and inputs only where --columns names them too");
+  app.add_option("--missing", options.missing, missing_help())->type_name("HOW");
   app.add_option("--standardise", options.standardise, "yes or no (yes for files, by what is learned from; no for tasks)")->type_name("Y");
   app.add_option("--steps", options.steps, "Batches to learn from (2000)")->type_name("N");
   app.add_option("--until", options.until, "End after so many of them, at the rates that all of them would have")->type_name("N");

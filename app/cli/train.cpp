@@ -109,7 +109,7 @@ TrainingRequest training_request_of(const TrainOptions& options, const PresetLib
   static_cast<ModelOptions&>(run) = options;
   run.form = options.form;
   // The model's own options are those of `reclab run`; what is learned from is read below.
-  run.input = run.length = run.task_seed = run.time = run.standardise = run.state = run.loss = {};
+  run.input = run.length = run.task_seed = run.time = run.missing = run.standardise = run.state = run.loss = {};
   run.columns = run.target = run.task_set = {};
   run.task = {};
   TrainingRequest request;
@@ -123,6 +123,7 @@ TrainingRequest training_request_of(const TrainOptions& options, const PresetLib
     request.load.columns = options.columns;
     if (!options.time.empty()) request.load.time = options.time;
     request.load.target = options.target;
+    request.load.missing = missing_of(options.missing);
     if (std::ranges::find(options.target, "next") != options.target.end()) usage_error("--target", "is \"next\"; leave it out, and give --ahead 1.");
     request.load.standardise = yes("--standardise", options.standardise, true);
     request.windows.length = integer("--window", options.window, 1, longest).value_or(request.windows.length);
@@ -134,6 +135,7 @@ TrainingRequest training_request_of(const TrainOptions& options, const PresetLib
     only_with("--columns", !options.columns.empty(), "--input; a task has the columns it has");
     only_with("--time", !options.time.empty(), "--input; a task counts its steps");
     only_with("--target", !options.target.empty(), "--input; a task brings the target that it has");
+    only_with("--missing", !options.missing.empty(), "--input; a task has no missing cells");
     only_with("--window", !options.window.empty(), "--input; a task is as long as --length says");
     only_with("--ahead", !options.ahead.empty(), "--input; a task brings the target that it has");
     only_with("--held-out-share", !options.held_out_share.empty(), "--input; of a task --held-out says how many sequences are held out");

@@ -29,6 +29,7 @@ Options readOptions(const QStringList& arguments) {
   const auto help = parser.addHelpOption();
   const auto version = parser.addVersionOption();
   parser.addOption({"input", QString::fromStdString("The sequence, a " + sequence_format_names() + " file."), "FILE"});
+  parser.addOption({"missing", QString::fromStdString("What becomes of missing cells of the file: " + listed(missing_choices(), "or") + " (refuse)."), "HOW"});
   std::vector<std::string> names;
   for (const TaskInfo& task : tasks()) names.push_back(task.name);
   parser.addOption({"task", QString::fromStdString("A synthetic sequence instead: " + listed(names, ",") + "."), "NAME"});
@@ -58,7 +59,7 @@ Options readOptions(const QStringList& arguments) {
   const QStringList positional = parser.positionalArguments();
   if (positional.size() > 1) refuse("One model is looked at at a time, and " + positional[1] + " is a second; pin it for comparison in the window.");
   options.model = positional.value(0);
-  for (const char* name : {"input", "task", "length", "weights", "state", "seed", "layout", "theme", "figures", "panels", "format", "width", "font-size", "with"})  // a shell variable that is not set
+  for (const char* name : {"input", "missing", "task", "length", "weights", "state", "seed", "layout", "theme", "figures", "panels", "format", "width", "font-size", "with"})  // a shell variable that is not set
     if (parser.isSet(name) && parser.value(name).isEmpty()) refuse(QString("--%1 is empty; give a value, or leave it out.").arg(name));
   options.input = parser.value("input");
   options.task = parser.value("task");
@@ -66,6 +67,12 @@ Options readOptions(const QStringList& arguments) {
   options.state = parser.value("state");
   options.figures = parser.value("figures");
   if (!options.input.isEmpty() && !options.task.isEmpty()) refuse("--input and --task are two sequences; give one of them.");
+  if (parser.isSet("missing")) {
+    const std::string word = parser.value("missing").toStdString();
+    if (options.input.isEmpty()) refuse("--missing belongs to --input; a task has no missing cells.");
+    if (!missing_choice(word)) refuse(QString::fromStdString("--missing is " + word + "; it is " + listed(missing_choices(), "or") + "."));
+    options.missing = *missing_choice(word);
+  }
   if (parser.isSet("length")) {
     if (options.task.isEmpty()) refuse("--length belongs to --task; a file is as long as it is.");
     options.length = static_cast<std::int64_t>(std::min<std::uint64_t>(wholeNumber(parser.value("length"), "length", 1), 1'000'000'000));
@@ -137,6 +144,7 @@ SequenceChoice beginningSequence(const Options& options, const Library& library)
   if (!options.input.isEmpty()) {
     choice.isFile = true;
     choice.file = options.input.toStdString();
+    choice.load.missing = options.missing;
   } else if (!options.task.isEmpty()) {
     choice.task = options.task.toStdString();
     choice.options.length = options.length;

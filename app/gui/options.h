@@ -16,6 +16,7 @@ struct Options {
   QString input, task, weights, state, figures;
   QString layout;  ///< its name; empty: as it was left
   std::int64_t length = 0;  ///< of the task; 0: the task's own
+  Missing missing = Missing::refuse;  ///< of the file
   Settings set, taskSet;
   std::uint64_t seed = 1;
   std::optional<ThemeChoice> theme;

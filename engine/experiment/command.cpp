@@ -67,6 +67,7 @@ void CommandLine::model(const RunRequest& request, const std::string& device) {
     list("--columns", sequence.load.columns);
     if (sequence.load.time) option("--time", *sequence.load.time);
     list("--target", sequence.load.target);
+    if (sequence.load.missing != Missing::refuse) option("--missing", std::string(to_string(sequence.load.missing)));
     if (!sequence.standardised) option("--standardise", "no");
   }
   for (const auto& [key, value] : request.set) option("--set", key + "=" + value);

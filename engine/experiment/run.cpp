@@ -97,11 +97,13 @@ class Run {
       info_.input_mean = sequence.mean;
       info_.input_deviation = sequence.deviation;
     }
+    info_.missing = sequence.missing;
     info_.loss = std::string(to_string(prepared_.loss.kind())) + ": " + prepared_.loss.formula();
     info_.length = sequence.length;
     info_.layers = std::ssize(prepared_.probe->layers());
     for (const auto& layer : prepared_.probe->layers()) info_.each_layer.push_back({layer.name, layer.reversed});
     info_.command = command_of(request_, info_.device);
+    for (std::string& note : missing_notes(info_.missing)) info_.notes.push_back(std::move(note));
     if (!prepared_.fitted.empty()) info_.notes.push_back(prepared_.fitted);
     if (const std::string scale = input_scale_of(info_); !scale.empty()) info_.notes.push_back(input_scale_note(scale));
     if (prepared_.head_without_target() > 0) info_.notes.emplace_back("The output is that of the head that came with the weights; the loss compares it with no target.");

@@ -72,10 +72,11 @@ std::optional<Baseline> linear_predictor(const Examples& examples, const std::de
   const std::int64_t past = std::clamp<std::int64_t>(most_features / one.width, 1, most_steps), features = past * one.width;
   const auto target = [&](const Sequence& sequence, std::size_t t) { return std::span(sequence.target).subspan(t * outputs, outputs); };
   RidgeRegression ridge(features, one.target_width);
-  for (std::int64_t i = 0; ridge.rows() < enough_rows; ++i) {
+  for (std::int64_t i = 0; ridge.rows() < enough_rows && i < enough_rows; ++i) {  // an end, should no step of them count
     const Sequence sequence = examples.training(0, i);
     each_step(sequence, past, [&](std::size_t t, std::span<const double> z) { ridge.add(z, target(sequence, t)); });
   }
+  if (ridge.rows() == 0) return {};
   std::vector<double> weight(static_cast<std::size_t>(features) * outputs), bias(outputs);
   // As little of it as rows that depend on each other allow.
   double lambda = 1e-10 * static_cast<double>(ridge.rows());

@@ -46,8 +46,8 @@ class WindowExamples final : public Examples {
       refuse("window", std::to_string(options.length),
              "and what is ahead of it do not fit into the " + std::to_string(std::min(learned_, all.length - learned_)) + " steps of a part of " + all.name +
                  " (" + std::to_string(learned_) + " to learn from, " + std::to_string(all.length - learned_) + " held out): choose a shorter window, or a longer sequence");
-    input_ = measured(all.input, all.width);
-    if (own_target_ && all.target_kind == TargetKind::regress) target_ = measured(all.target, all.target_width);
+    input_ = measured(all.input, all.width, all.flags);
+    if (own_target_ && all.target_kind == TargetKind::regress) target_ = measured(all.target, all.target_width, 0);
   }
   Sequence training(std::int64_t step, std::int64_t index) const override {
     const std::int64_t places = learned_ - reach_ + 1;
@@ -61,8 +61,9 @@ class WindowExamples final : public Examples {
   std::int64_t held_out_count() const override { return std::max<std::int64_t>(1, (whole_->length - learned_ - reach_ + options_.length) / options_.length); }
   std::int64_t length() const override { return options_.length; }
   std::string text() const override {
+    const std::string missing = missing_words(whole_->missing);
     return "windows of " + std::to_string(options_.length) + " of the first " + std::to_string(learned_) + " steps of " + whole_->name + "; the other " +
-           std::to_string(whole_->length - learned_) + " are held out" + (own_target_ ? "" : "; the target is the value " + std::to_string(options_.ahead) + " ahead");
+           std::to_string(whole_->length - learned_) + " are held out" + (own_target_ ? "" : "; the target is the value " + std::to_string(options_.ahead) + " ahead") + (missing.empty() ? "" : "; " + missing);
   }
 
  private:
@@ -72,11 +73,11 @@ class WindowExamples final : public Examples {
   struct Moments {
     std::vector<double> mean, deviation;
   };
-  /// Of the steps that are learned from; 0 and 1 where nothing is to be standardised.
-  Moments measured(const std::vector<double>& values, std::int64_t columns) const {
+  /// Of the steps that are learned from; 0 and 1 where nothing is to be standardised, and of the last `flags` columns.
+  Moments measured(const std::vector<double>& values, std::int64_t columns, std::int64_t flags) const {
     const auto width = static_cast<std::size_t>(columns);
     Moments of{std::vector<double>(width, 0.0), std::vector<double>(width, 1.0)};
-    for (std::size_t j = 0; options_.standardise && j < width; ++j) {
+    for (std::size_t j = 0; options_.standardise && j < width - static_cast<std::size_t>(flags); ++j) {
       double sum = 0.0, squares = 0.0;
       const auto at = [&](std::int64_t t) { return values[static_cast<std::size_t>(t) * width + j]; };
       for (std::int64_t t = 0; t < learned_; ++t) sum += at(t);
@@ -97,6 +98,13 @@ class WindowExamples final : public Examples {
     for (std::size_t i = 0; i < some.size(); ++i) some[i] = (some[i] - by.mean[i % width]) / by.deviation[i % width];
     return some;
   }
+  /// Of rows of `width` numbers the first `values` each.
+  static void drop_flags(std::vector<double>& rows, std::size_t width, std::size_t values) {
+    std::size_t to = 0;
+    for (std::size_t at = 0; at < rows.size(); ++at)
+      if (at % width < values) rows[to++] = rows[at];
+    rows.resize(to);
+  }
   Sequence window(std::int64_t from) const {
     const Sequence& all = *whole_;
     Sequence part;
@@ -105,6 +113,7 @@ class WindowExamples final : public Examples {
     part.length = options_.length;
     part.width = all.width;
     part.names = all.names;
+    part.flags = all.flags;
     part.time.assign(all.time.begin() + from, all.time.begin() + from + part.length);
     part.time_name = all.time_name;
     part.time_unit = all.time_unit;
@@ -124,10 +133,12 @@ class WindowExamples final : public Examples {
       part.mask.assign(all.mask.begin() + from, all.mask.begin() + from + part.length);
     } else {
       part.target_kind = TargetKind::regress;
-      part.target_width = all.width;
-      part.target_names = all.names;
+      part.target_width = all.width - all.flags;
+      part.target_names.assign(all.names.begin(), all.names.end() - all.flags);
       part.mask.assign(static_cast<std::size_t>(part.length), 1.0);
+      if (!all.known.empty()) std::copy_n(all.known.begin() + from + options_.ahead, part.length, part.mask.begin());  // what was filled in is no target
       part.target = rows(all.input, input_, from + options_.ahead);
+      if (all.flags > 0) drop_flags(part.target, static_cast<std::size_t>(all.width), static_cast<std::size_t>(part.target_width));
     }
     return part;
   }

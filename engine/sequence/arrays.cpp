@@ -5,16 +5,17 @@
 #include <cmath>
 
 #include "array/error.h"
+#include "sequence/missing.h"
 
 namespace reclab {
 
-void check_finite(const std::vector<double>& data, std::int64_t width, const std::string& file, const std::string& what) {
-  const auto bad = std::find_if(data.begin(), data.end(), [](double value) { return !std::isfinite(value); });
+void check_finite(const std::vector<double>& data, std::int64_t width, const std::string& file, const std::string& what, Missing missing) {
+  const auto bad = std::find_if(data.begin(), data.end(), [&](double value) { return !std::isfinite(value) && (missing == Missing::refuse || !std::isnan(value)); });
   if (bad == data.end()) return;
   const std::int64_t at = bad - data.begin();
   const std::string place = "row " + std::to_string(at / width + 1) + ", column " + std::to_string(at % width + 1);
-  throw Error(file + ": " + place + what + (std::isnan(*bad) ? " is NaN" : " is infinite") + ": correct it or leave the row out",
-              {.file = file, .place = place});
+  if (std::isnan(*bad)) throw MissingCellError(file + ": " + place + what + " is NaN: correct it, leave the row out, or " + missing_cure, {.file = file, .place = place, .parameter = "missing", .range = missing_cures});
+  throw Error(file + ": " + place + what + " is infinite: correct it or leave the row out", {.file = file, .place = place});
 }
 
 void check_table(const Shape& shape, bool complex, const std::string& file) {
@@ -26,21 +27,30 @@ void check_table(const Shape& shape, bool complex, const std::string& file) {
   if (count(shape) == 0) fail("holds an array of shape " + to_string(shape) + ", which has no numbers: save at least one row");
 }
 
-Table table_of(NpyArray array, const std::string& file) {
+Table table_of(NpyArray array, const std::string& file, Missing missing) {
   check_table(array.shape, array.is_complex(), file);
   Table table;
   table.rows = array.shape[0];
   table.data = std::move(array.real);
   const std::size_t width = array.shape.size() == 2 ? static_cast<std::size_t>(array.shape[1]) : 1;
   for (std::size_t j = 0; j < width; ++j) table.names.push_back(default_column_name(j, width, file));
-  check_finite(table.data, static_cast<std::int64_t>(width), file, "");
+  check_finite(table.data, static_cast<std::int64_t>(width), file, "", missing);
   return table;
 }
 
-void check_increasing(const std::vector<double>& time, const std::string& file) {
-  const auto fall = std::adjacent_find(time.begin(), time.end(), [](double a, double b) { return !(a < b); });
-  if (fall == time.end()) return;
-  const std::string place = "row " + std::to_string(fall - time.begin() + 2);
+void check_increasing(const std::vector<double>& time, const std::string& file, Missing missing) {
+  std::size_t before = time.size(), fall = 0;
+  for (; fall < time.size(); ++fall) {
+    if (std::isnan(time[fall])) {
+      if (missing == Missing::leave_out) continue;
+      const std::string place = "row " + std::to_string(fall + 1);
+      throw MissingCellError(file + ": the time at " + place + " is missing: leave such rows out (--missing leave-out), or set the time column to none", {.file = file, .place = place, .parameter = "missing", .range = "leave-out"});
+    }
+    if (before < time.size() && !(time[before] < time[fall])) break;
+    before = fall;
+  }
+  if (fall == time.size()) return;
+  const std::string place = "row " + std::to_string(fall + 1);
   throw Error(file + ": the time at " + place + " is not later than that above: sort the rows by time, or set the time column to none",
               {.file = file, .place = place});
 }
@@ -75,13 +85,14 @@ void choose_columns(Table& table, const std::string& file, const LoadOptions& op
   chosen.classes = table.classes;
   chosen.target = std::move(table.target);
   chosen.mask = std::move(table.mask);
+  chosen.missing = std::move(table.missing);
   if (!time) {  // that of the file, where it has one beside its columns
     chosen.time = std::move(table.time);
     chosen.time_name = std::move(table.time_name);
     chosen.time_unit = std::move(table.time_unit);
   } else {
     chosen.time_name = names[*time];
-    check_increasing(chosen.time, file);
+    check_increasing(chosen.time, file, options.missing);
   }
   table = std::move(chosen);
 }

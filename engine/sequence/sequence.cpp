@@ -8,6 +8,7 @@
 #include "array/error.h"
 #include "files/files.h"
 #include "sequence/format.h"
+#include "sequence/missing.h"
 #include "sequence/standardise.h"
 #include "sequence/table.h"
 
@@ -33,6 +34,7 @@ void take_targets(Sequence& sequence, Table& table) {
   sequence.classes = 0;
   sequence.mask.assign(static_cast<std::size_t>(table.rows), 1.0);
   sequence.target_names.assign(table.names.begin() + static_cast<std::ptrdiff_t>(inputs), table.names.end());
+  table.missing.target_steps = hold_targets(sequence.target, table.targets, sequence.mask, sequence.target_names, sequence.source);
   table.names.resize(inputs);
   table.data = std::move(data);
   table.targets = 0;
@@ -43,15 +45,26 @@ void take_next(Sequence& sequence) {
   if (sequence.length < 2)
     throw Error(sequence.source + " has one row, so there is no next value to be the target: give it more rows, or another target",
                 {.file = sequence.source, .parameter = "target", .value = "next"});
-  sequence.target.assign(sequence.input.begin() + sequence.width, sequence.input.end());
-  sequence.target.resize(sequence.input.size(), 0.0);
+  const auto length = static_cast<std::size_t>(sequence.length), width = static_cast<std::size_t>(sequence.width), values = width - static_cast<std::size_t>(sequence.flags);
+  sequence.target.clear();
+  for (std::size_t t = 1; t < length; ++t) {
+    const auto row = sequence.input.begin() + static_cast<std::ptrdiff_t>(t * width);
+    sequence.target.insert(sequence.target.end(), row, row + static_cast<std::ptrdiff_t>(values));
+  }
+  sequence.target.resize(length * values, 0.0);
   sequence.target_kind = TargetKind::regress;
-  sequence.target_width = sequence.width;
+  sequence.target_width = static_cast<std::int64_t>(values);
   sequence.classes = 0;
-  sequence.mask.assign(static_cast<std::size_t>(sequence.length), 1.0);
+  sequence.mask.assign(length, 1.0);
   sequence.mask.back() = 0.0;
+  sequence.missing.target_steps = 0;
+  for (std::size_t t = 1; t < sequence.known.size(); ++t)
+    if (sequence.known[t] == 0.0) {  // what came next is not known
+      sequence.mask[t - 1] = 0.0;
+      ++sequence.missing.target_steps;
+    }
   sequence.target_names.clear();
-  for (const std::string& name : sequence.names) sequence.target_names.push_back("next " + name);
+  for (std::size_t j = 0; j < values; ++j) sequence.target_names.push_back("next " + sequence.names[j]);
 }
 
 /// What was subtracted from a column and divided by.
@@ -87,7 +100,7 @@ Scale standardise_column(std::vector<double>& data, std::size_t width, std::size
 }  // namespace
 
 void standardise(Sequence& sequence) {
-  for (std::size_t j = 0; j < sequence.names.size(); ++j) {
+  for (std::size_t j = 0; j < sequence.names.size() - static_cast<std::size_t>(sequence.flags); ++j) {
     const Scale scale = standardise_column(sequence.input, sequence.names.size(), j, sequence.names[j], sequence.source);
     sequence.mean[j] = scale.mean;
     sequence.deviation[j] = scale.deviation;
@@ -110,6 +123,9 @@ Sequence load_sequence(const fs::path& path, const LoadOptions& options) {
   if (bytes.empty()) throw Error(file + " is empty: give it a row of numbers a time step", {.file = file, .place = "line 1"});
   const SequenceFormat& format = sequence_format_of(bytes);
   Table table = format.load(std::move(bytes), file, options);
+  treat_missing(table, file, options);
+  if (table.target_kind != TargetKind::none && table.targets == 0 && options.missing != Missing::refuse)
+    table.missing.target_steps = hold_targets(table.target, table.target_width, table.mask, {}, file);
   sequence.target_kind = table.target_kind;
   sequence.target_width = table.target_width;
   sequence.classes = table.classes;
@@ -117,6 +133,9 @@ Sequence load_sequence(const fs::path& path, const LoadOptions& options) {
   sequence.mask = std::move(table.mask);
   const bool column_targets = table.targets > 0;
   if (column_targets) take_targets(sequence, table);
+  sequence.flags = table.flags;
+  sequence.known = std::move(table.known);
+  sequence.missing = std::move(table.missing);
   sequence.length = table.rows;
   sequence.width = static_cast<std::int64_t>(table.names.size());
   sequence.input = std::move(table.data);

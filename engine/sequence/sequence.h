@@ -7,10 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "array/error.h"
 #include "parameters/hyper.h"
+#include "trace/missing.h"
 
 namespace reclab {
 
@@ -18,6 +21,24 @@ enum class TargetKind {
   none,     ///< no target: the loss is of the output's own norm
   regress,  ///< target [length, target_width], half squared error
   classify  ///< target [length, 1] holds class numbers 0..classes-1, cross-entropy of the head's logits
+};
+
+/// What becomes of missing cells of a file: those that are empty, NaN, or a word for it such as NA.
+enum class Missing : std::uint8_t {
+  refuse,
+  leave_out,    ///< of an input or the time: its row is left out, and the steps around it keep their times or numbers
+  hold,         ///< of an input: the last value before it, or the first where there is none before
+  interpolate,  ///< of an input: on the line between its neighbours in time; beyond the first and the last value that value
+  mask          ///< as hold, and behind the inputs a channel for each column that has missing cells, 1 where the cell is there and 0 where it is not
+};  // but for refuse: a step whose target is missing does not count, and a time that is missing is refused unless its row is left out
+std::string_view to_string(Missing missing);  ///< "leave-out"
+std::optional<Missing> missing_choice(std::string_view word);
+std::vector<std::string> missing_choices();
+
+/// Thrown for a missing cell where it is to be refused; where().range has the words of the choices under which it would not be, with commas between them.
+class MissingCellError : public Error {
+ public:
+  using Error::Error;
 };
 
 struct LoadOptions {
@@ -28,6 +49,7 @@ struct LoadOptions {
   /// Columns by name or number that are the target at every step, and inputs only where `columns` names them too; or only "next": the inputs' own next
   /// values, which count at every step but the last. Standardised as the inputs are. Empty: what the file brings. A column named next is chosen by its number.
   std::vector<std::string> target;
+  Missing missing = Missing::refuse;
   bool operator==(const LoadOptions&) const = default;
 };
 
@@ -56,6 +78,9 @@ struct Sequence {
   std::string time_unit;
   bool standardised = false;
   std::vector<double> mean, deviation;  ///< what was subtracted and divided by, one a channel (0 and 1 when not standardised)
+  std::int64_t flags = 0;     ///< the last so many channels tell by 1 and 0 whether a cell was there (Missing::mask): they are never standardised, and no target
+  std::vector<double> known;  ///< one a step: 0 where an input was missing and has another value now; empty where none was
+  MissingCells missing;       ///< of the file
 
   TargetKind target_kind = TargetKind::none;
   std::int64_t target_width = 0;  ///< columns of target (1 for classify)
@@ -94,7 +119,7 @@ class SharedSequence {
 /// file, line, column and cure; nothing is half-loaded.
 /// In text, delimiter (, ; tab | blanks), header, quotes, decimal comma (where the comma is no delimiter), end of line and encoding are
 /// found by looking; lines that begin with # may stand above the table; columns of words are left out unless chosen; dates (ISO 8601) can
-/// be time.
+/// be time. NaN in an array is a missing cell too.
 Sequence load_sequence(const std::filesystem::path& file, const LoadOptions& options = {});
 
 /// What a task is, for menus and help.

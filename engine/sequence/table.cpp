@@ -11,10 +11,12 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "array/error.h"
 #include "sequence/cells.h"
 #include "sequence/encoding.h"
+#include "sequence/missing.h"
 
 namespace reclab {
 
@@ -253,6 +255,12 @@ class TableReader {
                 {.file = file_, .place = place, .value = value});
   }
 
+  [[noreturn]] void fail_missing(std::int64_t line, std::size_t column, const std::string& what, const std::string& value, const char* cures = missing_cures) const {
+    const std::string place = "line " + std::to_string(line) + ", column " + std::to_string(column + 1);
+    throw MissingCellError(file_ + ": " + place + (has_names_ && !names_[column].empty() ? " (" + shown(names_[column]) + ") " : " ") + what,
+                           {.file = file_, .place = place, .parameter = "missing", .value = value, .range = cures});
+  }
+
   /// Finds names, and what each column holds.
   void find_header() {
     std::vector<std::int64_t> lines;
@@ -414,15 +422,23 @@ class TableReader {
     const std::size_t cells_at_most = text_.size() / 2 + 1;
     data_.reserve(std::min(lines * wanted_.size(), cells_at_most));
     if (time_) times_.reserve(std::min(lines, cells_at_most));
-    std::int64_t blank_line = 0;
+    std::int64_t blank_line = 0, blank_lines = 0;
     std::optional<bool> comma;
     std::int64_t comma_line = 0;
     while (records.next(cells)) {
       const std::int64_t line = records.line();
       if (cells.empty()) {
         if (blank_line == 0) blank_line = line;
+        ++blank_lines;
         continue;
       }
+      if (blank_line != 0 && columns_ == 1 && options_.missing != Missing::refuse) {  // the one cell of a row is missing
+        data_.insert(data_.end(), static_cast<std::size_t>(blank_lines) * wanted_.size(), not_there);
+        blank_line = blank_lines = 0;
+      }
+      if (blank_line != 0 && columns_ == 1)
+        throw MissingCellError(file_ + ": line " + std::to_string(blank_line) + " is empty and rows follow it: fill the gap in, remove the line, or " + missing_cure,
+                               {.file = file_, .place = "line " + std::to_string(blank_line), .parameter = "missing", .range = missing_cures});
       if (blank_line != 0) fail_line(blank_line, "is empty and rows follow it: fill the gap in or remove the line");
       if (cells.size() != columns_)
         fail_line(line, "has " + std::to_string(cells.size()) + (cells.size() == 1 ? " cell" : " cells") + " where the " +
@@ -447,11 +463,12 @@ class TableReader {
     if (number(cell.text, allow_comma_, value, comma) == CellKind::number) return value;
     const std::string text = shown(cell.text);
     const std::string cure = ": correct it, leave the row out, or choose other columns";
-    switch (kind_of(cell, allow_comma_)) {
-      case CellKind::empty: fail_at(line, column, "is empty: fill it in, leave the row out, or choose other columns");
-      case CellKind::nan: fail_at(line, column, "is NaN" + cure, text);
-      case CellKind::missing:
-        fail_at(line, column, "is '" + text + "', a missing value: fill it in, leave the row out, or choose other columns", text);
+    const CellKind kind = kind_of(cell, allow_comma_);
+    if (is_missing(kind)) {
+      if (options_.missing != Missing::refuse) return not_there;
+      fail_missing(line, column, (kind == CellKind::empty ? "is empty" : kind == CellKind::nan ? "is NaN" : "is '" + text + "', a missing value") + ": fill it in, leave the row out, choose other columns, or " + missing_cure, text);
+    }
+    switch (kind) {
       case CellKind::infinite: fail_at(line, column, "is infinite" + cure, text);
       case CellKind::too_large: fail_at(line, column, "is " + text + ", beyond the range of a float64: rescale the column", text);
       case CellKind::grouped:
@@ -462,20 +479,28 @@ class TableReader {
     fail_at(line, column, "is '" + text + "', not a number" + cure, text);
   }
 
+  static bool is_missing(CellKind kind) { return kind == CellKind::empty || kind == CellKind::nan || kind == CellKind::missing; }
+
   void read_time(const TableCell& cell, std::int64_t line, std::optional<bool>& comma) {
+    if (is_missing(kind_of(cell, allow_comma_))) {
+      // Refused once it is known whether the column is the time.
+      if (!missing_time_) missing_time_ = {line, shown(cell.text)};
+      times_.push_back(not_there);
+      return;
+    }
     if (kinds_[*time_] == ColumnKind::dates) {
       const auto instant = iso_date(cell.text);
       if (!instant)
         fail_at(line, *time_, "is '" + shown(cell.text) + "', not a date like 2024-05-17: correct it, or set the time column to none",
                 shown(cell.text));
-      if (times_.empty()) first_instant_ = {instant->seconds, 0.0};
+      if (last_time_ == no_row) first_instant_ = {instant->seconds, 0.0};
       whole_days_ = whole_days_ && instant->fraction == 0.0 && instant->seconds % 86400 == 0;
       times_.push_back(static_cast<double>(instant->seconds - first_instant_.seconds) + instant->fraction);
     } else {
       times_.push_back(value_of(cell, line, *time_, comma));
     }
-    const std::size_t n = times_.size();
-    if (!time_falls_ && n > 1 && !(times_[n - 1] > times_[n - 2])) {
+    const std::size_t before = std::exchange(last_time_, times_.size() - 1);
+    if (!time_falls_ && before != no_row && !(times_.back() > times_[before])) {
       // A column that was taken for time by its name alone is an input after all; dates cannot be one.
       time_falls_ = true;
       if (automatic_time_ && kinds_[*time_] == ColumnKind::numbers) return;
@@ -503,8 +528,12 @@ class TableReader {
         wanted_.insert(wanted_.begin() + static_cast<std::ptrdiff_t>(at), *time_);
         ++inputs_;
       }
+      if (!chosen && missing_time_ && options_.missing == Missing::refuse)
+        fail_missing(missing_time_->first, *time_, "has no number: fill it in, leave the row out, choose other columns, or " + std::string(missing_cure), missing_time_->second);
       time_.reset();
     }
+    if (time_ && missing_time_ && options_.missing != Missing::leave_out)
+      fail_missing(missing_time_->first, *time_, "is a time that is missing: fill it in, leave such rows out (--missing leave-out), or set the time column to none", missing_time_->second, "leave-out");
     for (const std::size_t column : wanted_)
       table.names.push_back(names_[column].empty() ? default_column_name(column, wanted_.size(), file_) : names_[column]);
     table.targets = static_cast<std::int64_t>(wanted_.size() - inputs_);
@@ -538,6 +567,10 @@ class TableReader {
   bool automatic_time_ = false, time_falls_ = false, whole_days_ = true;
   Instant first_instant_;
   std::vector<double> data_, times_;
+  static constexpr double not_there = std::numeric_limits<double>::quiet_NaN();
+  static constexpr std::size_t no_row = std::numeric_limits<std::size_t>::max();
+  std::size_t last_time_ = no_row;  ///< the row of the last time that is there
+  std::optional<std::pair<std::int64_t, std::string>> missing_time_;  ///< line and text of the first that is not
 };
 
 }  // namespace

@@ -12,18 +12,22 @@
 
 namespace reclab {
 
-/// What a format hands on: chosen channels only, row-major, every number finite.
+/// What a format hands on: chosen channels only, row-major, every number finite, or NaN where a cell is missing and is not refused.
 struct Table {
   std::vector<std::string> names;  ///< one a channel, those of the target last
   std::int64_t targets = 0;        ///< so many columns are the target
   std::vector<double> data;
   std::int64_t rows = 0;
-  std::vector<double> time;  ///< one a row, or empty
+  std::vector<double> time;  ///< one a row, or empty; NaN where it is missing and its row is to be left out
   std::string time_name, time_unit;
   /// A target that the file has of its own, beside its columns; as in Sequence.
   TargetKind target_kind = TargetKind::none;
   std::int64_t target_width = 0, classes = 0;
   std::vector<double> target, mask;
+  // What treat_missing did (sequence/missing.h); as in Sequence. The flags stand between inputs and targets.
+  std::int64_t flags = 0;
+  std::vector<double> known;
+  MissingCells missing;
 };
 
 /// Reads CSV, TSV and their like from the bytes of a file.

@@ -13,6 +13,7 @@
 
 #include "array/shape.h"
 #include "trace/kinds.h"
+#include "trace/missing.h"
 
 namespace reclab {
 
@@ -85,6 +86,7 @@ struct RunInfo {
   std::string record_form;          ///< the form that states, gates and gradients were recorded with (same as form if it forms them)
   std::string input_name, input_sha256;
   std::vector<double> input_mean, input_deviation;  ///< what was subtracted from each channel and divided by; empty when it is as it was
+  MissingCells missing;             ///< of the file that the input is from
   std::string loss;                 ///< "last", "mean" or "task", with its formula in words
   double loss_value = 0.0;
   std::int64_t length = 0;          ///< time steps of the sequence

@@ -479,6 +479,68 @@ class TestEditors : public test::WindowTest {
     QVERIFY(settle());
   }
 
+  void theAttentionMapIsALinkOfTheTransformersCard() {
+    open("transformer");
+    auto* card = window_->findChild<CardView*>();
+    QTRY_VERIFY2_WITH_TIMEOUT(card->toHtml().contains("look:sensitivity:mixing"), "the card has no link", patience);
+    emit card->lookWanted("sensitivity:mixing");
+    PanelDock* dock = window_->area()->dock("sensitivity");
+    QTRY_VERIFY(dock->inSight());
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && dock->panel()->emptyReason().isEmpty() && dock->panel()->dataAsCsv().size() > 1000, patience);
+  }
+
+  void aPanelThatAModelBringsForwardGoesBackWithIt() {
+    open("lstm");
+    PanelDock* output = window_->area()->dock("output");
+    QVERIFY(!output->isHidden() && !output->inSight());
+    const auto inFront = [this, output]() -> PanelDock* {
+      for (PanelDock* one : window_->area()->docks())
+        if (one->inSight() && (one == output || window_->area()->tabifiedDockWidgets(output).contains(one))) return one;
+      return nullptr;
+    };
+    PanelDock* before = inFront();
+    QVERIFY(before != nullptr && before != output);
+    clickModel("echo-state");
+    QTRY_VERIFY(output->inSight());
+    clickModel("gru");
+    QTRY_VERIFY(inFront() == before);
+    clickModel("echo-state");
+    QTRY_VERIFY(output->inSight());
+    // What a hand brings forward meanwhile stays.
+    before->raise();
+    QTRY_VERIFY(before->inSight());
+    output->raise();
+    QTRY_VERIFY(output->inSight());
+    before->raise();
+    QTRY_VERIFY(before->inSight());
+    clickModel("gru");
+    QVERIFY(settle() && inFront() == before);
+  }
+
+  void theFieldsOfTheSequenceKeepTheirRoomWhileItLearns() {
+    Options options = onWaves(700);
+    options.model = "elman";
+    WindowTest::open(options, {1280, 800});
+    window_->action("train")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(session().learning() && session().learning()->running, patience);
+    session().pauseTraining();
+    QVERIFY(settle());
+    QTest::qWait(300);
+    photograph(window_.get(), "sequence-while-training");
+    const SequenceView* view = window_->sequenceView();
+    QVERIFY(view->isVisible());
+    QList<const QWidget*> fields;
+    for (const QWidget* one : view->findChildren<QWidget*>())
+      if (one->isVisible() && (qobject_cast<const QComboBox*>(one) || qobject_cast<const QAbstractButton*>(one) || qobject_cast<const QLabel*>(one))) fields << one;
+    QVERIFY(fields.size() >= 10);
+    const auto placeOf = [view](const QWidget* one) { return QRect(one->mapTo(view, QPoint()), one->size()); };
+    for (const QWidget* one : fields) {
+      QVERIFY2(one->height() >= one->fontMetrics().height(), qPrintable(QString("%1 is %2 high").arg(one->metaObject()->className()).arg(one->height())));
+      for (const QWidget* other : fields)
+        QVERIFY2(one == other || one->isAncestorOf(other) || other->isAncestorOf(one) || !placeOf(one).adjusted(0, 1, 0, -1).intersects(placeOf(other).adjusted(0, 1, 0, -1)), qPrintable(QString("%1 %2 lies over %3 %4").arg(one->metaObject()->className(), one->objectName(), other->metaObject()->className(), other->objectName())));
+    }
+  }
+
   void symbolsAreMarksNotLines() {
     const auto copy = loadChoice([] {
       SequenceChoice choice;

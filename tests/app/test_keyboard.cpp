@@ -2,9 +2,11 @@
 // The window by keyboard alone: keys go to the window as a keyboard's do, and reach what has the focus.
 #include <QApplication>
 #include <QComboBox>
+#include <QDialog>
 #include <QDir>
 #include <QDoubleSpinBox>
 #include <QHash>
+#include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
 #include <QPointer>
@@ -287,6 +289,25 @@ class TestKeyboard : public test::WindowTest {
                              }, {}, {}});
     key(Qt::Key_O, Qt::ControlModifier);
     QVERIFY(window_->scrubber()->strip()->hasFocus());
+  }
+
+  void theGuideIsInTheHelpMenu() {
+    key(Qt::Key_H, Qt::AltModifier);
+    auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+    QVERIFY(menu != nullptr);
+    QCOMPARE(menu->actions().front()->text(), QString("Guide"));
+    if (menu->activeAction() == nullptr) QTest::keyClick(menu, Qt::Key_Down);
+    QCOMPARE(menu->activeAction(), menu->actions().front());
+    QTest::keyClick(menu, Qt::Key_Return);
+    QDialog* guide = nullptr;
+    QTRY_VERIFY((guide = qobject_cast<QDialog*>(QApplication::activeModalWidget())) != nullptr);
+    QCOMPARE(guide->windowTitle(), QString("Guide"));
+    QString words;
+    for (const QLabel* one : guide->findChildren<QLabel*>()) words += one->text() + '\n';
+    for (const char* word : {"Train", "Compare", "Pin", "missing", "Layout", "Copy the command"}) QVERIFY2(words.contains(word), word);
+    photograph(guide, "guide");
+    QTest::keyClick(guide, Qt::Key_Escape);
+    QTRY_VERIFY(QApplication::activeModalWidget() == nullptr);
   }
 
   void escapeTakesASearchBackAndStopsNothing() {

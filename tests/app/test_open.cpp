@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Files that a hand opens: sequences, weights and states, dropped or chosen, and what the screen shows where they do not fit.
 #include <QApplication>
+#include <QComboBox>
 #include <QDir>
 #include <QDropEvent>
+#include <QLabel>
 #include <QMenu>
 #include <QMimeData>
 #include <QPushButton>
@@ -149,6 +151,70 @@ class TestOpen : public test::WindowTest {
       QVERIFY(QApplication::activeModalWidget() == nullptr);
     }
     QCOMPARE(reasons(), reasonsBefore);
+  }
+
+  void aFileWithMissingCellsIsReadAsIsChosen() {
+    const TracePtr before = session().trace();
+    QComboBox* box = window_->sequenceView()->missingBox();
+    QVERIFY(!box->isEnabled() && box->currentIndex() < 0);
+    QVERIFY2(box->toolTip().contains("no missing cell"), qPrintable(box->toolTip()));
+    drop(written("gaps.csv", "t,a,b\n0,1,10\n1,2,NA\n2,,30\n3,4,40\n4,5,50\n5,7,\n"));
+    QTRY_VERIFY_WITH_TIMEOUT(window_->banner()->sentence().contains("gaps.csv"), patience);
+    const QString sentence = window_->banner()->sentence();
+    QVERIFY2(sentence.contains("line 3, column 3 (b)") && sentence.contains("choose what becomes of missing cells") && !sentence.contains("--"), qPrintable(sentence));
+    QCOMPARE(window_->banner()->offers(), (QStringList{"Leave rows out", "Hold the last value", "Interpolate", "Hold and mark"}));
+    QCOMPARE(session().trace()->info.input_name, before->info.input_name);
+    // The offer reads it.
+    QTest::mouseClick(window_->banner()->findChild<QPushButton*>("offer.2"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "gaps.csv", patience);
+    QVERIFY(window_->banner()->sentence().isEmpty());
+    const auto input = [this] { return *session().setup().sequence; };
+    QVERIFY(input().choice.load.missing == Missing::interpolate && input().sequence.length == 6);
+    QVERIFY(box->isEnabled());
+    QCOMPARE(box->currentText(), QString("interpolate"));
+    const auto said = [this] {
+      QString all;
+      for (const QLabel* one : window_->sequenceView()->findChildren<QLabel*>()) all += one->text() + '\n';
+      return all;
+    };
+    QVERIFY2(said().contains("3 of 12 cells missing, interpolated"), qPrintable(said()));
+    QVERIFY(std::ranges::any_of(session().trace()->info.notes, [](const std::string& note) { return note.starts_with("3 of the 12 cells of the input were missing, in a and b"); }));
+    QVERIFY(session().trace()->info.command.find("--missing interpolate") != std::string::npos);
+    // The box changes it, and undo takes that back.
+    box->setFocus();
+    QTest::keyClick(box, Qt::Key_Down);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->input_names == (std::vector<std::string>{"a", "b", "a known", "b known"}), patience);
+    QCOMPARE(box->currentText(), QString("hold and mark"));
+    QCOMPARE(window_->sequenceView()->columnsButton()->text(), QString("a, b"));
+    QTest::keyClick(box, Qt::Key_Home);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.length == 3, patience);
+    QVERIFY2(said().contains("3 rows left out"), qPrintable(said()));
+    window_->undoStack()->undo();
+    window_->undoStack()->undo();
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && box->currentText() == "interpolate" && session().trace()->info.length == 6, patience);
+    // A target may be chosen among its columns, and all of them stay in the lists.
+    QComboBox* target = window_->sequenceView()->targetBox();
+    QCOMPARE(target->count(), 4);  // none, next value, a, b
+    target->setFocus();
+    QTest::keyClick(target, Qt::Key_End);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->input_names == std::vector<std::string>{"a"}, patience);
+    QVERIFY2(said().contains("2 steps without a target"), qPrintable(said()));
+    QCOMPARE(window_->sequenceView()->columnsButton()->menu()->actions().size(), qsizetype(2));
+    // The next start has it again.
+    close();
+    open({});
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "gaps.csv", patience);
+    QVERIFY(input().choice.load.missing == Missing::interpolate);
+    QCOMPARE(window_->sequenceView()->missingBox()->currentText(), QString("interpolate"));
+  }
+
+  void aTimeThatIsMissingIsOfferedToBeLeftOutAlone() {
+    drop(written("timed.csv", "time,a\n1,5\n,6\n3,7\n4,8\n"));
+    QTRY_VERIFY_WITH_TIMEOUT(window_->banner()->sentence().contains("timed.csv"), patience);
+    QCOMPARE(window_->banner()->offers(), QStringList{"Leave rows out"});
+    QTest::mouseClick(window_->banner()->findChild<QPushButton*>("offer.0"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.length == 3, patience);
+    QCOMPARE(session().trace()->time, (std::vector<double>{1, 3, 4}));
   }
 
   void weightsOfOnesOwnRun() {

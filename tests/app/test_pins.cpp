@@ -20,6 +20,7 @@
 #include "gui/views/status_line.h"
 #include "gui/views/whole_box.h"
 #include "gui/window/panel_area.h"
+#include "panels/gradients/gradients.h"
 #include "window_test.h"
 
 using namespace reclab;
@@ -177,6 +178,52 @@ class TestPins : public test::WindowTest {
     QTest::keyClick(table, Qt::Key_Escape);
     QTest::keyClick(chip, Qt::Key_Delete);
     QVERIFY(pins().empty());
+  }
+
+  void theKeyboardStaysWithTheRunsWhenOneIsUnpinned() {
+    open("lstm");
+    window_->action("pin")->trigger();
+    set("forget_bias", "3");
+    window_->action("pin")->trigger();
+    set("forget_bias", "-1");
+    QVERIFY(pinsAtRest());
+    const auto shut = [this] {
+      auto* cross = chips().front()->findChild<QToolButton*>();
+      QTest::mouseClick(cross, Qt::LeftButton);
+      QTest::qWait(50);
+    };
+    shut();
+    QCOMPARE(chips().size(), std::size_t{1});
+    QVERIFY(window_->focusWidget() == chips().front());
+    shut();
+    QVERIFY(chips().empty());
+    QVERIFY2(window_->focusWidget() == window_->findChild<TimeStrip*>(), window_->focusWidget() ? window_->focusWidget()->metaObject()->className() : "nothing");
+  }
+
+  void twoPinsLeaveTheGradientsTheirPicture() {
+    Options options = onWaves();
+    options.model = "lstm";
+    WindowTest::open(options, {1280, 800});
+    window_->action("pin")->trigger();
+    set("forget_bias", "3");
+    window_->action("pin")->trigger();
+    set("forget_bias", "-1");
+    QVERIFY(pinsAtRest());
+    PanelDock* dock = window_->area()->dock("gradients");
+    dock->raise();
+    QTRY_VERIFY(dock->inSight());
+    QVERIFY(settle());
+    auto* panel = window_->area()->findChild<GradientsPanel*>();
+    for (const QSize& size : {QSize(1280, 800), QSize(1700, 1100)}) {
+      window_->resize(size);
+      QTest::qWait(200);
+      panel->plot()->replot();
+      photograph(window_.get(), QString("gradients-with-two-pins-%1").arg(size.width()));
+      const double share = static_cast<double>(panel->rect()->outerRect().height()) / panel->plot()->height();
+      QVERIFY2(share >= 0.55, qPrintable(QString("%1 of %2 pixels").arg(share).arg(panel->plot()->height())));
+      const auto* verdict = panel->plot()->findChild<Paragraph*>();
+      QVERIFY2(size.width() < 1700 || verdict->outerRect().height() >= verdict->lineHeight(), qPrintable(QString::number(verdict->outerRect().height())));  // in the small window the headline has it
+    }
   }
 
   void everyPanelHasThePins() {

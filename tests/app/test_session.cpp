@@ -285,6 +285,9 @@ class TestSession : public test::WindowTest {
     // The line that repeats it.
     window_->action("copyCommand")->trigger();
     QVERIFY2(QApplication::clipboard()->text().startsWith("reclab run gru"), qPrintable(QApplication::clipboard()->text()));
+    // With all that an export has, whatever panels are open.
+    QVERIFY(session().trace()->info.command.find("--record") != std::string::npos);
+    QVERIFY2(!QApplication::clipboard()->text().contains("--record") && QApplication::clipboard()->text().contains("--seed 12345678901234 "), qPrintable(QApplication::clipboard()->text()));
     // What is gone is said, and the window begins as it does the first time.
     close();
     QVERIFY(QFile::remove(file));

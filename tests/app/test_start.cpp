@@ -59,8 +59,14 @@ class TestStart : public QObject {
     QTest::newRow("an option that there is not") << QStringList{"--wdith", "3"} << "wdith";
     QTest::newRow("a layout that there is not") << QStringList{"--layout", "Exploer"} << "--layout is Exploer; it is one of Explore, Memory";
     QTest::newRow("a length that is none") << QStringList{"--task", "noise", "--length", "many"} << "many";
-    for (const char* option : {"--input", "--task", "--weights", "--state", "--seed", "--length", "--layout", "--theme", "--figures", "--panels", "--width", "--font-size", "--with"})
+    for (const char* option : {"--input", "--task", "--weights", "--state", "--seed", "--length", "--layout", "--theme", "--figures", "--panels", "--width", "--font-size", "--with", "--missing"})
       QTest::newRow(option) << QStringList{option, ""} << QString(option) + " is empty";
+    const QString gaps = folder_.filePath("gaps.csv");
+    QFile file(gaps);
+    QVERIFY(file.open(QIODevice::WriteOnly) && file.write("a,b\n1,2\n,4\n3,6\n") > 0);
+    QTest::newRow("a file with a missing cell, and no window") << QStringList{"lstm", "--input", gaps, "--figures", "x"} << "gaps.csv: line 3, column 1 (a) is empty: fill it in, leave the row out, choose other columns, or say with --missing what becomes of missing cells";
+    QTest::newRow("what becomes of none") << QStringList{"--missing", "hold"} << "--missing belongs to --input";
+    QTest::newRow("what becomes of missing cells, which it does not") << QStringList{"--input", gaps, "--missing", "drop"} << "--missing is drop; it is refuse, leave-out, hold, interpolate or mask.";
     QTest::newRow("two sequences") << QStringList{"--task", "noise", "--input", "a.csv"} << "--input";
     QTest::newRow("two models") << QStringList{"lstm", "gru"} << "gru";
     QTest::newRow("a format that there is not") << QStringList{"--figures", "x", "--format", "gif"} << "gif";

@@ -576,9 +576,11 @@ class TestWindow : public test::WindowTest {
         return after;
       }(), false);
       QVERIFY(settle());
-      int shown = 0;
-      for (const QSlider* one : window_->inspector()->findChildren<QSlider*>()) shown += one->isVisible();
-      QVERIFY2(shown == 3, qPrintable(QString("%1 has %2").arg(id).arg(shown)));
+      QStringList shown;
+      for (const QSlider* one : window_->inspector()->findChildren<QSlider*>())
+        if (one->isVisible()) shown << one->objectName();
+      QVERIFY2(shown.size() == 3, qPrintable(QString("%1 has %2").arg(id).arg(shown.join(' '))));
+      QVERIFY2(shown.contains("slider.input_gain") && !shown.contains("slider.input_scale"), qPrintable(QString("%1 has %2").arg(id).arg(shown.join(' '))));
     }
     QVERIFY(buttonOf("train")->isVisible() && buttonOf("train")->property("accent").toBool());
     // The list of models, and all settings.

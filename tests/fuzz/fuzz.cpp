@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -55,6 +56,7 @@ void table(std::string_view bytes) {
   LoadOptions options;
   if (bytes.ends_with('@')) options.time = "none";
   if (bytes.ends_with('1')) options.columns = {"1"};
+  if (bytes.ends_with('\n')) options.missing = Missing::hold;
   may_refuse([&] { read_text_table(std::string(bytes), "x.csv", options); });
 }
 
@@ -84,6 +86,15 @@ void sequence(std::string_view bytes) {
       LoadOptions options;
       options.standardise = standardise;
       load_sequence(file, options);
+    });
+  for (const Missing missing : {Missing::leave_out, Missing::hold, Missing::interpolate, Missing::mask})
+    may_refuse([&] {
+      LoadOptions options;
+      options.missing = missing;
+      if (missing == Missing::mask) options.target = {"next"};
+      const Sequence read = load_sequence(file, options);
+      for (const double value : read.input)
+        if (std::isnan(value)) std::abort();
     });
 }
 

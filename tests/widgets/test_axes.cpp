@@ -158,6 +158,53 @@ class TestAxes : public QObject {
     QVERIFY(!next.plot()->lag());
   }
 
+  void countingFromTheEndIsOfferedBesideTheNameOfTheAxis() {
+    Shown<GradientsPanel> shown(losing(0.05, 300));
+    const QRect place = shown->plot()->lagLinkPlace();
+    QVERIFY(shown->plot()->rect().contains(place) && place.right() <= shown->rect()->outerRect().right() && place.top() > shown->rect()->rect().bottom());
+    const auto ink = [&] {
+      const QImage picture = shown->plot()->grab(place).toImage();
+      int marks = 0;
+      for (int y = 0; y < picture.height(); ++y)
+        for (int x = 0; x < picture.width(); ++x) marks += picture.pixelColor(x, y) != picture.pixelColor(0, 0);
+      return marks;
+    };
+    QVERIFY(ink() > 50);
+    QCOMPARE(shown->plot()->lagLink(), QString("count from the end"));
+    const QPoint at(shown->rect()->rect().right() - 20, shown->rect()->outerRect().bottom() - 6);
+    QTest::mouseMove(shown->plot(), at);
+    QTRY_COMPARE(shown->plot()->cursor().shape(), Qt::PointingHandCursor);
+    QTest::mouseClick(shown->plot(), Qt::LeftButton, {}, at);
+    QVERIFY(shown->plot()->lag());
+    shown->plot()->replot();
+    QCOMPARE(shown->plot()->lagLink(), QString("count from the start"));
+    QTest::mouseClick(shown->plot(), Qt::LeftButton, {}, at);
+    QVERIFY(!shown->plot()->lag());
+    // It is no part of a figure, and gives way where the axis is short.
+    QVERIFY(!shown.texts().join(u'|').contains("count from"));
+    shown->resize(200, 400);
+    QTRY_VERIFY(shown->plot()->lagLinkPlace().isNull());
+  }
+
+  void severalRunsLeaveTheGradientsAPicture() {
+    Shown<GradientsPanel> shown(losing(0.05, 300), {420, 330});
+    const auto share = [&] {
+      shown->plot()->replot();
+      return static_cast<double>(shown->rect()->outerRect().height()) / shown->plot()->height();
+    };
+    shown->setPinned({{losing(0.02, 300), Qt::red, "GRU, update bias −1.5, width 48"}, {losing(0.08, 300), Qt::blue, "Elman network, spectral radius 1.2"}});
+    QVERIFY2(share() >= 0.58, qPrintable(QString::number(share())));
+    // At the cursor are the numbers of two own states and one of each other run.
+    QCOMPARE(std::ranges::count_if(shown->rect()->graphs(), [](const QCPGraph* graph) { return graph->realVisibility() && !graph->property("quiet").toBool(); }), 4);
+    // The verdict begins to be read, the rest of it is a hover away; all is there where there is room.
+    QVERIFY(shown->plot()->leftOut().contains("The gradient"));
+    const auto* verdict = shown->plot()->findChild<Paragraph*>();
+    QVERIFY(verdict != nullptr && verdict->brief() && shown->plot()->roomFor(verdict) == Plot::Room::line && verdict->outerRect().height() >= verdict->lineHeight());
+    shown->resize(700, 900);
+    QTRY_VERIFY(shown->plot()->roomFor(verdict) == Plot::Room::all);
+    QVERIFY(share() >= 0.58);
+  }
+
   void singularValuesStayUntilTheNextAreThere() {
     const QStringList keys{"gradient/state/0/hidden", "gradient/state/0/cell", "jacobian/0", "jacobian_min/0", "fit"};
     const auto before = losing(0.05), after = losing(0.06);

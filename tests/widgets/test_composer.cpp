@@ -7,7 +7,12 @@
 #include <QRegularExpression>
 #include <QSignalSpy>
 #include <QSpinBox>
+#include <QAbstractTextDocumentLayout>
+#include <QLabel>
 #include <QTest>
+#include <QTextBlock>
+#include <QTextDocument>
+#include <QTextLayout>
 
 #include "panels/composer/composer_panel.h"
 #include "shown_panel.h"
@@ -318,6 +323,39 @@ class TestComposer : public QObject {
     QVERIFY2(view->note().contains("nothing is lost"), qPrintable(view->note()));
     QVERIFY(!composer->findChild<QDoubleSpinBox*>("number")->isEnabled());
     QCOMPARE(composer->findChild<QDoubleSpinBox*>("number")->toolTip(), QString("A rotation has no τ."));
+  }
+
+  void anEquationIsNotBrokenWithinAPart() {
+    Composer composer;
+    Composition c = *synthetic_composition();
+    c.equations = {"m_t = o_t ⊙ m_{t−1} + e_t i_tᵀ", "y_t = m_tᵀ s_t", "i_t = W_i x_t", "e_t = W_e x_t", "o_t = σ(A)^{1/τ}", "s_t = W_s x_t"};
+    composer->setComposition(std::make_shared<const Composition>(c), {});
+    const QLabel* words = nullptr;
+    for (const QLabel* one : composer->findChildren<QLabel*>())
+      if (one->text().contains("σ(A)") && one->text().contains("<table")) words = one;
+    QVERIFY(words != nullptr);
+    const auto broken = [&](const QString& html, int width) {
+      QTextDocument page;
+      page.setDefaultFont(words->font());
+      page.setHtml(html);
+      page.setTextWidth(width);
+      page.documentLayout()->documentSize();
+      for (QTextBlock block = page.begin(); block.isValid(); block = block.next()) {
+        const QString text = block.text();
+        const auto begin = text.indexOf(QStringLiteral("σ(A)")), end = text.indexOf(QStringLiteral("τ"), begin);
+        if (begin < 0 || end < 0) continue;
+        if (block.layout()->lineForTextPosition(static_cast<int>(begin)).lineNumber() != block.layout()->lineForTextPosition(static_cast<int>(end)).lineNumber()) return true;
+      }
+      return false;
+    };
+    // Without what holds it together it would be, at some of these widths.
+    const QString loose = QString(words->text()).remove(QChar(0x2060));
+    int would = 0;
+    for (int width = 120; width <= 500; ++width) {
+      QVERIFY2(!broken(words->text(), width), qPrintable(QString::number(width)));
+      would += broken(loose, width);
+    }
+    QVERIFY(would > 0);
   }
 
   void choicesComeBack() {

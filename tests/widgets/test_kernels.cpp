@@ -148,6 +148,36 @@ class TestKernels : public QObject {
     QVERIFY(std::abs(bode.back().section(u',', 2, 2).toDouble() - std::abs(synthetic_response(0.5, 0))) < 1e-12);
   }
 
+  void whatAPresetNamesIsLeftWithIt() {
+    const auto of = [](const char* preset) {
+      auto trace = traceWith();
+      test::put_kernels(*trace, "0/u", 6);
+      trace->info.preset = preset;
+      return trace;
+    };
+    const auto plain = of("plain"), mapped = of("mapped");
+    Shown<KernelsPanel> shown(plain);
+    QComboBox *view = shown.find<QComboBox>("view"), *memory = shown.find<QComboBox>("memory"), *channel = shown.find<QComboBox>("channel");
+    shown->lookAt("mapped", "map:u", false);
+    shown->setTrace(mapped);
+    QCOMPARE(view->currentText(), QString("All channels"));
+    QCOMPARE(memory->currentText(), QString("u"));
+    choose(channel, 4);
+    QCOMPARE(shown->choices().value("view").toString(), QString("kernel"));  // what a session keeps is the user's
+    shown->setTrace(plain);
+    QCOMPARE(view->currentText(), QString("Kernel"));
+    QCOMPARE(memory->currentText(), QString("h"));
+    QCOMPARE(channel->currentIndex(), 0);
+    QVERIFY(shown->headline() == "τ 5 steps");
+    shown->setTrace(mapped);
+    QCOMPARE(view->currentText(), QString("All channels"));
+    QCOMPARE(channel->currentIndex(), 4);
+    // What a hand picks goes along, as long as the next preset names nothing.
+    choose(view, 1);
+    shown->setTrace(plain);
+    QCOMPARE(view->currentText(), QString("Frequency response"));
+  }
+
   void aPresetNamesAViewAndAStateAndAHandOverrulesIt() {
     auto trace = traceWith();
     test::put_kernels(*trace, "0/u", 3);

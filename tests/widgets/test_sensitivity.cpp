@@ -2,6 +2,7 @@
 // The panel of sensitivities on hand-made traces: its map and the row at the cursor, what it says, compares and exports, and where there is nothing.
 #include <QSignalSpy>
 #include <QTest>
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -176,6 +177,39 @@ class TestSensitivity : public QObject {
     QVERIFY(shown->said().contains("M = "));
     shown->lookAt("lstm", "sensitivity", false);
     QVERIFY(shown->said().contains("|dy/du| = "));
+  }
+
+  void ticksDoNotStandOnOneAnother() {
+    Shown<SensitivityPanel> shown(traceOf());
+    shown->setPinned({{traceOf(0.02), Qt::red, "slower"}});
+    for (int width = 220; width <= 700; width += 60)
+      for (int height = 240; height <= 640; height += 50) {
+        shown->resize(width, height);
+        QTRY_COMPARE(shown->size(), QSize(width, height));
+        shown->plot()->replot();
+        for (const QCPAxisRect* rect : {shown->mapRect(), shown->rowRect()}) {
+          if (!rect->visible() || rect->height() <= 0) continue;
+          for (const QCPAxis::AxisType side : {QCPAxis::atBottom, QCPAxis::atLeft}) {
+            const QCPAxis* axis = rect->axis(side);
+            if (!axis->tickLabels()) continue;
+            const QVector<double> ticks = axis->tickVector();
+            const QVector<QString> labels = axis->tickVectorLabels();
+            const QFontMetrics metrics(axis->tickLabelFont(), shown->plot());
+            double end = -1e9;
+            std::vector<std::pair<double, double>> spans;
+            for (qsizetype i = 0; i < std::min(ticks.size(), labels.size()); ++i) {
+              if (labels[i].isEmpty() || !axis->range().contains(ticks[i])) continue;
+              const double at = axis->coordToPixel(ticks[i]), half = (side == QCPAxis::atBottom ? metrics.horizontalAdvance(labels[i]) : metrics.ascent()) / 2.0;
+              spans.emplace_back(at - half, at + half);
+            }
+            std::ranges::sort(spans);
+            for (const auto& [from, to] : spans) {
+              QVERIFY2(from >= end, qPrintable(QString("%1 x %2, %3 of %4").arg(width).arg(height).arg(side == QCPAxis::atBottom ? "below" : "beside").arg(rect == shown->mapRect() ? "the map" : "the row")));
+              end = to;
+            }
+          }
+        }
+      }
   }
 
   void whatIsMissingIsSaid() {

@@ -52,8 +52,14 @@ int Paragraph::wantedHeight() const {
   return height_;
 }
 
+int Paragraph::lineHeight() const {
+  const Theme& theme = themeOf(mParentPlot);
+  return text().isEmpty() ? 0 : std::min(wantedHeight(), QFontMetrics(small_ ? theme.small : theme.normal, mParentPlot).height() + 4);
+}
+
 QSize Paragraph::minimumOuterSizeHint() const {
-  return {0, static_cast<const Plot*>(mParentPlot)->roomFor(this) == Plot::Room::all ? wantedHeight() : 0};
+  const Plot::Room room = static_cast<const Plot*>(mParentPlot)->roomFor(this);
+  return {0, room == Plot::Room::all ? wantedHeight() : room == Plot::Room::line ? lineHeight() : 0};
 }
 
 QSize Paragraph::maximumOuterSizeHint() const { return {QWIDGETSIZE_MAX, minimumOuterSizeHint().height()}; }
@@ -64,6 +70,11 @@ void Paragraph::draw(QCPPainter* painter) {
   const Theme& theme = themeOf(mParentPlot);
   painter->setFont(small_ ? theme.small : theme.normal);
   painter->setPen(muted_ ? theme.muted : theme.text);
+  if (static_cast<const Plot*>(mParentPlot)->roomFor(this) == Plot::Room::line) {
+    const QString cut = QFontMetrics(painter->font(), mParentPlot).elidedText(text, Qt::ElideRight, roomAcross(this));
+    painter->drawText(outerRect().adjusted(legend_gap, 2, -rightGap(this), 0), Qt::AlignLeft | Qt::AlignTop | Qt::TextSingleLine, cut);
+    return;
+  }
   painter->drawText(outerRect().adjusted(legend_gap, 2, -rightGap(this), 0), Qt::TextWordWrap | Qt::AlignLeft | Qt::AlignTop, text);
 }
 

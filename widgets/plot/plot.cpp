@@ -236,6 +236,28 @@ class LeftOutMark : public QCPLayerable {
   Plot* plot_;
 };
 
+/// Beside the name of a time axis: the other way to count its steps.
+class LagLink : public QCPLayerable {
+ public:
+  explicit LagLink(Plot* plot) : QCPLayerable(plot, QStringLiteral("legend")), plot_(plot) {}
+
+ protected:
+  void applyDefaultAntialiasingHint(QCPPainter* painter) const override { painter->setAntialiasing(true); }
+  void draw(QCPPainter* painter) override {
+    if (painter->modes().testFlag(QCPPainter::pmNoCaching)) return;  // on the screen alone
+    const QRect place = plot_->lagLinkPlace();
+    if (place.isNull()) return;
+    QFont font = plot_->theme().small;
+    font.setUnderline(true);
+    painter->setFont(font);
+    painter->setPen(plot_->theme().muted);
+    painter->drawText(place, Qt::AlignRight | Qt::AlignVCenter | Qt::TextDontClip, plot_->lagLink());
+  }
+
+ private:
+  Plot* plot_;
+};
+
 // --------------------------------------------------------------------------------------------------------------- tickers
 
 double StepTicker::getTickStep(const QCPRange& range) {
@@ -320,6 +342,7 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent), step_ticker_(new StepTicker) 
   setFocusPolicy(Qt::StrongFocus);
   new OutsideMask(this);
   new LeftOutMark(this);
+  new LagLink(this);
   time_cursor_ = new TimeCursor(this);
   timer_.setSingleShot(true);
   timer_.setTimerType(Qt::PreciseTimer);
@@ -561,21 +584,30 @@ Plot::Beside Plot::beside() const {
     pictures += picture;
   }
   const int least = least_picture_ > 0 ? least_picture_ : least_inside + around;
-  all.room = viewport().height() - least - least_further * std::max(0, pictures - 1) - grid->rowSpacing() * std::max(0, grid->rowCount() - 1);
+  const int height = viewport().height(), spacing = grid->rowSpacing() * std::max(0, grid->rowCount() - 1);
+  all.room = height - least - least_further * std::max(0, pictures - 1) - spacing;
+  all.fair = share_ > 0.0 ? std::min(all.room, height - static_cast<int>(share_ * height) - spacing) : all.room;
   return all;
 }
 
 Plot::Room Plot::roomFor(const QCPLayoutElement* one) const {
   if (figure_) return figure_->caption || qobject_cast<const Paragraph*>(one) == nullptr ? Room::all : Room::none;
-  auto [texts, legends, wanted, room] = beside();
-  for (auto text = texts.rbegin(); text != texts.rend() && wanted > room; ++text) {
-    wanted -= (*text)->wantedHeight();
-    if (*text == one) return Room::none;
-  }
+  auto [texts, legends, wanted, room, fair] = beside();
   Room its = Room::all;
-  for (auto names = legends.rbegin(); names != legends.rend() && wanted > room; ++names) {
+  for (auto text = texts.rbegin(); text != texts.rend() && wanted > fair; ++text) {
+    const bool brief = (*text)->brief();
+    wanted -= (*text)->wantedHeight() - (brief ? (*text)->lineHeight() : 0);
+    if (*text == one && !brief) return Room::none;
+    if (*text == one && (*text)->wantedHeight() > (*text)->lineHeight()) its = Room::line;
+  }
+  for (auto names = legends.rbegin(); names != legends.rend() && wanted > fair; ++names) {
     wanted -= (*names)->wantedHeight() - (*names)->lineHeight();
     if (*names == one && (*names)->wantedHeight() > (*names)->lineHeight()) its = Room::line;
+  }
+  for (auto text = texts.rbegin(); text != texts.rend() && wanted > room; ++text) {
+    if (!(*text)->brief()) continue;  // gone already
+    wanted -= (*text)->lineHeight();
+    if (*text == one) return Room::none;
   }
   for (auto names = legends.rbegin(); names != legends.rend() && wanted > room; ++names) {
     wanted -= (*names)->lineHeight();

@@ -28,7 +28,11 @@ class Paragraph : public QCPLayoutElement {
   void setText(const QString& text, bool muted = false, const QString& on_screen = {});
   void setSmall(bool small) { small_ = small, width_ = -1; }
   QString text() const;
+  /// It is cut to one line where the picture has not its share (Plot::setShareOfPicture), before legends are, and is left out after them.
+  void setBrief(bool brief) { brief_ = brief; }
+  bool brief() const { return brief_; }
   int wantedHeight() const;  ///< with all of its lines, at the width of the plot
+  int lineHeight() const;    ///< with one; 0 when it is empty
   QSize minimumOuterSizeHint() const override;
   QSize maximumOuterSizeHint() const override;
 
@@ -37,7 +41,7 @@ class Paragraph : public QCPLayoutElement {
 
  private:
   QString text_, on_screen_;
-  bool muted_ = false, small_ = false;
+  bool muted_ = false, small_ = false, brief_ = false;
   mutable int width_ = -1, height_ = 0;  ///< wantedHeight() at a width, kept from one layout to the next
   mutable bool in_figure_ = false;       ///< and in which of both
 };
@@ -150,6 +154,9 @@ class Plot : public QCustomPlot {
   void setLag(bool lag);
   bool lag() const { return lag_; }
   void offerLag() { lag_offered_ = true; }
+  /// Where a click counts steps the other way, beside the name of the time axis; null where there is no room for it, and in figures.
+  QRect lagLinkPlace() const;
+  QString lagLink() const;  ///< what is written there
   void setTimeRange(std::int64_t first, std::int64_t last);
   /// Where its time axis begins and ends, in its pixels, as it would be drawn alone; nothing where no time axis is seen.
   struct TimeSpan {
@@ -181,6 +188,8 @@ class Plot : public QCustomPlot {
   enum class Room { all, line, none };
   /// The height that the picture keeps, axes with it; where none is said, 120 pixels inside them.
   void setLeastPicture(int height) { least_picture_ = height; }
+  /// The share of the plot's height that the picture keeps as long as what stands beside it can be shortened.
+  void setShareOfPicture(double share) { share_ = share; }
   Room roomFor(const QCPLayoutElement* one) const;
   QString leftOut() const;  ///< in rich text; empty when everything is shown
   QRect leftOutPlace() const;  ///< where a mark says that something is
@@ -228,6 +237,7 @@ class Plot : public QCustomPlot {
     std::vector<const Paragraph*> texts;
     std::vector<const Legend*> legends;
     int wanted = 0, room = 0;
+    int fair = 0;  ///< the height that is left where the picture has its share; `room` where none is said
   };
   Beside beside() const;
   enum class Drag { none, pending, scrub, zoom, pan, values };
@@ -272,6 +282,7 @@ class Plot : public QCustomPlot {
   double figure_shape_ = 0.62;
   QList<QPointer<QCPLayerable>> cursor_marks_;
   int least_picture_ = 0;
+  double share_ = 0.0;
   bool dirty_ = false, now_dirty_ = false, handled_press_ = false;
   QTimer timer_;
   QElapsedTimer since_flush_;

@@ -35,9 +35,23 @@ ValueAxis* Plot::valueAxisAt(const QPointF& position) const {
   return nullptr;
 }
 
+QString Plot::lagLink() const { return lag_ ? tr("count from the start") : tr("count from the end"); }
+
+QRect Plot::lagLinkPlace() const {
+  if (!lag_offered_ || figure_ || time_rects_.isEmpty() || !time_rects_.first().rect) return {};
+  const QCPAxisRect* rect = time_rects_.first().rect;
+  const QCPAxis* axis = rect->axis(QCPAxis::atBottom);
+  const QRect inner = rect->rect(), outer = rect->outerRect();
+  const QFontMetrics small(theme_.small, this);
+  const int wide = small.horizontalAdvance(lagLink()), name = QFontMetrics(theme_.normal, this).horizontalAdvance(axis->label());
+  if (!axis->tickLabels() || name / 2 + wide + 16 > inner.width() / 2) return {};
+  return {inner.right() - wide, outer.bottom() - small.height() - 2, wide, small.height() + 2};
+}
+
 /// On the name under a time axis, below its numbers.
 bool Plot::onTimeName(const QPointF& position) const {
   if (!lag_offered_ || time_rects_.isEmpty() || !time_rects_.first().rect) return false;
+  if (lagLinkPlace().adjusted(-4, -2, 4, 4).contains(position.toPoint())) return true;
   const QCPAxisRect* rect = time_rects_.first().rect;
   const QRect inner = rect->rect(), outer = rect->outerRect();
   const int half = QFontMetrics(theme_.normal, this).horizontalAdvance(tr("steps before the end")) / 2 + 8;

@@ -9,6 +9,7 @@
 #include "gui/comparing/side_by_side.h"
 #include "gui/session/words.h"
 #include "gui/views/pin_chip.h"
+#include "gui/views/scrubber.h"
 #include "gui/views/status_line.h"
 #include "gui/window/first_hint.h"
 #include "gui/window/main_window.h"
@@ -25,7 +26,11 @@ void MainWindow::pin() {
 
 void MainWindow::showPins() {
   const std::vector<Pin>& pins = pins_->pins();
+  // The keyboard stays with the runs, or goes to the time; left alone it would fall on whatever button comes next, which then looks picked.
+  const bool on_chips = focusWidget() != nullptr && chips_->isAncestorOf(focusWidget());
   while (chips_->chips().size() > pins.size()) chips_->removeLast();
+  if (on_chips && (focusWidget() == nullptr || !chips_->isAncestorOf(focusWidget()) || focusWidget()->isHidden()))
+    (chips_->chips().empty() ? static_cast<QWidget*>(scrubber_->strip()) : chips_->chips().back())->setFocus(Qt::OtherFocusReason);
   while (chips_->chips().size() < pins.size()) chips_->add(makeChip(chips_->chips().size()));
   for (std::size_t i = 0; i < pins.size(); ++i) chips_->chips()[i]->show(pins[i]);
   fitToolBar();

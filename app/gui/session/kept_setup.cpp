@@ -60,6 +60,7 @@ QJsonObject toObject(const Setup& setup, const PutLearned& put) {
       for (const std::string& column : choice.load.target) target.append(toText(column));
       sequence = {{"file", toText(choice.file)}, {"columns", columns}, {"target", target}, {"standardise", choice.load.standardise}};
       if (choice.load.time) sequence["time"] = toText(*choice.load.time);
+      if (choice.load.missing != Missing::refuse) sequence["missing"] = QString::fromUtf8(to_string(choice.load.missing));
     } else {
       sequence = {{"task", toText(choice.task)},
                   {"length", QString::number(choice.options.length)},
@@ -142,6 +143,7 @@ std::optional<KeptSetup> keptSetup(const QByteArray& json, const Library& librar
     for (const QJsonValue column : sequence["columns"].toArray()) choice.load.columns.push_back(column.toString().toStdString());
     for (const QJsonValue column : sequence["target"].toArray()) choice.load.target.push_back(column.toString().toStdString());
     if (sequence.contains("time")) choice.load.time = word(sequence, "time", "");
+    choice.load.missing = missing_choice(word(sequence, "missing", "refuse")).value_or(Missing::refuse);
   } else {
     choice.task = word(sequence, "task", "noise");
     choice.options.length = std::clamp<std::int64_t>(sequence["length"].toString("200").toLongLong(), 2, 10'000'000);

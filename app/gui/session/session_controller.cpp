@@ -109,6 +109,7 @@ void SessionController::connectOthers() {
     else
       loadFile(kind, QString::fromStdString(choice.file));
   });
+  connect(&files_, &FileWork::cellsMissing, this, &SessionController::cellsMissing);
   connect(&files_, &FileWork::sequenceRefused, this, [this] {
     emit setupChanged();  // editors show again what is
     emit sequenceRefused();

@@ -152,6 +152,7 @@ class SessionController : public QObject {
   void modelDescribed(reclab::ModelPtr model);
   void sequenceLoaded(reclab::LoadedSequencePtr sequence);
   void sequenceRefused();  ///< after the sentence that says why
+  void cellsMissing(reclab::SequenceChoice choice, QStringList cures);  ///< after that: of a file that is read with one of these choices of Missing
   void traceChanged(reclab::TracePtr trace);
   void runningChanged(bool running);
   void progressed(double fraction, QString stage);

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <tuple>
 
 #include "models/registry.h"
 
@@ -15,9 +14,7 @@ namespace reclab {
 
 bool SequenceChoice::operator==(const SequenceChoice& other) const {
   if (isFile != other.isFile) return false;
-  if (isFile)
-    return std::tie(file, load.columns, load.time, load.target, load.standardise) ==
-           std::tie(other.file, other.load.columns, other.load.time, other.load.target, other.load.standardise);
+  if (isFile) return file == other.file && load == other.load;
   return task == other.task && options == other.options;
 }
 
@@ -75,6 +72,23 @@ Overview overviewOf(const Sequence& sequence) {
   return overview;
 }
 
+namespace {
+/// With all of its columns, whatever is missing in those that are not read; empty where it is read in no such way.
+Sequence wholeFile(const std::string& file) {
+  for (const Missing missing : {Missing::hold, Missing::leave_out}) {
+    LoadOptions options;
+    options.standardise = false;
+    options.missing = missing;
+    try {
+      return load_sequence(file, options);
+    } catch (const Error& error) {
+      if (error.where().parameter != "missing") throw;
+    }
+  }
+  return {};
+}
+}  // namespace
+
 LoadedSequencePtr loadChoice(const SequenceChoice& choice) {
   auto loaded = std::make_shared<LoadedSequence>();
   loaded->choice = choice;
@@ -82,9 +96,9 @@ LoadedSequencePtr loadChoice(const SequenceChoice& choice) {
     loaded->sequence = load_sequence(choice.file, choice.load);
     // With columns chosen, the others are still there to be chosen.
     const bool all = choice.load.columns.empty() && !choice.load.time && choice.load.target.empty();
-    const Sequence whole = all ? Sequence{} : load_sequence(choice.file, LoadOptions{});
-    const Sequence& source = all ? loaded->sequence : whole;
-    loaded->columns = source.names;
+    const Sequence whole = all ? Sequence{} : wholeFile(choice.file);
+    const Sequence& source = all || whole.length == 0 ? loaded->sequence : whole;
+    loaded->columns.assign(source.names.begin(), source.names.end() - source.flags);
     if (source.time_name != "step") loaded->columns.insert(loaded->columns.begin(), source.time_name);
   } else {
     loaded->sequence = make_task(choice.task, choice.options);

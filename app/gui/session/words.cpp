@@ -19,6 +19,8 @@ struct Words {
 /// Whole remedies first: some are other ones in the window.
 constexpr Words remedies[] = {
     {"choose as many columns with --columns", "choose as many under Columns"},
+    {"or say with --missing what becomes of missing cells: leave-out, hold, interpolate or mask", "or choose what becomes of missing cells"},
+    {"leave such rows out (--missing leave-out)", "leave such rows out"},
     {"choose --dtype f64", "choose float64 under Precision"},
     {"choose --device cpu", "choose CPU under Device"},
     {": record less with --every or --record, take a shorter sequence or a smaller width", ": take a shorter sequence or a smaller width"},
@@ -33,6 +35,7 @@ const QHash<QString, QString>& controls() {
   static const QHash<QString, QString> all{{"--columns", QObject::tr("Columns")},
                                            {"--time", QObject::tr("Time")},
                                            {"--target", QObject::tr("Target")},
+                                           {"--missing", QObject::tr("Missing")},
                                            {"--standardise", QObject::tr("Standardise")},
                                            {"--dtype", QObject::tr("Precision")},
                                            {"--device", QObject::tr("Device")},

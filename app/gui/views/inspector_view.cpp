@@ -27,6 +27,7 @@
 #include "gui/window/look.h"
 #include "plain_text.h"
 #include "plot/theme.h"
+#include "trace/input_scale.h"
 
 namespace reclab {
 namespace {
@@ -201,11 +202,18 @@ void InspectorView::build() {
       editors_[spec.key] = editor;
       more_ << made;
     }
-    // The first three real numbers, which a run follows while they move; where there are not as many, sizes.
+    // Two real numbers, which a run follows while they move, and how strongly the weights take the input, not what the input itself is multiplied by; where
+    // there are not as many, sizes.
     int left = 3;
+    const auto show = [&](const HyperSpec& spec) {
+      if (left > 0 && !scales_input(spec.key) && more_.removeOne(editors_[spec.key].cell)) --left;
+    };
+    for (const char* key : {"input_gain", "0.input_gain"})  // of a stack that of the lowest part
+      for (const HyperSpec& spec : model_->hyper.table())
+        if (spec.key == key) show(spec);
     for (const HyperKind kind : {HyperKind::real, HyperKind::integer})
       for (const HyperSpec& spec : model_->hyper.table())
-        if (spec.kind == kind && left > 0 && more_.removeOne(editors_[spec.key].cell)) --left;
+        if (spec.kind == kind) show(spec);
   } else {
     auto* nothing = label(tr("Choose a model; its hyper-parameters are edited here."), "muted");
     nothing->setWordWrap(true);

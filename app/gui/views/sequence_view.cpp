@@ -16,6 +16,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "gui/session/words.h"
 #include "gui/views/inspector_view.h"
@@ -82,6 +83,19 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
   target_->setMinimumContentsLength(8);
   target_->setToolTip(tr("What the outputs should be, for the loss: the next value of each input, or a column. A column that is picked leaves the inputs; tick it under Columns and it is both."));
   fileForm->addRow(tr("Target"), target_);
+  missing_ = new QComboBox;
+  missing_->setObjectName("missing");
+  missing_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  missing_->setMinimumContentsLength(8);
+  missing_->setPlaceholderText(tr("no cell is missing"));
+  for (const auto& [how, text, tip] : {std::tuple{Missing::leave_out, tr("leave rows out"), tr("A row with a missing cell is no step; the steps around it keep their times or numbers")},
+                                       std::tuple{Missing::hold, tr("hold the last value"), tr("The last value before it, or the first where there is none before")},
+                                       std::tuple{Missing::interpolate, tr("interpolate"), tr("On the line between its neighbours in time")},
+                                       std::tuple{Missing::mask, tr("hold and mark"), tr("The last value before it, and a channel for each column that has missing cells: 1 where the cell is there, 0 where it is not")}}) {
+    missing_->addItem(text, static_cast<int>(how));
+    missing_->setItemData(missing_->count() - 1, safeTip(tip), Qt::ToolTipRole);
+  }
+  fileForm->addRow(tr("Missing"), missing_);
   standardise_ = new QCheckBox(tr("Standardise"));
   standardise_->setToolTip(tr("Subtract each column's mean and divide by its standard deviation"));
   standardise_->setChecked(true);
@@ -136,6 +150,7 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
     choice.isFile = true;
     choice.file = lastFile_.toStdString();
     choice.load.standardise = standardise_->isChecked();
+    choice.load.missing = lastMissing_;
     emit chosen(choice);
   });
   connect(taskTab_, &QPushButton::clicked, this, [this] {
@@ -150,6 +165,12 @@ SequenceView::SequenceView(QWidget* parent) : QWidget(parent) {
     if (showing_ || !shown_ || !shown_->choice.isFile) return;
     SequenceChoice choice = shown_->choice;
     choice.load.standardise = on;
+    emit chosen(choice);
+  });
+  connect(missing_, &QComboBox::activated, this, [this](int index) {
+    if (!shown_ || !shown_->choice.isFile) return;
+    SequenceChoice choice = shown_->choice;
+    choice.load.missing = static_cast<Missing>(missing_->itemData(index).toInt());
     emit chosen(choice);
   });
   connect(target_, &QComboBox::activated, this, [this](int index) {
@@ -295,7 +316,9 @@ void SequenceView::setSequence(const LoadedSequencePtr& sequence) {
     lastFile_ = QString::fromStdString(choice.file);
     name_->setText(QFileInfo(lastFile_).fileName());
     name_->setToolTip(safeTip(lastFile_));
+    lastMissing_ = choice.load.missing;
     standardise_->setChecked(choice.load.standardise);
+    showMissing();
     buildColumns();
     buildTargets();
     time_->clear();
@@ -334,8 +357,19 @@ void SequenceView::tellFacts() {
     facts += tr("; %1 classes to tell").arg(series.classes);
   else if (series.target_kind == TargetKind::regress)
     facts += targets.isEmpty() ? tr("; with a target") : tr("; target: %1").arg(targets.size() <= 3 ? targets.join(", ") : tr("%1 columns").arg(targets.size()));
+  if (const std::string missing = missing_words(series.missing); !missing.empty()) facts += "; " + QString::fromStdString(missing);
   if (!preview_->inputScale().isEmpty()) facts += tr("; the model reads the input times %1 (input scale)").arg(preview_->inputScale());
   facts_->setText(facts);
+}
+
+void SequenceView::showMissing() {
+  const MissingCells& missing = shown_->sequence.missing;
+  missing_->setEnabled(missing.any());
+  missing_->setCurrentIndex(missing.any() ? missing_->findData(static_cast<int>(shown_->choice.load.missing)) : -1);
+  QStringList said;
+  for (const std::string& note : missing_notes(missing)) said << QString::fromStdString(note);
+  missing_->setToolTip(safeTip(missing.any() ? tr("What becomes of missing cells. %1").arg(said.join(' '))
+                                             : tr("The columns that are read have no missing cell, so there is nothing to choose")));
 }
 
 /// None, the next value, or a column; several columns where they were given from elsewhere.
@@ -350,7 +384,7 @@ void SequenceView::buildTargets() {
   for (const auto& name : shown_->columns) {
     const QString text = QString::fromStdString(name);
     // The last input cannot be the target.
-    const bool only = series.names.size() == 1 && series.names.front() == name;
+    const bool only = series.width - series.flags == 1 && series.names.front() == name;
     if (name != series.time_name && !only) target_->addItem(text, QStringList{text});
   }
   const auto place = [&] {
@@ -390,7 +424,7 @@ void SequenceView::buildColumns() {
     });
   }
   QStringList chosenNames;
-  for (const auto& name : series.names) chosenNames << QString::fromStdString(name);
+  for (std::int64_t j = 0; j < series.width - series.flags; ++j) chosenNames << QString::fromStdString(series.names[static_cast<std::size_t>(j)]);
   const QString text = chosenNames.size() <= 3 ? chosenNames.join(", ") : tr("%1 of %2").arg(chosenNames.size()).arg(inputs.size());
   columns_->setText(columns_->fontMetrics().elidedText(text, Qt::ElideRight, 150));
   columns_->setToolTip(safeTip(tr("Which columns are the input: %1").arg(chosenNames.join(", "))));

@@ -42,6 +42,7 @@ class SequenceView : public QWidget {
   /// The editor of a parameter of the task that is shown; null where it has none of that key.
   QWidget* parameterEditor(const std::string& key) const;
   QComboBox* targetBox() const { return target_; }
+  QComboBox* missingBox() const { return missing_; }
   QCheckBox* standardiseBox() const { return standardise_; }
   QToolButton* columnsButton() const { return columns_; }
 
@@ -52,6 +53,8 @@ class SequenceView : public QWidget {
  private:
   void buildColumns();
   void buildTargets();
+  /// What became of missing cells, where there are any.
+  void showMissing();
   enum class TaskField { all, length, seed };
   void chooseTask(TaskField edited);
   /// A row for each parameter of a task, with its values.
@@ -62,13 +65,14 @@ class SequenceView : public QWidget {
   LoadedSequencePtr shown_;
   SequenceChoice modelTask_;
   QString lastFile_;
+  Missing lastMissing_ = Missing::refuse;  ///< what became of its missing cells
   QPushButton *fileTab_, *taskTab_, *modelsOwn_;
   QStackedWidget* pages_;
   QLabel *name_, *facts_;
   QPushButton* open_;
   QToolButton* columns_;
   QMenu* columnsMenu_;
-  QComboBox *time_, *target_, *task_;
+  QComboBox *time_, *target_, *missing_, *task_;
   QFormLayout* taskForm_;
   std::string parametersOf_;  ///< the task whose parameters have rows
   struct ParameterEditor {

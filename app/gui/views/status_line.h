@@ -51,7 +51,7 @@ class Banner : public QFrame {
   QStringList offers() const;  ///< what stands on the buttons
 
  private:
-  static constexpr std::size_t most = 2;
+  static constexpr std::size_t most = 4;
   QLabel* words_;
   std::vector<QPushButton*> buttons_;
   std::vector<std::function<void()>> actions_;

@@ -311,6 +311,7 @@ void MainWindow::connectSession() {
     session_->loadSequence(beginningSequence(options_, *session_->library()));
   });
   connect(session_, &SessionController::runEnded, this, &MainWindow::endRestoring);
+  connect(session_, &SessionController::cellsMissing, this, &MainWindow::offerMissing);
   connect(session_, &SessionController::weightsMisfit, this, &MainWindow::offerOtherWeights);
   connect(session_, &SessionController::runEnded, this, [this](Outcome outcome) {
     nameModel();
@@ -529,10 +530,21 @@ void MainWindow::lookAtPlaces(const QString& preset, bool raise) {
   if (found == presets.end()) return;
   lookedAt_ = preset;
   for (PanelDock* dock : area_->docks()) tellPlace(*found, dock->panel());
+  if (leaves_ && leaves_->preset != preset) {
+    const Raised leaves = *std::exchange(leaves_, std::nullopt);
+    if (leaves.dock && leaves.before && leaves.dock->inSight() && !leaves.before->isHidden()) {
+      leaves.before->raise();
+      raised_.remove(leaves.preset);
+    }
+  }
   if (!raise || raised_.contains(preset) || found->look_at.empty()) return;
   raised_.insert(preset);
   PanelDock* first = area_->dock(QString::fromStdString(found->look_at.front()).section(':', 0, 0));
-  if (first != nullptr && !first->isHidden()) first->raise();
+  if (first == nullptr || first->isHidden()) return;
+  if (!first->inSight())
+    for (PanelDock* one : area_->docks())
+      if (one->inSight() && area_->tabifiedDockWidgets(first).contains(one)) leaves_ = Raised{preset, first, one};
+  first->raise();
 }
 
 /// A link of the card: the user wants to see this place, so its panel is opened where it is closed.

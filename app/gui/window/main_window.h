@@ -5,6 +5,7 @@
 #include <QMainWindow>
 #include <QTimer>
 #include <QSet>
+#include <QPointer>
 #include <optional>
 #include <vector>
 
@@ -32,6 +33,7 @@ class InspectorView;
 class MapWindow;
 class ModelsView;
 class PanelArea;
+class PanelDock;
 class PinChip;
 class PinRow;
 class Pins;
@@ -130,6 +132,7 @@ class MainWindow : public QMainWindow {
   void showTrained(bool trained);
   void offerOtherWeights();  ///< beside the sentence that those of what is set do not fit
   void offerAfterStop();
+  void offerMissing(const SequenceChoice& choice, const QStringList& cures);  ///< what may become of the missing cells of a file that was refused
   void nameModel();  ///< over its list, inspector and card: which it is, and that it is not shown where it is not
   void showMap(const QString& marked);
   void showLibrary();
@@ -183,6 +186,11 @@ class MainWindow : public QMainWindow {
   QStringList modelHas_;  ///< "gates", "states": by its card
   QString lookedAt_;      ///< the preset whose places the panels were told last
   QSet<QString> raised_;  ///< presets whose first place was raised: once is enough, afterwards the tabs are as they were left
+  struct Raised {
+    QString preset;
+    QPointer<PanelDock> dock, before;  ///< what was raised for it, and what stood in front there
+  };
+  std::optional<Raised> leaves_;  ///< the next preset has `before` in front again, where nobody has picked another tab
   bool restored_ = false, sessionRestored_ = false, asks_ = true;
 };
 

@@ -20,9 +20,11 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "experiment/command.h"
 #include "files/archive.h"
 #include "gui/session/kept_setup.h"
 #include "gui/session/pins.h"
+#include "gui/session/requests.h"
 #include "gui/dialogs/complexity_dialog.h"
 #include "gui/dialogs/device_dialog.h"
 #include "gui/dialogs/distill_dialog.h"
@@ -83,6 +85,34 @@ void showAbout(QWidget* parent) {
   words->setFixedWidth(360);
   row->addWidget(words);
   showDialog(parent, QObject::tr("About Recurrence Lab"), content);
+}
+
+/// The steps of the README's first hour, in the words on the screen.
+void showGuide(QWidget* parent) {
+  auto* content = new QWidget;
+  auto* grid = new QGridLayout(content);
+  grid->setContentsMargins(0, 0, 0, 0);
+  grid->setHorizontalSpacing(16);
+  grid->setVerticalSpacing(10);
+  const std::pair<QString, QString> steps[] = {
+      {QObject::tr("Drag a slider"), QObject::tr("The inspector on the right has the settings of the model; every picture follows while one moves.")},
+      {QObject::tr("Train"), QObject::tr("Press Train in the tool bar. The second time line, below the first, is that of training: drag along it to see the weights of any step.")},
+      {QObject::tr("Move through time"), QObject::tr("Drag along the time line. What the curves are worth at that step stands beside the cursor, in every picture.")},
+      {QObject::tr("Pick another model"), QObject::tr("The list on the left has them by family; the search finds names, authors, years and properties. The card says what to look at, and its links open it.")},
+      {QObject::tr("Compare"), QObject::tr("Pin keeps a run beside the next one. Compare in the tool bar has ready comparisons, a table of what differs, and all runs side by side.")},
+      {QObject::tr("Bring your own"), QObject::tr("Drop a table or a sound file on the window; where cells are missing it asks what becomes of them. File loads weights that were trained elsewhere.")},
+      {QObject::tr("Look closer"), QObject::tr("The box Layout has arrangements of more views. A double click on a title enlarges one, a hover says what a mark means, and an empty view says why.")},
+      {QObject::tr("Take it along"), QObject::tr("The menu of a view saves its figure and its data; File exports the whole run; Run ▸ Copy the command gives the line that repeats it in a terminal.")}};
+  int row = 0;
+  for (const auto& [what, how] : steps) {
+    auto* head = label(what, "title");
+    auto* words = plainLabel(how);
+    words->setWordWrap(true);
+    words->setFixedWidth(440);
+    grid->addWidget(head, row, 0, Qt::AlignTop);
+    grid->addWidget(words, row++, 1, Qt::AlignTop);
+  }
+  showDialog(parent, QObject::tr("Guide"), content);
 }
 
 void showShortcuts(QWidget* parent) {
@@ -245,9 +275,10 @@ void MainWindow::buildMenus() {
   }));
   action("distill")->setToolTip(tr("The filters that the model convolves with, as a few modes that a recurrence runs"));
   run->addAction(add("copyCommand", "copy", tr("Copy the command"), {}, [this] { copyCommand(); }));
-  action("copyCommand")->setToolTip(tr("The line for a terminal that repeats what is shown"));
+  action("copyCommand")->setToolTip(tr("The line for a terminal that repeats this run, with all that an export has"));
 
   QMenu* help = menuBar()->addMenu(tr("&Help"));
+  help->addAction(add("guide", {}, tr("Guide"), {}, [this] { showGuide(this); }));
   help->addAction(add("shortcuts", "keyboard", tr("Shortcuts"), QKeySequence(Qt::Key_F1), [this] { showShortcuts(this); }));
   help->addAction(add("checkDevice", "run", tr("Check the device…"), {}, [this] {
     if (session_->library()) (new DeviceDialog(session_->library(), chooser_, this, &session_->desk()))->open();
@@ -259,7 +290,10 @@ void MainWindow::buildMenus() {
 void MainWindow::copyCommand() {
   const TracePtr& trace = session_->trace();
   if (!trace || trace->info.command.empty()) return say(tr("There is no run yet whose command could be copied."), Tone::info);
-  QApplication::clipboard()->setText(QString::fromStdString(trace->info.command));
+  // With all that an export records, not what panels happen to show.
+  const Setup shown = session_->shownSetup();
+  const RunRequest request = requestFor(shown, session_->library()->presets.find(shown.preset), Probe{});
+  QApplication::clipboard()->setText(QString::fromStdString(command_of(request, trace->info.device)));
   say(tr("The command that repeats this run is in the clipboard."), Tone::info);
 }
 

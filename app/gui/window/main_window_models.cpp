@@ -104,6 +104,17 @@ void MainWindow::offerOtherWeights() {
   });
 }
 
+void MainWindow::offerMissing(const SequenceChoice& choice, const QStringList& cures) {
+  if (banner_->sentence().isEmpty()) return;
+  for (const auto& [how, text] : {std::pair{Missing::leave_out, tr("Leave rows out")}, {Missing::hold, tr("Hold the last value")}, {Missing::interpolate, tr("Interpolate")}, {Missing::mask, tr("Hold and mark")}})
+    if (cures.contains(QString::fromUtf8(to_string(how))))
+      banner_->offer(text, [this, choice, how = how] {
+        SequenceChoice other = choice;
+        other.load.missing = how;
+        session_->loadSequence(other);
+      });
+}
+
 /// Where the panels are still of another run than what is set.
 void MainWindow::offerAfterStop() {
   const TracePtr& trace = session_->trace();

@@ -142,6 +142,7 @@ std::vector<std::string> arguments_of(const TrainingRequest& request) {
     list("--columns", request.load.columns);
     if (request.load.time) option("--time", *request.load.time);
     list("--target", request.load.target);
+    if (request.load.missing != Missing::refuse) option("--missing", std::string(to_string(request.load.missing)));
     if (!request.load.standardise) option("--standardise", "no");
     count("--window", request.windows.length);
     count("--ahead", request.windows.ahead);

@@ -11,7 +11,7 @@ SequenceFormat npy() {
           .sniff = [](std::string_view start) { return start.starts_with('\x93'); },
           .load =
               [](std::string bytes, const std::string& file, const LoadOptions& options) {
-                Table table = table_of(parse_npy(bytes, file), file);
+                Table table = table_of(parse_npy(bytes, file), file, options.missing);
                 choose_columns(table, file, options);
                 return table;
               }};

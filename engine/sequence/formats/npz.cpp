@@ -27,12 +27,12 @@ void check_rows(const NpzFile& archive, const std::string& key, std::int64_t len
 }
 
 /// An array of an archive that has a row for each of the sequence's steps. Its width is returned through width.
-std::vector<double> rows_of(const NpzFile& archive, const std::string& key, std::int64_t length, std::int64_t& width) {
+std::vector<double> rows_of(const NpzFile& archive, const std::string& key, std::int64_t length, std::int64_t& width, Missing missing) {
   check_rows(archive, key, length);
   const std::string file = archive.path().string();
   NpyArray array = archive.read(key);
   width = array.shape.size() == 2 ? array.shape[1] : 1;
-  check_finite(array.real, width, file, " of " + key);
+  check_finite(array.real, width, file, " of " + key, missing);
   return std::move(array.real);
 }
 
@@ -56,17 +56,24 @@ Table load_archive(const std::string& file, const LoadOptions& options) {
   if (archive.has("time") && !options.time) check_rows(archive, "time", input.shape[0]);
   if (archive.has("target")) check_rows(archive, "target", input.shape[0]);
   if (archive.has("target") && archive.has("mask")) check_rows(archive, "mask", input.shape[0]);
-  Table table = table_of(archive.read(key), file);
+  Table table = table_of(archive.read(key), file, options.missing);
   if (archive.has("time") && !options.time) {
     std::int64_t width = 0;
-    table.time = rows_of(archive, "time", table.rows, width);
+    table.time = rows_of(archive, "time", table.rows, width, options.missing);
     if (width != 1) throw Error(file + ": time has " + std::to_string(width) + " columns: give it one", {.file = file, .place = "time"});
     table.time_name = "time";
-    check_increasing(table.time, file);
+    check_increasing(table.time, file, options.missing);
   }
   if (archive.has("target")) {
-    table.target = rows_of(archive, "target", table.rows, table.target_width);
+    table.target = rows_of(archive, "target", table.rows, table.target_width, options.missing);
     table.target_kind = TargetKind::regress;
+    std::int64_t width = 1;
+    if (archive.has("mask")) table.mask = rows_of(archive, "mask", table.rows, width, Missing::refuse);
+    if (!archive.has("mask")) table.mask.assign(static_cast<std::size_t>(table.rows), 1.0);
+    const bool flags = width == 1 && std::all_of(table.mask.begin(), table.mask.end(), [](double value) { return value >= 0.0; });
+    if (!flags)
+      throw Error(file + ": mask is not one number >= 0 a step: save 1 where the target counts and 0 elsewhere",
+                  {.file = file, .place = "mask"});
     if (archive.has("classes")) {
       const NpyArray classes = archive.header("classes").bytes <= sizeof(double) ? archive.read("classes") : NpyArray();
       const double count = classes.real.size() == 1 ? classes.real[0] : 0.0;
@@ -75,20 +82,13 @@ Table load_archive(const std::string& file, const LoadOptions& options) {
       table.target_kind = TargetKind::classify;
       table.classes = static_cast<std::int64_t>(count);
       const bool numbered = table.target_width == 1 && std::all_of(table.target.begin(), table.target.end(), [&](double value) {
-                              return value >= 0.0 && value < count && value == std::floor(value);
+                              return std::isnan(value) || (value >= 0.0 && value < count && value == std::floor(value));  // one that is missing was let in
                             });
       if (!numbered)
         throw Error(file + ": target is not one class number from 0 to " + std::to_string(table.classes - 1) +
                         " a step: number the classes from 0",
                     {.file = file, .place = "target"});
     }
-    std::int64_t width = 1;
-    if (archive.has("mask")) table.mask = rows_of(archive, "mask", table.rows, width);
-    if (!archive.has("mask")) table.mask.assign(static_cast<std::size_t>(table.rows), 1.0);
-    const bool flags = width == 1 && std::all_of(table.mask.begin(), table.mask.end(), [](double value) { return value >= 0.0; });
-    if (!flags)
-      throw Error(file + ": mask is not one number >= 0 a step: save 1 where the target counts and 0 elsewhere",
-                  {.file = file, .place = "mask"});
   }
   choose_columns(table, file, options);
   return table;

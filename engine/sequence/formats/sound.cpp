@@ -111,7 +111,7 @@ Table load(std::string bytes, const std::string& file, const LoadOptions& option
   if (info.frames > table.rows && info.frames < SF_COUNT_MAX)
     fail("is cut short: its header says " + std::to_string(info.frames) + " samples, and it has " + std::to_string(table.rows) + cure, "sample " + std::to_string(table.rows + 1));
   if (table.rows == 0) fail("is a sound file without a sample: give it at least one", "header");
-  check_finite(table.data, info.channels, file, "");
+  check_finite(table.data, info.channels, file, "", options.missing);
   if (!options.time) {
     table.time.resize(static_cast<std::size_t>(table.rows));
     for (std::size_t t = 0; t < table.time.size(); ++t) table.time[t] = static_cast<double>(t) / info.samplerate;

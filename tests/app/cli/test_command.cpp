@@ -196,6 +196,11 @@ TEST_CASE("the command of a request on a file makes an equal request, whatever f
     request.sequence = load_sequence(file, load);
     request.loss = LossKind::task;
     check_repeats(request);
+    for (const Missing missing : {Missing::leave_out, Missing::hold, Missing::interpolate, Missing::mask}) {
+      load.missing = missing;
+      request.sequence = load_sequence(scratch.file("gaps " + name + ".csv", header + ",y,z,when\n1,2,3,4\n2,,1,5\n4,1,NA,6\n"), load);
+      check_repeats(request);
+    }
     load = {};
     load.time = name;
     load.target = {"next"};

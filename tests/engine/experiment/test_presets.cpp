@@ -97,7 +97,7 @@ TEST_CASE("every preset of this house loads, and is where it says it is") {
     CHECK_SAYS(!shown.forms.empty() && shown.forms.front() == "sequential", preset.id);
     for (const std::string& place : preset.look_at) {
       const std::size_t colon = place.rfind(':');
-      if (colon == std::string::npos || place == "trajectories:3-D" || place == "trajectories:map" || place == "trajectories:lines" || place == "trajectories:past" || place == "spectrum:continuous") continue;
+      if (colon == std::string::npos || place == "trajectories:3-D" || place == "trajectories:map" || place == "trajectories:lines" || place == "trajectories:past" || place == "spectrum:continuous" || place == "sensitivity:mixing") continue;
       const auto bare = [](const std::string& name) { return name.substr(name.find('/') + 1); };  // without the layer's number, if any
       const std::string name = bare(place.substr(colon + 1));
       const bool there = place.starts_with("gating:") ? std::ranges::any_of(shown.gates, [&](const GateInfo& gate) { return bare(gate.name) == name; })

@@ -83,6 +83,9 @@ GradientsPanel::GradientsPanel(QWidget* parent) : PlotPanel(parent) {
   lag_->setCheckable(true);
   lag_->setToolTip(tr("The time axis as steps before the last one, by which runs of other lengths are compared."));
   plot_->offerLag();
+  // With several runs the texts would take most of it.
+  sentence_->setBrief(true);
+  plot_->setShareOfPicture(0.6);
   connect(lag_, &QAction::toggled, plot_, &Plot::setLag);
   connect(plot_, &Plot::lagChanged, this, [this](bool lag) {
     lag_->setChecked(lag);
@@ -206,7 +209,8 @@ void GradientsPanel::drawPins() {
       if (!gradient) ink.setAlphaF(0.7f);
       QCPGraph* graph = plot_->addCurve(rect_, ink, gradient ? 1.2 : 0.7, gradient ? curveStyle(static_cast<int>(states.indexOf(curve.state))) : Qt::DotLine);
       graph->setProperty("least", curve.kind == Kind::jacobian_min);
-      if (!gradient || layers.size() > 1) Plot::setQuiet(graph);
+      // At the cursor each of several runs has one number, that of its first state: more would pile up over the curves.
+      if (!gradient || layers.size() > 1 || (pinned_.size() > 1 && states.indexOf(curve.state) > 0)) Plot::setQuiet(graph);
       // Counted back from the end, runs of other lengths end together.
       fill(graph, stepsOf(*run.trace, *curve.array), column(*curve.array, 0), plot_->lag() ? trace_->info.length - run.trace->info.length : 0);
       shown << graph;
@@ -280,7 +284,7 @@ void GradientsPanel::rebuild() {
     graph->setProperty("least", curve.kind == Kind::jacobian_min);
     // While weights are learned the picture is of what they come to, however far from that the former ones were.
     graph->setProperty("aside", curve.former && trace_->info.learned.has_value());
-    if (!alone || curve.former) Plot::setQuiet(graph);
+    if (!alone || curve.former || (!gradient && pinned_.size() > 1)) Plot::setQuiet(graph);
     fill(graph, stepsOf(*curve.of, *curve.array), column(*curve.array, 0));
     const QString what = gradient ? QStringLiteral("|∂L/∂s| ") + curve.state : curve.kind == Kind::jacobian ? tr("σ max") : tr("σ min");
     const QString key = alone ? curve.name : what;

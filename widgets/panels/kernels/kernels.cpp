@@ -87,6 +87,7 @@ void KernelsPanel::makeControls() {
   for (QComboBox* box : {views_, memories_, channels_}) controls_->addWidget(box);
   controls_->addStretch();
   const auto chosen = [this] {
+    left_.reset();
     if (trace_) by_hand_[QString::fromStdString(trace_->info.preset)] = {view_, key_};
     refresh();
   };
@@ -99,8 +100,7 @@ void KernelsPanel::makeControls() {
     chosen();
   });
   connect(channels_, &QComboBox::activated, this, [this](int index) {
-    channel_ = index;
-    refresh();
+    pickChannel(index);
   });
 }
 
@@ -197,12 +197,13 @@ void KernelsPanel::lookAt(const QString& preset, const QString& detail, bool ask
   wanted_[preset] = detail;
   if (asked) by_hand_.remove(preset);
   refresh();
+  if (asked) left_.reset();  // a hand's wish, as what is picked here is
 }
 
 void KernelsPanel::setChoices(const QVariantMap& saved) {
   const QString view = saved.value(QStringLiteral("view")).toString();
   if (views_->findData(view) < 0) return;
-  view_ = view;
+  (left_ ? left_->view : view_) = view;
   refresh();
 }
 
@@ -219,9 +220,15 @@ void KernelsPanel::findChoice() {
     view_ = by_hand_[preset][0];
     key_ = by_hand_[preset][1];
   } else if (!named[0].isEmpty()) {
+    if (!left_) left_ = {view_, key_};
     view_ = named[0];
     state = named.value(1);
+  } else if (left_) {  // what another preset names is not what this one is looked at with
+    view_ = left_->view;
+    key_ = left_->key;
+    left_.reset();
   }
+  channel_ = channels_by_hand_.value(preset, 0);
   const std::vector<KernelMemory> all = kernelMemories(*trace_);
   const QSignalBlocker quiet_memories(memories_), quiet_channels(channels_), quiet_views(views_);
   memories_->clear();
@@ -471,7 +478,12 @@ void KernelsPanel::pickOnMap(const QPointF& position) {
   std::int64_t lag = 0, channel = 0;
   double value = 0.0;
   if (memory_.channels == 0 || view_ != u"map" || !heatmap_->at(position, &lag, &channel, &value)) return;
-  channel_ = channel;
+  pickChannel(channel);
+}
+
+/// Of the model that is looked at; another has channels of its own.
+void KernelsPanel::pickChannel(std::int64_t channel) {
+  if (trace_) channels_by_hand_[QString::fromStdString(trace_->info.preset)] = channel;
   refresh();
 }
 

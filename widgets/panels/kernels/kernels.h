@@ -3,6 +3,7 @@
 
 #include <QComboBox>
 #include <QMap>
+#include <optional>
 
 #include "panels/kernels/kernel_data.h"
 #include "plot/heatmap.h"
@@ -25,7 +26,7 @@ class KernelsPanel : public PlotPanel {
   void lookAt(const QString& preset, const QString& detail, bool asked) override;
   void holdAxes(bool hold) override;
   QString dataAsCsv() const override;
-  QVariantMap choices() const override { return {{QStringLiteral("view"), view_}}; }
+  QVariantMap choices() const override { return {{QStringLiteral("view"), left_ ? left_->view : view_}}; }
   void setChoices(const QVariantMap& saved) override;
 
   QString note() const { return note_->text(); }
@@ -60,6 +61,7 @@ class KernelsPanel : public PlotPanel {
   QString spanOf(double steps) const;
   QString describedFrequency(double cycles) const;
   void pickOnMap(const QPointF& position);
+  void pickChannel(std::int64_t channel);
 
   QComboBox *views_, *memories_, *channels_;
   Legend* legend_;
@@ -76,7 +78,12 @@ class KernelsPanel : public PlotPanel {
   QString view_ = QStringLiteral("kernel"), key_;
   std::int64_t channel_ = 0;
   QMap<QString, QString> wanted_;          // by preset: the place that it names
+  struct Left {
+    QString view, key;
+  };
+  std::optional<Left> left_;  // what was looked at before a preset named a place of its own
   QMap<QString, QStringList> by_hand_;     // by preset: the view and the memory that were chosen
+  QMap<QString, std::int64_t> channels_by_hand_;  // by preset
   std::vector<Run> pinned_;
 };
 

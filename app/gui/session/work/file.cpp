@@ -31,7 +31,13 @@ void FileWork::open(const SequenceChoice& choice) {
 
 void FileWork::loadSequence(const SequenceChoice& choice) {
   if (choice.isFile) emit said(tr("Reading %1…").arg(QFileInfo(QString::fromStdString(choice.file)).fileName()), Tone::busy);
-  loading_.start({choice, FileKind::sequence}, [choice](const auto&, std::stop_token) -> Loaded { return loadChoice(choice); });
+  loading_.start({choice, FileKind::sequence}, [choice](const auto&, std::stop_token) -> Loaded {
+    try {
+      return loadChoice(choice);
+    } catch (const MissingCellError& error) {
+      return Gaps{sentenceOf(std::current_exception()), QString::fromStdString(error.where().range).split(',')};
+    }
+  });
 }
 
 void FileWork::loadFile(FileKind kind, const QString& file, const LibraryPtr& library, const Setup& setup) {
@@ -61,6 +67,10 @@ void FileWork::take(const LoadKey& key, const Loaded& loaded) {
     emit isOf(*kind, key.choice);
   } else if (const auto* sequence = std::get_if<LoadedSequencePtr>(&loaded)) {
     emit sequenceLoaded(*sequence);
+  } else if (const auto* gaps = std::get_if<Gaps>(&loaded)) {
+    emit said(gaps->sentence, Tone::warning);
+    emit sequenceRefused();
+    emit cellsMissing(key.choice, gaps->cures);
   } else if (const auto* misfit = std::get_if<Misfit>(&loaded)) {
     emit said(misfit->sentence, Tone::warning);
     if (!misfit->sizes.empty()) emit sizesFit(key.preset, file, misfit->sizes);

@@ -32,6 +32,7 @@ class FileWork : public QObject {
   void isOf(reclab::FileKind kind, reclab::SequenceChoice choice);  ///< what was opened
   void sequenceLoaded(reclab::LoadedSequencePtr sequence);
   void sequenceRefused();  ///< after the sentence that says why
+  void cellsMissing(reclab::SequenceChoice choice, QStringList cures);  ///< after that: of a file that is read with one of these choices of Missing
   void fileFits(reclab::FileKind kind, QString preset, QString file);
   void sizesFit(QString preset, QString file, reclab::Settings sizes);
   void partsFit(QString preset, QString file, QStringList parts);  ///< of a file that holds more than the model
@@ -45,7 +46,11 @@ class FileWork : public QObject {
     Settings sizes;
     QStringList parts;
   };
-  using Loaded = std::variant<FileKind, LoadedSequencePtr, Fits, Misfit>;
+  struct Gaps {
+    QString sentence;
+    QStringList cures;
+  };
+  using Loaded = std::variant<FileKind, LoadedSequencePtr, Fits, Misfit, Gaps>;
   struct SaveKey {
     FileKind kind;
     QString file;
