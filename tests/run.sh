@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Installs what is missing, builds, and runs every test: the engine's in the build without Qt and VTK, then all others on virtual displays.
+# Installs what is missing, builds, and runs every test: the engine's in a build without Qt and VTK whose assertions hold, then all others on virtual displays.
 # `tests/run.sh thorough` runs the sweeps over the models instead, with all their lengths and settings for every model.
 # `tests/run.sh baselines` makes the pictures of the panels anew that tests/widgets/baselines holds; those that look the same stay.
 set -euo pipefail
@@ -9,9 +9,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 install_packages engine desktop tests
 if [ "${1:-}" = thorough ]; then
-  build engine-only
-  step="a test failed; see build/engine-only/Testing/Temporary/LastTest.log"
-  ctest --test-dir build/engine-only -C thorough -L thorough --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
+  build checked
+  step="a test failed; see build/checked/Testing/Temporary/LastTest.log"
+  ctest --test-dir build/checked -C thorough -L thorough --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
   step=""
   exit
 fi
@@ -24,13 +24,13 @@ if [ "${1:-}" = baselines ]; then
   exit
 fi
 build release desktop-tests
-build engine-only
+build checked
 
 export LIBGL_ALWAYS_SOFTWARE=1
 unset DISPLAY WAYLAND_DISPLAY
-step="a test failed; see build/engine-only/Testing/Temporary/LastTest.log"
+step="a test failed; see build/checked/Testing/Temporary/LastTest.log"
 for part in -LE -L; do  # the fast ones first
-  ctest --test-dir build/engine-only $part sweep --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
+  ctest --test-dir build/checked $part sweep --output-on-failure --no-tests=error -j "$(nproc)" </dev/null
 done
 step="a test failed; see build/release/Testing/Temporary/LastTest.log"
 # Tests of windows mostly wait, each on a display of its own.

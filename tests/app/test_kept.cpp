@@ -421,6 +421,47 @@ class TestKept : public test::WindowTest {
     QFile::remove(place);
   }
 
+  /// Neither another training nor data of before are replaced unasked.
+  void exportsAskBeforeTheyReplace() {
+    openGru();
+    trainFor(5);
+    const QString folder = folder_.filePath("exported");
+    FileChooser chooser;
+    chooser.folder = [folder](QWidget*, const QString&) { return folder; };
+    window_->setFileChooser(chooser);
+    const auto steps = [&] { return training_in(folder.toStdString()).steps; };
+    window_->action("exportTraining")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(steps() == done(), patience);
+    const std::int64_t before = done();
+    trainFor(before + 5);
+    answer("Cancel");
+    window_->action("exportTraining")->trigger();
+    QVERIFY2(asked_.contains(QString("A training of %1 steps is in ").arg(before)) && asked_.contains("exported"), qPrintable(asked_));
+    QTRY_VERIFY_WITH_TIMEOUT(!session().running(), patience);
+    QCOMPARE(steps(), before);
+    answer("Replace it");
+    window_->action("exportTraining")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(steps() == done(), patience);
+
+    window_->action("exportData")->trigger();
+    const QString file = folder + "/gru-output.csv";
+    const auto text = [&] {
+      QFile one(file);
+      return one.open(QFile::ReadOnly) ? one.readAll() : QByteArray();
+    };
+    QVERIFY(text().startsWith("step,"));
+    QFile own(file);
+    QVERIFY(own.open(QFile::WriteOnly) && own.write("mine\n") == 5);
+    own.close();
+    answer("Cancel");
+    window_->action("exportData")->trigger();
+    QVERIFY2(asked_.contains("gru-output.csv"), qPrintable(asked_));
+    QCOMPARE(text(), QByteArray("mine\n"));
+    answer("Replace them");
+    window_->action("exportData")->trigger();
+    QVERIFY(text().startsWith("step,"));
+  }
+
   /// What the system asks of a process at the end of a session, and a shell with Ctrl-C.
   void aSignalKeepsTheDeskAsClosingDoes() {
     for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {

@@ -224,21 +224,29 @@ void FigureDialog::update() {
   buttons_->button(QDialogButtonBox::Save)->setEnabled(problem.isEmpty());
 }
 
+bool mayReplace(QWidget* parent, const QString& title, const QString& there, bool several) {
+  QMessageBox question(QMessageBox::Question, title, {}, QMessageBox::Cancel, parent);
+  question.setTextFormat(Qt::PlainText);
+  question.setText(there);
+  const QPushButton* replace = question.addButton(several ? QObject::tr("Replace them") : QObject::tr("Replace it"), QMessageBox::AcceptRole);
+  question.setDefaultButton(QMessageBox::Cancel);
+  question.exec();
+  return question.clickedButton() == replace;
+}
+
+bool mayReplaceFiles(QWidget* parent, const QString& title, const QString& folder, const QStringList& files) {
+  QStringList there;
+  for (const QString& name : files)
+    if (QFileInfo::exists(QDir(folder).filePath(name))) there << name;
+  if (there.isEmpty()) return true;
+  const QString place = QDir::toNativeSeparators(folder);
+  const bool several = there.size() > 1;
+  return mayReplace(parent, title, several ? QObject::tr("%1 of these files are in %2 already: %3.").arg(there.size()).arg(place, there.join(", ")) : QObject::tr("%1 is in %2 already.").arg(there.front(), place), several);
+}
+
 void FigureDialog::accept() {
   const FigureAnswer given = answer();
-  QStringList there;
-  for (const QString& name : files())
-    if (QFileInfo::exists(QDir(given.folder).filePath(name))) there << name;
-  if (!there.isEmpty()) {
-    QMessageBox question(QMessageBox::Question, windowTitle(), {}, QMessageBox::Cancel, this);
-    question.setTextFormat(Qt::PlainText);
-    question.setText(there.size() == 1 ? tr("%1 is in %2 already.").arg(there.front(), QDir::toNativeSeparators(given.folder))
-                                       : tr("%1 of these files are in %2 already: %3.").arg(there.size()).arg(QDir::toNativeSeparators(given.folder), there.join(", ")));
-    const QPushButton* replace = question.addButton(there.size() == 1 ? tr("Replace it") : tr("Replace them"), QMessageBox::AcceptRole);
-    question.setDefaultButton(QMessageBox::Cancel);
-    question.exec();
-    if (question.clickedButton() != replace) return;
-  }
+  if (!mayReplaceFiles(this, windowTitle(), given.folder, files())) return;
   QSettings kept;
   kept.setValue("figures/width", given.style.width);
   kept.setValue("figures/fontSize", given.style.fontSize);

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The window's part in training: the bar, the panel and the menus.
 #include <QAction>
+#include <QDir>
 #include <QUndoStack>
 
+#include "experiment/training/training.h"
+#include "gui/dialogs/file_dialogs.h"
 #include "gui/learning/training_bar.h"
 #include "gui/session/commands.h"
 #include "gui/session/pins.h"
+#include "gui/session/words.h"
 #include "gui/window/look.h"
 #include "gui/window/main_window.h"
 #include "gui/window/panel_area.h"
+#include "plot/theme.h"
 
 namespace reclab {
 
@@ -41,6 +46,20 @@ void MainWindow::resetTraining() {
   if (!session_->learning() || session_->learning()->current == 0) return;
   undo_->push(new ForgetTraining(session_));
   say(tr("The training is forgotten, and the weights are drawn again; Undo (Ctrl+Z) brings all of it back."), Tone::info);
+}
+
+/// What lies in the folder is replaced where a person says so.
+bool MainWindow::mayExportTraining(const QString& folder) {
+  try {
+    const TrainingFolder there = training_in(folder.toStdString());
+    if (there.holds == TrainingFolder::Holds::nothing) return true;
+    const QString place = QDir::toNativeSeparators(folder), file = QString::fromStdString(there.file);
+    return mayReplace(this, tr("Export training"), there.holds == TrainingFolder::Holds::training ? tr("A training of %1 steps is in %2 already.").arg(grouped(there.steps), place)
+                                                                                                  : tr("%1 is in %2 already, and is no training's.").arg(file, place));
+  } catch (const Error& error) {
+    say(inWindowWords(error), Tone::warning);
+    return false;
+  }
 }
 
 void MainWindow::train(std::int64_t steps) {

@@ -69,6 +69,15 @@ SavedFigures saveFigures(const std::vector<Panel*>& panels, const QString& model
   return saved;
 }
 
+QStringList dataFiles(const std::vector<Panel*>& panels, const QString& model) {
+  QStringList names;
+  for (Panel* panel : panels) {
+    panel->finish();
+    if (!panel->dataAsCsv().isEmpty()) names << stemOf(*panel, model) + ".csv";
+  }
+  return names;
+}
+
 QStringList saveData(const std::vector<Panel*>& panels, const QString& model, const QString& folder, QString* sentence) {
   QStringList written;
   *sentence = makeFolder(folder);

@@ -95,6 +95,7 @@ class MainWindow : public QMainWindow {
   void train(std::int64_t steps = 0);  ///< so many; 0: to the end; or pauses what trains
   void tellLearning();
   void resetTraining();
+  bool mayExportTraining(const QString& folder);
   bool mayLose(const QString& why);
   void begin();
   void change(const Setup& after, const QString& text, int gesture = 0, bool live = false);

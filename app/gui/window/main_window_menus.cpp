@@ -28,6 +28,7 @@
 #include "gui/dialogs/complexity_dialog.h"
 #include "gui/dialogs/device_dialog.h"
 #include "gui/dialogs/distill_dialog.h"
+#include "gui/dialogs/file_dialogs.h"
 #include "gui/learning/training_bar.h"
 #include "gui/views/inspector_view.h"
 #include "gui/views/models_view.h"
@@ -200,7 +201,7 @@ void MainWindow::buildMenus() {
   }));
   file->addAction(add("exportTraining", {}, tr("Export training…"), {}, [this] {
     const QString folder = chooser_.folder(this, tr("Export the training into a folder"));
-    if (!folder.isEmpty()) session_->exportTraining(folder);
+    if (!folder.isEmpty() && mayExportTraining(folder)) session_->exportTraining(folder);
   }));
   action("exportTraining")->setToolTip(tr("Weights, history and what it takes to go on with reclab train --resume"));
   action("exportTraining")->setEnabled(false);
@@ -342,6 +343,7 @@ void MainWindow::exportData() {
   const QString folder = chooser_.folder(this, tr("Export the data behind the figures into a folder"));
   if (folder.isEmpty()) return;
   const QString model = QString::fromStdString(session_->trace() ? session_->trace()->info.preset : session_->setup().preset);
+  if (!mayReplaceFiles(this, tr("Export data"), folder, dataFiles(openPanels(), model))) return;
   QString sentence;
   const QStringList written = saveData(openPanels(), model, folder, &sentence);
   if (sentence.isEmpty())
