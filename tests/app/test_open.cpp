@@ -217,6 +217,21 @@ class TestOpen : public test::WindowTest {
     QCOMPARE(session().trace()->time, (std::vector<double>{1, 3, 4}));
   }
 
+  void aFileThatLostCellsIsOfferedAtTheNextStart() {
+    const QString file = written("later.csv", "a,b\n1,2\n3,4\n5,6\n");
+    drop(file);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "later.csv", patience);
+    close();
+    written("later.csv", "a,b\n1,2\n,4\n5,6\n");
+    open({});
+    QTRY_VERIFY_WITH_TIMEOUT(window_->banner()->sentence().contains("later.csv") && window_->banner()->offers().size() == 4, patience);
+    QVERIFY(session().trace()->info.input_name != "later.csv");
+    QTest::mouseClick(window_->banner()->findChild<QPushButton*>("offer.1"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.input_name == "later.csv", patience);
+    QCOMPARE(session().setup().sequence->sequence.input.size(), std::size_t{6});
+    QCOMPARE(window_->sequenceView()->missingBox()->currentText(), QString("hold the last value"));
+  }
+
   void weightsOfOnesOwnRun() {
     const QString mine = folder_.filePath("mine.npz"), other = folder_.filePath("other.bin");
     const auto output = [&] { return *session().trace()->find("output")->real; };

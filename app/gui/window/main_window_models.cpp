@@ -105,6 +105,11 @@ void MainWindow::offerOtherWeights() {
 }
 
 void MainWindow::offerMissing(const SequenceChoice& choice, const QStringList& cures) {
+  // At the start the window begins with something else, and says why after that.
+  if (!session_->setup().sequence) {
+    connect(session_, &SessionController::runEnded, this, [this, choice, cures] { offerMissing(choice, cures); }, Qt::SingleShotConnection);
+    return;
+  }
   if (banner_->sentence().isEmpty()) return;
   for (const auto& [how, text] : {std::pair{Missing::leave_out, tr("Leave rows out")}, {Missing::hold, tr("Hold the last value")}, {Missing::interpolate, tr("Interpolate")}, {Missing::mask, tr("Hold and mark")}})
     if (cures.contains(QString::fromUtf8(to_string(how))))
