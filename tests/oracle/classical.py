@@ -6,7 +6,7 @@ The PyTorch layers show outputs only; the loops below also show the states, and 
 import numpy as np
 import torch
 
-from harness import draw, loss_of, make, under
+from harness import draw, loss_of, make, settle, under
 
 
 def affine(p, x, h):
@@ -17,7 +17,7 @@ def affine(p, x, h):
     return inner, recurrent
 
 
-ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu, "identity": lambda a: a}
+ACTIVATIONS = {"tanh": torch.tanh, "relu": torch.relu, "logistic": torch.sigmoid, "identity": lambda a: a}
 
 
 def elman_cell(settings, p, x, h):
@@ -65,10 +65,21 @@ def forward(architecture, settings):
                 states = record.step(layer, lambda *s, u=u: cell(settings, p, u, *s), *states)
                 states = [record.state(layer, name, value) for name, value in zip(names, states)]
                 outputs.append(states[0])
-            x = torch.stack(outputs)
+            x = read_out(settings, ACTIVATIONS, p, torch.stack(outputs), x)
         return x
 
     return run
+
+
+def read_out(settings, activations, p, h, u):
+    """An Elman network's g(C h + d + D u), of rows; without outputs of its own C is the identity."""
+    if "weight_hy" in p:
+        h = h @ p["weight_hy"].T
+    if "bias_y" in p:
+        h = h + p["bias_y"]
+    if "weight_xy" in p:
+        h = h + u @ p["weight_xy"].T
+    return activations[settings.get("output_activation", "identity")](h)
 
 
 def pytorch_layer(architecture, settings):
@@ -111,6 +122,21 @@ def numpy_elman_identity(settings):
     return run
 
 
+def numpy_elman_read(settings):
+    """All steps at once from guesses of the states before them, and what is read out of them."""
+    own = {"tanh": np.tanh, "logistic": logistic, "identity": lambda a: a}
+
+    def run(values, x):
+        for layer in range(settings["layers"]):
+            p = under(values, f"{layer}/")
+            drive = x @ p["weight_ih"].T + p.get("bias_ih", 0.0) + p.get("bias_hh", 0.0)
+            (h,) = settle(lambda before: (own[settings["activation"]](drive + before @ p["weight_hh"].T),), len(x), (settings["width"],))
+            x = read_out(settings, own, p, h, x)
+        return x
+
+    return run
+
+
 def numpy_gru_before(settings):
     """Row by row, with the three blocks of the weights taken apart first."""
 
@@ -136,7 +162,7 @@ def case(name, architecture, settings, T, d_in, loss, seed, bias_centre=0.0, rec
     H, P, gates = settings["width"], settings.get("projection", 0), CELLS[architecture][2]
     shapes = {}
     for layer in range(settings["layers"]):
-        inner = d_in if layer == 0 else (P or H)
+        inner = d_in if layer == 0 else (P or settings.get("outputs", 0) or H)
         shapes[f"{layer}/weight_ih"] = ((gates * H, inner), 0.8 / np.sqrt(inner))
         shapes[f"{layer}/weight_hh"] = ((gates * H, P or H), recurrent / np.sqrt(P or H))
         if settings.get("bias", True):
@@ -144,6 +170,12 @@ def case(name, architecture, settings, T, d_in, loss, seed, bias_centre=0.0, rec
             shapes[f"{layer}/bias_hh"] = ((gates * H,), 0.3)
         if P:
             shapes[f"{layer}/weight_hr"] = ((P, H), 1.0 / np.sqrt(H))
+        if M := settings.get("outputs", 0):
+            shapes[f"{layer}/weight_hy"] = ((M, H), 1.2 / np.sqrt(H))
+            if settings.get("bias", True):
+                shapes[f"{layer}/bias_y"] = ((M,), 0.3)
+        if settings.get("feedthrough", False):
+            shapes[f"{layer}/weight_xy"] = ((M or H, inner), 0.8 / np.sqrt(inner))
     x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
     version = torch.__version__.split("+")[0]
     kind = {"elman": "RNN", "lstm": "LSTM", "gru": "GRU"}[architecture]
@@ -159,6 +191,10 @@ def main():
     case("elman-no-bias", "elman", {"width": 6, "layers": 1, "activation": "tanh", "bias": False}, 16, 2, "last", 14, recurrent=1.2)
     identity = {"width": 6, "layers": 1, "activation": "identity"}
     case("elman-identity", "elman", identity, 18, 4, "last", 15, recurrent=0.8, second=numpy_elman_identity(identity))
+    read = {"width": 6, "layers": 2, "activation": "tanh", "outputs": 3, "feedthrough": True, "output_activation": "logistic"}
+    case("elman-read-out", "elman", read, 14, 4, "mean", 16, second=numpy_elman_read(read))
+    through = {"width": 5, "layers": 1, "activation": "identity", "feedthrough": True, "output_activation": "tanh"}
+    case("elman-feedthrough", "elman", through, 16, 3, "last", 17, recurrent=0.8, second=numpy_elman_read(through))
     case("lstm", "lstm", {"width": 5, "layers": 1}, 20, 3, "last", 21)
     case("lstm-layers", "lstm", {"width": 5, "layers": 2}, 14, 5, "mean", 22, recurrent=1.5)
     case("lstm-projection", "lstm", {"width": 6, "layers": 2, "projection": 4}, 12, 3, "mean", 23, recurrent=1.5)

@@ -392,7 +392,12 @@ def one_plus(p, name):
 
 
 def mlstm_inputs(ops, s, p, x):
-    """The branch z, the convolved branch, queries, scaled keys and values [steps, heads, D], gate pre-activations [steps, heads]."""
+    """The branch z, the convolved branch, queries, scaled keys and values [steps, heads, D], gate pre-activations [steps, heads]. Of the plain cell
+    these are the output gate and the input, of which all others are linear maps."""
+    if s.get("cell") == "plain":
+        q, k, v = (by_head(affine(p, f"{which}_proj", x), s["heads"]) for which in "qkv")
+        i, f = (affine(p, f"{gate}gate", x) for gate in "if")
+        return ops.sigmoid(affine(p, "ogate", x)), x, q, k * k.shape[2] ** -0.5, v, i, f if s.get("forget") == "exp" else ops.log_sigmoid(f)
     inner, z = ops.split(affine(p, "xlstm.proj_up", x), [len(p["xlstm.learnable_skip"])] * 2)
     c = ops.activation("silu", ops.convolve(inner, p["xlstm.conv1d.conv.weight"], p["xlstm.conv1d.conv.bias"])) if s["conv"] else inner
     found = []
@@ -408,6 +413,8 @@ def mlstm_inputs(ops, s, p, x):
 
 def mlstm_output(ops, s, p, z, c, h):
     h = h.reshape(c.shape)
+    if s.get("cell") == "plain":
+        return z * h
     if s.get("norm", True):
         h = ops.group_norm(h, one_plus(p, "xlstm.mlstm_cell.outnorm"), s["heads"])
     return affine(p, "xlstm.proj_down", (h + p["xlstm.learnable_skip"] * c) * ops.activation("silu", z))
@@ -454,6 +461,14 @@ def xlstm_finish(ops, s, p, x):
 
 
 def mlstm_shapes(s, layer):
+    if s.get("cell") == "plain":
+        d, heads = s["width"], s["heads"]
+        shapes = {}
+        for which in "qkv":
+            shapes |= linear_shapes(f"{which}_proj", d, d, s.get("bias", False))
+        shapes |= {"igate.weight": ((heads, d), 0.5), "igate.bias": ((heads,), 1.0, -0.5), "fgate.weight": ((heads, d), 0.5), "fgate.bias": ((heads,), 0.5, 1.0)}
+        shapes |= linear_shapes("ogate", d, d, True)
+        return shapes if s["block"] == "none" else shapes | {"xlstm_norm.weight": ((d,), 0.3)}
     d, heads, inner, B, K, bias = s["width"], s["heads"], s["inner"], s["qkv_block"], s["conv"], s.get("bias", False)
     shapes = linear_shapes("xlstm.proj_up", 2 * inner, d, bias)
     if K:
@@ -538,6 +553,8 @@ def main():
     mlstm_case("mlstm-exponential", {"width": 6, "heads": 2, "layers": 1, "inner": 8, "qkv_block": 4, "conv": 3, "forget": "exp", "block": "none"}, 10, 6, "mean", 138)
     mlstm_case("mlstm-no-norm", {"width": 6, "heads": 2, "layers": 2, "inner": 8, "qkv_block": 4, "conv": 2, "norm": False, "block": "none"}, 18, 3, "mean", 134)
     mlstm_case("mlstm-no-convolution", {"width": 6, "heads": 2, "layers": 1, "inner": 8, "qkv_block": 4, "conv": 0, "block": "none"}, 16, 3, "mean", 136)
+    mlstm_case("mlstm-plain", {"width": 6, "heads": 2, "layers": 1, "cell": "plain", "eps": 0.0, "stabiliser_start": "none", "bias": True, "block": "none"}, 20, 6, "mean", 139)
+    mlstm_case("mlstm-plain-block", {"width": 4, "heads": 2, "layers": 2, "cell": "plain", "block": "residual"}, 10, 3, "mean", 140)
 
 
 if __name__ == "__main__":

@@ -29,7 +29,8 @@ def jordan(settings):
             c, rows = torch.zeros(settings["outputs"]), []
             for u in x:
                 def output(c, u=u):
-                    return g(p["weight_hy"] @ f(p["weight_ih"] @ u + p["weight_ch"] @ c + b_h) + b_y)
+                    through = p["weight_xy"] @ u if "weight_xy" in p else zero
+                    return g(p["weight_hy"] @ f(p["weight_ih"] @ u + p["weight_ch"] @ c + b_h) + b_y + through)
 
                 before = c
                 (c,) = record.step(layer, lambda c: (settings["mu"] * c + output(c),), c)
@@ -51,7 +52,7 @@ def numpy_jordan(settings):
 
             def output(before, x=x, p=p):
                 hidden = f(x @ p["weight_ih"].T + before @ p["weight_ch"].T + p.get("bias_h", 0.0))
-                return g(hidden @ p["weight_hy"].T + p.get("bias_y", 0.0))
+                return g(hidden @ p["weight_hy"].T + p.get("bias_y", 0.0) + (x @ p["weight_xy"].T if "weight_xy" in p else 0.0))
 
             (c,) = settle(lambda before: (mu * before + output(before),), len(x), (settings["outputs"],))
             x = output(np.concatenate([np.zeros_like(c[:1]), c[:-1]]))
@@ -72,6 +73,8 @@ def jordan_case(name, settings, T, d_in, loss, seed):
         shapes[f"{layer}/weight_hy"] = ((M, H), 1.2 / np.sqrt(H))
         if settings["bias"]:
             shapes[f"{layer}/bias_y"] = ((M,), 0.3)
+        if settings.get("feedthrough", False):
+            shapes[f"{layer}/weight_xy"] = ((M, inner), 0.8 / np.sqrt(inner))
     x = np.random.default_rng(seed + 500).standard_normal((T, d_in))
     make(name, "jordan", settings, loss, "equations of Jordan 1986", draw(seed, shapes), x, jordan(settings), second=numpy_jordan(settings), seed=seed)
 
@@ -228,6 +231,7 @@ def main():
     jordan_case("jordan-decaying", {"mu": 0.7, "activation": "logistic", "output_activation": "logistic"}, 16, 2, "mean", 42)
     jordan_case("jordan-layers", {"mu": 0.4, "layers": 2, "width": 5, "activation": "relu", "output_activation": "tanh"}, 14, 3, "mean", 43)
     jordan_case("jordan-no-bias", {"activation": "identity", "bias": False}, 14, 2, "last", 44)
+    jordan_case("jordan-feedthrough", {"mu": 0.5, "layers": 2, "width": 5, "feedthrough": True, "output_activation": "tanh"}, 14, 3, "mean", 45)
     indrnn_case("indrnn", {}, 16, 3, "last", 51)
     indrnn_case("indrnn-before", {"norm": "before", "activation": "tanh", "layers": 2}, 14, 3, "mean", 52)
     indrnn_case("indrnn-after", {"norm": "after", "layers": 2, "width": 5}, 14, 2, "mean", 53)

@@ -54,6 +54,7 @@ def main():
     case("xlstm-matrices", small | {"width": 6, "mlstm_heads": 2, "mlstm_inner": 8, "slstm_every": 0, "mlstm_eps": 0.1}, 8, 3, "mean", 314)
     case("xlstm-parallel", small | {"width": 6, "mlstm_heads": 2, "mlstm_inner": 8, "slstm_every": 0, "mlstm_eps": 0.1, "mlstm_stabiliser_start": "none"}, 8, 3, "mean", 316)
     case("xlstm-exponential", small | {"slstm_forget": "exp", "mlstm_forget": "exp", "mlstm_norm": False}, 8, 3, "mean", 317)
+    case("xlstm-plain", small | {"mlstm_cell": "plain"}, 8, 3, "mean", 318)
     for seed, name in enumerate(("relu", "swish", "sigmoid", "selu", "relu^2"), 285):
         case(f"xlstm-{name.replace('^2', '-squared')}", small | {"slstm_every": 1, "slstm_first": 0, "layers": 1, "slstm_conv": 0, "slstm_norm": name != "relu", "slstm_activation": name, "slstm_ffn_bias": name == "swish"}, 6, 4, "mean", seed)
 
