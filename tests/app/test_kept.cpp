@@ -421,6 +421,46 @@ class TestKept : public test::WindowTest {
     QFile::remove(place);
   }
 
+  /// However many there are, none goes without a question.
+  void theOldestGoWhereThatIsSaid() {
+    const QString place = TrainingStore::standardFolder();
+    const auto old = [&] { return QDir(place).entryList({"old-*"}, QDir::Dirs).size(); };
+    openGru();
+    trainFor(5);
+    QTRY_VERIFY_WITH_TIMEOUT(QFileInfo::exists(place + "/" + session().trainedTogether().front() + "/window/learner.json"), patience);
+    const auto made = [&](int from, int to) {
+      for (int i = from; i < to; ++i) {
+        const QString folder = QStringLiteral("%1/old-%2/window").arg(place).arg(i);
+        QVERIFY(QDir().mkpath(folder));
+        QFile file(folder + "/learner.json");
+        QVERIFY(file.open(QFile::WriteOnly) && file.setFileTime(QDateTime(QDate(2001, 1, 1), QTime(1, i)), QFileDevice::FileModificationTime));
+      }
+    };
+    made(0, 25);
+    answer("Cancel");
+    window_->close();
+    QVERIFY2(asked_.contains("26 trainings") && asked_.contains(QDir::toNativeSeparators(place)) && asked_.contains("2 of them"), qPrintable(asked_));
+    QVERIFY(window_->isVisible() && old() == 25);
+    answer("Keep all");
+    window_->close();
+    QVERIFY(!window_->isVisible() && old() == 25);
+    window_.reset();
+    Options options;
+    options.model = "elman";
+    open(options);
+    asked_.clear();
+    window_->close();  // it has been answered
+    QVERIFY(!window_->isVisible() && asked_.isEmpty() && old() == 25);
+    window_.reset();
+    QSettings().remove("training/oldKept");
+    open(options);
+    answer("Remove the oldest 2");
+    window_->close();
+    QVERIFY(!window_->isVisible());
+    QCOMPARE(old(), 23);
+    QVERIFY(QDir(place + "/old-24").exists() && !QDir(place + "/old-0").exists());
+  }
+
   /// Neither another training nor data of before are replaced unasked.
   void exportsAskBeforeTheyReplace() {
     openGru();

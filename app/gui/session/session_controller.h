@@ -133,6 +133,8 @@ class SessionController : public QObject {
   QJsonObject putLearned(const LearnedPtr& weights);  ///< of a setup or pin, as kept_setup.h has it
   LearnedPtr getLearned(const QJsonObject& weights);
   void keepNoOtherWeights() { store_.removeOthers(written_); }  ///< than those that were put
+  QStringList oldestTrainings() const { return store_.oldest(); }  ///< on the disk, of more than are kept unasked
+  void removeTrainings(const QStringList& ids) { store_.remove(ids); }
   QString idOfTraining(std::uint64_t training) const { return trainings_.idOf(training); }
   void follow(std::uint64_t run, const QString& training);  ///< a run beside is that which a training that was kept is of
   QStringList trainedTogether() const { return trainings_.together(); }

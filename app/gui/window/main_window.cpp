@@ -599,6 +599,7 @@ void MainWindow::resizeEvent(QResizeEvent* event) {
 void MainWindow::closeEvent(QCloseEvent* event) {
   session_->stop();
   if (const QString why = session_->keepTrainings(); !why.isEmpty() && !mayLose(why)) return event->ignore();
+  if (!askAboutOldest()) return event->ignore();
   saveLayout();
   endRestoring();
   QMainWindow::closeEvent(event);
@@ -607,6 +608,30 @@ void MainWindow::closeEvent(QCloseEvent* event) {
 void MainWindow::closeUnasked() {
   asks_ = false;
   close();
+}
+
+/// Trainings on the disk become more and more. False where the window is to stay open.
+bool MainWindow::askAboutOldest() {
+  const QStringList oldest = session_->oldestTrainings();
+  QSettings settings;
+  const QString allowed = QStringLiteral("training/oldKept");
+  if (!asks_ || oldest.size() <= settings.value(allowed).toInt()) return true;
+  constexpr auto most = static_cast<int>(TrainingStore::most);
+  QMessageBox question(QMessageBox::Question, tr("Kept trainings"), tr("%1 trainings lie in %2; %3 of them are older than the newest %4.").arg(oldest.size() + most).arg(QDir::toNativeSeparators(TrainingStore::standardFolder())).arg(oldest.size()).arg(most), QMessageBox::NoButton, this);
+  question.setTextFormat(Qt::PlainText);
+  question.setInformativeText(tr("reclab train --resume goes on with each of them."));
+  const auto* removes = question.addButton(tr("Remove the oldest %1").arg(oldest.size()), QMessageBox::DestructiveRole);
+  auto* keeps = question.addButton(tr("Keep all"), QMessageBox::AcceptRole);
+  question.addButton(tr("Cancel"), QMessageBox::RejectRole);
+  question.setDefaultButton(keeps);
+  question.exec();
+  if (question.clickedButton() == removes)
+    session_->removeTrainings(oldest);
+  else if (question.clickedButton() == keeps)
+    settings.setValue(allowed, static_cast<int>(oldest.size()) + most);  // asked again when there are as many more
+  else
+    return false;
+  return true;
 }
 
 /// What was learned would go with the window.

@@ -97,6 +97,7 @@ class MainWindow : public QMainWindow {
   void resetTraining();
   bool mayExportTraining(const QString& folder);
   bool mayLose(const QString& why);
+  bool askAboutOldest();
   void begin();
   void change(const Setup& after, const QString& text, int gesture = 0, bool live = false);
   void showSetup();

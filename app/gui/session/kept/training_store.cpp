@@ -70,7 +70,13 @@ void TrainingStore::removeOthers(const QSet<QString>& weights) const {
   if (!mine_) return;
   for (const QFileInfo& file : QDir(folder_ + "/weights").entryInfoList({"*.npz"}, QDir::Files))
     if (!weights.contains(file.fileName())) QFile::remove(file.filePath());
-  for (const QFileInfo& old : foldersIn(folder_).mid(static_cast<qsizetype>(most))) QDir(old.filePath()).removeRecursively();
+}
+
+QStringList TrainingStore::oldest() const {
+  QStringList ids;
+  if (mine_)
+    for (const QFileInfo& old : foldersIn(folder_).mid(static_cast<qsizetype>(most))) ids << old.fileName();
+  return ids;
 }
 
 }  // namespace reclab

@@ -32,7 +32,7 @@ struct KeptTrainings {
 class TrainingStore {
  public:
   static constexpr std::size_t mostShown = 6;  ///< trainings that come back at a start, the newest
-  static constexpr std::size_t most = 24;      ///< folders; of more the oldest go
+  static constexpr std::size_t most = 24;      ///< folders; of more a person is asked
   static constexpr std::int64_t largest = std::int64_t{64} << 20;  ///< bytes of weights of a setup or pin
 
   explicit TrainingStore(const QString& folder = standardFolder());
@@ -46,7 +46,9 @@ class TrainingStore {
   static KeptTrainings read(const QString& folder, const LibraryPtr& library);
   /// Of trainings that were forgotten.
   void remove(const QStringList& ids) const;
-  /// All files of weights but these, and the oldest trainings where there are too many.
+  /// The oldest, where there are more than `most` and no other window has them.
+  QStringList oldest() const;
+  /// All files of weights but these.
   void removeOthers(const QSet<QString>& weights) const;
 
  private:
