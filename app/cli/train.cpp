@@ -10,6 +10,7 @@
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "array/error.h"
 #include "commands.h"
@@ -60,6 +61,7 @@ class Standing {
     const Trainer& trainer = training_.trainer();
     const auto now = Clock::now();
     const auto& judged = training_.judgements();
+    told_ = std::min(told_, judged.size());  // of a training that went back to before a judgement
     if (judged.size() > told_) {
       told_ = judged.size();
       clear();
@@ -241,13 +243,32 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
     standing.clear();
     if (!problem.empty()) std::cerr << "reclab: " << one_line(problem) << std::endl;
   };
+  // A device that fails is left: training goes on on the CPU, from where it stood a second before.
+  using Clock = std::chrono::steady_clock;
+  std::optional<TrainingState> state;
+  auto since = Clock::now();
+  const auto look = [&] {
+    state = training.state();
+    since = Clock::now();
+  };
+  const auto sturdily = [&](const auto& step) {
+    for (;;) try {
+        return step();
+      } catch (const DeviceError& error) {
+        complain(training.leave_device(builtin_registry(), error, state));
+      }
+  };
   std::string diverged;
   std::exception_ptr failed;
   try {
-    training.begin(interrupt.token());
+    if (training.device() != "cpu" && begun_at > 0) sturdily(look);
+    sturdily([&] { training.begin(interrupt.token()); });
     standing.tell();
     while (!training.done() && !interrupt.token().stop_requested()) {
-      training.advance(interrupt.token());
+      sturdily([&] {
+        training.advance(interrupt.token());
+        if (training.device() != "cpu" && Clock::now() - since >= std::chrono::seconds(1)) look();
+      });
       standing.tell();
       if (training.done() || !kept.due()) continue;
       kept.write();

@@ -80,6 +80,31 @@ LearnedPtr Training::learned(std::uint64_t number) const {
 
 TrainingState Training::state() const { return {trainer_->steps(), trainer_->optimiser().steps(), model_->parameters(), trainer_->optimiser().memory()}; }
 
+std::string left_device(const DeviceError& error, std::int64_t at, std::int64_t from) {
+  const char* happened = error.kind() == DeviceError::Kind::memory ? "ran out of memory" : error.kind() == DeviceError::Kind::lost ? "was lost" : "failed";
+  const std::string again = from + 1 < at ? ", from step " + std::to_string(from) : std::string();
+  return "The CUDA device " + std::string(happened) + (at > 0 ? " at step " + std::to_string(at) + " of training" : "") + " (" + error.words() + "): training goes on on the CPU" + again + ".";
+}
+
+std::string Training::leave_device(const Registry& registry, const DeviceError& error, const std::optional<TrainingState>& state) {
+  const std::int64_t at = trainer_->steps() + 1;
+  TrainingRequest request = request_;
+  request.run.device = "cpu";
+  request.steps = request_.options.rate.steps;  // as many as at first: its rate and its judgements go by them
+  Training again(registry, request);
+  if (state) again.go_on(*this, *state);
+  trainer_ = std::move(again.trainer_);  // before what it stands on
+  model_ = std::move(again.model_);
+  examples_ = std::move(again.examples_);
+  architecture_ = again.architecture_;
+  request_.run.device = "cpu";
+  history_ = std::move(again.history_);
+  judgements_ = std::move(again.judgements_);
+  changes_ = std::move(again.changes_);
+  return left_device(error, at, state ? state->steps : 0);
+}
+
+/// From where `before` stood, with its history until then.
 void Training::go_on(const Training& before, const TrainingState& state) {
   for (const auto& entry : state.weights.entries()) model_->set(entry.name, entry.values);
   trainer_->restore(state.steps, state.changes, state.memory);

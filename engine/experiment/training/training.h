@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -72,8 +73,9 @@ class Training {
   /// The weights as they are now, under the number of the training.
   LearnedPtr learned(std::uint64_t number) const;
   TrainingState state() const;
-  /// A training just made of the same request, on another device perhaps, goes on from where `before` stood, with its history until then.
-  void go_on(const Training& before, const TrainingState& state);
+  /// After a step that threw `error`: it goes on on the CPU from `state`, or from its beginning where there is none, with its history until then; its device is
+  /// asked for nothing more. Returns a sentence that says so.
+  std::string leave_device(const Registry& registry, const DeviceError& error, const std::optional<TrainingState>& state);
 
   const std::vector<TrainingStep>& history() const { return history_; }
   const std::vector<Judgement>& judgements() const { return judgements_; }  ///< the first is of the weights as they were drawn
@@ -83,6 +85,7 @@ class Training {
 
  private:
   friend void resume(Training& training, const std::filesystem::path& folder);
+  void go_on(const Training& before, const TrainingState& state);
   TrainingRequest request_;
   std::string title_;
   std::unique_ptr<Examples> examples_;
@@ -94,6 +97,9 @@ class Training {
   std::vector<Judgement> judgements_;
   std::vector<std::vector<double>> changes_;
 };
+
+/// The sentence that says that a training's device failed in a step, 0 before the first, and from which step it goes on on the CPU.
+std::string left_device(const DeviceError& error, std::int64_t at, std::int64_t from);
 
 /// The words behind `reclab train` that ask for this; those with which export_training's folder is made again.
 std::vector<std::string> arguments_of(const TrainingRequest& request);

@@ -3,6 +3,7 @@
 // bit, says so in one sentence, and nothing is left behind. And the computer's own memory that runs out: an Error, and nothing else.
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -11,6 +12,7 @@
 #include "checks/check_device.h"
 #include "experiment/device.h"
 #include "experiment/experiment.h"
+#include "experiment/training/training.h"
 #include "faulty_machine.h"
 #include "models/registry.h"
 #include "test.h"
@@ -245,6 +247,72 @@ TEST_CASE("the computer's memory may run out at every large allocation: an Error
   }
   CHECK(errors > 30);
   CHECK_EQUAL(difference(run(builtin_registry(), request, {}, {}), whole), std::string());
+}
+
+namespace {
+
+TrainingRequest training_for(const std::string& device, reclab::test::FaultyBackend* cuda) {
+  TrainingRequest request;
+  request.run = request_for("elman", 4);
+  request.run.sequence = {};
+  request.run.device = device;
+  request.run.cuda = cuda;
+  request.task = "adding";
+  request.make.length = 6;
+  request.steps = 12;
+  request.options.batch = 2;
+  request.options.rate.shape = schedule_shape("cosine");
+  request.judge_every = 3;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("a training whose device fails goes on on the CPU, from where it was last looked at, with its schedule and its history") {
+  for (const std::int64_t kept_at : {std::int64_t{0}, std::int64_t{4}}) {
+    FaultyBackend device;
+    Training training(builtin_registry(), training_for("cuda", &device));
+    CHECK_EQUAL(training.device(), std::string("cuda"));
+    std::optional<TrainingState> state;
+    for (int i = 0; i < 7; ++i) {
+      training.advance();
+      if (kept_at > 0 && training.trainer().steps() == kept_at) state = training.state();
+    }
+    const std::vector<TrainingStep> before = training.history();
+    training.extend(3);
+    device.machine().fail(Fault::end, 20);
+    std::string said;
+    try {
+      training.advance();
+    } catch (const DeviceError& error) {
+      said = training.leave_device(builtin_registry(), error, state);
+    }
+    CHECK_SAYS(said.starts_with("The CUDA device was lost at step 8 of training") && said.find("goes on on the CPU, from step " + std::to_string(kept_at)) != std::string::npos, said);
+    CHECK(training.device() == "cpu" && training.trainer().steps() == kept_at && training.request().steps == 15);
+    CHECK_EQUAL(std::ssize(training.history()), kept_at);
+    // What follows is the CPU's, of one that was begun with the same number of steps and extended in the same way.
+    Training cpu(builtin_registry(), training_for("cpu", nullptr));
+    cpu.extend(3);
+    if (state) {
+      Parameters now = training.model().parameters();
+      for (const auto& entry : state->weights.entries()) CHECK(now.find(entry.name)->values == entry.values);
+    } else {
+      while (!cpu.done()) cpu.advance();
+    }
+    while (!training.done()) training.advance();
+    CHECK_EQUAL(std::ssize(training.history()), std::int64_t{15});
+    for (std::int64_t i = 0; i < 15; ++i) {
+      const TrainingStep& step = training.history()[static_cast<std::size_t>(i)];
+      if (i < kept_at) CHECK(step.loss == before[static_cast<std::size_t>(i)].loss);
+      if (!state) CHECK(step.loss == cpu.history()[static_cast<std::size_t>(i)].loss && step.rate == cpu.history()[static_cast<std::size_t>(i)].rate);
+      // Beside one that never left the CPU, to rounding.
+      if (state && i < 7) CHECK(std::abs(step.loss - before[static_cast<std::size_t>(i)].loss) < 1e-9 * (1.0 + std::abs(step.loss)));
+    }
+    std::vector<std::int64_t> judged;
+    for (const Judgement& one : training.judgements()) judged.push_back(one.step);
+    CHECK(judged == (std::vector<std::int64_t>{0, 3, 6, 9, 12, 15}));
+    CHECK_EQUAL(device.machine().asked_when_lost(), std::int64_t{0});
+  }
 }
 
 TEST_CASE("auto is the CPU for float64, for small work and without a device, and CUDA for large float32") {

@@ -95,6 +95,7 @@ void Learner::begin(std::stop_token stop) {
     resume(*training, resumes_);
   }
   training_ = std::move(training);
+  if (training_->device() != "cpu" && training_->trainer().steps() > 0) state_ = training_->state();  // what it goes on from
   sinceState_.start();
   const Trainer& trainer = training_->trainer();
   {
@@ -148,19 +149,11 @@ void Learner::take(bool keep) {
 /// What its device was doing is done on the CPU, from where it stood when that was last looked at.
 void Learner::leaveDevice(const DeviceError& error) {
   const StopScope whole{std::stop_token()};
-  const std::int64_t at = training_ ? training_->trainer().steps() + 1 : 0, from = state_ ? state_->steps : 0;
-  if (training_) {
-    TrainingRequest request = training_->request();
-    request.run.device = "cpu";
-    auto again = std::make_unique<Training>(builtin_registry(), request);
-    if (state_) again->go_on(*training_, *state_);
-    training_ = std::move(again);
-  }
+  const std::int64_t from = state_ ? state_->steps : 0;
+  const std::string note = training_ ? training_->leave_device(builtin_registry(), error, state_) : left_device(error, 0, 0);
   onCpu_ = true;
-  const char* happened = error.kind() == DeviceError::Kind::memory ? "ran out of memory" : error.kind() == DeviceError::Kind::lost ? "was lost" : "failed";
-  const std::string again = from + 1 < at ? ", from step " + std::to_string(from) : std::string();
   const std::lock_guard lock(mutex_);
-  curve_.note = "The CUDA device " + std::string(happened) + (at > 0 ? " at step " + std::to_string(at) + " of training" : "") + " (" + error.words() + "): training goes on on the CPU" + again + ".";
+  curve_.note = note;
   for (std::vector<double>* steps : {&curve_.loss, &curve_.rate, &curve_.norm, &curve_.clipped}) steps->resize(std::min(steps->size(), static_cast<std::size_t>(from)));
   while (!curve_.judged.empty() && curve_.judged.back() > curve_.first + from) {
     for (std::vector<double>* judged : {&curve_.judged_loss, &curve_.judged_metric}) judged->pop_back();
