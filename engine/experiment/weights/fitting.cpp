@@ -389,7 +389,7 @@ class Search {
           return true;
         }
       }
-    spent_ += tries / 8;  // each takes as long as so much of a network
+    spent_ += tries / 2;  // each takes as long as so much of a network
     return false;
   }
 
