@@ -82,7 +82,7 @@ class Search {
   std::set<std::int64_t> sizes_, all_, depths_;
   std::set<std::string> known_;      // entries that some network has had a parameter for
   bool fixed_widths_ = false;        // of input and head
-  std::int64_t spent_ = 0, most_spent_;  // parameters of all networks that are tried and entries that they were looked up in
+  std::int64_t spent_ = 0, most_spent_;  // parameters of all networks that are tried, entries that they were looked up in, and values that were asked whether they go together
 
   Node first_node() { return {first_, of(first_)}; }
   static std::string text_of(const Values& values) {
@@ -370,23 +370,26 @@ class Search {
   }
 
   /// Whether the values go together; where one other number is in the way (as many heads as do not divide the width), with the nearest that is not.
-  bool allowed(Values& values, const std::string& changed, const Kept& kept = {}) const {
+  bool allowed(Values& values, const std::string& changed, const Kept& kept = {}) {
     if (goes(values.hyper)) return true;
+    std::int64_t tries = 0;
     for (const bool of_others : {false, true})  // that 0 stands for one that is made of others comes last
       for (const auto& row : values.hyper.table()) {
         if (row.kind != HyperKind::integer || row.key == changed || kept.contains(row.key)) continue;
         const std::int64_t own = values.hyper.integer(row.key), low = static_cast<std::int64_t>(row.low);
         if (of_others && own != 0) continue;
+        Values tried = values;
         for (std::int64_t away = 1; away <= (of_others ? 64 : 256); ++away) {
           const std::int64_t n = of_others ? own + away : own - away;
           if (n < low || static_cast<double>(n) > row.high) break;
-          Values tried = values;
           tried.hyper.set(row.key, n, architecture_.id);
+          ++tries;
           if (!goes(tried.hyper)) continue;
-          values = tried;
+          values = std::move(tried);
           return true;
         }
       }
+    spent_ += tries / 2;  // each takes as long as so much of a network
     return false;
   }
 
