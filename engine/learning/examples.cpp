@@ -31,6 +31,9 @@ class TaskExamples final : public Examples {
   std::int64_t length_ = 0;
 };
 
+/// Steps that are learned from; the others are held out.
+std::int64_t learned_of(std::int64_t steps, const WindowOptions& options) { return steps - static_cast<std::int64_t>(std::llround(options.held_out * static_cast<double>(steps))); }
+
 class WindowExamples final : public Examples {
  public:
   WindowExamples(std::shared_ptr<const Sequence> sequence, const WindowOptions& options) : whole_(std::move(sequence)), options_(options) {
@@ -41,7 +44,7 @@ class WindowExamples final : public Examples {
     if (!(options.held_out > 0.0 && options.held_out < 1.0)) refuse("held-out", std::to_string(options.held_out), "is no share: choose a number between 0 and 1");
     // A window and what is ahead of its last step lie in one part.
     reach_ = options.length + (own_target_ ? 0 : options.ahead);
-    learned_ = all.length - static_cast<std::int64_t>(std::llround(options.held_out * static_cast<double>(all.length)));
+    learned_ = learned_of(all.length, options);
     if (learned_ < reach_ || all.length - learned_ < reach_)
       refuse("window", std::to_string(options.length),
              "and what is ahead of it do not fit into the " + std::to_string(std::min(learned_, all.length - learned_)) + " steps of a part of " + all.name +
@@ -153,6 +156,11 @@ class WindowExamples final : public Examples {
 }  // namespace
 
 std::unique_ptr<Examples> task_examples(const std::string& name, const TaskOptions& options) { return std::make_unique<TaskExamples>(name, options); }
+std::int64_t longest_window(std::int64_t steps, bool own_target, const WindowOptions& options) {
+  const std::int64_t learned = learned_of(steps, options);
+  return std::max<std::int64_t>(0, std::min(learned, steps - learned) - (own_target ? 0 : options.ahead));
+}
+
 std::unique_ptr<Examples> window_examples(std::shared_ptr<const Sequence> sequence, const WindowOptions& options) { return std::make_unique<WindowExamples>(std::move(sequence), options); }
 
 }  // namespace reclab

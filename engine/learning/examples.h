@@ -37,6 +37,8 @@ struct WindowOptions {
   bool standardise = true;    ///< by mean and deviation of what is learned from
   std::uint64_t seed = 1;     ///< of where windows begin
 };
+/// The longest window of a sequence of so many steps that fits into both of its parts, with what is ahead of it where there is no target of its own; 0: none.
+std::int64_t longest_window(std::int64_t steps, bool own_target, const WindowOptions& options);
 /// Throws Error where either part is shorter than a window.
 std::unique_ptr<Examples> window_examples(std::shared_ptr<const Sequence> sequence, const WindowOptions& options);
 

@@ -73,7 +73,7 @@ TrainingSettings::TrainingSettings(QWidget* parent) : QWidget(parent) {
   decay_ = number("decay", tr("weight decay"), 1e3, tr("Pulls weights towards 0: added to the gradient, or with AdamW to the weights themselves"));
   clip_ = number("clip", tr("clip norm at"), 1e6, tr("A gradient whose norm is larger is made so long; 0: none is"));
   truncate_ = spin("truncate", tr("truncate after"), 0, mostLength, tr("Truncated backpropagation: weights change every so many steps of a sequence, and gradients go no further back; 0: whole sequences")).first;
-  const auto [window, windowName] = spin("window", tr("window of the file"), 2, mostLength, tr("Steps of the file that are learned from at once; the last fifth of the file is held out"));
+  const auto [window, windowName] = spin("window", tr("window of the file"), 2, mostLength, tr("Steps of the file that are learned from at once, or as many as fit where it is short; the last fifth of the file is held out"));
   const auto [ahead, aheadName] = spin("ahead", tr("steps ahead"), 1, mostLength, tr("Of a file without a target: which of its coming values is to be foretold"));
   window_ = window;
   ahead_ = ahead;

@@ -19,7 +19,11 @@ void SessionController::connectTraining() {
   tellSoon_.setSingleShot(true);
   tellSoon_.setInterval(tellEvery);
   connect(&tellSoon_, &QTimer::timeout, this, &SessionController::tellLearning);
-  connect(&trainings_, &TrainingWork::said, this, &SessionController::said);
+  // What a training says is not overwritten by what a run says that ends after it.
+  connect(&trainings_, &TrainingWork::said, this, [this](const QString& sentence, Tone tone) {
+    if (!runs_.running()) return emit said(sentence, tone);
+    connect(&runs_, &RunWork::ended, this, [this, sentence, tone] { emit said(sentence, tone); }, static_cast<Qt::ConnectionType>(Qt::QueuedConnection | Qt::SingleShotConnection));
+  });
   connect(&trainings_, &TrainingWork::moved, this, [this] {
     if (!tellSoon_.isActive()) tellSoon_.start();
     followOn();

@@ -116,17 +116,20 @@ Var toeplitz(Layer& l, Var v) {
 /// What the gated Toeplitz unit reads.
 Var read_by(Layer& l, Var x) { return l.hyper.choice("block") == "residual" && l.hyper.flag("prenorm") ? normed(l, "self_attn_layer_norm", x) : x; }
 
-Var values(Layer& l, Var x) {
-  return activated(l.hyper.choice("activation"), parts::linear(l, own + "v_proj", normed(l, own + "pre_norm", x), channels_of(l.hyper), "W_v, rows by head", l.hyper.flag("bias")));
+Var values(Layer& l, Var pre) {
+  return activated(l.hyper.choice("activation"), parts::linear(l, own + "v_proj", pre, channels_of(l.hyper), "W_v, rows by head", l.hyper.flag("bias")));
 }
 
-/// From what the Toeplitz matrix has made of the values to the end of the layer.
-Var read_out(Layer& l, Var stream, Var x, Var y) {
+/// Of what the unit reads, for values and gate.
+Var pre_normed(Layer& l, Var x) { return normed(l, own + "pre_norm", x); }
+
+/// From what the Toeplitz matrix has made of the values to the end of the layer; `pre`: pre_normed of x.
+Var read_out(Layer& l, Var stream, Var x, Var pre, Var y) {
   const Hyper& h = l.hyper;
   const std::int64_t d = h.integer("width"), C = channels_of(h);
   const bool block = h.choice("block") == "residual", prenorm = h.flag("prenorm"), bias = h.flag("bias");
   if (h.flag("normalize")) y = slice(y, -1, 0, C) / slice(y, -1, C, 2 * C);
-  const Var u = l.gate("u", activated(h.choice("activation"), parts::linear(l, own + "u_proj", normed(l, own + "pre_norm", x), C, "W_u of the gate, rows by head", bias)), 0.0, 0.0,
+  const Var u = l.gate("u", activated(h.choice("activation"), parts::linear(l, own + "u_proj", pre, C, "W_u of the gate, rows by head", bias)), 0.0, 0.0,
                        "u: what the read of the past is multiplied with; unbounded.");
   y = u * y;
   if (h.flag("use_norm")) y = normed(l, own + "norm", y);
@@ -195,10 +198,13 @@ Architecture tnn() {
     if (h.integer("length") > 8192) throw refused(h, "length", "is too long for state_space=yes, whose Fourier transform is a matrix: choose 8192 or less.", "2 to 8192");
   };
   a.joint = [](const Hyper& h) { return !h.flag("causal"); };
-  a.joined = [](Layer& l, Var stream, Var forward, Var backward) { return read_out(l, stream, read_by(l, stream), forward + backward); };
+  a.joined = [](Layer& l, Var stream, Var forward, Var backward) {
+    const Var x = read_by(l, stream);
+    return read_out(l, stream, x, pre_normed(l, x), forward + backward);
+  };
   a.layer = [](Layer& l, Var stream) {
-    const Var x = read_by(l, stream), y = toeplitz(l, values(l, x));
-    return l.hyper.flag("causal") ? read_out(l, stream, x, y) : y;
+    const Var x = read_by(l, stream), pre = pre_normed(l, x), y = toeplitz(l, values(l, pre));
+    return l.hyper.flag("causal") ? read_out(l, stream, x, pre, y) : y;
   };
   a.finish = [](Layer& l, Var x) {
     const Hyper& h = l.hyper;

@@ -271,6 +271,31 @@ class TestRuns : public test::TrainingTest {
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && session().trace()->info.weights.empty() && window_->banner()->sentence().isEmpty(), patience);
   }
 
+  /// A file that is shorter than a window and what is held out of it is learned from in windows that fit; of one that is too short for any it is said.
+  void aShortFileIsLearnedFromInWindowsThatFit() {
+    Options options;
+    options.model = "elman";
+    options.input = written("short.csv", test::twoWaves(60));
+    options.set = {{"width", "4"}};
+    WindowTest::open(options);
+    TrainingChoice choice;
+    choice.steps = 5;
+    bar()->settings()->setChoice(choice);
+    QCOMPARE(choice.window, std::int64_t{100});
+    window_->action("train")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(!session().training() && done() == 5 && atRest(), patience);
+    QVERIFY2(curve()->from.find("windows of 11 ") != std::string::npos && curve()->command.find("--window 11") != std::string::npos, (curve()->from + curve()->command).c_str());
+    window_->openFile(written("tiny.csv", "a,b\n1,2\n2,1\n3,2\n"));
+    QTRY_VERIFY_WITH_TIMEOUT(session().setup().sequence->sequence.name == "tiny.csv", patience);
+    click(bar()->resetButton());
+    QTRY_VERIFY_WITH_TIMEOUT(atRest() && !session().trace()->info.learned, patience);
+    QSignalSpy ended(&session(), &SessionController::runEnded);
+    window_->action("train")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(!ended.isEmpty() && atRest() && !session().training(), patience);  // the run has its target, and has said what it is
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains("do not fit into"), qPrintable(window_->banner()->sentence()), patience);
+    QVERIFY(session().learning()->trainings.empty());
+  }
+
   /// The line says how fast all of it goes, and its step is that of the weights of which the picture is.
   void theLineSaysHowFastAllOfItGoes() {
     open("elman");

@@ -35,6 +35,8 @@ TrainingRequest trainingRequestFor(const Setup& setup, const Preset& preset, con
     std::erase(request.load.target, "next");
     request.windows.length = choice.window;
     request.windows.ahead = choice.ahead;
+    // Of a file that is too short for them windows are as long as they can be.
+    if (const std::int64_t longest = longest_window(setup.sequence->sequence.length, !request.load.target.empty(), request.windows); longest > 0) request.windows.length = std::min(choice.window, longest);
     request.windows.seed = setup.seed;
   } else {
     request.task = from.task;
