@@ -30,7 +30,7 @@ std::int64_t planned_memory(const Architecture& architecture, const Hyper& hyper
   graph.clear_gradients();
   std::map<Memory*, std::vector<const void*>> carried;
   for (const auto& state : network.states())
-    if (state.memory && !network.needs_one_segment()) carried[state.memory].push_back(zeros.data());
+    if (state.memory && state.memory->carries()) carried[state.memory].push_back(zeros.data());
   for (const auto& [memory, slots] : carried) memory->carry(slots, 1);  // as from a later segment, in other units
   graph.backward();
   return planning.account().peak();

@@ -17,6 +17,7 @@ class OpaqueMemory final : public Memory, public HasEvaluationOrder {
   void backward(const BackwardCall& c) override;
   void tangent(const TangentCall& c) override;
   Cost cost() const override { return {}; }
+  bool carries() const override { return false; }
   void goes(EvaluationOrder course) { course_ = std::move(course); }
   EvaluationOrder evaluation_order() const override { return course_; }
 

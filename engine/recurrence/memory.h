@@ -97,10 +97,12 @@ class Memory : public Operation {
   virtual void watch(NewtonWatch) {}
 
   /// The adjoint of the final state that comes from later segments, one array a state (null: none), times 2^exponent. For the next backward.
+  /// Not for a memory that covers the whole sequence (carries()).
   void carry(std::vector<const void*> adjoints, int exponent) {
     carried_ = std::move(adjoints);
     exponent_ = exponent;
   }
+  virtual bool carries() const { return true; }
   /// After backward: the power of two that the gradients of the initial states are to be multiplied with.
   virtual int exponent() const { return exponent_; }
   /// log2 |dL/ds_t|_2 of each state at each step of the last backward (of the whole batch); empty in a form that does not form it.

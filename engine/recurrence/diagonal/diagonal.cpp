@@ -212,6 +212,7 @@ Var vandermonde(Var w, Var a, std::int64_t steps) {
 class TransitionOnly final : public Memory {
  public:
   TransitionOnly(DType type, std::int64_t width) : type_(type), width_(width) {}
+  bool carries() const override { return false; }
   Transition transition() const override { return Transition::diagonal(width_, false); }
   void factors(std::int64_t, std::span<std::complex<double>> factors) override {
     std::ranges::copy(to_complex(*backend_, type_, a_, std::ssize(factors)), factors.begin());

@@ -44,6 +44,7 @@ class DenseRecurrence final : public Memory, public HasEvaluationOrder, public H
     chunks_ = (d_.steps + chunk_ - 1) / chunk_;
   }
 
+  bool carries() const override { return d_.groups == 1 || d_.rows == 1; }
   /// Copies that share a matrix are columns of one block.
   Transition transition() const override {
     return d_.groups > 1 ? Transition::blocks(d_.copies, d_.n, 1, d_.varying) : Transition::blocks(1, d_.n, d_.copies, d_.varying);

@@ -48,7 +48,8 @@ inline QStringList textsOf(const QWidget* panel) {
       if (const auto* legend = qobject_cast<Legend*>(element)) texts << legend->namesAsHtml(false);
       if (const auto* title = qobject_cast<QCPTextElement*>(element)) texts << title->text();
       if (const auto* rect = qobject_cast<QCPAxisRect*>(element))
-        for (const QCPAxis* axis : rect->axes()) texts << axis->label();
+        for (const QCPAxis* axis : rect->axes())
+          if (axis->axisType() == QCPAxis::atLeft) texts << axis->label();  // that of time has its room or none by what is drawn around it
     }
   }
   return texts;
@@ -276,7 +277,7 @@ class Witness {
     for (std::size_t i = 0; i < pins.pins().size(); ++i) {
       const Pin& pin = pins.pins()[i];
       colours << columns[i + 1].colour.rgb();
-      if (i < static_cast<std::size_t>(chips.size()) && !pin.name.endsWith(chips[static_cast<qsizetype>(i)]->text())) say("a chip is called " + chips[static_cast<qsizetype>(i)]->text() + ", its run " + pin.name);
+      if (const QString said = i < static_cast<std::size_t>(chips.size()) ? chips[static_cast<qsizetype>(i)]->text().section(QStringLiteral(": "), 0, 0) : QString(); !pin.name.endsWith(said)) say("a chip is called " + chips[static_cast<qsizetype>(i)]->text() + ", its run " + pin.name);
       if (!pin.problem.isEmpty()) continue;
       Setup setup = pin.setup;
       setup.sequence = window_->session()->shownSetup().sequence;

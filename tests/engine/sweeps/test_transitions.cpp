@@ -2,6 +2,7 @@
 // What a memory says that its transition is made of is what a step does: blocks that see no other block and act alike on every column.
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <cmath>
 #include <map>
 
@@ -130,6 +131,10 @@ SWEEP_ARCHITECTURES("the blocks of every memory are the finite differences of it
           };
           const auto [block, row, column] = place(i);
           const auto [other_block, other_row, other_column] = place(j);
+          if (row >= own.of.size || other_row >= own.of.size) {  // not laid out so
+            worst[layout] = std::numeric_limits<double>::infinity();
+            continue;
+          }
           const double said = block == other_block && column == other_column
                                   ? own.matrices[static_cast<std::size_t>((block * own.of.size + row) * own.of.size + other_row)]
                                   : 0.0;

@@ -273,7 +273,7 @@ void make_low_rank_layer(Architecture& a, const LowRankLayer& how) {
     const Var lambda = for_channels(complex(-decay, first ? A_imag : -A_imag)), low_rank = term(P, 0), input = for_channels(number(B, S));
     const Var dt = first ? reshape(exp(inv_dt), {H, 1}) : softplus_dt ? softplus(inv_dt) : exp(inv_dt), half = dt * 0.5;
     // (1 - Δ/2 A)⁻¹ by Sherman and Morrison; Ā = 2 (1 - Δ/2 A)⁻¹ - 1.
-    const Var inverse = reciprocal(1.0 - lambda * half), conjugate = Q ? for_channels(number(Q, S)) : complex(real(low_rank), -imag(low_rank));
+    const Var inverse = reciprocal(1.0 - lambda * half), conjugate = !Q ? complex(real(low_rank), -imag(low_rank)) : rank == 1 ? for_channels(number(Q, S)) : Var{};  // of several terms: below
     if (rank > 1 || reads > 1) {
       declare_flow(l, {.rule = Flow::Rule::bilinear});
       std::vector<Var> p, q, rows;
