@@ -48,7 +48,8 @@ std::int64_t taken(Network& network, const Parameters& parameters, DType real) {
   network.graph().clear_gradients();
   const std::int64_t outputs = count(network.output().shape());
   backend.add_scaled(real, outputs, 0, network.graph().value(network.output()), network.graph().gradient(network.output()), true);
-  for (const auto& [memory, slots] : carried) memory->carry(slots, 1);
+  for (const auto& [memory, slots] : carried)
+    if (memory->carries()) memory->carry(slots, 1);
   network.graph().backward();
   return account.peak() - before;
 }

@@ -2,8 +2,8 @@
 // What a memory says that its transition is made of is what a step does: blocks that see no other block and act alike on every column.
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "algebra/eigen.h"
