@@ -15,6 +15,7 @@ class DenseWitness final : public Memory {
  public:
   DenseWitness(DType type, std::int64_t matrices, std::int64_t n, std::int64_t copies)
       : type_(type), matrices_(matrices), n_(n), copies_(copies) {}
+  bool carries() const override { return false; }
   Transition transition() const override { return Transition::blocks(matrices_, n_, copies_ / matrices_, false); }
   void jacobian(std::int64_t, std::span<double> matrices) override {
     const auto all = to_double(*backend_, type_, data_, std::ssize(matrices));
