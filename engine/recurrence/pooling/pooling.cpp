@@ -106,6 +106,7 @@ class HeldMemory final : public Memory {
     if (record) inner_.note_passed();
   }
 
+  bool carries() const override { return inner_.carries(); }
   Transition transition() const override {
     Transition own = inner_.transition();
     own.every = rate_.stride;
