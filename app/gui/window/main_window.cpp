@@ -541,7 +541,7 @@ void MainWindow::lookAtPlaces(const QString& preset, bool raise) {
   raised_.insert(preset);
   PanelDock* first = area_->dock(QString::fromStdString(found->look_at.front()).section(':', 0, 0));
   if (first == nullptr || first->isHidden()) return;
-  if (!first->inSight())
+  if (!first->inSight() && first->panel()->isOfRun())  // a place to work in, as the composer is, stays
     for (PanelDock* one : area_->docks())
       if (one->inSight() && area_->tabifiedDockWidgets(first).contains(one)) leaves_ = Raised{preset, first, one};
   first->raise();
