@@ -4,35 +4,17 @@
 #include <nlohmann/json.hpp>
 
 #include "files/npz.h"
-#include "process.h"
+#include "reclab.h"
 #include "scratch.h"
 #include "test.h"
 
 namespace fs = std::filesystem;
 using namespace reclab;
+using reclab::test::good;
+using reclab::test::reclab_says;
+using reclab::test::Result;
 using reclab::test::Process;
 using Json = nlohmann::json;
-
-namespace {
-
-struct Result {
-  int status;
-  std::string output, error;
-};
-
-Result reclab_says(const std::vector<std::string>& arguments, const Process::Options& options = {}) {
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", arguments, options);
-  const int status = process.wait();
-  return {status, process.output, process.error};
-}
-
-std::string good(const std::vector<std::string>& arguments, const Process::Options& options = {}) {
-  const Result result = reclab_says(arguments, options);
-  CHECK_SAYS(result.status == 0 && result.error.empty(), std::to_string(result.status) + ": " + result.error);
-  return result.output;
-}
-
-}  // namespace
 
 TEST_CASE("errors and singular values are a table and JSON, and the export opens like any other model") {
   const test::Scratch folder;

@@ -8,11 +8,12 @@
 
 #include "array/rng.h"
 #include "files/npz.h"
-#include "process.h"
+#include "reclab.h"
 #include "scratch.h"
 #include "test.h"
 
 using namespace reclab;
+using reclab::test::flat;
 using reclab::test::bytes_of_file;
 using reclab::test::Process;
 using reclab::test::Scratch;
@@ -27,16 +28,6 @@ std::string good(const std::vector<std::string>& arguments) {
   const int status = process.wait();
   CHECK_SAYS(status == 0, arguments[1] + ": " + process.error);
   return process.output;
-}
-
-/// Without line breaks: paragraphs and cells of tables are wrapped.
-std::string flat(const std::string& text) {
-  std::string one;
-  for (const char c : text) {
-    const bool space = c == ' ' || c == '\n';
-    if (!space || (!one.empty() && one.back() != ' ')) one += space ? ' ' : c;
-  }
-  return one;
 }
 
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }

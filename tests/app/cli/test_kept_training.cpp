@@ -14,12 +14,18 @@
 
 #include "files/files.h"
 #include "files/npz.h"
-#include "process.h"
+#include "reclab.h"
 #include "scratch.h"
 #include "test.h"
 
 namespace fs = std::filesystem;
 using namespace reclab;
+using reclab::test::adding;
+using reclab::test::contents;
+using reclab::test::Result;
+using reclab::test::train;
+using reclab::test::train_refused;
+using reclab::test::trained;
 using reclab::test::Process;
 using Json = nlohmann::ordered_json;
 
@@ -27,35 +33,6 @@ namespace {
 
 constexpr const char* files[] = {"training.json", "weights.npz", "weights.safetensors", "optimiser.npz", "history.csv", "history.npz"};
 
-struct Result {
-  int status;
-  std::string output, error;
-  std::int64_t peak_bytes;
-};
-Result train(std::vector<std::string> arguments, const Process::Options& options = {}) {
-  arguments.insert(arguments.begin(), "train");
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", arguments, options);
-  const int status = process.wait();
-  return {status, process.output, process.error, process.peak_bytes};
-}
-Result trained(const std::vector<std::string>& arguments) {
-  const Result result = train(arguments);
-  CHECK_SAYS(result.status == 0 && result.error.empty(), result.error);
-  return result;
-}
-Result refused(const std::vector<std::string>& arguments, const std::string& text, const Process::Options& options = {}) {
-  const Result result = train(arguments, options);
-  CHECK_SAYS(result.status == 2 && result.output.empty() && std::ranges::count(result.error, '\n') == 1, std::to_string(result.status) + ": " + result.error + result.output);
-  CHECK_SAYS(result.error.find(text) != std::string::npos, result.error + " does not say " + text);
-  return result;
-}
-std::string contents(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  CHECK_SAYS(stream.good(), file.string());
-  std::stringstream buffer;
-  buffer << stream.rdbuf();
-  return buffer.str();
-}
 /// All bytes of a training's folder.
 std::string all_of(const fs::path& folder) {
   std::string all;
@@ -65,13 +42,6 @@ std::string all_of(const fs::path& folder) {
 Json manifest_of(const fs::path& folder) { return Json::parse(contents(folder / "training.json")); }
 std::int64_t steps_in(const fs::path& folder) { return manifest_of(folder).at("steps").get<std::int64_t>(); }
 
-std::vector<std::string> adding(const std::vector<std::string>& more) {
-  std::vector<std::string> words{"lstm", "--set", "width=8", "--task", "adding", "--length", "20"};
-  for (const auto& [option, value] : {std::pair("--batch", "8"), std::pair("--lr", "0.01"), std::pair("--held-out", "16"), std::pair("--judge-every", "5")})
-    if (std::ranges::find(more, option) == more.end()) words.insert(words.end(), {option, value});
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
 std::vector<std::string> command(std::vector<std::string> words) {
   words.insert(words.begin(), "train");
   return words;
@@ -96,7 +66,7 @@ TEST_CASE("a training takes the place of no other one, unless it is told to and 
   const std::string out = scratch / "a folder";
   trained(adding({"--steps", "20", "--export", out}));
   const std::string before = all_of(out);
-  const Result again = refused(adding({"--steps", "20", "--export", out}), "has a training of 20 steps");
+  const Result again = train_refused(adding({"--steps", "20", "--export", out}), "has a training of 20 steps");
   for (const char* cure : {"--resume '", "another folder", "--replace"}) CHECK_SAYS(again.error.find(cure) != std::string::npos, again.error);
   CHECK(all_of(out) == before);
   // One that diverges is kept beside it.
@@ -122,14 +92,14 @@ TEST_CASE("a training takes the place of no other one, unless it is told to and 
   trained(adding({"--steps", "10", "--checkpoint-every", "0", "--export", out, "--replace"}));
   CHECK_EQUAL(steps_in(out), 10);
   CHECK(!fs::exists(out + "-unfinished-4"));
-  refused({"--resume", out, "--replace"}, "--replace belongs to --export");
+  train_refused({"--resume", out, "--replace"}, "--replace belongs to --export");
 }
 
 TEST_CASE("files of a training's names that are of something else are not replaced") {
   const test::Scratch scratch;
   fs::create_directory(scratch / "out");
   scratch.file("out/weights.npz", "mine");
-  refused(adding({"--steps", "2", "--export", scratch / "out"}), "has a weights.npz that is of no training");
+  train_refused(adding({"--steps", "2", "--export", scratch / "out"}), "has a weights.npz that is of no training");
   CHECK_EQUAL(contents(scratch / "out/weights.npz"), "mine");
   scratch.file("out/notes.txt", "mine");
   trained(adding({"--steps", "2", "--export", scratch / "out", "--replace"}));
@@ -137,7 +107,7 @@ TEST_CASE("files of a training's names that are of something else are not replac
   CHECK_EQUAL(contents(scratch / "out/notes.txt"), "mine");
   // The last step of a resumed training goes to its own folder, and to no other's.
   trained(adding({"--steps", "1", "--export", scratch / "other"}));
-  refused({"--resume", scratch / "out", "--steps", "3", "--export", scratch / "other"}, "has a training of 1 step");
+  train_refused({"--resume", scratch / "out", "--steps", "3", "--export", scratch / "other"}, "has a training of 1 step");
   trained({"--resume", scratch / "out", "--steps", "3", "--export", scratch / "out/"});
   CHECK_EQUAL(steps_in(scratch / "out"), 3);
 }
@@ -171,19 +141,19 @@ TEST_CASE("a folder that cannot be written is refused before the first step") {
   const test::Scratch scratch;
   scratch.file("afile", "mine");
   const auto steps = [](const std::string& folder) { return adding({"--steps", "100000000", "--export", folder}); };
-  refused(steps(scratch / "afile"), "afile");
-  refused(steps(scratch / "afile/x"), "afile");
-  refused(steps("/proc/x/y"), "/proc/x");
+  train_refused(steps(scratch / "afile"), "afile");
+  train_refused(steps(scratch / "afile/x"), "afile");
+  train_refused(steps("/proc/x/y"), "/proc/x");
   CHECK_EQUAL(contents(scratch / "afile"), "mine");
   // A disk without room for the first export.
   Process::Options full;
   full.largest_file = 2000;
-  refused(steps(scratch / "out"), "out", full);
+  train_refused(steps(scratch / "out"), "out", full);
   CHECK(!fs::exists(scratch / "out"));
   // And one of a training that goes on.
   trained(adding({"--steps", "5", "--export", scratch / "kept"}));
   const std::string before = all_of(scratch / "kept");
-  refused({"--resume", scratch / "kept", "--steps", "100000000"}, "kept", full);
+  train_refused({"--resume", scratch / "kept", "--steps", "100000000"}, "kept", full);
   CHECK(all_of(scratch / "kept") == before);
 }
 
@@ -264,7 +234,7 @@ TEST_CASE("a training.json that says what cannot be is refused in one sentence")
     Json json = manifest_of(scratch / "good");
     change(json);
     std::ofstream(scratch / "bad/training.json") << json.dump();
-    refused({"--resume", scratch / "bad", "--steps", "7"}, text);
+    train_refused({"--resume", scratch / "bad", "--steps", "7"}, text);
   };
   for (const char* key : {"steps", "changes"})
     for (const Json& value : {Json(-1), Json(1e18), Json(1e300), Json(0.5), Json(std::uint64_t{1} << 63), Json("6"), Json(nullptr)})
@@ -285,7 +255,7 @@ TEST_CASE("a training.json that says what cannot be is refused in one sentence")
   fs::remove_all(scratch / "bad");
   fs::copy(scratch / "good", scratch / "bad");
   CHECK(truncate((scratch / "bad/history.csv").c_str(), off_t{1} << 40) == 0);
-  refused({"--resume", scratch / "bad", "--steps", "7"}, "history.csv has changed since it was written");
+  train_refused({"--resume", scratch / "bad", "--steps", "7"}, "history.csv has changed since it was written");
 }
 
 TEST_CASE("arrays of a training's folder are asked for their shapes before they are read") {
@@ -314,7 +284,7 @@ TEST_CASE("arrays of a training's folder are asked for their shapes before they 
         one["sha256"] = sha256_of_file(scratch / ("bad/" + file));
       }
     std::ofstream(scratch / "bad/training.json") << json.dump();
-    const Result result = refused({"--resume", scratch / "bad", "--steps", "7"}, text);
+    const Result result = train_refused({"--resume", scratch / "bad", "--steps", "7"}, text);
     CHECK_SAYS(result.peak_bytes < usual + (std::int64_t{64} << 20), name + ": " + std::to_string(result.peak_bytes >> 20) + " MiB, usually " + std::to_string(usual >> 20));
   };
   with("optimiser.npz", "m/0/weight_ih", "has m/0/weight_ih of another shape");

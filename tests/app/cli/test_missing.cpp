@@ -11,45 +11,26 @@
 #include "files/npz.h"
 #include "models/registry.h"
 #include "options.h"
-#include "process.h"
+#include "reclab.h"
 #include "scratch.h"
 #include "test.h"
 
 using namespace reclab;
+using reclab::test::flat;
+using reclab::test::good;
+using reclab::test::reclab_says;
+using reclab::test::Result;
 using reclab::test::bytes_of_file;
-using reclab::test::Process;
 using reclab::test::Scratch;
 using Json = nlohmann::json;
 using Numbers = std::vector<double>;
 
 namespace {
 
-struct Result {
-  int status;
-  std::string output, error;
-};
-Result reclab_says(const std::vector<std::string>& arguments) {
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", arguments, {});
-  const int status = process.wait();
-  return {status, process.output, process.error};
-}
-std::string good(const std::vector<std::string>& arguments) {
-  const Result result = reclab_says(arguments);
-  CHECK_SAYS(result.status == 0 && result.error.empty(), arguments[0] + ": " + result.error);
-  return result.output;
-}
 void refused(const std::vector<std::string>& arguments, std::initializer_list<const char*> parts) {
   const Result result = reclab_says(arguments);
   CHECK_SAYS(result.status == 2 && result.output.empty() && std::ranges::count(result.error, '\n') == 1, std::to_string(result.status) + ": " + result.error);
   for (const char* part : parts) CHECK_SAYS(result.error.find(part) != std::string::npos, result.error + " does not say " + part);
-}
-std::string flat(const std::string& text) {
-  std::string one;
-  for (const char c : text) {
-    const bool space = c == ' ' || c == '\n';
-    if (!space || (!one.empty() && one.back() != ' ')) one += space ? ' ' : c;
-  }
-  return one;
 }
 const PresetLibrary& presets() {
   static const PresetLibrary all(builtin_registry(), {std::string(RECLAB_SOURCE_DIR) + "/presets"});

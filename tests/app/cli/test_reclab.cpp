@@ -14,29 +14,21 @@
 
 #include "files/npz.h"
 #include "load.h"
-#include "process.h"
+#include "reclab.h"
 #include "safetensors.h"
 #include "test.h"
 
 namespace fs = std::filesystem;
 using namespace reclab;
+using reclab::test::contents;
+using reclab::test::reclab_says;
+using reclab::test::Result;
 using reclab::test::Process;
 using Json = nlohmann::json;
 
 namespace {
 
 const std::vector<std::string> shipped{"elman", "lstm", "gru", "lru", "s4d", "mamba", "linear-attention", "slstm"};
-
-struct Result {
-  int status;
-  std::string output, error;
-};
-
-Result reclab_says(const std::vector<std::string>& arguments, const Process::Options& options = {}) {
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", arguments, options);
-  const int status = process.wait();
-  return {status, process.output, process.error};
-}
 
 std::string joined(const std::vector<std::string>& arguments) {
   std::string text = "reclab";
@@ -82,14 +74,6 @@ class Folder {
  private:
   fs::path path_;
 };
-
-std::string contents(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  CHECK_SAYS(stream.good(), file);
-  std::stringstream buffer;
-  buffer << stream.rdbuf();
-  return buffer.str();
-}
 
 std::size_t columns_of(const std::string& line) {
   return static_cast<std::size_t>(std::ranges::count_if(line, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));

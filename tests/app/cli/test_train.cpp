@@ -9,54 +9,19 @@
 
 #include "files/npz.h"
 #include "files/safetensors.h"
-#include "process.h"
+#include "reclab.h"
 #include "scratch.h"
 #include "test.h"
 
 namespace fs = std::filesystem;
 using namespace reclab;
-using reclab::test::Process;
+using reclab::test::adding;
+using reclab::test::contents;
+using reclab::test::Result;
+using reclab::test::train;
+using reclab::test::train_refused;
+using reclab::test::trained;
 using Json = nlohmann::json;
-
-namespace {
-
-struct Result {
-  int status;
-  std::string output, error;
-};
-Result train(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), "train");
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", arguments, {});
-  const int status = process.wait();
-  return {status, process.output, process.error};
-}
-Result trained(const std::vector<std::string>& arguments) {
-  const Result result = train(arguments);
-  CHECK_SAYS(result.status == 0 && result.error.empty(), result.error);
-  return result;
-}
-void refused(const std::vector<std::string>& arguments, const std::string& text) {
-  const Result result = train(arguments);
-  CHECK_SAYS(result.status == 2 && result.output.empty() && std::ranges::count(result.error, '\n') == 1, std::to_string(result.status) + ": " + result.error + result.output);
-  CHECK_SAYS(result.error.find(text) != std::string::npos, result.error + " does not say " + text);
-}
-std::string contents(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  CHECK_SAYS(stream.good(), file.string());
-  std::stringstream buffer;
-  buffer << stream.rdbuf();
-  return buffer.str();
-}
-/// A small training; of the usual options those that are given again are as they are given.
-std::vector<std::string> adding(const std::vector<std::string>& more) {
-  std::vector<std::string> words{"lstm", "--set", "width=8", "--task", "adding", "--length", "20"};
-  for (const auto& [option, value] : {std::pair("--batch", "8"), std::pair("--lr", "0.01"), std::pair("--held-out", "16"), std::pair("--judge-every", "5")})
-    if (std::ranges::find(more, option) == more.end()) words.insert(words.end(), {option, value});
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-}  // namespace
 
 TEST_CASE("train writes weights, history and what it takes to go on; the history is that of the steps") {
   const test::Scratch scratch;
@@ -139,7 +104,7 @@ TEST_CASE("a file is learned in windows, and a file that has changed is not gone
   CHECK(json.at("last").at("metric").get<double>() < 0.5 * json.at("baseline").at("metric").get<double>());
   trained({"--resume", scratch / "out", "--steps", "61"});
   scratch.file("waves.csv", text + "400,0,1\n");
-  refused({"--resume", scratch / "out", "--steps", "62"}, "has changed since it was learned from");
+  train_refused({"--resume", scratch / "out", "--steps", "62"}, "has changed since it was learned from");
 }
 
 TEST_CASE("Ctrl-C ends at a whole step with everything kept, and what goes on has the bits of one that was never stopped") {
@@ -170,20 +135,20 @@ TEST_CASE("training that diverges ends with the step, the array and the cure, an
 
 TEST_CASE("a mistake is one line and status 2, and nothing is written") {
   const test::Scratch scratch;
-  refused({}, "give a preset, or --resume DIR");
-  refused({"lstn"}, "lstm");
-  refused(adding({"--optimiser", "adma"}), "choose sgd, rmsprop, adam, adamw");
-  refused(adding({"--lr", "much"}), "give a number");
-  refused(adding({"--batch", "0"}), "--batch");
-  refused(adding({"--beta2", "1"}), "beta2");
-  refused(adding({"--truncate", "4", "--advance", "8"}), "choose advance up to truncate");
-  refused({"elman", "--trained"}, "elman has no trained weights");
-  refused(adding({"--freeze", "0/weight_hx"}), "0/weight_hh");
-  refused({"lstm", "--task", "noise"}, "has no target");
-  refused({"lstm", "--task", "adding", "--window", "3"}, "--window belongs to --input");
-  refused({"lstm", "--task", "adding", "--form", "scan"}, "no exact scan form");
-  refused({"lstm", "--input", scratch / "none.csv"}, "none.csv");
-  refused({"--resume", scratch / "none"}, "training.json");
+  train_refused({}, "give a preset, or --resume DIR");
+  train_refused({"lstn"}, "lstm");
+  train_refused(adding({"--optimiser", "adma"}), "choose sgd, rmsprop, adam, adamw");
+  train_refused(adding({"--lr", "much"}), "give a number");
+  train_refused(adding({"--batch", "0"}), "--batch");
+  train_refused(adding({"--beta2", "1"}), "beta2");
+  train_refused(adding({"--truncate", "4", "--advance", "8"}), "choose advance up to truncate");
+  train_refused({"elman", "--trained"}, "elman has no trained weights");
+  train_refused(adding({"--freeze", "0/weight_hx"}), "0/weight_hh");
+  train_refused({"lstm", "--task", "noise"}, "has no target");
+  train_refused({"lstm", "--task", "adding", "--window", "3"}, "--window belongs to --input");
+  train_refused({"lstm", "--task", "adding", "--form", "scan"}, "no exact scan form");
+  train_refused({"lstm", "--input", scratch / "none.csv"}, "none.csv");
+  train_refused({"--resume", scratch / "none"}, "training.json");
   scratch.file("training.json", "{}");
-  refused({"--resume", scratch.path()}, "give the folder of a training");
+  train_refused({"--resume", scratch.path()}, "give the folder of a training");
 }

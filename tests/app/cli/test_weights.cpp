@@ -8,33 +8,18 @@
 
 #include "files/files.h"
 #include "files/npz.h"
-#include "process.h"
+#include "reclab.h"
 #include "scratch.h"
 #include "test.h"
 
 namespace fs = std::filesystem;
 using namespace reclab;
-using reclab::test::Process;
+using reclab::test::good;
 using Json = nlohmann::json;
 
 namespace {
 
 const fs::path golden = fs::path(RECLAB_SOURCE_DIR) / "tests/oracle/golden/pytorch/commands";
-
-struct Result {
-  int status;
-  std::string output, error;
-};
-Result reclab_says(const std::vector<std::string>& arguments) {
-  Process process(RECLAB_BINARY_DIR "/bin/reclab", arguments, {});
-  const int status = process.wait();
-  return {status, process.output, process.error};
-}
-std::string good(const std::vector<std::string>& arguments) {
-  const Result result = reclab_says(arguments);
-  CHECK_SAYS(result.status == 0 && result.error.empty(), std::to_string(result.status) + ": " + result.error);
-  return result.output;
-}
 
 /// The array as a table with a header, every digit of it.
 std::string csv_of(const NpyArray& array) {
