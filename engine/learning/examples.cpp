@@ -156,6 +156,7 @@ class WindowExamples final : public Examples {
 }  // namespace
 
 std::unique_ptr<Examples> task_examples(const std::string& name, const TaskOptions& options) { return std::make_unique<TaskExamples>(name, options); }
+
 std::int64_t longest_window(std::int64_t steps, bool own_target, const WindowOptions& options) {
   const std::int64_t learned = learned_of(steps, options);
   return std::max<std::int64_t>(0, std::min(learned, steps - learned) - (own_target ? 0 : options.ahead));
