@@ -261,7 +261,7 @@ int train(const TrainOptions& options, Interrupt& interrupt) {
   std::string diverged;
   std::exception_ptr failed;
   try {
-    if (training.device() != "cpu" && begun_at > 0) sturdily(look);
+    if (training.device() != "cpu" && begun_at > 0) look();  // a device that fails at once leaves the folder as it is
     sturdily([&] { training.begin(interrupt.token()); });
     standing.tell();
     while (!training.done() && !interrupt.token().stop_requested()) {

@@ -146,6 +146,34 @@ class TestDevice : public test::WindowTest {
     }
   }
 
+  /// One that was kept loses nothing of what it had, whenever its device fails as it goes on.
+  void aKeptTrainingWhoseDeviceFailsIsWhole() {
+    openTraining();
+    const LibraryPtr all = session().library();
+    auto learner = std::make_unique<Learner>(1, 0, all, session().setup(), session().trainingChoice(), "one");
+    close();
+    for (int i = 0; i < 6; ++i) QVERIFY(learner->advance({}));
+    learner->rest();
+    const QString folder = folder_.filePath("kept");
+    QVERIFY(learner->keep(folder));
+    const LearningCurvePtr before = learner->curve();
+    learner.reset();  // before the device that it was on
+    QCOMPARE(before->done, std::int64_t{6});
+    int failed = 0;
+    for (const std::int64_t at : {1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 144}) {
+      device = std::make_unique<test::FaultyBackend>();
+      device->machine().fail(Fault::end, at);
+      const auto again = Learner::kept(folder, [](std::uint64_t number) { return number; }, all, loadChoice);
+      QVERIFY(again->advance({}));
+      const LearningCurvePtr after = again->curve();
+      failed += !after->note.empty();
+      QCOMPARE(after->done, before->done + 1);
+      QVERIFY(after->loss.size() == 7 && std::equal(before->loss.begin(), before->loss.end(), after->loss.begin()));
+      QVERIFY2(std::ranges::includes(after->kept, before->kept), qPrintable(QString::number(at)));
+    }
+    QVERIFY2(failed > 5, qPrintable(QString::number(failed)));
+  }
+
   /// Weights that are on their way from the device are nothing that the window's thread waits for.
   void theWindowDoesNotWaitForADownload() {
     openTraining();

@@ -151,11 +151,18 @@ void Learner::take(bool keep) {
 /// What its device was doing is done on the CPU, from where it stood when that was last looked at.
 void Learner::leaveDevice(const DeviceError& error) {
   const StopScope whole{std::stop_token()};
-  const std::int64_t from = state_ ? state_->steps : 0;
+  // One that its device failed before anything was learned since it was resumed is resumed once more.
+  const bool resumes = !state_ && !resumes_.empty();
+  if (resumes) training_.reset();
   const std::string note = training_ ? training_->leave_device(builtin_registry(), error, state_) : left_device(error, 0, 0);
   onCpu_ = true;
   const std::lock_guard lock(mutex_);
   curve_.note = note;
+  if (resumes) {
+    changed_ = true;
+    return;  // curve and weights are those that were kept
+  }
+  const std::int64_t from = state_ ? state_->steps : 0;
   for (std::vector<double>* steps : {&curve_.loss, &curve_.rate, &curve_.norm, &curve_.clipped}) steps->resize(std::min(steps->size(), static_cast<std::size_t>(from)));
   while (!curve_.judged.empty() && curve_.judged.back() > curve_.first + from) {
     for (std::vector<double>* judged : {&curve_.judged_loss, &curve_.judged_metric}) judged->pop_back();
