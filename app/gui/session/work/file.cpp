@@ -45,6 +45,7 @@ void FileWork::loadFile(FileKind kind, const QString& file, const LibraryPtr& li
   Setup with = setup;
   with.weights.clear();  // the sentence is to be about this file alone
   with.states.clear();
+  with.learned.clear();
   with.files(kind)[with.preset] = file.toStdString();
   LoadKey key{{}, kind, QString::fromStdString(setup.preset)};
   key.choice.isFile = true;
