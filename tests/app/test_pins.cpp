@@ -139,6 +139,8 @@ class TestPins : public test::WindowTest {
     window_->action("pin")->trigger();
     QCOMPARE(pins().size(), std::size_t(1));
     QVERIFY(window_->statusLine()->sentence().contains("pinned already"));
+    // Also with what has been computed of it since.
+    QVERIFY(window_->pins()->add(session().shownSetup(), std::make_shared<const Trace>(*session().trace()), session().shownProbe()).contains("pinned already"));
   }
 
   void aChipIsRenamedByMouseAndByKeyboard() {

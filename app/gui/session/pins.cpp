@@ -119,7 +119,7 @@ void Pins::setProbe(const Probe& wanted) {
 QString Pins::add(const Setup& setup, const TracePtr& trace, const Probe& probe, const QString& given, int colour) {
   if (pins_.size() >= most) return tr("%1 runs are pinned already; unpin one of them first.").arg(most);
   for (const Pin& one : pins_)
-    if (trace && one.trace == trace) return tr("This run is pinned already, as %1.").arg(one.name);
+    if (trace && (one.trace == trace || one.setup.sameRun(setup))) return tr("This run is pinned already, as %1.").arg(one.name);
   Pin pin;
   pin.id = ++newest_;
   pin.setup = setup;
