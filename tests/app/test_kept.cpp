@@ -170,6 +170,32 @@ class TestKept : public test::WindowTest {
     QTRY_VERIFY_WITH_TIMEOUT(atRest() && looked() && session().setup().learnedWeights() == learned, patience);
   }
 
+  /// Nor do they stand in the way of a file of weights that does.
+  void learnedWeightsThatDoNotFitStandInTheWayOfNoFile() {
+    const QString three = written("three.csv", "a,b,c\n1,2,3\n2,3,5\n3,1,2\n4,4,1\n5,2,2\n6,1,1\n"), file = folder_.filePath("of-three.npz");
+    Options options;
+    options.model = "gru";
+    options.input = three;
+    options.set = {{"width", "8"}};
+    open(options);
+    bool saved = false;
+    connect(&session(), &SessionController::saved, this, [&saved](const QString&) { saved = true; });
+    session().saveFile(FileKind::weights, file);
+    QTRY_VERIFY_WITH_TIMEOUT(saved, patience);
+    close();
+    openGru();
+    trainFor(5);
+    window_->openFile(three);
+    QTRY_VERIFY_WITH_TIMEOUT(!session().running() && window_->banner()->offers().size() == 2, patience);
+    // A file that does not fit either is said to, and the ways out stay.
+    window_->openFile(written("other.npz", "no weights"));
+    QTRY_VERIFY2_WITH_TIMEOUT(window_->banner()->sentence().contains("other.npz"), qPrintable(window_->banner()->sentence()), patience);
+    QCOMPARE(window_->banner()->offers().size(), 2);
+    window_->openFile(file);
+    QTRY_VERIFY2_WITH_TIMEOUT(atRest() && session().trace()->info.weights == file.toStdString(), qPrintable(window_->banner()->sentence()), patience);
+    QVERIFY(window_->banner()->sentence().isEmpty());
+  }
+
   /// Likewise the weights that came with a preset, on a file.
   void trainedWeightsThatDoNotFitAreOfferedAWayOut() {
     openGru("lstm");

@@ -312,7 +312,13 @@ void MainWindow::connectSession() {
   });
   connect(session_, &SessionController::runEnded, this, &MainWindow::endRestoring);
   connect(session_, &SessionController::cellsMissing, this, &MainWindow::offerMissing);
-  connect(session_, &SessionController::weightsMisfit, this, &MainWindow::offerOtherWeights);
+  connect(session_, &SessionController::weightsMisfit, this, [this] {
+    misfit_ = true;
+    offerOtherWeights();
+  });
+  connect(session_, &SessionController::runningChanged, this, [this](bool running) {
+    if (running) misfit_ = false;
+  });
   connect(session_, &SessionController::runEnded, this, [this](Outcome outcome) {
     nameModel();
     if (outcome == Outcome::cancelled) offerAfterStop();
@@ -557,10 +563,13 @@ void MainWindow::lookAtPlace(const QString& place) {
 
 void MainWindow::say(const QString& sentence, Tone tone) {
   status_->say(sentence, tone);
-  if (tone == Tone::warning)
+  // As long as the weights of what is set do not fit, its ways out stay, whatever else is said.
+  if (tone == Tone::warning) {
     banner_->show(sentence);
-  else if (tone == Tone::info)
+    if (misfit_) offerOtherWeights();
+  } else if (tone == Tone::info && !misfit_) {
     banner_->hide();
+  }
 }
 
 void MainWindow::openFile(const QString& file) {

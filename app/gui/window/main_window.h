@@ -194,6 +194,7 @@ class MainWindow : public QMainWindow {
   };
   std::optional<Raised> leaves_;  ///< the next preset has `before` in front again, where nobody has picked another tab
   bool restored_ = false, sessionRestored_ = false, asks_ = true;
+  bool misfit_ = false;  ///< the last run failed since its weights are others
 };
 
 }  // namespace reclab
