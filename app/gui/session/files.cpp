@@ -69,29 +69,20 @@ SavedFigures saveFigures(const std::vector<Panel*>& panels, const QString& model
   return saved;
 }
 
-QStringList dataFiles(const std::vector<Panel*>& panels, const QString& model) {
-  QStringList names;
+std::vector<PanelData> dataOf(const std::vector<Panel*>& panels, const QString& model) {
+  std::vector<PanelData> all;
   for (Panel* panel : panels) {
     panel->finish();
-    if (!panel->dataAsCsv().isEmpty()) names << stemOf(*panel, model) + ".csv";
+    if (QString text = panel->dataAsCsv(); !text.isEmpty()) all.push_back({stemOf(*panel, model) + ".csv", std::move(text)});  // nothing to show, nothing behind it
   }
-  return names;
+  return all;
 }
 
-QStringList saveData(const std::vector<Panel*>& panels, const QString& model, const QString& folder, QString* sentence) {
-  QStringList written;
-  *sentence = makeFolder(folder);
-  if (!sentence->isEmpty()) return written;
-  for (Panel* panel : panels) {
-    panel->finish();
-    const QString text = panel->dataAsCsv();
-    if (text.isEmpty()) continue;  // nothing to show, nothing behind it
-    const QString file = QDir(folder).filePath(stemOf(*panel, model) + ".csv");
-    *sentence = writeText(file, text);
-    if (!sentence->isEmpty()) return written;
-    written << file;
-  }
-  return written;
+QString saveData(const std::vector<PanelData>& data, const QString& folder) {
+  QString sentence = makeFolder(folder);
+  for (const PanelData& one : data)
+    if (sentence.isEmpty()) sentence = writeText(QDir(folder).filePath(one.file), one.text);
+  return sentence;
 }
 
 }  // namespace reclab

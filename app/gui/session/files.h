@@ -64,9 +64,12 @@ struct SavedFigures {
   QString problem;             ///< the first thing that went wrong, a sentence
 };
 SavedFigures saveFigures(const std::vector<Panel*>& panels, const QString& model, const QString& folder, Panel::Format format, const FigureStyle& style);
-/// The names of the files that saveData writes: of panels that have data.
-QStringList dataFiles(const std::vector<Panel*>& panels, const QString& model);
-/// Every panel's data as <folder>/<model>-<panel id>.csv. Returns the paths; `sentence` gets the first thing that went wrong.
-QStringList saveData(const std::vector<Panel*>& panels, const QString& model, const QString& folder, QString* sentence);
+/// Every panel's data as <model>-<panel id>.csv, of panels that have any.
+struct PanelData {
+  QString file, text;
+};
+std::vector<PanelData> dataOf(const std::vector<Panel*>& panels, const QString& model);
+/// Into a folder that is made where it is none. Empty, or the first thing that went wrong, a sentence.
+QString saveData(const std::vector<PanelData>& data, const QString& folder);
 
 }  // namespace reclab

@@ -343,11 +343,13 @@ void MainWindow::exportData() {
   const QString folder = chooser_.folder(this, tr("Export the data behind the figures into a folder"));
   if (folder.isEmpty()) return;
   const QString model = QString::fromStdString(session_->trace() ? session_->trace()->info.preset : session_->setup().preset);
-  if (!mayReplaceFiles(this, tr("Export data"), folder, dataFiles(openPanels(), model))) return;
-  QString sentence;
-  const QStringList written = saveData(openPanels(), model, folder, &sentence);
+  const std::vector<PanelData> tables = dataOf(openPanels(), model);
+  QStringList files;
+  for (const PanelData& one : tables) files << one.file;
+  if (!mayReplaceFiles(this, tr("Export data"), folder, files)) return;
+  const QString sentence = saveData(tables, folder);
   if (sentence.isEmpty())
-    say(tr("The data of %1 panels are in %2.").arg(written.size()).arg(folder), Tone::info);
+    say(tr("The data of %1 panels are in %2.").arg(tables.size()).arg(folder), Tone::info);
   else
     say(sentence, Tone::warning);
 }
