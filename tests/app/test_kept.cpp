@@ -526,6 +526,22 @@ class TestKept : public test::WindowTest {
     answer("Replace them");
     window_->action("exportData")->trigger();
     QVERIFY(text().startsWith("step,"));
+
+    const QString other = folder_.filePath("run");
+    chooser.folder = [other](QWidget*, const QString&) { return other; };
+    window_->setFileChooser(chooser);
+    const auto trace = [&] { return QFileInfo(other + "/trace.npz"); };
+    window_->action("exportRun")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(trace().exists() && !session().running(), patience);
+    const QDateTime first = trace().lastModified();
+    answer("Cancel");
+    window_->action("exportRun")->trigger();
+    QVERIFY2(asked_.contains("manifest.json"), qPrintable(asked_));
+    QTRY_VERIFY_WITH_TIMEOUT(!session().running(), patience);
+    QCOMPARE(trace().lastModified(), first);
+    answer("Replace them");
+    window_->action("exportRun")->trigger();
+    QTRY_VERIFY_WITH_TIMEOUT(trace().lastModified() > first, patience);
   }
 
   /// What the system asks of a process at the end of a session, and a shell with Ctrl-C.

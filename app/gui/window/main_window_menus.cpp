@@ -197,7 +197,7 @@ void MainWindow::buildMenus() {
     figures->addAction(add("figures." + QString(name).toLower(), {}, tr("As %1…").arg(name), {}, [this, format = format] { saveAllFigures(format); }));
   file->addAction(add("exportRun", "export", tr("Export run…"), QKeySequence(tr("Ctrl+E")), [this] {
     const QString folder = chooser_.folder(this, tr("Export the run into a folder"));
-    if (!folder.isEmpty()) session_->exportRun(folder, false);
+    if (!folder.isEmpty() && mayReplaceFiles(this, tr("Export run"), folder, {"manifest.json", "trace.npz", "state.npz"})) session_->exportRun(folder, false);
   }));
   file->addAction(add("exportTraining", {}, tr("Export training…"), {}, [this] {
     const QString folder = chooser_.folder(this, tr("Export the training into a folder"));
