@@ -60,6 +60,7 @@ class TestAnyOrder : public test::TrainingTest {
   }
   void settled() {
     window_->setFileChooser({});
+    connect(&session(), &SessionController::said, this, [this](const QString& sentence, Tone) { said_ << sentence; });
     session().setTimingPatience(std::chrono::hours(1), std::chrono::hours(1));
     bar()->settings()->setChoice(choice());
     witness_.chose(choice());
@@ -204,7 +205,7 @@ class TestAnyOrder : public test::TrainingTest {
   }
 
   test::Witness witness_;
-  QStringList deeds_;
+  QStringList deeds_, said_;  ///< since the last deed
   int files_ = 0, done_ = 0;
 
  private slots:
@@ -219,6 +220,7 @@ class TestAnyOrder : public test::TrainingTest {
     Random random(static_cast<Random::result_type>(seed));
     begins();
     for (int i = 0; i < deeds_of_one; ++i) {
+      said_.clear();
       const QString did = deed(random);
       if (did.isEmpty()) continue;
       deeds_ << did;
@@ -234,7 +236,7 @@ class TestAnyOrder : public test::TrainingTest {
         QTest::qWait(1);
         wrong = witness_.look(*window_);
       } while (!wrong.isEmpty() && since.elapsed() < 3000);
-      const QString told = deeds_.join("; "), says = window_->statusLine()->facts() + " | " + window_->statusLine()->sentence() + " | " + window_->banner()->sentence();
+      const QString told = deeds_.join("; "), says = window_->statusLine()->facts() + " | " + window_->banner()->sentence() + '\n' + said_.join('\n');
       QVERIFY2(rested, qPrintable(told + "\nis not at rest: " + says));
       QVERIFY2(wrong.isEmpty(), qPrintable(told + '\n' + wrong.join('\n') + '\n' + says));
     }

@@ -119,7 +119,11 @@ class Witness {
   void say(const QString& what) { wrong_ << what; }
   void same(const QString& where, const QString& shown, const QString& is) {
     ++compared_;
-    if (shown != is) say(QStringLiteral("%1: shown is \"%2\", it is \"%3\"").arg(where, shown.left(400), is.left(400)));
+    if (shown == is) return;
+    // From a little before where they part.
+    const auto parts = std::ranges::mismatch(shown, is).in1 - shown.begin();
+    const qsizetype from = std::max<qsizetype>(0, parts - 60);
+    say(QStringLiteral("%1: shown is \"%2\", it is \"%3\"").arg(where, shown.mid(from, 300), is.mid(from, 300)));
   }
 
   static std::unique_ptr<Training> begun(const Setup& setup, const TrainingChoice& choice) {
@@ -302,7 +306,7 @@ class Witness {
       alike(pin.name, *pin.trace, *truth);
       const bool untrained = window_->session()->trace()->info.learned && !truth->info.learned && truth->info.weights.empty();
       if (pin.name.endsWith(", untrained") && !untrained) say(pin.name + " is said to be untrained");
-      all.push_back({truth, columns[i + 1].colour, pin.name, {}});
+      all.push_back({std::make_shared<const Trace>(*truth), columns[i + 1].colour, pin.name, {}});  // panels tell runs by their traces
     }
     ++compared_;
     if (colours.size() != static_cast<qsizetype>(columns.size())) say("two runs have one colour");
