@@ -56,8 +56,6 @@ class Rollout {
     /// takes of memory is read off it, and if it is of all steps and they are one segment, the rollout runs it; otherwise networks are built.
     std::shared_ptr<Network> network = {};
   };
-  /// Of the first network that is built for a sequence: all that may be one segment, of a longer one some.
-  static std::int64_t sampled_steps(std::int64_t length);
   /// The model must outlive the rollout; the batch's sequences and losses until the next batch. Of several rollouts of one model each has arrays of its own
   /// and the model's weights. A change of the weights is seen by the next forward.
   Rollout(const Model& model, const Batch& batch, const Options& options);

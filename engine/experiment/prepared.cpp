@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "execution/segment_length.h"
 #include "experiment/device.h"
 #include "experiment/readout.h"
 #include "experiment/training/learned.h"
@@ -98,7 +99,7 @@ Prepared::Prepared(const Registry& registry, const RunRequest& request)
       backend(backend_for(request, [&] { return work_of(architecture, hyper, loss, real, request); })) {
   assert(request.sequence->length >= 1 && request.sequence->width >= 1);
   NetworkOptions options;
-  options.steps = Rollout::sampled_steps(request.sequence->length);
+  options.steps = sampled_steps(request.sequence->length);
   options.input = request.sequence->width;
   options.head = loss.outputs();
   options.real = real;

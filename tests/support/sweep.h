@@ -36,6 +36,19 @@ inline Preset preset_of(const std::string& architecture) {
   return preset;
 }
 
+/// Memories of both kinds above one another.
+inline std::vector<Preset> mixed_stacks() {
+  std::vector<Preset> both;
+  Preset stack = preset_of("transformer over segments");
+  stack.stack = {{"recurrent-memory-transformer", {{"width", std::int64_t{8}}, {"heads", std::int64_t{2}}, {"segment", std::int64_t{4}}}},
+                 {"transformer", {{"width", std::int64_t{8}}, {"heads", std::int64_t{2}}}}};
+  both.push_back(stack);
+  stack.id = "segments over a transformer";
+  std::swap(stack.stack[0], stack.stack[1]);
+  both.push_back(stack);
+  return both;
+}
+
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 inline bool possible(const Preset& preset, const Settings& set) {

@@ -577,3 +577,51 @@ TEST_CASE("a claim that is not true is found, and so is a card without one") {
   preset.claims = {{"the forget gate over time", "beauty gate/0/forget", 0.0, 0.1}};
   CHECK_ERROR(complaints_of(preset, table), "no measure \"beauty\"");
 }
+
+namespace {
+
+struct Ends { int heads = 0, encoders = 0; };
+/// The card lists every array that a file of weights must hold, and when those before and after the layers are there. Returns how many are.
+Ends check_card(const Preset& preset) {
+  Ends ends;
+  RunRequest request;
+  request.preset = preset;
+  request.sequence = make_task(preset.task, preset.task_options());
+  request.probe = {};
+  request.probe.only = {"param/"};
+  const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
+  const Card own = card(builtin_registry(), preset, request.sequence->width);
+  const bool tied = std::ranges::any_of(own.hyper, [](const HyperSpec& row) { return row.key == "read_out" && row.standard == HyperValue(std::string("tied")); });
+  std::size_t needed = 0;
+  for (const auto& parameter : own.parameters) {
+    const bool head = parameter.name.starts_with("head/"), encoder = parameter.name.starts_with("encoder");
+    CHECK_EQUAL(parameter.when.empty(), !head && !encoder);
+    ends.heads += head || (tied && encoder);  // which is the head too
+    ends.encoders += encoder;
+    const TraceArray* found = trace->find("param/" + parameter.name);
+    if (head && request.sequence->target_kind == TargetKind::none) {
+      CHECK(!found);
+      CHECK_SAYS(parameter.when.find("the sequence has a target") != std::string::npos, parameter.when);
+      continue;
+    }
+    CHECK_SAYS(found, preset.id + ": " + parameter.name);
+    CHECK_EQUAL(to_string(found->shape), to_string(parameter.shape));
+    ++needed;
+  }
+  CHECK_EQUAL(needed, trace->matching("param/").size());
+  return ends;
+}
+constexpr const char* card_lists = "the card lists every array that a file of weights must hold, and when those before and after the layers are there";
+
+}  // namespace
+
+SWEEP_PRESETS(card_lists, preset) { CHECK(check_card(preset).heads > 0); }
+SWEEP_ARCHITECTURES(std::string(card_lists) + ", with its defaults, in both directions too", architecture) {
+  Preset preset = test::preset_of(architecture.id);
+  CHECK(check_card(preset).heads > 0);
+  preset.hyper = {{"direction", std::string("both")}};
+  check_card(preset);
+}
+TEST_CASE(std::string(card_lists) + ", for stacks, and a linear encoder is among them") {
+  for (const Preset& preset : test::mixed_stacks()) CHECK(check_card(preset).encoders > 0);
+}

@@ -64,19 +64,6 @@ RunRequest request_for(const Preset& preset, std::int64_t length) {
   return request;
 }
 
-/// Memories of both kinds above one another.
-std::vector<Preset> stacks() {
-  std::vector<Preset> both;
-  Preset stack = test::preset_of("transformer over segments");
-  stack.stack = {{"recurrent-memory-transformer", {{"width", std::int64_t{8}}, {"heads", std::int64_t{2}}, {"segment", std::int64_t{4}}}},
-                 {"transformer", {{"width", std::int64_t{8}}, {"heads", std::int64_t{2}}}}};
-  both.push_back(stack);
-  stack.id = "segments over a transformer";
-  std::swap(stack.stack[0], stack.stack[1]);
-  both.push_back(stack);
-  return both;
-}
-
 void refused(const RunRequest& request, const std::string& entry, const std::string& says) {
   std::string said;
   try {
@@ -170,7 +157,7 @@ SWEEP_ARCHITECTURES(std::string(states_are_refused) + ", with its defaults, in b
   check_states(preset);
 }
 TEST_CASE(std::string(states_are_refused) + ", for stacks") {
-  for (const Preset& preset : stacks()) check_states(preset);
+  for (const Preset& preset : test::mixed_stacks()) check_states(preset);
 }
 TEST_CASE("there are models with caches of all steps, with caches of segments and with positions") {
   int caches = 0, positions = 0, segments = 0;
@@ -200,7 +187,7 @@ TEST_CASE("in float32 a position beyond 2^24 is refused") {
 
 TEST_CASE("caches of all steps and of segments in one stack continue to the bit") {
   const test::Scratch folder;
-  for (const Preset& preset : stacks()) {
+  for (const Preset& preset : test::mixed_stacks()) {
     RunRequest whole = request_for(preset, 23), first = whole, second = whole;
     constexpr std::int64_t cut = 14;
     first.sequence.own().length = cut;
@@ -649,52 +636,4 @@ TEST_CASE("state dicts under PyTorch's own names make PyTorch's own outputs") {
     request.set = settings_that_fit(builtin_registry(), request, request.weights);
     check("with sizes of the file");
   }
-}
-
-namespace {
-
-struct Ends { int heads = 0, encoders = 0; };
-/// The card lists every array that a file of weights must hold, and when those before and after the layers are there. Returns how many are.
-Ends check_card(const Preset& preset) {
-  Ends ends;
-  RunRequest request;
-  request.preset = preset;
-  request.sequence = make_task(preset.task, preset.task_options());
-  request.probe = {};
-  request.probe.only = {"param/"};
-  const TracePtr trace = run(builtin_registry(), request, {}, {}).trace;
-  const Card own = card(builtin_registry(), preset, request.sequence->width);
-  const bool tied = std::ranges::any_of(own.hyper, [](const HyperSpec& row) { return row.key == "read_out" && row.standard == HyperValue(std::string("tied")); });
-  std::size_t needed = 0;
-  for (const auto& parameter : own.parameters) {
-    const bool head = parameter.name.starts_with("head/"), encoder = parameter.name.starts_with("encoder");
-    CHECK_EQUAL(parameter.when.empty(), !head && !encoder);
-    ends.heads += head || (tied && encoder);  // which is the head too
-    ends.encoders += encoder;
-    const TraceArray* found = trace->find("param/" + parameter.name);
-    if (head && request.sequence->target_kind == TargetKind::none) {
-      CHECK(!found);
-      CHECK_SAYS(parameter.when.find("the sequence has a target") != std::string::npos, parameter.when);
-      continue;
-    }
-    CHECK_SAYS(found, preset.id + ": " + parameter.name);
-    CHECK_EQUAL(to_string(found->shape), to_string(parameter.shape));
-    ++needed;
-  }
-  CHECK_EQUAL(needed, trace->matching("param/").size());
-  return ends;
-}
-constexpr const char* card_lists = "the card lists every array that a file of weights must hold, and when those before and after the layers are there";
-
-}  // namespace
-
-SWEEP_PRESETS(card_lists, preset) { CHECK(check_card(preset).heads > 0); }
-SWEEP_ARCHITECTURES(std::string(card_lists) + ", with its defaults, in both directions too", architecture) {
-  Preset preset = preset_of(architecture.id);
-  CHECK(check_card(preset).heads > 0);
-  preset.hyper = {{"direction", std::string("both")}};
-  check_card(preset);
-}
-TEST_CASE(std::string(card_lists) + ", for stacks, and a linear encoder is among them") {
-  for (const Preset& preset : stacks()) CHECK(check_card(preset).encoders > 0);
 }
